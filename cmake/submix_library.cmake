@@ -1,0 +1,56 @@
+# submix_library(NAME accounting SRCS … HDRS … DEPS … TESTS … )
+#
+# One room: the static library submix_<name> with the alias submix::<name>, its headers (each must
+# compile alone), and one test program per line of TESTS. Sources are listed by hand, no globs.
+#   DEPS          linked publicly: rooms (submix::base) or packages
+#   PRIVATE_DEPS  linked privately: packages whose types stay out of our headers
+#   TESTS         x_test.cc files; the test program is <room>_<x>_test
+#   TEST_DEPS     further libraries of the tests
+#   LABELS        ctest labels of the tests (default: unit)
+function(submix_library)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;LABELS" ${ARGN})
+  set(target submix_${ARG_NAME})
+  add_library(${target} STATIC ${ARG_SRCS})
+  add_library(submix::${ARG_NAME} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${ARG_NAME})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  submix_compile_options(${target})
+  set(labels unit)
+  if(ARG_LABELS)
+    set(labels ${ARG_LABELS})
+  endif()
+  foreach(source IN LISTS ARG_TESTS)
+    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS ${labels}
+                DEPS ${target} ${ARG_TEST_DEPS})
+  endforeach()
+endfunction()
+
+# submix_test(NAME room_x_test.cc SOURCE x_test.cc DEPS … LABELS …): a GoogleTest program, one ctest
+# entry.
+function(submix_test)
+  if(NOT SUBMIX_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "NAME;SOURCE;TIMEOUT" "DEPS;LABELS" ${ARGN})
+  get_filename_component(name ${ARG_NAME} NAME_WLE)
+  add_executable(${name} ${ARG_SOURCE})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} submix_base_testing GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    SUBMIX_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata" SUBMIX_DATA_DIR="${PROJECT_SOURCE_DIR}/data"
+    SUBMIX_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  submix_compile_options(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# Warnings, no fast-math, for everything of ours.
+function(submix_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<BOOL:${SUBMIX_DEVELOPER_MODE}>:-Werror>
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+endfunction()

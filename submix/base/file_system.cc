@@ -1,0 +1,168 @@
+#include "submix/base/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace submix::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status ErrnoError(const std::string& path, const char* action, int error) {
+  std::string message = path + ": " + action + " failed: " + std::strerror(error);
+  if (error == ENOENT) return NotFoundError(std::move(message));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return ResourceExhaustedError(std::move(message) + "; free some space and run it again");
+  }
+  return InternalError(std::move(message));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  // Closes now and reports what close reports.
+  int Close() {
+    const int result = ::close(fd_);
+    fd_ = -1;
+    return result;
+  }
+
+ private:
+  int fd_;
+};
+
+class PosixFileLock final : public FileLock {
+ public:
+  explicit PosixFileLock(int fd) : descriptor_(fd) {}
+
+ private:
+  Descriptor descriptor_;
+};
+
+Status SyncDirectoryOf(const std::string& path) {
+  std::string parent = fs::path(path).parent_path().string();
+  if (parent.empty()) parent = ".";
+  Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return ErrnoError(parent, "open", errno);
+  if (::fsync(directory.get()) != 0) return ErrnoError(parent, "fsync", errno);
+  return OkStatus();
+}
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(path, "write", errno);
+    }
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return OkStatus();
+}
+
+Status WriteSyncedFile(const std::string& path, std::string_view content, int mode) {
+  Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, static_cast<mode_t>(mode)));
+  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  SUBMIX_RETURN_IF_ERROR(WriteAll(file.get(), content, path));
+  if (::fsync(file.get()) != 0) return ErrnoError(path, "fsync", errno);
+  if (file.Close() != 0) return ErrnoError(path, "close", errno);
+  return OkStatus();
+}
+
+class Posix final : public FileSystem {
+ public:
+  StatusOr<std::string> ReadFile(const std::string& path) override {
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return ErrnoError(path, "open", errno);
+    std::string content;
+    char buffer[1 << 16];
+    for (;;) {
+      const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+      if (count == 0) return content;
+      if (count < 0) {
+        if (errno == EINTR) continue;
+        return ErrnoError(path, "read", errno);
+      }
+      content.append(buffer, static_cast<std::size_t>(count));
+    }
+  }
+
+  Status WriteFile(const std::string& path, std::string_view content, int mode) override {
+    const std::string temporary = path + ".new";
+    Status status = WriteSyncedFile(temporary, content, mode);
+    if (status.ok()) status = Rename(temporary, path);
+    if (!status.ok()) ::unlink(temporary.c_str());
+    return status;
+  }
+
+  bool Exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }
+
+  Status MakeDirectories(const std::string& path) override {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) return ErrnoError(path, "mkdir", error.value());
+    return OkStatus();
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoError(to, "rename", errno);
+    return SyncDirectoryOf(to);
+  }
+
+  Status RemoveAll(const std::string& path) override {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) return ErrnoError(path, "remove", error.value());
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<std::string>> List(const std::string& path) override {
+    std::error_code error;
+    fs::directory_iterator entries(path, error);
+    if (error) return ErrnoError(path, "list", error.value());
+    std::vector<std::string> names;
+    for (const auto& entry : entries) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) return ErrnoError(path, "open", errno);
+    auto lock = std::make_unique<PosixFileLock>(fd);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) {
+        return UnavailableError(path + ": another process holds this lock");
+      }
+      return ErrnoError(path, "flock", errno);
+    }
+    return std::unique_ptr<FileLock>(std::move(lock));
+  }
+};
+
+}  // namespace
+
+FileSystem& PosixFileSystem() {
+  static Posix* const instance = new Posix;
+  return *instance;
+}
+
+std::string JoinPath(std::string_view directory, std::string_view name) {
+  return (fs::path(directory) / name).string();
+}
+
+}  // namespace submix::base

@@ -1,0 +1,76 @@
+#include "submix/base/random.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <sodium.h>
+
+#include "submix/base/chacha_random_source.h"
+#include "submix/base/check.h"
+
+namespace submix::base {
+
+std::uint64_t RandomSource::NextUint64() {
+  std::uint64_t value = 0;
+  Fill(std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+std::uint64_t RandomSource::NextBelow(std::uint64_t bound) {
+  SUBMIX_CHECK(bound > 0, "an empty range has no element");
+  // Values below `excess` = 2^64 mod bound would make some results more likely: drawn again.
+  const std::uint64_t excess = (0 - bound) % bound;
+  for (;;) {
+    const std::uint64_t value = NextUint64();
+    if (value >= excess) return value % bound;
+  }
+}
+
+void FillWithEntropy(std::span<std::byte> bytes) {
+  SUBMIX_CHECK(sodium_init() >= 0, "libsodium found no entropy source");
+  randombytes_buf(bytes.data(), bytes.size());
+}
+
+std::unique_ptr<RandomSource> MakeSystemRandomSource() {
+  std::array<std::byte, ChaChaRandomSource::kKeyBytes> key;
+  FillWithEntropy(key);
+  auto source = std::make_unique<ChaChaRandomSource>(key);
+  sodium_memzero(key.data(), key.size());
+  return source;
+}
+
+ChaChaRandomSource::ChaChaRandomSource(std::span<const std::byte, kKeyBytes> key) {
+  static_assert(kKeyBytes == crypto_stream_chacha20_KEYBYTES);
+  SUBMIX_CHECK(sodium_init() >= 0, "libsodium found no entropy source");
+  std::memcpy(key_.data(), key.data(), kKeyBytes);
+}
+
+ChaChaRandomSource::~ChaChaRandomSource() {
+  sodium_memzero(key_.data(), key_.size());
+  sodium_memzero(block_.data(), block_.size());
+}
+
+void ChaChaRandomSource::Fill(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (used_ == kBlockBytes) Refill();
+    const std::size_t count = std::min(bytes.size(), kBlockBytes - used_);
+    std::memcpy(bytes.data(), block_.data() + used_, count);
+    sodium_memzero(block_.data() + used_, count);
+    used_ += count;
+    bytes = bytes.subspan(count);
+  }
+}
+
+void ChaChaRandomSource::Refill() {
+  unsigned char nonce[crypto_stream_chacha20_NONCEBYTES] = {};
+  std::memcpy(nonce, &counter_, sizeof counter_);
+  ++counter_;
+  const int result =
+      crypto_stream_chacha20(reinterpret_cast<unsigned char*>(block_.data()), kBlockBytes, nonce,
+                             reinterpret_cast<const unsigned char*>(key_.data()));
+  SUBMIX_CHECK(result == 0, "ChaCha20 cannot fail on a block of fixed size");
+  used_ = 0;
+}
+
+}  // namespace submix::base

@@ -1,0 +1,32 @@
+// Randomness as an argument. Everything private draws from a RandomSource that the caller passes,
+// so that tests can seed it and products cannot forget which generator they use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace submix::base {
+
+// A stream of uniform random bytes. One thread at a time.
+class RandomSource {
+ public:
+  virtual ~RandomSource() = default;
+  // Fills `bytes` with uniform random bytes. Cannot fail: a source that has no entropy must not
+  // exist.
+  virtual void Fill(std::span<std::byte> bytes) = 0;
+
+  // Uniform on {0 .. 2^64 - 1}.
+  std::uint64_t NextUint64();
+  // Uniform on {0 .. bound - 1} by rejection: exactly uniform, no modulo bias. Requires: bound > 0.
+  std::uint64_t NextBelow(std::uint64_t bound);
+};
+
+// The CSPRNG of products: ChaCha20 keyed by the operating system's entropy (libsodium).
+std::unique_ptr<RandomSource> MakeSystemRandomSource();
+
+// Overwrites `bytes` with entropy from the operating system: for keys.
+void FillWithEntropy(std::span<std::byte> bytes);
+
+}  // namespace submix::base

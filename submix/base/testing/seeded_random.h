@@ -1,0 +1,14 @@
+// A reproducible RandomSource for tests. Products cannot link it (target submix_base_testing).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "submix/base/random.h"
+
+namespace submix::base {
+
+// The ChaCha20 stream whose key is `seed` followed by zeros.
+std::unique_ptr<RandomSource> MakeSeededRandomSource(std::uint64_t seed);
+
+}  // namespace submix::base

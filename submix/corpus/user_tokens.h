@@ -1,0 +1,44 @@
+// Token batches for training and evaluation: each user's texts, in file order, as one stream
+// "<|endoftext|> text <|endoftext|> text …", cut into blocks that never mix two users.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/corpus/partition.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::corpus {
+
+// All text of one user as tokens: each text preceded by end_of_text, one end_of_text at the end.
+struct UserTokens {
+  std::string user;
+  std::vector<base::TokenId> tokens;
+};
+
+// The users of a corpus by where the partition puts them; users in order of their keys, so that the
+// result does not depend on the order of the file's users.
+struct PartitionedCorpus {
+  std::vector<std::vector<UserTokens>> members;  // [K * halves], index part * halves + half
+  std::vector<UserTokens> heldout;
+  std::int64_t num_users = 0;
+  std::int64_t num_tokens = 0;
+};
+
+// Reads and tokenizes the corpus. Errors: those of ReadUserRecords; kInvalidArgument for fewer
+// training users than members ("... users, ... members: use fewer parts") or a member that got no
+// user.
+base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
+                                                  const tokenizer::Tokenizer& tokenizer,
+                                                  const base::HashKey& key,
+                                                  const PartitionOptions& options);
+
+// Cuts users into blocks of at most block_tokens tokens; consecutive blocks of one user overlap by
+// one token so that every transition is seen once. Blocks with fewer than two tokens are dropped.
+std::vector<std::vector<base::TokenId>> CutIntoBlocks(const std::vector<UserTokens>& users,
+                                                      int block_tokens);
+
+}  // namespace submix::corpus

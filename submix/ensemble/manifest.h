@@ -1,0 +1,65 @@
+// The manifest of an ensemble directory: what it is made of, bit for bit. Format:
+// docs/manifest_format.md. JSON types stay in the .cc.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+
+namespace submix::ensemble {
+
+// One trained member.
+struct MemberEntry {
+  std::string directory;   // "members/00a"; pairs are a and b, lone members have no letter
+  int generation = 0;      // the generation that trained it
+  std::int64_t steps = 0;  // optimiser steps done
+  bool complete = false;
+};
+
+struct DeploymentEntry {
+  std::string name;     // informative: the directory's name
+  std::string lineage;  // id of the ledger it charges
+  std::string mechanism;
+  double epsilon = 0;  // nats at `order`, per part
+  double order = 0;    // infinity allowed
+};
+
+struct Manifest {
+  static constexpr int kFormat = 1;
+
+  int generation = 1;
+  std::string parent_sha256;  // of the manifest of the generation before; empty for the first
+  std::string partition_key_id;
+  int num_parts = 0;
+  int halves = 1;
+  double heldout_fraction = 0;
+  std::map<std::string, std::string> hyper_parameters;  // public options of the training
+  std::vector<MemberEntry> members;                     // [K * halves]
+  std::vector<DeploymentEntry> deployments;
+  std::map<std::string, std::string> file_sha256;  // relative path → hex, of public/ and members/
+};
+
+// "members/00a": part 0, half 0 of 2; "members/00" if halves == 1. Three digits from 100 parts on.
+std::string MemberDirectory(int part, int half, int num_parts, int halves);
+
+// Errors: kNotFound; kInvalidArgument (not JSON, fields missing, out of range); kFailedPrecondition
+// for a newer format.
+base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory);
+// Atomic and durable.
+base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory);
+
+// SHA-256 over what decides the ensemble's answers and the meaning of its parts: generation,
+// partition key id, k, halves and file hashes. Not over `deployments`.
+base::Sha256Digest EnsembleFingerprint(const Manifest& manifest);
+
+// Hashes every file under public/ and members/ as listed. Errors: kFailedPrecondition naming the
+// first file that is missing, changed or not listed.
+base::Status VerifyFiles(const Manifest& manifest, const std::string& ensemble_directory);
+// Fills file_sha256 from disk.
+base::Status HashFiles(Manifest& manifest, const std::string& ensemble_directory);
+
+}  // namespace submix::ensemble

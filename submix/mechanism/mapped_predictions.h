@@ -1,0 +1,50 @@
+// The public maps of proofs.md T3: temperature, top-k and top-p, applied to the public model and to
+// every member *before* mixing, with the support chosen from the public model only. From logits in
+// float to pmfs in double.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/mechanism/part_predictions.h"
+
+namespace submix::mechanism {
+
+// Public options of a request.
+struct SamplingOptions {
+  double temperature = 1;  // > 0 and finite
+  double top_p = 1;        // (0, 1]; keeps the smallest set of public mass >= top_p
+  int top_k = 0;           // keeps the k likeliest public tokens; 0 = all
+};
+
+// Errors: kInvalidArgument, naming the option and its range.
+base::Status CheckSamplingOptions(const SamplingOptions& options);
+
+// Owns the pmfs of one token. Reusable: Map overwrites, without allocation once warm. One thread at
+// a time.
+class MappedPredictions {
+ public:
+  // public_logits [vocab], member_logits [K * halves, vocab], row part * halves + half.
+  // A member whose logits are not finite, or whose mass on the support underflows, makes its part
+  // null for this token: every half of it becomes the public pmf. Errors: kInternal if the *public*
+  // model's logits are not finite; kInvalidArgument for options out of range.
+  base::Status Map(std::span<const float> public_logits, std::span<const float> member_logits,
+                   int halves, const SamplingOptions& options);
+
+  PartPredictions view() const;
+  // The token behind index x of the support.
+  base::TokenId token(std::size_t support_index) const { return support_[support_index]; }
+  // The index of a token in the support, or -1 if it was truncated away. Cost: O(log V).
+  std::ptrdiff_t IndexOf(base::TokenId token) const;
+
+ private:
+  std::vector<base::TokenId> support_;  // [V], ascending
+  std::vector<double> public_pmf_;      // [V]
+  std::vector<double> member_pmfs_;     // [K * halves, V]
+  int num_parts_ = 0;
+  int halves_ = 1;
+};
+
+}  // namespace submix::mechanism

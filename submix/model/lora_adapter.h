@@ -1,0 +1,54 @@
+// LoRA adapters in PEFT's names and layout: adapter_config.json and adapter_model.safetensors.
+// GPT-2's linear layers are Conv1D (weight [in, out]), hence fan_in_fan_out = true.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/model/gpt_config.h"
+
+namespace submix::model {
+
+struct LoraConfig {
+  int rank = 8;            // PEFT's r
+  double lora_alpha = 16;  // scaling = lora_alpha / rank
+  // Of "c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj" (PEFT matches names by suffix).
+  std::vector<std::string> target_modules = {"c_attn"};
+  // PEFT's layers_to_transform; empty = all layers.
+  std::vector<int> layers;
+  // PEFT's base_model_name_or_path, informative.
+  std::string base_model;
+  bool operator==(const LoraConfig&) const = default;
+};
+
+// One adapted linear layer: y += scaling * (x A^T) B^T.
+struct LoraModule {
+  std::string name;  // "h.0.attn.c_attn"
+  int inputs = 0;
+  int outputs = 0;
+  std::vector<float> a;  // [rank, inputs], lora_A.weight
+  std::vector<float> b;  // [outputs, rank], lora_B.weight
+};
+
+struct LoraAdapter {
+  LoraConfig config;
+  std::vector<LoraModule> modules;  // in layer order
+
+  double scaling() const { return config.lora_alpha / config.rank; }
+};
+
+// The modules that `config` adapts in a model of this shape, in layer order, with a and b empty.
+// Errors: kInvalidArgument for an unknown target module or a layer out of range.
+base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
+                                                       const LoraConfig& config);
+
+// Reads a directory as PEFT writes it (tensor names "base_model.model.transformer.h.0.attn.c_attn.
+// lora_A.weight"). Errors: kNotFound; kInvalidArgument for features not supported (bias other than
+// "none", modules_to_save, DoRA, rslora, fan_in_fan_out false); kFailedPrecondition for an adapter
+// of another base model (a shape or layer that does not fit), naming the tensor.
+base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const GptConfig& model);
+// Writes a directory that PEFT loads. The directory must exist.
+base::Status SaveLoraAdapter(const LoraAdapter& adapter, const std::string& directory);
+
+}  // namespace submix::model

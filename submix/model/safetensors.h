@@ -1,0 +1,66 @@
+// The safetensors format: an 8-byte little-endian header length, a JSON header, then the tensors.
+// Read by mmap; every lie of a header is refused before a byte of it is used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "submix/base/status.h"
+
+namespace submix::model {
+
+enum class Dtype { kF32, kF16, kBf16 };
+std::size_t DtypeBytes(Dtype dtype);
+
+// A view into a mapped file: little-endian, row-major, perhaps unaligned.
+struct TensorView {
+  Dtype dtype = Dtype::kF32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  std::int64_t num_elements() const;
+};
+
+// "[768, 2304]".
+std::string ShapeText(std::span<const std::int64_t> shape);
+
+// A mapped file. Immutable, thread-safe.
+class SafetensorsFile {
+ public:
+  virtual ~SafetensorsFile() = default;
+  // Errors: kNotFound; kDataLoss naming file, tensor and what is wrong (truncated, overlapping or
+  // missing bytes, sizes that do not fit shapes, duplicate names, overflow); kUnimplemented for
+  // dtypes other than F32, F16, BF16.
+  static base::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
+
+  virtual const std::string& path() const = 0;
+  virtual const std::map<std::string, TensorView, std::less<>>& tensors() const = 0;
+  virtual const std::map<std::string, std::string>& metadata() const = 0;
+
+  // The tensor as floats. Errors: kNotFound naming file and tensor; kDataLoss if the shape is not
+  // `expected_shape`.
+  base::StatusOr<std::vector<float>> Read(std::string_view name,
+                                          std::span<const std::int64_t> expected_shape) const;
+};
+
+// Conversion of one tensor, exact for F16 and BF16. Requires: out.size() == num_elements().
+void ConvertToFloat(const TensorView& tensor, std::span<float> out);
+
+struct NamedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+
+// Writes atomically and durably; values are rounded to `dtype` (nearest even). Tensors are laid out
+// in name order so that equal content gives equal bytes. Errors: kResourceExhausted, kInternal.
+base::Status WriteSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                              Dtype dtype, const std::map<std::string, std::string>& metadata);
+
+}  // namespace submix::model
