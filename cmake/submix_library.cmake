@@ -51,6 +51,7 @@ endfunction()
 # Warnings, no fast-math, for everything of ours.
 function(submix_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms of gcc 12 in std::string
     $<$<BOOL:${SUBMIX_DEVELOPER_MODE}>:-Werror>
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 endfunction()
