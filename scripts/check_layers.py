@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Holds the code to its floor plan (docs/architecture.md). Run by ctest, label `layering`.
+
+    scripts/check_layers.py [--root DIR]
+
+Exit code 0 if nothing is broken, 1 if something is: one line each, `file:line: what; the mend`.
+Sizes are reported, never refused: growth is a decision.
+
+Every rule is a function `tree -> findings`, listed in RULES, with a broken tree of its own in
+check_layers_test.py.
+"""
+
+import argparse
+import functools
+import pathlib
+import re
+import sys
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+# What each room may include besides itself. Privacy code knows no language model, language-model
+# code knows no privacy; they meet in `engine`, and in the private-training files of `train`.
+MAY_INCLUDE: Dict[str, Set[str]] = {
+    "base": set(),
+    "divergence": {"base"},
+    "accounting": {"base", "divergence"},
+    "mechanism": {"base", "divergence", "accounting"},
+    "ledger": {"base", "accounting"},
+    "tokenizer": {"base"},
+    "model": {"base"},
+    "corpus": {"base", "tokenizer"},
+    "ensemble": {"base", "model"},
+    "decode": {"base", "model", "ensemble"},
+    "train": {"base", "model", "corpus", "ensemble", "tokenizer", "accounting", "ledger"},
+    "engine": {"base", "divergence", "accounting", "mechanism", "ledger", "tokenizer", "ensemble"},
+    "server": {"base", "engine"},
+}
+MAY_INCLUDE["eval"] = set(MAY_INCLUDE) - {"train", "server"}
+MAY_INCLUDE["apps"] = set(MAY_INCLUDE)
+
+# Folders beside submix/ that may include every room.
+OUTER_FOLDERS = ("tests", "benchmarks", "examples", "fuzz")
+
+
+class Restriction(NamedTuple):
+    header: str
+    only_in: Tuple[str, ...]  # path prefixes; empty = everywhere but `never_in`
+    never_in: Tuple[str, ...]
+    reason: str
+
+
+RESTRICTED_HEADERS = (
+    Restriction("submix/ledger/receipt_press.h", ("submix/ledger/",), (),
+                "only a ledger makes receipts"),
+    Restriction("submix/mechanism/operator_view.h", (), ("submix/engine/", "submix/server/"),
+                "serving code never reads a mixture without paying"),
+    Restriction("submix/base/chacha_random_source.h", ("submix/base/",), (),
+                "products draw from MakeSystemRandomSource, tests from SeededRandom"),
+)
+# A friend's name is a door: a class of this name defined elsewhere would open it.
+RESTRICTED_CLASSES = {
+    "ReceiptPress": "submix/ledger/receipt_press.h",
+    "OperatorView": "submix/mechanism/operator_view.h",
+}
+
+TORCH_HEADER = re.compile(r"^(torch|ATen|c10|caffe2)/")
+NAMES_WITHOUT_A_CONCEPT = {"util", "utils", "common", "helper", "helpers", "misc"}
+FILE_NAME = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)*\.(h|cc|cu)$")
+PRINT_OR_EXIT = re.compile(
+    r"\b(?:v?f?printf|f?puts|putchar|abort|exit|quick_exit)\s*\(|\bstd::(?:cout|cerr|clog)\b")
+MAY_PRINT_OR_EXIT = {"submix/base/check.cc", "submix/base/progress_bar.cc"}
+UNSAFE_FLAG = re.compile(r"-ffast-math\b|-Ofast\b|-march=native\b|-funsafe-math-optimizations\b")
+MAX_SOURCE_LINES = 500
+MAX_HEADER_LINES = 250
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Comments, string literals and character literals, as one left-to-right scan must see them.
+LEXEME = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\\\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])*'",
+    re.DOTALL)
+
+
+class Finding(NamedTuple):
+    path: str
+    line: int  # 0: the whole file
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.message}"
+
+
+class Include(NamedTuple):
+    line: int
+    quoted: bool
+    target: str
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+class SourceFile:
+    """A .h, .cc or .cu file; `path` is relative to the root, with forward slashes."""
+
+    def __init__(self, root: pathlib.Path, path: pathlib.Path):
+        self.path = path.relative_to(root).as_posix()
+        self.text = path.read_text(encoding="utf-8")
+        pieces = self.path.split("/")
+        self.room: Optional[str] = pieces[1] if pieces[0] == "submix" and len(pieces) > 2 else None
+        self.is_header = path.suffix == ".h"
+        self.is_test_code = (path.stem.endswith(("_test", "_benchmark")) or "testing" in pieces[:-1]
+                             or pieces[0] in OUTER_FOLDERS)
+
+    @functools.cached_property
+    def code(self) -> str:
+        """The text with comments and literals blanked out, line by line as before."""
+        return LEXEME.sub(lambda match: _blank(match.group()), self.text)
+
+    @functools.cached_property
+    def includes(self) -> List[Include]:
+        without_comments = LEXEME.sub(
+            lambda m: _blank(m.group()) if m.group().startswith("/") else m.group(), self.text)
+        found = []
+        for number, line in enumerate(without_comments.splitlines(), start=1):
+            match = INCLUDE.match(line)
+            if match:
+                found.append(Include(number, match.group(1) == '"', match.group(2)))
+        return found
+
+    def matches(self, pattern: "re.Pattern[str]") -> Iterator[Tuple[int, str]]:
+        for match in pattern.finditer(self.code):
+            yield self.code.count("\n", 0, match.start()) + 1, match.group().strip()
+
+
+class Tree:
+    """The sources and CMake files under a root."""
+
+    def __init__(self, root: pathlib.Path):
+        self.root = root
+        self.sources: List[SourceFile] = []
+        self.cmake: Dict[str, str] = {}  # path → text without comments
+        for folder in ("submix",) + OUTER_FOLDERS:
+            for path in sorted((root / folder).rglob("*")):
+                if path.suffix in (".h", ".cc", ".cu") and path.is_file():
+                    self.sources.append(SourceFile(root, path))
+        self.by_path = {source.path: source for source in self.sources}
+        for path in self._cmake_files():
+            text = path.read_text(encoding="utf-8")
+            if path.suffix != ".json":
+                text = re.sub(r"#[^\n]*", "", text)
+            self.cmake[path.relative_to(root).as_posix()] = text
+
+    def _cmake_files(self) -> Iterator[pathlib.Path]:
+        for name in ("CMakeLists.txt", "CMakePresets.json"):
+            if (self.root / name).is_file():
+                yield self.root / name
+        for folder in ("submix", "cmake") + OUTER_FOLDERS:
+            for pattern in ("CMakeLists.txt", "*.cmake", "*.cmake.in"):
+                yield from sorted((self.root / folder).rglob(pattern))
+
+    def lists(self, source: SourceFile) -> bool:
+        """Whether the CMakeLists.txt of the file's folder, or of one above it, names the file."""
+        path = pathlib.PurePosixPath(source.path)
+        for folder in path.parents:
+            text = self.cmake.get((folder / "CMakeLists.txt").as_posix())
+            if text and path.relative_to(folder).as_posix() in re.split(r'[\s()"]+', text):
+                return True
+        return False
+
+
+def check_floor_plan(tree: Tree) -> Iterator[Finding]:
+    """Each room includes only what the plan allows, by full path."""
+    for source in tree.sources:
+        if source.path.startswith("submix/") and source.room not in MAY_INCLUDE:
+            yield Finding(source.path, 0, f"no such room in the floor plan: {source.room or '-'}; "
+                                          "move the file, or add the room to check_layers.py and "
+                                          "docs/architecture.md")
+            continue
+        for include in source.includes:
+            yield from _check_include(source, include)
+
+
+def _check_include(source: SourceFile, include: Include) -> Iterator[Finding]:
+    is_ours = include.target.startswith("submix/")
+    if is_ours and not include.quoted:
+        yield Finding(source.path, include.line, f'<{include.target}>: our headers go in quotes')
+    if include.quoted and not is_ours and source.room:
+        yield Finding(source.path, include.line,
+                      f'"{include.target}": quotes are for full paths from submix/; '
+                      "third-party headers go in <>")
+    if not is_ours:
+        return
+    target_room = include.target.split("/")[1]
+    if target_room not in MAY_INCLUDE:
+        yield Finding(source.path, include.line, f'"{include.target}": no such room')
+    elif (source.room and target_room != source.room
+          and target_room not in MAY_INCLUDE[source.room]):
+        allowed = ", ".join(sorted(MAY_INCLUDE[source.room])) or "nothing"
+        yield Finding(source.path, include.line,
+                      f'"{include.target}": {source.room} may not include {target_room} '
+                      f"(it may include {allowed})")
+    if include.target.startswith("submix/base/testing/") and not source.is_test_code:
+        yield Finding(source.path, include.line,
+                      f'"{include.target}": test doubles stay out of products')
+
+
+def _cycles(graph: Dict[str, Set[str]]) -> Iterator[List[str]]:
+    """One cycle for every back edge of a depth-first walk, without recursion."""
+    state: Dict[str, int] = {}  # 1: on the path, 2: done
+    for start in sorted(graph):
+        if start in state:
+            continue
+        path = [start]
+        state[start] = 1
+        pending = [iter(sorted(graph[start]))]
+        while pending:
+            following = next(pending[-1], None)
+            if following is None:
+                state[path.pop()] = 2
+                pending.pop()
+            elif state.get(following) == 1:
+                yield path[path.index(following):] + [following]
+            elif following in graph and following not in state:
+                state[following] = 1
+                path.append(following)
+                pending.append(iter(sorted(graph[following])))
+
+
+def check_cycles(tree: Tree) -> Iterator[Finding]:
+    """No include cycle between files, none between rooms."""
+    files = {source.path: {include.target for include in source.includes}
+             for source in tree.sources}
+    rooms: Dict[str, Set[str]] = {}
+    for source in tree.sources:
+        if source.room:
+            rooms.setdefault(source.room, set()).update(
+                include.target.split("/")[1] for include in source.includes
+                if include.target.startswith("submix/")
+                and include.target.split("/")[1] != source.room)
+    for cycle in _cycles(files):
+        yield Finding(cycle[0], 0, "include cycle: " + " -> ".join(cycle))
+    for cycle in _cycles(rooms):
+        yield Finding(f"submix/{cycle[0]}", 0, "cycle of rooms: " + " -> ".join(cycle))
+
+
+def check_restricted_headers(tree: Tree) -> Iterator[Finding]:
+    """Headers that open a door are included, directly or not, only where the door belongs."""
+    for source in tree.sources:
+        reachable = _reachable(tree, source)
+        for rule in RESTRICTED_HEADERS:
+            outside = bool(rule.only_in) and not source.path.startswith(rule.only_in)
+            inside = bool(rule.never_in) and source.path.startswith(rule.never_in)
+            direct = [i.line for i in source.includes if i.target == rule.header]
+            if direct and (outside or inside):
+                yield Finding(source.path, direct[0], f'"{rule.header}" is not for here: '
+                                                      f"{rule.reason}")
+            elif inside and rule.header in reachable:
+                yield Finding(source.path, 0, f'reaches "{rule.header}" through its includes: '
+                                              f"{rule.reason}")
+        for name, home in RESTRICTED_CLASSES.items():
+            definition = re.compile(rf"\b(?:class|struct)\s+{name}\b[^;{{]*{{")
+            for line, _ in source.matches(definition):
+                if source.path != home:
+                    yield Finding(source.path, line, f"{name} is defined in {home} only: it is a "
+                                                     "friend of sealed classes")
+
+
+def _reachable(tree: Tree, source: SourceFile) -> Set[str]:
+    seen: Set[str] = set()
+    pending = [source.path]
+    while pending:
+        current = tree.by_path.get(pending.pop())
+        for include in current.includes if current else ():
+            if include.target not in seen:
+                seen.add(include.target)
+                pending.append(include.target)
+    return seen
+
+
+def check_torch_stays_in_train(tree: Tree) -> Iterator[Finding]:
+    """libtorch's headers are met in submix/train alone."""
+    for source in tree.sources:
+        for include in source.includes:
+            if TORCH_HEADER.match(include.target) and source.room != "train":
+                yield Finding(source.path, include.line,
+                              f"<{include.target}>: libtorch stays in submix/train")
+
+
+def check_names(tree: Tree) -> Iterator[Finding]:
+    """snake_case files, named after the concept they hold."""
+    for source in tree.sources:
+        pieces = source.path.split("/")
+        if not FILE_NAME.match(pieces[-1]):
+            yield Finding(source.path, 0, "file names are snake_case")
+        words = {word for piece in pieces for word in pathlib.PurePath(piece).stem.split("_")}
+        for word in sorted(words & NAMES_WITHOUT_A_CONCEPT):
+            yield Finding(source.path, 0, f'"{word}" names no concept; name the file after the one '
+                                          "it holds")
+
+
+def check_everything_is_built(tree: Tree) -> Iterator[Finding]:
+    """What is on disk is in a CMakeLists.txt: above all, every test."""
+    for source in tree.sources:
+        stem = pathlib.PurePath(source.path).stem
+        is_program = stem.endswith(("_test", "_benchmark"))
+        is_testing_header = source.is_header and "/testing/" in source.path
+        if (source.room or is_program) and not is_testing_header and not tree.lists(source):
+            yield Finding(source.path, 0, "no CMakeLists.txt lists this file, so nothing builds it")
+
+
+def check_libraries_neither_print_nor_exit(tree: Tree) -> Iterator[Finding]:
+    """Libraries report by Status and base/log.h; only apps print and end the process."""
+    for source in tree.sources:
+        if (source.room in (None, "apps") or source.is_test_code
+                or source.path in MAY_PRINT_OR_EXIT):
+            continue
+        for line, text in source.matches(PRINT_OR_EXIT):
+            yield Finding(source.path, line, f"{text.rstrip('( ')}: libraries return a Status or "
+                                             "say a line to base/log.h")
+
+
+def check_no_exceptions_of_ours(tree: Tree) -> Iterator[Finding]:
+    """Rooms return Status; exceptions are third-party code's."""
+    for source in tree.sources:
+        if source.room and not source.is_test_code:
+            for line, _ in source.matches(re.compile(r"\bthrow\b")):
+                yield Finding(source.path, line, "throw: return a Status")
+
+
+def check_headers(tree: Tree) -> Iterator[Finding]:
+    """Headers include once and leave the reader's namespaces alone."""
+    for source in tree.sources:
+        if not source.is_header:
+            continue
+        if not re.search(r"^#pragma once$", source.text, re.MULTILINE):
+            yield Finding(source.path, 0, "no #pragma once")
+        for line, _ in source.matches(re.compile(r"\busing\s+namespace\b")):
+            yield Finding(source.path, line, "using namespace in a header")
+
+
+def check_flags(tree: Tree) -> Iterator[Finding]:
+    """No flag that lets NaN slip through, none that ties the build to one machine."""
+    for path, text in tree.cmake.items():
+        for match in UNSAFE_FLAG.finditer(text):
+            yield Finding(path, text.count("\n", 0, match.start()) + 1,
+                          f"{match.group()}: NaN checks vanish, or the program runs on this "
+                          "processor alone; use a function's target attribute")
+
+
+RULES = (
+    check_floor_plan,
+    check_cycles,
+    check_restricted_headers,
+    check_torch_stays_in_train,
+    check_names,
+    check_everything_is_built,
+    check_libraries_neither_print_nor_exit,
+    check_no_exceptions_of_ours,
+    check_headers,
+    check_flags,
+)
+
+
+def report_sizes(tree: Tree) -> Iterator[str]:
+    for source in tree.sources:
+        lines = source.text.count("\n")
+        limit = MAX_HEADER_LINES if source.is_header else MAX_SOURCE_LINES
+        if lines > limit:
+            yield f"{source.path}: {lines} lines (more than {limit}): can it be cut?"
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--root", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parent.parent)
+    root = parser.parse_args(arguments).root.resolve()
+    tree = Tree(root)
+    if not tree.sources:
+        print(f"{root}: no sources under submix/; is this the root of the repository?",
+              file=sys.stderr)
+        return 1
+    findings = [finding for rule in RULES for finding in rule(tree)]
+    for finding in findings:
+        print(finding)
+    for line in report_sizes(tree):
+        print("size:", line)
+    print(f"{len(tree.sources)} files, {len(findings)} broken rules")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
