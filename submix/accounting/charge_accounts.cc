@@ -1,0 +1,1 @@
+#include "submix/accounting/charge_accounts.h"

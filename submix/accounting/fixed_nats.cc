@@ -1,0 +1,1 @@
+#include "submix/accounting/fixed_nats.h"

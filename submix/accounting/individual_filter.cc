@@ -1,0 +1,1 @@
+#include "submix/accounting/individual_filter.h"

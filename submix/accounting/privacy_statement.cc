@@ -1,0 +1,1 @@
+#include "submix/accounting/privacy_statement.h"

@@ -1,0 +1,1 @@
+#include "submix/accounting/rdp_conversion.h"

@@ -1,0 +1,42 @@
+// Between Rényi differential privacy and (epsilon, delta).
+//   Classic:  epsilon = r + log(1/delta) / (a - 1)   (Mironov 2017, Proposition 3).
+//   Improved: epsilon = r + log1p(-1/a) - log(a delta) / (a - 1)   (arXiv 2004.00010, Prop. 12),
+//             and epsilon = 0 if delta^2 >= 1 - exp(-r), since total variation <= sqrt(1 -
+//             exp(-KL)) (Bretagnolle and Huber). For orders near 1 that shortcut decides.
+// Orders: > 1 for classic, >= 1.01 for improved. At order infinity both read (r, 0): pure privacy.
+// All in nats. Invalid orders, NaN and values out of range are kInvalidArgument.
+#pragma once
+
+#include "submix/base/status.h"
+#include "submix/divergence/renyi_order.h"
+
+namespace submix::accounting {
+
+enum class ConversionKind { kClassic, kImproved };
+
+// The least order of the improved conversion.
+inline constexpr double kLeastImprovedOrder = 1.01;
+
+// A Rényi guarantee: divergence at most `rdp` nats at `order`, in both directions.
+struct RdpBound {
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  double rdp = 0;  // >= 0, infinity allowed
+};
+
+struct EpsilonDelta {
+  double epsilon = 0;  // >= 0
+  double delta = 0;    // in (0, 1)
+};
+
+// The least epsilon >= 0 that the conversion gives at this delta, 0 < delta < 1.
+base::StatusOr<double> EpsilonForDelta(const RdpBound& bound, double delta, ConversionKind kind);
+
+// The least delta in [0, 1] that the conversion gives at this epsilon >= 0. 1 says nothing.
+base::StatusOr<double> DeltaForEpsilon(const RdpBound& bound, double epsilon, ConversionKind kind);
+
+// The largest rdp at `order` whose EpsilonForDelta is at most the target's epsilon: what a budget
+// may be. Errors: kInvalidArgument also if even rdp = 0 does not reach the target (classic only).
+base::StatusOr<double> RdpForEpsilon(divergence::RenyiOrder order, const EpsilonDelta& target,
+                                     ConversionKind kind);
+
+}  // namespace submix::accounting

@@ -1,0 +1,1 @@
+#include "submix/accounting/user_level.h"

@@ -1,0 +1,1 @@
+#include "submix/divergence/bounded_range.h"
