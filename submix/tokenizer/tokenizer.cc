@@ -1,0 +1,206 @@
+#include "submix/tokenizer/tokenizer.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/check.h"
+#include "submix/base/file_system.h"
+#include "submix/tokenizer/byte_alphabet.h"
+#include "submix/tokenizer/byte_pair_merges.h"
+#include "submix/tokenizer/pre_tokenizer.h"
+
+namespace submix::tokenizer {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using base::TokenId;
+
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+// A vocabulary as vocab.json spells it.
+using Vocabulary = std::unordered_map<std::string, TokenId>;
+
+StatusOr<Vocabulary> ParseVocabulary(const std::string& path, const std::string& content) {
+  const nlohmann::json json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return base::InvalidArgumentError(path + ": expected a JSON object of tokens and ids");
+  }
+  Vocabulary vocabulary;
+  std::vector<bool> is_taken(json.size());
+  for (const auto& [spelling, id] : json.items()) {
+    const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < json.size();
+    if (!is_id || is_taken[id.get<std::size_t>()]) {
+      return base::InvalidArgumentError(path + ": entry \"" + spelling + "\": expected ids 0 .. " +
+                                        std::to_string(json.size() - 1) + ", each once, found " +
+                                        id.dump());
+    }
+    is_taken[id.get<std::size_t>()] = true;
+    vocabulary.emplace(spelling, id.get<TokenId>());
+  }
+  return vocabulary;
+}
+
+// What each token stands for, index = id. The end of text stands for no bytes.
+StatusOr<std::vector<std::string>> BytesOfTokens(const std::string& path,
+                                                 const Vocabulary& vocabulary) {
+  std::vector<std::string> bytes_of_token(vocabulary.size());
+  for (const auto& [spelling, id] : vocabulary) {
+    if (spelling == kEndOfText) continue;
+    std::optional<std::string> bytes = BytesOfSpelling(spelling);
+    if (!bytes || bytes->empty()) {
+      return base::InvalidArgumentError(
+          path + ": entry \"" + spelling +
+          "\": expected one or more characters of GPT-2's byte alphabet");
+    }
+    bytes_of_token[static_cast<std::size_t>(id)] = *std::move(bytes);
+  }
+  return bytes_of_token;
+}
+
+StatusOr<std::array<TokenId, 256>> TokensOfBytes(const std::string& path,
+                                                 const Vocabulary& vocabulary) {
+  std::array<TokenId, 256> token_of_byte{};
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const std::string spelling = SpellBytes(std::string(1, static_cast<char>(byte)));
+    const auto entry = vocabulary.find(spelling);
+    if (entry == vocabulary.end()) {
+      return base::InvalidArgumentError(path + ": no token \"" + spelling + "\" for byte " +
+                                        std::to_string(byte));
+    }
+    token_of_byte[byte] = entry->second;
+  }
+  return token_of_byte;
+}
+
+std::vector<std::string_view> SplitLines(std::string_view content) {
+  std::vector<std::string_view> lines;
+  while (!content.empty()) {
+    const std::size_t end = content.find('\n');
+    std::string_view line = content.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    content = end == std::string_view::npos ? "" : content.substr(end + 1);
+  }
+  return lines;
+}
+
+// What a line of merges.txt, "left right", says.
+struct ParsedMerge {
+  TokenId left = 0;
+  TokenId right = 0;
+  TokenId merged = 0;
+};
+
+StatusOr<ParsedMerge> ParseMerge(std::string_view line, const Vocabulary& vocabulary) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
+    return base::InvalidArgumentError("expected two tokens with one space between them");
+  }
+  const std::string left(line.substr(0, space));
+  const std::string right(line.substr(space + 1));
+  if (left + right == kEndOfText || left == kEndOfText || right == kEndOfText) {
+    return base::InvalidArgumentError("\"" + std::string(kEndOfText) + "\" must not come of text");
+  }
+  std::array<TokenId, 3> ids{};
+  const std::array<std::string, 3> spellings = {left, right, left + right};
+  for (std::size_t i = 0; i < spellings.size(); ++i) {
+    const auto entry = vocabulary.find(spellings[i]);
+    if (entry == vocabulary.end()) {
+      return base::InvalidArgumentError("\"" + spellings[i] + "\" is not in vocab.json");
+    }
+    ids[i] = entry->second;
+  }
+  return ParsedMerge{ids[0], ids[1], ids[2]};
+}
+
+StatusOr<BytePairMerges> ParseMerges(const std::string& path, std::string_view content,
+                                     const Vocabulary& vocabulary) {
+  const std::vector<std::string_view> lines = SplitLines(content);
+  BytePairMerges merges(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty() || (i == 0 && lines[i].starts_with("#version"))) continue;
+    const std::string place = path + ":" + std::to_string(i + 1) + ": ";
+    StatusOr<ParsedMerge> merge = ParseMerge(lines[i], vocabulary);
+    if (!merge.ok()) return base::InvalidArgumentError(place + merge.status().message());
+    const BytePairMerge value{static_cast<std::int32_t>(i), merge->merged};
+    if (!merges.Add(merge->left, merge->right, value)) {
+      return base::InvalidArgumentError(place + "this merge stands in an earlier line already");
+    }
+  }
+  return merges;
+}
+
+class BytePairTokenizer final : public Tokenizer {
+ public:
+  BytePairTokenizer(std::vector<std::string> bytes_of_token,
+                    const std::array<TokenId, 256>& token_of_byte, BytePairMerges merges,
+                    TokenId end_of_text)
+      : bytes_of_token_(std::move(bytes_of_token)),
+        token_of_byte_(token_of_byte),
+        merges_(std::move(merges)),
+        end_of_text_(end_of_text) {}
+
+  int vocab_size() const override { return static_cast<int>(bytes_of_token_.size()); }
+  TokenId end_of_text() const override { return end_of_text_; }
+
+  std::vector<TokenId> Encode(std::string_view bytes) const override {
+    std::vector<TokenId> tokens;
+    std::vector<TokenId> word_tokens;
+    WordScanner scanner(bytes);
+    while (const std::optional<std::string_view> word = scanner.Next()) {
+      word_tokens.clear();
+      for (const char byte : *word) {
+        word_tokens.push_back(token_of_byte_[static_cast<unsigned char>(byte)]);
+      }
+      merges_.Apply(word_tokens, tokens);
+    }
+    return tokens;
+  }
+
+  std::string Decode(std::span<const TokenId> tokens) const override {
+    std::string bytes;
+    for (const TokenId token : tokens) {
+      SUBMIX_CHECK(token >= 0 && token < vocab_size(), "the token id is not in the vocabulary");
+      bytes += bytes_of_token_[static_cast<std::size_t>(token)];
+    }
+    return bytes;
+  }
+
+ private:
+  std::vector<std::string> bytes_of_token_;
+  std::array<TokenId, 256> token_of_byte_;
+  BytePairMerges merges_;
+  TokenId end_of_text_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& directory) {
+  const std::string vocabulary_path = base::JoinPath(directory, "vocab.json");
+  const std::string merges_path = base::JoinPath(directory, "merges.txt");
+  base::FileSystem& files = base::PosixFileSystem();
+  SUBMIX_ASSIGN_OR_RETURN(const std::string vocabulary_json, files.ReadFile(vocabulary_path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string merges_text, files.ReadFile(merges_path));
+
+  SUBMIX_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                          ParseVocabulary(vocabulary_path, vocabulary_json));
+  const auto end_of_text = vocabulary.find(std::string(kEndOfText));
+  if (end_of_text == vocabulary.end()) {
+    return base::InvalidArgumentError(vocabulary_path + ": no token \"" + std::string(kEndOfText) +
+                                      "\"");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> bytes_of_token,
+                          BytesOfTokens(vocabulary_path, vocabulary));
+  SUBMIX_ASSIGN_OR_RETURN(const auto token_of_byte, TokensOfBytes(vocabulary_path, vocabulary));
+  SUBMIX_ASSIGN_OR_RETURN(BytePairMerges merges, ParseMerges(merges_path, merges_text, vocabulary));
+  return std::unique_ptr<Tokenizer>(std::make_unique<BytePairTokenizer>(
+      std::move(bytes_of_token), token_of_byte, std::move(merges), end_of_text->second));
+}
+
+}  // namespace submix::tokenizer
