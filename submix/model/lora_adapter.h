@@ -45,8 +45,9 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
 
 // Reads a directory as PEFT writes it (tensor names "base_model.model.transformer.h.0.attn.c_attn.
 // lora_A.weight"). Errors: kNotFound; kInvalidArgument for features not supported (bias other than
-// "none", modules_to_save, DoRA, rslora, fan_in_fan_out false); kFailedPrecondition for an adapter
-// of another base model (a shape or layer that does not fit), naming the tensor.
+// "none", modules_to_save, DoRA, rslora, fan_in_fan_out false); kUnimplemented for target_modules
+// as a regular expression; kFailedPrecondition for an adapter of another base model (a shape or
+// layer that does not fit), naming the tensor; kDataLoss for damaged weights.
 base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const GptConfig& model);
 // Writes a directory that PEFT loads. The directory must exist.
 base::Status SaveLoraAdapter(const LoraAdapter& adapter, const std::string& directory);

@@ -36,7 +36,7 @@ class SafetensorsFile {
   virtual ~SafetensorsFile() = default;
   // Errors: kNotFound; kDataLoss naming file, tensor and what is wrong (truncated, overlapping or
   // missing bytes, sizes that do not fit shapes, duplicate names, overflow); kUnimplemented for
-  // dtypes other than F32, F16, BF16.
+  // dtypes other than F32, F16, BF16; kInternal if the system refuses to read it.
   static base::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
 
   virtual const std::string& path() const = 0;
@@ -59,7 +59,9 @@ struct NamedTensor {
 };
 
 // Writes atomically and durably; values are rounded to `dtype` (nearest even). Tensors are laid out
-// in name order so that equal content gives equal bytes. Errors: kResourceExhausted, kInternal.
+// in name order so that equal content gives equal bytes. Requires: unique names; values that fill
+// the shapes. Errors: kInvalidArgument (a name or metadata that is not UTF-8), kResourceExhausted,
+// kInternal.
 base::Status WriteSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                               Dtype dtype, const std::map<std::string, std::string>& metadata);
 

@@ -1,0 +1,109 @@
+#include "submix/model/gpt_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+#include "submix/model/json_object.h"
+
+namespace submix::model {
+namespace {
+
+// Generous limits: what stays below them cannot overflow a size computed from a config.
+constexpr int kMaxVocabulary = 1 << 24;
+constexpr int kMaxContext = 1 << 20;
+constexpr int kMaxWidth = 1 << 16;
+constexpr int kMaxLayers = 1 << 12;
+
+// What this engine computes. Absent fields mean Hugging Face's defaults, which are these.
+base::Status CheckArchitecture(const JsonObject& json) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string model_type, json.Text("model_type"));
+  if (model_type != "gpt2") {
+    return json.FieldError("model_type", "expected \"gpt2\", found " + Quoted(model_type));
+  }
+  if (json.Has("activation_function")) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string activation, json.Text("activation_function"));
+    if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
+      return json.FieldError(
+          "activation_function",
+          "expected \"gelu_new\" or \"gelu_pytorch_tanh\", found " + Quoted(activation));
+    }
+  }
+  for (const char* field : {"tie_word_embeddings", "scale_attn_weights"}) {
+    if (!json.Has(field)) continue;
+    SUBMIX_ASSIGN_OR_RETURN(const bool is_on, json.Boolean(field));
+    if (!is_on) return json.FieldError(field, "only true is supported");
+  }
+  for (const char* field : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
+    if (!json.IsOff(field)) return json.FieldError(field, "only false is supported");
+  }
+  return base::OkStatus();
+}
+
+base::StatusOr<int> ContextLength(const JsonObject& json) {
+  const char* field = json.Has("n_positions") ? "n_positions" : "n_ctx";
+  if (!json.Has(field)) field = "n_positions";
+  SUBMIX_ASSIGN_OR_RETURN(const int context_length, json.Int(field, 1, kMaxContext));
+  if (json.Has("n_ctx")) {
+    SUBMIX_ASSIGN_OR_RETURN(const int n_ctx, json.Int("n_ctx", 1, kMaxContext));
+    if (n_ctx != context_length) {
+      return json.FieldError("n_ctx", "differs from \"n_positions\"; give one of them");
+    }
+  }
+  return context_length;
+}
+
+base::Status CheckShape(const JsonObject& json, const GptConfig& config) {
+  if (config.width % config.attention_heads != 0) {
+    return json.FieldError("n_head", "does not divide \"n_embd\"");
+  }
+  if (json.Has("n_inner")) {
+    SUBMIX_ASSIGN_OR_RETURN(const int inner, json.Int("n_inner", 1, 4 * kMaxWidth));
+    if (inner != 4 * config.width) {
+      return json.FieldError("n_inner", "expected null or 4 times \"n_embd\"");
+    }
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+base::StatusOr<GptConfig> LoadGptConfig(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
+  SUBMIX_RETURN_IF_ERROR(CheckArchitecture(json));
+  GptConfig config;
+  SUBMIX_ASSIGN_OR_RETURN(config.vocab_size, json.Int("vocab_size", 1, kMaxVocabulary));
+  SUBMIX_ASSIGN_OR_RETURN(config.context_length, ContextLength(json));
+  SUBMIX_ASSIGN_OR_RETURN(config.width, json.Int("n_embd", 1, kMaxWidth));
+  SUBMIX_ASSIGN_OR_RETURN(config.layers, json.Int("n_layer", 1, kMaxLayers));
+  SUBMIX_ASSIGN_OR_RETURN(config.attention_heads, json.Int("n_head", 1, config.width));
+  SUBMIX_ASSIGN_OR_RETURN(config.end_of_text, json.Int("eos_token_id", 0, config.vocab_size - 1));
+  if (json.Has("layer_norm_epsilon")) {
+    SUBMIX_ASSIGN_OR_RETURN(config.norm_epsilon, json.Number("layer_norm_epsilon"));
+    if (!(config.norm_epsilon > 0 && config.norm_epsilon < 1)) {
+      return json.FieldError("layer_norm_epsilon", "expected a number between 0 and 1");
+    }
+  }
+  SUBMIX_RETURN_IF_ERROR(CheckShape(json, config));
+  return config;
+}
+
+base::Status SaveGptConfig(const GptConfig& config, const std::string& path) {
+  const nlohmann::ordered_json json = {
+      {"architectures", {"GPT2LMHeadModel"}},
+      {"model_type", "gpt2"},
+      {"activation_function", "gelu_new"},
+      {"vocab_size", config.vocab_size},
+      {"n_positions", config.context_length},
+      {"n_ctx", config.context_length},
+      {"n_embd", config.width},
+      {"n_layer", config.layers},
+      {"n_head", config.attention_heads},
+      {"layer_norm_epsilon", config.norm_epsilon},
+      {"bos_token_id", config.end_of_text},
+      {"eos_token_id", config.end_of_text},
+      {"tie_word_embeddings", true},
+  };
+  return base::PosixFileSystem().WriteFile(path, json.dump(2) + "\n");
+}
+
+}  // namespace submix::model

@@ -1,0 +1,278 @@
+#include "submix/model/json_object.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+
+namespace submix::model {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxDepth = 8;
+
+std::string LineText(std::string_view text, std::size_t byte) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
+  return std::to_string(1 + std::count(text.begin(), end, '\n'));
+}
+
+// Watches the parser for what the parsed value no longer shows.
+class StructureWatch {
+ public:
+  // Whether the parser should keep what it met.
+  bool Meet(int depth, Json::parse_event_t event, const Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start:
+        if (depth >= kMaxDepth) {
+          problem_ = "nested too deeply";
+          return false;
+        }
+        if (event == Json::parse_event_t::object_start) open_objects_.emplace_back();
+        return true;
+      case Json::parse_event_t::object_end:
+        open_objects_.pop_back();
+        return true;
+      case Json::parse_event_t::key:
+        MeetKey(parsed.get_ref<const std::string&>());
+        return true;
+      default:
+        return true;
+    }
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void MeetKey(const std::string& key) {
+    // Inside an object that was too deep the stack is not kept; the problem is known already.
+    if (!problem_.empty() || open_objects_.empty()) return;
+    if (!open_objects_.back().insert(key).second) problem_ = "duplicate key " + Quoted(key);
+  }
+
+  std::vector<std::set<std::string>> open_objects_;
+  std::string problem_;
+};
+
+base::StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
+  // The library takes a NUL for the end of the text and would not see what follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return base::InvalidArgumentError(where + ":" + LineText(text, nul) +
+                                      ": not valid JSON: a NUL byte");
+  }
+  StructureWatch watch;
+  try {
+    Json value = Json::parse(text, [&watch](int depth, Json::parse_event_t event, Json& parsed) {
+      return watch.Meet(depth, event, parsed);
+    });
+    if (!watch.problem().empty()) return base::InvalidArgumentError(where + ": " + watch.problem());
+    return value;
+  } catch (const Json::parse_error& error) {
+    return base::InvalidArgumentError(where + ":" + LineText(text, error.byte) +
+                                      ": not valid JSON");
+  } catch (const Json::exception&) {
+    return base::InvalidArgumentError(where + ": not valid JSON: a number out of range");
+  } catch (const std::exception& error) {
+    return base::InternalError(where + ": reading JSON failed: " + error.what());
+  }
+}
+
+}  // namespace
+
+struct JsonObject::Node {
+  std::shared_ptr<const Json> root;  // keeps `object` alive
+  const Json* object = nullptr;
+  std::string where;   // the file
+  std::string prefix;  // "members[3]." or empty
+
+  // Null if absent.
+  const Json* Find(std::string_view field) const {
+    const auto found = object->find(std::string(field));
+    return found == object->end() || found->is_null() ? nullptr : &*found;
+  }
+  base::Status Expected(std::string_view field, std::string_view what) const {
+    const Json* value = Find(field);
+    const std::string found = value == nullptr ? "nothing" : std::string(value->type_name());
+    return base::InvalidArgumentError(where + ": field " + Quoted(prefix + std::string(field)) +
+                                      ": expected " + std::string(what) + ", found " + found);
+  }
+  std::shared_ptr<const Node> Child(const Json& child, const std::string& name) const {
+    return std::make_shared<const Node>(Node{root, &child, where, prefix + name + "."});
+  }
+};
+
+namespace {
+
+bool IsIntegerWithin(const Json& value, std::int64_t least, std::int64_t most) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
+    return false;
+  }
+  const auto number = value.get<std::int64_t>();
+  return number >= least && number <= most;
+}
+
+std::string RangeText(std::int64_t least, std::int64_t most) {
+  const std::string from = "from " + std::to_string(least);
+  return most == INT64_MAX ? from + " on" : from + " to " + std::to_string(most);
+}
+
+}  // namespace
+
+JsonObject::JsonObject(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+
+base::StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string& where) {
+  SUBMIX_ASSIGN_OR_RETURN(Json value, ParseValue(text, where));
+  if (!value.is_object()) return base::InvalidArgumentError(where + ": expected a JSON object");
+  auto root = std::make_shared<const Json>(std::move(value));
+  const Json* object = root.get();
+  return JsonObject(std::make_shared<const Node>(Node{std::move(root), object, where, ""}));
+}
+
+base::StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path));
+  return Parse(text, path);
+}
+
+std::vector<std::string> JsonObject::fields() const {
+  std::vector<std::string> names;
+  for (const auto& item : node_->object->items()) names.push_back(item.key());
+  return names;
+}
+
+bool JsonObject::Has(std::string_view field) const { return node_->Find(field) != nullptr; }
+
+bool JsonObject::IsOff(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr) return true;
+  if (value->is_boolean()) return !value->get<bool>();
+  if (value->is_number()) return *value == 0;
+  if (value->is_string()) return value->get_ref<const std::string&>().empty();
+  return value->empty();
+}
+
+bool JsonObject::IsText(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  return value != nullptr && value->is_string();
+}
+
+bool JsonObject::IsList(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  return value != nullptr && value->is_array();
+}
+
+base::StatusOr<std::int64_t> JsonObject::Integer(std::string_view field, std::int64_t least,
+                                                 std::int64_t most) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_number()) return node_->Expected(field, "an integer");
+  if (!IsIntegerWithin(*value, least, most)) {
+    return FieldError(field, "expected an integer " + RangeText(least, most));
+  }
+  return value->get<std::int64_t>();
+}
+
+base::StatusOr<int> JsonObject::Int(std::string_view field, int least, int most) const {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t number, Integer(field, least, most));
+  return static_cast<int>(number);
+}
+
+base::StatusOr<double> JsonObject::Number(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_number()) return node_->Expected(field, "a number");
+  const auto number = value->get<double>();
+  if (!std::isfinite(number)) return node_->Expected(field, "a finite number");
+  return number;
+}
+
+base::StatusOr<bool> JsonObject::Boolean(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_boolean()) return node_->Expected(field, "true or false");
+  return value->get<bool>();
+}
+
+base::StatusOr<std::string> JsonObject::Text(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_string()) return node_->Expected(field, "a string");
+  return value->get<std::string>();
+}
+
+base::StatusOr<std::vector<std::int64_t>> JsonObject::Integers(std::string_view field,
+                                                               std::int64_t least,
+                                                               std::int64_t most) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of integers");
+  std::vector<std::int64_t> numbers;
+  for (const Json& item : *value) {
+    if (!IsIntegerWithin(item, least, most)) {
+      return FieldError(field, "expected only integers " + RangeText(least, most));
+    }
+    numbers.push_back(item.get<std::int64_t>());
+  }
+  return numbers;
+}
+
+base::StatusOr<std::vector<std::string>> JsonObject::Texts(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of strings");
+  std::vector<std::string> texts;
+  for (const Json& item : *value) {
+    if (!item.is_string()) return FieldError(field, "expected only strings");
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+base::StatusOr<std::map<std::string, std::string>> JsonObject::TextMap(
+    std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_object()) {
+    return node_->Expected(field, "an object of strings");
+  }
+  std::map<std::string, std::string> texts;
+  for (const auto& item : value->items()) {
+    if (!item.value().is_string()) {
+      return FieldError(field, "expected a string as " + Quoted(item.key()));
+    }
+    texts.emplace(item.key(), item.value().get<std::string>());
+  }
+  return texts;
+}
+
+base::StatusOr<JsonObject> JsonObject::Object(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_object()) return node_->Expected(field, "an object");
+  return JsonObject(node_->Child(*value, std::string(field)));
+}
+
+base::StatusOr<std::vector<JsonObject>> JsonObject::Objects(std::string_view field) const {
+  const Json* value = node_->Find(field);
+  if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of objects");
+  std::vector<JsonObject> objects;
+  for (const Json& item : *value) {
+    if (!item.is_object()) return FieldError(field, "expected only objects");
+    objects.push_back(JsonObject(
+        node_->Child(item, std::string(field) + "[" + std::to_string(objects.size()) + "]")));
+  }
+  return objects;
+}
+
+base::Status JsonObject::FieldError(std::string_view field, std::string_view problem) const {
+  return base::InvalidArgumentError(node_->where + ": field " +
+                                    Quoted(node_->prefix + std::string(field)) + ": " +
+                                    std::string(problem));
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr std::size_t kLongest = 100;
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, kLongest)) quoted += c >= ' ' && c <= '~' ? c : '?';
+  return quoted + (text.size() > kLongest ? "…\"" : "\"");
+}
+
+}  // namespace submix::model
