@@ -18,6 +18,9 @@ struct MemberEntry {
   int generation = 0;      // the generation that trained it
   std::int64_t steps = 0;  // optimiser steps done
   bool complete = false;
+  // Over everything the member is a function of: base, options, seed and its text. Private; lets an
+  // equal member be copied instead of trained anew.
+  std::string recipe_sha256;
 };
 
 struct DeploymentEntry {
@@ -40,6 +43,8 @@ struct Manifest {
   std::map<std::string, std::string> hyper_parameters;  // public options of the training
   std::vector<MemberEntry> members;                     // [K * halves]
   std::vector<DeploymentEntry> deployments;
+  // Keyed hashes (16 hex digits) of forgotten user keys, so that no later training reads them again.
+  std::vector<std::string> forgotten;
   std::map<std::string, std::string> file_sha256;  // relative path → hex, of public/ and members/
 };
 
