@@ -1,0 +1,114 @@
+// `submix budget`: the operator's view of a ledger.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/apps/program_commands.h"
+#include "submix/engine/deployment.h"
+
+namespace submix::apps {
+namespace {
+
+struct BudgetOptions {
+  std::string deployment;
+  bool verify = false;
+  bool json = false;
+};
+
+constexpr int kBarCells = 30;
+
+std::string SpentBar(double share) {
+  std::string bar;
+  for (int cell = 0; cell < kBarCells; ++cell) {
+    bar += cell < static_cast<int>(std::ceil(share * kBarCells)) ? "█" : "·";
+  }
+  return bar;
+}
+
+// Answers that the part can surely still back: every charge is at most the target leakage.
+std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
+  const double remaining = (account.budget - account.spent).ToNatsRoundedUp();
+  return static_cast<std::int64_t>(remaining / target_leakage);
+}
+
+void PrintForPeople(const engine::Deployment& deployment,
+                    const std::vector<ledger::Account>& accounts, const ledger::Ledger::Head& head) {
+  const engine::DeploymentOptions& options = deployment.config.options;
+  std::printf("Operator's view: never show it to clients; acting on it is a release of its own.\n\n");
+  std::printf("%-10s %12s %12s %14s\n", "part", "spent", "budget", "sure answers");
+  for (const ledger::Account& account : accounts) {
+    const double spent = account.spent.ToNatsRoundedUp();
+    const double budget = account.budget.ToNatsRoundedUp();
+    std::printf("%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,
+                static_cast<long long>(SureAnswers(account, options.target_leakage)),
+                SpentBar(spent / budget).c_str());
+  }
+  std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
+              static_cast<long long>(head.records), base::ToHex(head.hash).c_str(),
+              deployment.config.lineage.c_str());
+  std::printf("%s", deployment.mechanism
+                        ->Statement(accounting::FixedNats::RoundDown(options.epsilon))
+                        .ToText()
+                        .c_str());
+}
+
+void PrintForMachines(const engine::Deployment& deployment,
+                      const std::vector<ledger::Account>& accounts,
+                      const ledger::Ledger::Head& head, bool verified) {
+  const engine::DeploymentOptions& options = deployment.config.options;
+  nlohmann::json parts = nlohmann::json::array();
+  for (const ledger::Account& account : accounts) {
+    parts.push_back({{"name", account.name},
+                     {"spent", account.spent.ToNatsRoundedUp()},
+                     {"budget", account.budget.ToNatsRoundedUp()},
+                     {"sure_answers", SureAnswers(account, options.target_leakage)}});
+  }
+  const nlohmann::json object = {{"mechanism", options.mechanism},
+                                 {"order", options.order.ToString()},
+                                 {"epsilon", options.epsilon},
+                                 {"parts", parts},
+                                 {"records", head.records},
+                                 {"head", base::ToHex(head.hash)},
+                                 {"lineage", deployment.config.lineage},
+                                 {"verified", verified}};
+  std::printf("%s\n", object.dump().c_str());
+}
+
+base::Status RunBudget(const BudgetOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto deployment,
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+  SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
+  SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
+  if (options.verify) SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());
+  if (options.json) {
+    PrintForMachines(deployment, accounts, head, options.verify);
+    return base::OkStatus();
+  }
+  PrintForPeople(deployment, accounts, head);
+  if (options.verify) {
+    std::printf("\nThe chain of %lld records is whole, and its sums are the accounts'.\n",
+                static_cast<long long>(head.records));
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddBudgetCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<BudgetOptions>();
+  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_flag("--verify", options->verify, "Recompute the whole chain of records");
+  command.add_flag("--json", options->json, "One JSON object");
+  command.footer("Works beside a running server. Example: submix budget my_deployment --verify");
+  command.callback([options, &action] { action = [options] { return RunBudget(*options); }; });
+}
+
+}  // namespace submix::apps

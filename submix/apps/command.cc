@@ -1,0 +1,82 @@
+#include "submix/apps/command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <string>
+
+#include "submix/apps/version.h"
+
+namespace submix::apps {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kWrongUse = 2;
+
+const Command* FindCommand(std::span<const Command> commands, std::string_view name) {
+  for (const Command& command : commands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+// Replaces this process. Returns only if that failed.
+int RunOtherProgram(char** argv, std::string_view other_program) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string path = (self.parent_path() / other_program).string();
+  ::execv(path.c_str(), argv);
+  std::fprintf(stderr, "submix: cannot run %s: %s; this command needs it beside this program\n",
+               path.c_str(), std::strerror(errno));
+  return kFailure;
+}
+
+int Parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? -1 : kWrongUse;
+  }
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv, std::span<const Command> commands,
+               std::string_view other_program) {
+  if (argc > 1) {
+    const Command* command = FindCommand(commands, argv[1]);
+    if (command != nullptr && command->add == nullptr) return RunOtherProgram(argv, other_program);
+  }
+  CLI::App app(
+      "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on disjoint,\n"
+      "user-keyed parts of private text and answers by mixing it with a public model, under a privacy\n"
+      "budget that is durable. Start with `submix demo`, or `submix COMMAND --help`.",
+      "submix");
+  app.set_version_flag("--version", std::string("submix ") + kVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Action action;
+  for (const Command& command : commands) {
+    CLI::App* subcommand =
+        app.add_subcommand(std::string(command.name), std::string(command.summary));
+    subcommand->option_defaults()->always_capture_default();
+    if (command.add != nullptr) command.add(*subcommand, action);
+  }
+  if (const int code = Parse(app, argc, argv); code != 0) return code < 0 ? 0 : code;
+  base::Status status;
+  try {
+    status = action();
+  } catch (const std::exception& error) {  // allocation, third parties: named, not unwound at the user
+    status = base::InternalError(error.what());
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "submix %s: %s\n", argv[1], status.message().c_str());
+  return kFailure;
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,67 @@
+// `submix deploy`: the only command that creates a ledger.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "submix/apps/program_commands.h"
+#include "submix/engine/deployment.h"
+
+namespace submix::apps {
+namespace {
+
+struct DeployOptions {
+  std::string ensemble;
+  std::string deployment;
+  std::string order = "2";
+  std::int64_t queries = 1024;
+  engine::DeploymentOptions declared;
+};
+
+base::Status RunDeploy(DeployOptions options) {
+  SUBMIX_ASSIGN_OR_RETURN(options.declared.order, divergence::RenyiOrder::Parse(options.order));
+  if (!(options.declared.target_leakage > 0)) {
+    options.declared.target_leakage =
+        options.declared.epsilon / static_cast<double>(options.queries);
+  }
+  SUBMIX_RETURN_IF_ERROR(
+      engine::CreateDeployment(options.deployment, options.ensemble, options.declared));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto deployment,
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
+              deployment.config.num_parts, options.declared.mechanism.c_str());
+  std::printf("%s", deployment.mechanism
+                        ->Statement(accounting::FixedNats::RoundDown(options.declared.epsilon))
+                        .ToText()
+                        .c_str());
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddDeployCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<DeployOptions>();
+  command.add_option("ensemble", options->ensemble, "Directory made by `submix train`")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_option("deployment", options->deployment, "New directory to make")->required();
+  command.add_option("--mechanism", options->declared.mechanism,
+                     "filtered-submix (sound), or submix (research)");
+  command.add_option("--epsilon", options->declared.epsilon,
+                     "Budget of every part: nats of Renyi divergence at --order, for ever");
+  command.add_option("--order", options->order, "The Renyi order that binds, in (0, inf]");
+  command.add_option("--queries", options->queries,
+                     "Answers that every part can surely back; sets the cap on one charge to "
+                     "epsilon / queries")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--target-leakage", options->declared.target_leakage,
+                     "The cap on one charge itself, in nats (instead of --queries)");
+  command.add_option("--max-mixing-weight", options->declared.max_mixing_weight,
+                     "Largest weight of a member against the public model");
+  command.footer(
+      "A budget belongs to the data: it is never reset, and an ensemble has one deployment.\n"
+      "Example: submix deploy my_ensemble my_deployment --epsilon 2 --order 2 --queries 1024");
+  command.callback([options, &action] { action = [options] { return RunDeploy(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,21 @@
+// The commands of both programs, each in a file of its own name.
+#pragma once
+
+#include "submix/apps/command.h"
+
+namespace submix::apps {
+
+// Run by `submix`, which has no libtorch and starts in milliseconds.
+void AddTokenizerCommand(CLI::App& command, Action& action);
+void AddDeployCommand(CLI::App& command, Action& action);
+void AddBudgetCommand(CLI::App& command, Action& action);
+
+// Run by `submix-train`.
+void AddPretrainCommand(CLI::App& command, Action& action);
+void AddTrainCommand(CLI::App& command, Action& action);
+void AddGenerateCommand(CLI::App& command, Action& action);
+void AddEvaluateCommand(CLI::App& command, Action& action);
+void AddForgetCommand(CLI::App& command, Action& action);
+void AddDemoCommand(CLI::App& command, Action& action);
+
+}  // namespace submix::apps

@@ -1,0 +1,22 @@
+// `submix`: the program people call. What needs libtorch is run by `submix-train` beside it.
+#include "submix/apps/command.h"
+#include "submix/apps/program_commands.h"
+
+int main(int argc, char** argv) {
+  using submix::apps::Command;
+  const Command commands[] = {
+      {"demo", "The whole story on bundled data, in a few minutes", nullptr},
+      {"tokenizer", "Learn a byte-level BPE tokenizer from text",
+       &submix::apps::AddTokenizerCommand},
+      {"pretrain", "Train a public GPT-2-architecture model from text (resumable)", nullptr},
+      {"train", "Train a private ensemble on user-keyed text (resumable)", nullptr},
+      {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger",
+       &submix::apps::AddDeployCommand},
+      {"generate", "Complete a prompt privately, charging the ledger", nullptr},
+      {"evaluate", "Held-out perplexity of mechanisms and baselines", nullptr},
+      {"budget", "What a deployment's ledger holds; verify its chain",
+       &submix::apps::AddBudgetCommand},
+      {"forget", "Unlearn a user: retrain the one half that held the text", nullptr},
+  };
+  return submix::apps::RunProgram(argc, argv, commands, "submix-train");
+}

@@ -1,0 +1,74 @@
+// `submix tokenizer`: a byte-level BPE from text.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/apps/program_commands.h"
+#include "submix/base/file_system.h"
+#include "submix/base/progress_bar.h"
+#include "submix/corpus/user_records.h"
+#include "submix/tokenizer/bpe_trainer.h"
+
+namespace submix::apps {
+namespace {
+
+struct TokenizerOptions {
+  std::vector<std::string> text;
+  std::string output;
+  int vocab_size = 8192;
+};
+
+// Documents end with a line "<|endoftext|>"; one is in memory at a time.
+base::Status AddFile(const std::string& path, tokenizer::BpeTrainer& trainer,
+                     base::ProgressBar& progress) {
+  std::string document;
+  const auto finish_document = [&] {
+    trainer.AddText(document);
+    progress.Advance(static_cast<std::int64_t>(document.size()));
+    document.clear();
+  };
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
+    if (line == "<|endoftext|>") {
+      finish_document();
+    } else {
+      document.append(line).push_back('\n');
+    }
+    return base::OkStatus();
+  }));
+  finish_document();
+  return base::OkStatus();
+}
+
+base::Status RunTokenizer(const TokenizerOptions& options) {
+  tokenizer::BpeTrainer trainer;
+  {
+    base::ProgressBar progress("Counting words", 0, "bytes");
+    for (const std::string& path : options.text) {
+      SUBMIX_RETURN_IF_ERROR(AddFile(path, trainer, progress));
+    }
+  }
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(options.output));
+  SUBMIX_RETURN_IF_ERROR(trainer.Train(options.vocab_size, options.output));
+  std::printf("Wrote %s/vocab.json and merges.txt (%d entries)\n", options.output.c_str(),
+              options.vocab_size);
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddTokenizerCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<TokenizerOptions>();
+  command.add_option("text", options->text, "Text files (.txt or .txt.xz) of *public* text")
+      ->required();
+  command.add_option("-o,--output", options->output, "Directory for vocab.json and merges.txt")
+      ->required();
+  command.add_option("--vocab-size", options->vocab_size, "Entries, <|endoftext|> included")
+      ->check(CLI::Range(257, 1 << 20));
+  command.footer(
+      "The vocabulary is public, so it must not be learned from private text (docs/privacy.md).\n"
+      "Example: submix tokenizer wiki-*.txt.xz --vocab-size 8192 -o public_model");
+  command.callback([options, &action] { action = [options] { return RunTokenizer(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,245 @@
+#include "submix/engine/deployment.h"
+
+#include <filesystem>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::engine {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using nlohmann::json;
+
+constexpr double kLargestBudget = 8192;  // FixedNats: 2^13 nats
+
+Status CheckOptions(const DeploymentOptions& options) {
+  if (!(options.epsilon > 0 && options.epsilon < kLargestBudget)) {
+    return base::InvalidArgumentError("epsilon must be above 0 and below 8192 nats, found " +
+                                      std::to_string(options.epsilon));
+  }
+  if (!(options.target_leakage > 0 && options.target_leakage <= options.epsilon)) {
+    return base::InvalidArgumentError(
+        "the target leakage (beta, the most one answer may cost a part) must be above 0 and at most "
+        "epsilon, found " +
+        std::to_string(options.target_leakage));
+  }
+  return base::OkStatus();
+}
+
+json OptionsToJson(const DeploymentOptions& options) {
+  return {{"mechanism", options.mechanism},
+          {"order", options.order.ToString()},
+          {"epsilon", options.epsilon},
+          {"target_leakage", options.target_leakage},
+          {"max_mixing_weight", options.max_mixing_weight}};
+}
+
+StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
+  DeploymentOptions options;
+  options.mechanism = object.at("mechanism").get<std::string>();
+  SUBMIX_ASSIGN_OR_RETURN(options.order,
+                          divergence::RenyiOrder::Parse(object.at("order").get<std::string>()));
+  options.epsilon = object.at("epsilon").get<double>();
+  options.target_leakage = object.at("target_leakage").get<double>();
+  options.max_mixing_weight = object.at("max_mixing_weight").get<double>();
+  return options;
+}
+
+StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string& path) {
+  const int format = object.at("format").get<int>();
+  if (format > DeploymentConfig::kFormat) {
+    return base::FailedPreconditionError(
+        path + ": written by a newer Submix (format " + std::to_string(format) +
+        ", this one reads up to " + std::to_string(DeploymentConfig::kFormat) + "); upgrade");
+  }
+  DeploymentConfig config;
+  config.ensemble_directory = object.at("ensemble").get<std::string>();
+  SUBMIX_ASSIGN_OR_RETURN(
+      config.ensemble_fingerprint,
+      base::Sha256FromHex(object.at("ensemble_fingerprint").get<std::string>()));
+  config.lineage = object.at("lineage").get<std::string>();
+  config.num_parts = object.at("parts").get<int>();
+  SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(object.at("options")));
+  return config;
+}
+
+Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
+                                 const std::string& ensemble_directory,
+                                 const mechanism::Mechanism& mechanism) {
+  for (const ensemble::MemberEntry& member : manifest.members) {
+    if (!member.complete) {
+      return base::FailedPreconditionError(ensemble_directory + ": " + member.directory +
+                                           " is not trained yet; run the same `submix train` again "
+                                           "to finish");
+    }
+  }
+  if (manifest.halves < mechanism.halves()) {
+    return base::FailedPreconditionError(
+        ensemble_directory + ": trained with " + std::to_string(manifest.halves) +
+        " member(s) a part, but the mechanism " + std::string(mechanism.name()) + " needs " +
+        std::to_string(mechanism.halves()) + "; train with --halves " +
+        std::to_string(mechanism.halves()));
+  }
+  if (!manifest.deployments.empty()) {
+    return base::AlreadyExistsError(
+        ensemble_directory + ": already deployed as " + manifest.deployments.front().name +
+        "; a budget belongs to the data, so a second one would add to it: use that deployment, or "
+        "train an ensemble on new data");
+  }
+  return ensemble::VerifyFiles(manifest, ensemble_directory);
+}
+
+// A crash between the two last steps of CreateDeployment leaves a whole deployment, known to the
+// manifest, under its unfinished name. True if there was one; it has its place now.
+StatusOr<bool> FinishInterrupted(const ensemble::Manifest& manifest, const std::string& unfinished,
+                                 const std::string& deployment_directory) {
+  const auto config = LoadDeploymentConfig(unfinished);
+  if (!config.ok()) return false;
+  for (const ensemble::DeploymentEntry& entry : manifest.deployments) {
+    if (entry.lineage != config->lineage) continue;
+    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().Rename(unfinished, deployment_directory));
+    return true;
+  }
+  return false;
+}
+
+std::vector<ledger::Account> NewAccounts(int num_parts, accounting::FixedNats budget) {
+  std::vector<ledger::Account> accounts;
+  for (int part = 0; part < num_parts; ++part) {
+    accounts.push_back({"part " + std::to_string(part), budget, accounting::FixedNats()});
+  }
+  return accounts;
+}
+
+}  // namespace
+
+base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config) {
+  const json canonical = {{"ensemble", base::ToHex(config.ensemble_fingerprint)},
+                          {"options", OptionsToJson(config.options)},
+                          {"parts", config.num_parts}};
+  return base::Sha256("submix deployment 1\n" + canonical.dump());
+}
+
+std::string DeploymentConfigPath(const std::string& deployment_directory) {
+  return base::JoinPath(deployment_directory, "deployment.json");
+}
+
+ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_directory,
+                                          const DeploymentConfig& config) {
+  return {base::JoinPath(deployment_directory, "ledger.sqlite"),
+          base::JoinPath(deployment_directory, "anchor"), DeploymentFingerprint(config)};
+}
+
+StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory) {
+  const std::string path = DeploymentConfigPath(deployment_directory);
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path));
+  try {
+    return ConfigFromJson(json::parse(text), path);
+  } catch (const json::exception& error) {
+    return base::InvalidArgumentError(path + ": not a deployment: " + error.what());
+  }
+}
+
+Status SaveDeploymentConfig(const DeploymentConfig& config,
+                            const std::string& deployment_directory) {
+  const json object = {{"format", DeploymentConfig::kFormat},
+                       {"ensemble", config.ensemble_directory},
+                       {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
+                       {"lineage", config.lineage},
+                       {"parts", config.num_parts},
+                       {"options", OptionsToJson(config.options)}};
+  return base::PosixFileSystem().WriteFile(DeploymentConfigPath(deployment_directory),
+                                           object.dump(2) + "\n");
+}
+
+StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeploymentMechanism(
+    const DeploymentOptions& options, int num_parts) {
+  mechanism::MechanismOptions mechanism_options;
+  mechanism_options.num_parts = num_parts;
+  mechanism_options.order = options.order;
+  mechanism_options.target_leakage = options.target_leakage;
+  mechanism_options.max_mixing_weight = options.max_mixing_weight;
+  return mechanism::MakeMechanism(options.mechanism, mechanism_options);
+}
+
+Status CreateDeployment(const std::string& deployment_directory,
+                        const std::string& ensemble_directory, const DeploymentOptions& options) {
+  base::FileSystem& files = base::PosixFileSystem();
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  const std::string unfinished = deployment_directory + ".unfinished";
+  SUBMIX_ASSIGN_OR_RETURN(const bool finished,
+                          FinishInterrupted(manifest, unfinished, deployment_directory));
+  if (finished) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
+                          MakeDeploymentMechanism(options, manifest.num_parts));
+  SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
+  if (const auto names = files.List(deployment_directory); names.ok() && !names->empty()) {
+    return base::AlreadyExistsError(deployment_directory +
+                                    ": not empty; give a new directory for the deployment");
+  }
+
+  DeploymentConfig config;
+  config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
+  config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  config.num_parts = manifest.num_parts;
+  config.options = options;
+
+  // Built beside its place and renamed at the end: a crash leaves no half deployment.
+  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
+  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
+  SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(
+      LedgerOptions(unfinished, config),
+      NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
+      options.order.ToString()));
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto ledger, ledger::SqliteLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
+  config.lineage = ledger->lineage();
+  ledger.reset();
+  SUBMIX_RETURN_IF_ERROR(SaveDeploymentConfig(config, unfinished));
+
+  // The manifest first: a ledger that the ensemble does not know of must never be able to answer.
+  ensemble::DeploymentEntry entry;
+  entry.name = std::filesystem::path(deployment_directory).filename();
+  entry.lineage = config.lineage;
+  entry.mechanism = options.mechanism;
+  entry.epsilon = options.epsilon;
+  entry.order = options.order.value();
+  manifest.deployments.push_back(entry);
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(deployment_directory));
+  return files.Rename(unfinished, deployment_directory);
+}
+
+StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
+                                    DeploymentAccess access) {
+  Deployment deployment;
+  SUBMIX_ASSIGN_OR_RETURN(deployment.config, LoadDeploymentConfig(deployment_directory));
+  const std::string& ensemble_directory = deployment.config.ensemble_directory;
+  SUBMIX_ASSIGN_OR_RETURN(deployment.manifest, ensemble::LoadManifest(ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(deployment.manifest, ensemble_directory));
+  if (ensemble::EnsembleFingerprint(deployment.manifest) !=
+      deployment.config.ensemble_fingerprint) {
+    return base::FailedPreconditionError(
+        ensemble_directory + ": changed after the deployment " + deployment_directory +
+        " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
+        "again");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      deployment.mechanism,
+      MakeDeploymentMechanism(deployment.config.options, deployment.config.num_parts));
+  const ledger::SqliteLedgerOptions options =
+      LedgerOptions(deployment_directory, deployment.config);
+  SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge
+                                                 ? ledger::SqliteLedger::Open(options)
+                                                 : ledger::SqliteLedger::OpenReadOnly(options));
+  return deployment;
+}
+
+}  // namespace submix::engine

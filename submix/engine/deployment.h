@@ -1,0 +1,83 @@
+// A deployment: ensemble + mechanism options + order + budget + ledger. Its fingerprint covers all of
+// them, and the ledger opens only for its own. Format: docs/deployment_format.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/divergence/renyi_order.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/ledger/sqlite_ledger.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::engine {
+
+// What the operator declares, once, before the first answer. All of it is public.
+struct DeploymentOptions {
+  std::string mechanism = "filtered-submix";
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  double epsilon = 2;             // budget of every part in nats at `order`; in (0, 2^13)
+  double target_leakage = 0;      // β: cap on one charge, in (0, epsilon]
+  double max_mixing_weight = 0.8;  // (0, 1]
+};
+
+struct DeploymentConfig {
+  static constexpr int kFormat = 1;
+
+  std::string ensemble_directory;  // absolute
+  base::Sha256Digest ensemble_fingerprint{};
+  std::string lineage;  // the ledger's
+  int num_parts = 0;
+  DeploymentOptions options;
+};
+
+// SHA-256 over every field that gives the ledger's numbers their meaning: ensemble fingerprint,
+// mechanism and its options, order, budget. Not over paths.
+base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config);
+
+// Where the files of a deployment are.
+std::string DeploymentConfigPath(const std::string& deployment_directory);
+ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_directory,
+                                          const DeploymentConfig& config);
+
+// Errors: kNotFound, kInvalidArgument naming file and field, kFailedPrecondition for a newer format.
+base::StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory);
+base::Status SaveDeploymentConfig(const DeploymentConfig& config,
+                                  const std::string& deployment_directory);
+
+// The mechanism that a deployment declares.
+base::StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeploymentMechanism(
+    const DeploymentOptions& options, int num_parts);
+
+// Makes a deployment on an ensemble: records it in the manifest with its budget, then creates the
+// ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is refused.
+// Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is not empty or
+// the ensemble has a deployment; kFailedPrecondition for an incomplete or changed ensemble, or halves
+// that do not fit the mechanism; kUnavailable if the ensemble is being written.
+base::Status CreateDeployment(const std::string& deployment_directory,
+                              const std::string& ensemble_directory,
+                              const DeploymentOptions& options);
+
+// An open deployment, ready to answer.
+struct Deployment {
+  DeploymentConfig config;
+  ensemble::Manifest manifest;
+  std::unique_ptr<mechanism::Mechanism> mechanism;
+  std::unique_ptr<ledger::SqliteLedger> ledger;
+};
+
+enum class DeploymentAccess {
+  kCharge,    // the one writer
+  kReadOnly,  // beside it
+};
+
+// Opens and checks everything: files of the ensemble against its manifest, its fingerprint against the
+// deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble changed
+// after the deployment was made; the ledger's errors.
+base::StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
+                                          DeploymentAccess access);
+
+}  // namespace submix::engine

@@ -1,0 +1,176 @@
+#include "submix/engine/engine_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "submix/engine/sample.h"
+
+namespace submix::engine {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+base::Status CheckRequest(const Request& request, const EngineParts& parts) {
+  if (request.prompt.empty()) {
+    return base::InvalidArgumentError("the prompt is empty: give at least one token");
+  }
+  if (request.max_tokens < 1) {
+    return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
+                                      ": expected at least 1");
+  }
+  const auto context = static_cast<std::size_t>(parts.predictor->context_length());
+  const std::size_t needed = request.prompt.size() + static_cast<std::size_t>(request.max_tokens);
+  if (needed > context) {
+    return base::InvalidArgumentError(
+        "the prompt has " + std::to_string(request.prompt.size()) + " tokens and max_tokens is " +
+        std::to_string(request.max_tokens) + ": together at most " + std::to_string(context) +
+        " fit the model's context; shorten the prompt or ask for fewer tokens");
+  }
+  for (const std::string& stop : request.stop) {
+    if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
+  }
+  return mechanism::CheckSamplingOptions(request.sampling);
+}
+
+}  // namespace
+
+EngineCore::EngineCore(const EngineParts& parts, int halves)
+    : parts_(parts), halves_(halves), session_(parts.random->NextUint64()) {}
+
+EngineCore::~EngineCore() {
+  for (const LiveSequence& live : live_) parts_.predictor->Close(live.sequence);
+}
+
+StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& parts) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts.ledger->Remaining());
+  const int num_parts = static_cast<int>(remaining.size());
+  const int num_members = parts.predictor->num_members();
+  if (num_parts == 0 || num_members % num_parts != 0 ||
+      num_members / num_parts < parts.mechanism->halves()) {
+    return base::FailedPreconditionError(
+        "the mechanism " + std::string(parts.mechanism->name()) + " needs at least " +
+        std::to_string(parts.mechanism->halves()) + " member(s) for each of " +
+        std::to_string(num_parts) + " parts, the ensemble has " + std::to_string(num_members));
+  }
+  if (parts.predictor->vocab_size() != parts.tokenizer->vocab_size()) {
+    return base::FailedPreconditionError(
+        "the tokenizer has " + std::to_string(parts.tokenizer->vocab_size()) +
+        " entries, the model " + std::to_string(parts.predictor->vocab_size()) +
+        ": vocab.json does not belong to this model");
+  }
+  return std::unique_ptr<EngineCore>(new EngineCore(parts, num_members / num_parts));
+}
+
+StatusOr<std::int64_t> EngineCore::Admit(const Request& request) {
+  SUBMIX_RETURN_IF_ERROR(CheckRequest(request, parts_));
+  LiveSequence live;
+  live.request_id = next_request_id_++;
+  live.sequence = parts_.predictor->Open();
+  live.request = request;
+  live.pending = request.prompt;
+  live.text = TextStream(request.stop);
+  live_.push_back(std::move(live));
+  return live_.back().request_id;
+}
+
+void EngineCore::Cancel(std::int64_t request_id) {
+  std::erase_if(live_, [&](const LiveSequence& live) {
+    if (live.request_id != request_id) return false;
+    parts_.predictor->Close(live.sequence);
+    return true;
+  });
+}
+
+Status EngineCore::Predict() {
+  std::vector<ensemble::Predictor::Append> appends;
+  appends.reserve(live_.size());
+  for (const LiveSequence& live : live_) appends.push_back({live.sequence, live.pending});
+  const auto row = static_cast<std::size_t>(parts_.predictor->vocab_size());
+  const std::size_t rows = 1 + static_cast<std::size_t>(parts_.predictor->num_members());
+  logits_.resize(live_.size() * rows * row);
+  SUBMIX_RETURN_IF_ERROR(parts_.predictor->Step(appends, logits_));
+  mapped_.resize(live_.size());
+  for (std::size_t s = 0; s < live_.size(); ++s) {
+    const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
+    SUBMIX_RETURN_IF_ERROR(mapped_[s].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling));
+  }
+  return base::OkStatus();
+}
+
+StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose() {
+  // Each part's own remaining budget may steer that part alone (proofs.md T1). Tokens of one step see
+  // the budgets of its start; whether a part can pay for all of them is decided at the charge.
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
+  std::vector<std::unique_ptr<mechanism::Proposal>> proposals;
+  proposals.reserve(live_.size());
+  for (std::size_t s = 0; s < live_.size(); ++s) {
+    SUBMIX_ASSIGN_OR_RETURN(auto proposal,
+                            parts_.mechanism->Propose(mapped_[s].view(), remaining,
+                                                      base::ReleaseId{session_, ++releases_}));
+    proposals.push_back(std::move(proposal));
+  }
+  return proposals;
+}
+
+StatusOr<std::vector<ledger::Receipt>> EngineCore::Charge(
+    const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals) {
+  std::vector<ledger::ChargeRequest> step;
+  step.reserve(proposals.size());
+  for (const auto& proposal : proposals) {
+    step.push_back({proposal->release_id(), parts_.mechanism->charge_rule(), proposal->charges()});
+  }
+  return parts_.ledger->Charge(step);
+}
+
+TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
+  live.pending.assign(1, token);
+  ++live.tokens_released;
+  TokenEvent event;
+  event.request_id = live.request_id;
+  event.token = token;
+  event.text = live.text.Add(parts_.tokenizer->Decode(std::span(&token, 1)));
+  if (live.text.stopped() || token == parts_.tokenizer->end_of_text()) {
+    event.finish_reason = FinishReason::kStop;
+  } else if (live.tokens_released == live.request.max_tokens) {
+    event.finish_reason = FinishReason::kMaxTokens;
+  }
+  if (event.finish_reason != FinishReason::kNone) event.text += live.text.Flush();
+  return event;
+}
+
+StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
+  if (live_.empty()) return std::vector<TokenEvent>();
+  SUBMIX_RETURN_IF_ERROR(Predict());
+  SUBMIX_ASSIGN_OR_RETURN(auto proposals, Propose());
+  SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
+  std::vector<TokenEvent> events;
+  events.reserve(live_.size());
+  for (std::size_t s = 0; s < live_.size(); ++s) {
+    mechanism::PrivateMixture mixture = std::move(*proposals[s]).Mix(receipts[s].paid());
+    SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
+                            Sample(std::move(mixture), std::move(receipts[s]), *parts_.random));
+    events.push_back(Accept(live_[s], mapped_[s].token(index)));
+  }
+  for (const TokenEvent& event : events) {
+    if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
+  }
+  return events;
+}
+
+Status EngineCore::Generate(const Request& request,
+                            const std::function<void(const TokenEvent&)>& on_event) {
+  SUBMIX_CHECK(idle(), "Generate is for one request at a time");
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t request_id, Admit(request));
+  while (!idle()) {
+    auto events = Step();
+    if (!events.ok()) {
+      Cancel(request_id);
+      return events.status();
+    }
+    for (const TokenEvent& event : *events) on_event(event);
+  }
+  return base::OkStatus();
+}
+
+}  // namespace submix::engine

@@ -1,0 +1,88 @@
+// The way of one token: predictor → public maps → proposal → one durable charge for the whole step →
+// mixture of the parts that paid → Sample against the receipt → back into the sequence.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/base/random.h"
+#include "submix/base/status.h"
+#include "submix/engine/request.h"
+#include "submix/engine/text_stream.h"
+#include "submix/ensemble/predictor.h"
+#include "submix/ledger/ledger.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::engine {
+
+// Everything an engine is made of; all must outlive it.
+struct EngineParts {
+  ensemble::Predictor* predictor = nullptr;
+  const mechanism::Mechanism* mechanism = nullptr;
+  ledger::Ledger* ledger = nullptr;
+  const tokenizer::Tokenizer* tokenizer = nullptr;
+  base::RandomSource* random = nullptr;
+};
+
+// One thread at a time. Sequences join and leave between steps; each step runs every live sequence
+// once and commits one ledger transaction.
+class EngineCore {
+ public:
+  // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than the
+  // mechanism needs, or if the vocabularies differ.
+  static base::StatusOr<std::unique_ptr<EngineCore>> Create(const EngineParts& parts);
+  ~EngineCore();
+  EngineCore(const EngineCore&) = delete;
+  EngineCore& operator=(const EngineCore&) = delete;
+
+  // Takes a request in; it runs from the next Step on. Returns its id.
+  // Errors: kInvalidArgument for an empty prompt, options out of range, or a prompt that with
+  // max_tokens does not fit the context (public quantities only).
+  base::StatusOr<std::int64_t> Admit(const Request& request);
+  // Drops a request. What it was charged stays charged. Ok if it has ended already.
+  void Cancel(std::int64_t request_id);
+  bool idle() const { return live_.empty(); }
+
+  // One token for every live request. Finished requests leave. An error ends the step without any
+  // token: charges that were booked stay booked.
+  base::StatusOr<std::vector<TokenEvent>> Step();
+
+  // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
+  // programs with one request at a time. Requires: idle().
+  base::Status Generate(const Request& request,
+                        const std::function<void(const TokenEvent&)>& on_event);
+
+ private:
+  struct LiveSequence {
+    std::int64_t request_id = 0;
+    ensemble::SequenceId sequence = 0;
+    Request request;
+    std::vector<base::TokenId> pending;  // not yet seen by the predictor
+    int tokens_released = 0;
+    TextStream text{{}};
+  };
+
+  EngineCore(const EngineParts& parts, int halves);
+
+  base::Status Predict();
+  base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();
+  base::StatusOr<std::vector<ledger::Receipt>> Charge(
+      const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals);
+  TokenEvent Accept(LiveSequence& live, base::TokenId token);
+
+  const EngineParts parts_;
+  const int halves_;  // members a part
+  const std::uint64_t session_;
+  std::uint64_t releases_ = 0;
+  std::int64_t next_request_id_ = 1;
+  std::vector<LiveSequence> live_;
+  std::vector<float> logits_;                          // [live, M + 1, V]
+  std::vector<mechanism::MappedPredictions> mapped_;  // [live]
+};
+
+}  // namespace submix::engine

@@ -1,0 +1,37 @@
+// What a client asks of the engine, in native types: no HTTP, no JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/mechanism/mapped_predictions.h"
+
+namespace submix::engine {
+
+// One completion. Every field is public in the sense of the threat model: chosen by the client.
+struct Request {
+  std::vector<base::TokenId> prompt;  // at least one token; prompt + max_tokens fit the context
+  int max_tokens = 16;                // >= 1
+  mechanism::SamplingOptions sampling;
+  std::vector<std::string> stop;  // the text ends before the first of these; none is empty
+};
+
+enum class FinishReason {
+  kNone,       // still running
+  kStop,       // end of text, or a stop string
+  kMaxTokens,  // as many tokens as asked for
+};
+
+// What one engine step added to one request.
+struct TokenEvent {
+  std::int64_t request_id = 0;
+  base::TokenId token = 0;
+  // Text that is certain now: bytes that may still become part of a stop string, or that are an
+  // unfinished UTF-8 character, are held back.
+  std::string text;
+  FinishReason finish_reason = FinishReason::kNone;
+};
+
+}  // namespace submix::engine

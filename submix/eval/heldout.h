@@ -1,0 +1,31 @@
+// Held-out text for evaluation: token blocks whose every position but the first is one query.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/corpus/user_tokens.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::eval {
+
+// Blocks of at most context_length + 1 tokens; within a block, position t >= 1 is the query "tokens[0 .. t)
+// → tokens[t]". Blocks never mix two users or documents.
+using HeldoutBlocks = std::vector<std::vector<base::TokenId>>;
+
+// From the held-out users of a partitioned corpus.
+HeldoutBlocks HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int context_length);
+
+// From a file: user-keyed JSONL (.jsonl, .jsonl.xz: every user) or plain text (documents end with a
+// line "<|endoftext|>"). Errors: those of the reader.
+base::StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
+                                              const tokenizer::Tokenizer& tokenizer,
+                                              int context_length);
+
+// Number of queries in the blocks.
+std::int64_t CountQueries(const HeldoutBlocks& blocks);
+
+}  // namespace submix::eval
