@@ -24,7 +24,9 @@ struct UserRecord {
 base::Status ReadUserRecords(const std::string& path,
                              const std::function<base::Status(const UserRecord&)>& sink);
 
-// Calls `sink` for every line of a plain or .xz text file, without its newline.
+// Calls `sink` for every line of a plain or .xz text file, without its "\n" or "\r\n" and without
+// the byte order mark that a file may start with. Errors: kNotFound, kInternal; kDataLoss for a
+// damaged .xz; the sink's first error.
 base::Status ReadLines(
     const std::string& path,
     const std::function<base::Status(std::int64_t line, std::string_view text)>& sink);

@@ -24,13 +24,13 @@ struct UserTokens {
 struct PartitionedCorpus {
   std::vector<std::vector<UserTokens>> members;  // [K * halves], index part * halves + half
   std::vector<UserTokens> heldout;
-  std::int64_t num_users = 0;
-  std::int64_t num_tokens = 0;
+  std::int64_t num_users = 0;   // held-out users included
+  std::int64_t num_tokens = 0;  // of all users, boundaries included
 };
 
 // Reads and tokenizes the corpus. Errors: those of ReadUserRecords; kInvalidArgument for fewer
 // training users than members ("... users, ... members: use fewer parts") or a member that got no
-// user.
+// user. Requires: options in range.
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,
@@ -38,6 +38,7 @@ base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
 
 // Cuts users into blocks of at most block_tokens tokens; consecutive blocks of one user overlap by
 // one token so that every transition is seen once. Blocks with fewer than two tokens are dropped.
+// Requires: block_tokens >= 2.
 std::vector<std::vector<base::TokenId>> CutIntoBlocks(const std::vector<UserTokens>& users,
                                                       int block_tokens);
 

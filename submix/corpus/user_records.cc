@@ -1,0 +1,186 @@
+#include "submix/corpus/user_records.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/corpus/byte_source.h"
+
+namespace submix::corpus {
+namespace {
+
+using base::Status;
+
+using LineSink = std::function<Status(std::int64_t line, std::string_view text)>;
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kExample = R"({"user": "u1", "text": "..."})";
+
+// Puts lines together from pieces and hands them on.
+class LineSplitter {
+ public:
+  explicit LineSplitter(const LineSink& sink) : sink_(sink) {}
+
+  Status Add(std::string_view piece) {
+    for (;;) {
+      const std::size_t end = piece.find('\n');
+      if (end == std::string_view::npos) {
+        unfinished_ += piece;
+        return base::OkStatus();
+      }
+      if (unfinished_.empty()) {
+        SUBMIX_RETURN_IF_ERROR(Emit(piece.substr(0, end)));
+      } else {
+        unfinished_ += piece.substr(0, end);
+        SUBMIX_RETURN_IF_ERROR(Emit(unfinished_));
+        unfinished_.clear();
+      }
+      piece.remove_prefix(end + 1);
+    }
+  }
+
+  // The last line may lack its newline.
+  Status Finish() { return unfinished_.empty() ? base::OkStatus() : Emit(unfinished_); }
+
+ private:
+  Status Emit(std::string_view line) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (++line_number_ == 1 && line.starts_with(kByteOrderMark)) {
+      line.remove_prefix(kByteOrderMark.size());
+    }
+    return sink_(line_number_, line);
+  }
+
+  const LineSink& sink_;
+  std::string unfinished_;
+  std::int64_t line_number_ = 0;
+};
+
+// A field of the record as far as it has been read; the last of equal names counts.
+struct StringField {
+  bool is_there = false;
+  std::optional<std::string> value;  // nothing if it is not a string
+};
+
+// Picks "user" and "text" out of one JSON object without building the rest of it.
+class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  // What the line says, or an error message without its place.
+  base::StatusOr<UserRecord> Parse(std::string_view line) {
+    if (!nlohmann::json::sax_parse(line.begin(), line.end(), this)) {
+      return base::InvalidArgumentError(syntax_error_);
+    }
+    if (!is_object_) {
+      return base::InvalidArgumentError("expected an object such as " + std::string(kExample));
+    }
+    UserRecord record;
+    SUBMIX_ASSIGN_OR_RETURN(record.user, Take("user", user_));
+    SUBMIX_ASSIGN_OR_RETURN(record.text, Take("text", text_));
+    if (record.user.empty()) {
+      return base::InvalidArgumentError("\"user\" is empty: give every record its user's key");
+    }
+    return record;
+  }
+
+  bool null() override { return OtherValue(); }
+  bool boolean(bool) override { return OtherValue(); }
+  bool number_integer(number_integer_t) override { return OtherValue(); }
+  bool number_unsigned(number_unsigned_t) override { return OtherValue(); }
+  bool number_float(number_float_t, const string_t&) override { return OtherValue(); }
+  bool binary(binary_t&) override { return OtherValue(); }
+  bool string(string_t& value) override {
+    if (field_ != nullptr) *field_ = StringField{true, std::move(value)};
+    field_ = nullptr;
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (depth_ == 0) is_object_ = true;
+    return Open();
+  }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    if (depth_ == 1) field_ = name == "user" ? &user_ : name == "text" ? &text_ : nullptr;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::json::exception& error) override {
+    const bool is_encoding =
+        std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
+    const std::string place = "byte " + std::to_string(position) + " of the line";
+    syntax_error_ = is_encoding ? place + " is not UTF-8: convert the file to UTF-8"
+                                : "invalid JSON at " + place + ": expected one object such as " +
+                                      std::string(kExample);
+    return false;
+  }
+
+ private:
+  bool OtherValue() {
+    if (field_ != nullptr) *field_ = StringField{true, std::nullopt};
+    field_ = nullptr;
+    return true;
+  }
+  bool Open() {
+    ++depth_;
+    return OtherValue();
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+  static base::StatusOr<std::string> Take(const std::string& name, StringField& field) {
+    if (field.value) return *std::move(field.value);
+    return base::InvalidArgumentError("\"" + name + "\" is " +
+                                      (field.is_there ? "not a string" : "missing") +
+                                      ": expected an object such as " + std::string(kExample));
+  }
+
+  int depth_ = 0;
+  bool is_object_ = false;
+  StringField user_;
+  StringField text_;
+  StringField* field_ = nullptr;  // where the next value belongs; null: nowhere
+  std::string syntax_error_;
+};
+
+bool IsBlank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+}  // namespace
+
+Status ReadLines(const std::string& path, const LineSink& sink) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  LineSplitter splitter(sink);
+  std::vector<char> buffer(1 << 16);
+  for (;;) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::size_t count, source->Read(buffer));
+    if (count == 0) return splitter.Finish();
+    SUBMIX_RETURN_IF_ERROR(splitter.Add({buffer.data(), count}));
+  }
+}
+
+Status ReadUserRecords(const std::string& path,
+                       const std::function<Status(const UserRecord&)>& sink) {
+  bool has_record = false;
+  SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
+    if (IsBlank(text)) return base::OkStatus();
+    base::StatusOr<UserRecord> record = RecordParser().Parse(text);
+    if (!record.ok()) {
+      return base::InvalidArgumentError(path + ":" + std::to_string(line) + ": " +
+                                        record.status().message());
+    }
+    has_record = true;
+    record->line = line;
+    return sink(*record);
+  }));
+  if (has_record) return base::OkStatus();
+  return base::InvalidArgumentError(path + ": no record: expected lines such as " +
+                                    std::string(kExample));
+}
+
+}  // namespace submix::corpus

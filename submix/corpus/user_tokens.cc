@@ -1,0 +1,90 @@
+#include "submix/corpus/user_tokens.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "submix/base/check.h"
+#include "submix/corpus/user_records.h"
+
+namespace submix::corpus {
+namespace {
+
+using TokensByUser = std::map<std::string, std::vector<base::TokenId>>;
+
+base::StatusOr<TokensByUser> TokenizeUsers(const std::string& path,
+                                           const tokenizer::Tokenizer& tokenizer) {
+  TokensByUser users;
+  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(path, [&](const UserRecord& record) {
+    std::vector<base::TokenId>& tokens = users[record.user];
+    const std::vector<base::TokenId> text = tokenizer.Encode(record.text);
+    tokens.push_back(tokenizer.end_of_text());
+    tokens.insert(tokens.end(), text.begin(), text.end());
+    return base::OkStatus();
+  }));
+  for (auto& [user, tokens] : users) tokens.push_back(tokenizer.end_of_text());
+  return users;
+}
+
+base::Status CheckMembersHaveUsers(const std::string& path, const PartitionedCorpus& corpus) {
+  const std::size_t num_members = corpus.members.size();
+  std::size_t num_training_users = 0;
+  std::size_t num_empty = 0;
+  for (const std::vector<UserTokens>& member : corpus.members) {
+    num_training_users += member.size();
+    if (member.empty()) ++num_empty;
+  }
+  const std::string counts = path + ": " + std::to_string(num_training_users) +
+                             " users to train on, " + std::to_string(num_members) + " members";
+  if (num_training_users < num_members) {
+    return base::InvalidArgumentError(counts + ": use fewer parts");
+  }
+  if (num_empty > 0) {
+    return base::InvalidArgumentError(counts + ", of which " + std::to_string(num_empty) +
+                                      " got no user: use fewer parts");
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
+                                                  const tokenizer::Tokenizer& tokenizer,
+                                                  const base::HashKey& key,
+                                                  const PartitionOptions& options) {
+  SUBMIX_CHECK(options.num_parts >= 1 && options.halves >= 1, "the options are out of range");
+  SUBMIX_ASSIGN_OR_RETURN(TokensByUser users, TokenizeUsers(path, tokenizer));
+  PartitionedCorpus corpus;
+  corpus.members.resize(static_cast<std::size_t>(options.num_parts) *
+                        static_cast<std::size_t>(options.halves));
+  corpus.num_users = static_cast<std::int64_t>(users.size());
+  for (auto& [user, tokens] : users) {
+    corpus.num_tokens += static_cast<std::int64_t>(tokens.size());
+    const Placement placement = PlaceUser(key, user, options);
+    const int member = placement.part.index * options.halves + placement.half;
+    std::vector<UserTokens>& group =
+        placement.is_heldout ? corpus.heldout : corpus.members[static_cast<std::size_t>(member)];
+    group.push_back(UserTokens{user, std::move(tokens)});
+  }
+  SUBMIX_RETURN_IF_ERROR(CheckMembersHaveUsers(path, corpus));
+  return corpus;
+}
+
+std::vector<std::vector<base::TokenId>> CutIntoBlocks(const std::vector<UserTokens>& users,
+                                                      int block_tokens) {
+  SUBMIX_CHECK(block_tokens >= 2, "a block holds at least one transition");
+  std::vector<std::vector<base::TokenId>> blocks;
+  const auto max_length = static_cast<std::size_t>(block_tokens);
+  for (const UserTokens& user : users) {
+    // A block starts at the last token of the one before; one that held no other token is not made.
+    for (std::size_t start = 0; start + 1 < user.tokens.size(); start += max_length - 1) {
+      const auto begin = user.tokens.begin() + static_cast<std::ptrdiff_t>(start);
+      const std::size_t length = std::min(max_length, user.tokens.size() - start);
+      blocks.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
+    }
+  }
+  return blocks;
+}
+
+}  // namespace submix::corpus
