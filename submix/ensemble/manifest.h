@@ -43,7 +43,8 @@ struct Manifest {
   std::map<std::string, std::string> hyper_parameters;  // public options of the training
   std::vector<MemberEntry> members;                     // [K * halves]
   std::vector<DeploymentEntry> deployments;
-  // Keyed hashes (16 hex digits) of forgotten user keys, so that no later training reads them again.
+  // Keyed hashes (16 hex digits) of forgotten user keys, so that no later training reads them
+  // again.
   std::vector<std::string> forgotten;
   std::map<std::string, std::string> file_sha256;  // relative path → hex, of public/ and members/
 };
@@ -54,7 +55,8 @@ std::string MemberDirectory(int part, int half, int num_parts, int halves);
 // Errors: kNotFound; kInvalidArgument (not JSON, fields missing, out of range); kFailedPrecondition
 // for a newer format.
 base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory);
-// Atomic and durable.
+// Atomic and durable. Errors: kInvalidArgument for what LoadManifest would refuse;
+// kResourceExhausted, kInternal.
 base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory);
 
 // SHA-256 over what decides the ensemble's answers and the meaning of its parts: generation,
@@ -62,9 +64,10 @@ base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_
 base::Sha256Digest EnsembleFingerprint(const Manifest& manifest);
 
 // Hashes every file under public/ and members/ as listed. Errors: kFailedPrecondition naming the
-// first file that is missing, changed or not listed.
+// first file that is missing, changed or not listed. Reads all of it: seconds for large models.
 base::Status VerifyFiles(const Manifest& manifest, const std::string& ensemble_directory);
-// Fills file_sha256 from disk.
+// Fills file_sha256 from disk. Errors: kNotFound if there are no files; kFailedPrecondition for
+// anything but files and directories.
 base::Status HashFiles(Manifest& manifest, const std::string& ensemble_directory);
 
 }  // namespace submix::ensemble

@@ -1,0 +1,32 @@
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::ensemble {
+
+std::string ManifestPath(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "manifest.json");
+}
+
+std::string PublicDirectory(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "public");
+}
+
+std::string MemberPath(const std::string& ensemble_directory, const MemberEntry& member) {
+  return base::JoinPath(ensemble_directory, member.directory);
+}
+
+std::string PartitionKeyPath(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "partition.key");
+}
+
+base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
+    const std::string& ensemble_directory) {
+  auto lock = base::PosixFileSystem().Lock(base::JoinPath(ensemble_directory, "ensemble.lock"));
+  if (lock.status().code() == base::StatusCode::kUnavailable) {
+    return base::UnavailableError(ensemble_directory +
+                                  ": another train, forget or deploy is changing this ensemble; "
+                                  "run it again when that has ended");
+  }
+  return lock;
+}
+
+}  // namespace submix::ensemble

@@ -1,0 +1,26 @@
+// Where things lie in an ensemble directory, and its writers' lock. Layout:
+// docs/manifest_format.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "submix/base/file_system.h"
+#include "submix/base/status.h"
+#include "submix/ensemble/manifest.h"
+
+namespace submix::ensemble {
+
+std::string ManifestPath(const std::string& ensemble_directory);
+// The public model: config.json, vocab.json, merges.txt, model.safetensors.
+std::string PublicDirectory(const std::string& ensemble_directory);
+// One member's adapter: adapter_config.json, adapter_model.safetensors.
+std::string MemberPath(const std::string& ensemble_directory, const MemberEntry& member);
+std::string PartitionKeyPath(const std::string& ensemble_directory);
+
+// Held while the directory is changed (train, forget, deploy), so that two writers never meet;
+// readers need no lock, since every file is replaced atomically. Errors: kUnavailable if somebody
+// else writes; kNotFound if there is no such directory.
+base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(const std::string& ensemble_directory);
+
+}  // namespace submix::ensemble

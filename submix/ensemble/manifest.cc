@@ -1,0 +1,147 @@
+#include "submix/ensemble/manifest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/check.h"
+#include "submix/base/file_system.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/manifest_check.h"
+#include "submix/model/json_object.h"
+
+namespace submix::ensemble {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using model::JsonObject;
+
+constexpr const char* kInfinity = "inf";  // JSON has no infinite numbers
+
+base::Status CheckFormat(const JsonObject& json, const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, json.Integer("format", 1, INT64_MAX));
+  if (format <= Manifest::kFormat) return base::OkStatus();
+  return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
+                                       std::to_string(format) + "; this one reads up to " +
+                                       std::to_string(Manifest::kFormat) + "); upgrade");
+}
+
+base::StatusOr<MemberEntry> ReadMember(const JsonObject& json) {
+  MemberEntry member;
+  SUBMIX_ASSIGN_OR_RETURN(member.directory, json.Text("directory"));
+  SUBMIX_ASSIGN_OR_RETURN(member.generation, json.Int("generation", 1, INT32_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(member.steps, json.Integer("steps", 0, INT64_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(member.complete, json.Boolean("complete"));
+  return member;
+}
+
+base::StatusOr<double> ReadOrder(const JsonObject& json) {
+  if (!json.IsText("order")) return json.Number("order");
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, json.Text("order"));
+  if (text != kInfinity) return json.FieldError("order", "expected a number or \"inf\"");
+  return HUGE_VAL;
+}
+
+base::StatusOr<DeploymentEntry> ReadDeployment(const JsonObject& json) {
+  DeploymentEntry deployment;
+  SUBMIX_ASSIGN_OR_RETURN(deployment.name, json.Text("name"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.lineage, json.Text("lineage"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, json.Text("mechanism"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.epsilon, json.Number("epsilon"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.order, ReadOrder(json));
+  return deployment;
+}
+
+base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
+  Manifest manifest;
+  SUBMIX_ASSIGN_OR_RETURN(manifest.generation, json.Int("generation", 1, INT32_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.parent_sha256, json.Text("parent_sha256"));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.partition_key_id, json.Text("partition_key_id"));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.num_parts, json.Int("num_parts", 1, kMaxParts));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.halves, json.Int("halves", 1, 2));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.heldout_fraction, json.Number("heldout_fraction"));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.hyper_parameters, json.TextMap("hyper_parameters"));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
+  for (const JsonObject& item : members) {
+    SUBMIX_ASSIGN_OR_RETURN(MemberEntry member, ReadMember(item));
+    manifest.members.push_back(std::move(member));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> deployments, json.Objects("deployments"));
+  for (const JsonObject& item : deployments) {
+    SUBMIX_ASSIGN_OR_RETURN(DeploymentEntry deployment, ReadDeployment(item));
+    manifest.deployments.push_back(std::move(deployment));
+  }
+  return manifest;
+}
+
+Json MemberJson(const MemberEntry& member) {
+  return {{"directory", member.directory},
+          {"generation", member.generation},
+          {"steps", member.steps},
+          {"complete", member.complete}};
+}
+
+Json DeploymentJson(const DeploymentEntry& deployment) {
+  const Json order = std::isinf(deployment.order) ? Json(kInfinity) : Json(deployment.order);
+  return {{"name", deployment.name},
+          {"lineage", deployment.lineage},
+          {"mechanism", deployment.mechanism},
+          {"epsilon", deployment.epsilon},
+          {"order", order}};
+}
+
+Json ManifestJson(const Manifest& manifest) {
+  Json members = Json::array();
+  for (const MemberEntry& member : manifest.members) members.push_back(MemberJson(member));
+  Json deployments = Json::array();
+  for (const DeploymentEntry& deployment : manifest.deployments) {
+    deployments.push_back(DeploymentJson(deployment));
+  }
+  return {{"format", Manifest::kFormat},
+          {"generation", manifest.generation},
+          {"parent_sha256", manifest.parent_sha256},
+          {"partition_key_id", manifest.partition_key_id},
+          {"num_parts", manifest.num_parts},
+          {"halves", manifest.halves},
+          {"heldout_fraction", manifest.heldout_fraction},
+          {"hyper_parameters", Json(manifest.hyper_parameters)},
+          {"members", members},
+          {"deployments", deployments},
+          {"file_sha256", Json(manifest.file_sha256)}};
+}
+
+}  // namespace
+
+std::string MemberDirectory(int part, int half, int num_parts, int halves) {
+  SUBMIX_CHECK(0 <= part && part < num_parts, "part out of range");
+  SUBMIX_CHECK((halves == 1 || halves == 2) && 0 <= half && half < halves, "half out of range");
+  const std::size_t digits = std::max<std::size_t>(2, std::to_string(num_parts).size());
+  const std::string number = std::to_string(part);
+  std::string name = "members/" + std::string(digits - number.size(), '0') + number;
+  if (halves == 2) name += half == 0 ? 'a' : 'b';
+  return name;
+}
+
+base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
+  const std::string path = ManifestPath(ensemble_directory);
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
+  SUBMIX_RETURN_IF_ERROR(CheckFormat(json, path));
+  SUBMIX_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(json));
+  SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
+  return manifest;
+}
+
+base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory) {
+  const std::string path = ManifestPath(ensemble_directory);
+  SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
+  try {
+    return base::PosixFileSystem().WriteFile(path, ManifestJson(manifest).dump(2) + "\n");
+  } catch (const Json::exception&) {
+    return base::InvalidArgumentError(path + ": a name or path is not UTF-8");
+  }
+}
+
+}  // namespace submix::ensemble
