@@ -18,7 +18,7 @@ MixingWeightBracket::MixingWeightBracket(double upper, double target)
       infeasible_(upper),
       feasible_gap_(target >= 0 ? -Root(target) : 0),
       infeasible_gap_(std::numeric_limits<double>::infinity()),
-      width_before_(upper),
+      width_before_(std::numeric_limits<double>::infinity()),
       proposed_(upper) {
   SUBMIX_CHECK(upper >= 0 && upper <= std::numeric_limits<double>::max(),
                "the largest mixing weight must be finite and not negative");
