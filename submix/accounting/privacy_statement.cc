@@ -1,1 +1,134 @@
 #include "submix/accounting/privacy_statement.h"
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "submix/accounting/user_level.h"
+
+namespace submix::accounting {
+namespace {
+
+using divergence::RenyiOrder;
+
+constexpr int kShownDigits = 4;
+
+std::string FormatShort(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
+  return buffer;
+}
+
+// A privacy cost with four digits, rounded up; what is within 1e-9 of the shorter number counts as
+// that number, so that 3 * 2 nats do not read 6.001.
+std::string FormatCost(double nats) {
+  if (!(nats > 0) || std::isinf(nats)) return FormatShort(nats);
+  const double last_digit = std::pow(10, std::floor(std::log10(nats)) - (kShownDigits - 1));
+  return FormatShort(std::ceil(nats / last_digit * (1 - 1e-9)) * last_digit);
+}
+
+// Everything that must stand beside a number.
+std::string Labels(const PrivacyStatement& statement, PrivacyUnit unit, Adjacency adjacency) {
+  std::string labels = unit == PrivacyUnit::kPart ? "unit: part" : "unit: user key";
+  if (adjacency == Adjacency::kNull) {
+    labels += "; adjacency: replaced by the public model";
+  } else {
+    labels += "; adjacency: records changed, added or removed";
+  }
+  labels += statement.worst_case ? "; worst case: holds for every data set"
+                                 : "; data-dependent: for this data only, and private itself";
+  labels += statement.proven ? "; proven: " : "; NOT proven: ";
+  return " [" + labels + statement.proof + "]";
+}
+
+std::string BoundLine(const RdpBound& bound, const std::string& labels) {
+  return FormatCost(bound.rdp) + " nats of Renyi divergence at order " +
+         FormatShort(bound.order.value()) + ", in both directions, over all answers together" +
+         labels;
+}
+
+// The bound with the least epsilon at this delta; none if no order is high enough.
+struct BestConversion {
+  RenyiOrder order;
+  double epsilon;
+};
+std::optional<BestConversion> Convert(const std::vector<RdpBound>& bounds, double delta) {
+  std::optional<BestConversion> best;
+  for (const RdpBound& bound : bounds) {
+    const auto epsilon = EpsilonForDelta(bound, delta, ConversionKind::kImproved);
+    if (!epsilon.ok()) continue;
+    if (!best || *epsilon < best->epsilon) best = BestConversion{bound.order, *epsilon};
+  }
+  return best;
+}
+
+std::string ConversionLine(const std::vector<RdpBound>& bounds, double delta,
+                           const std::string& labels) {
+  const std::optional<BestConversion> best = Convert(bounds, delta);
+  if (!best) {
+    return "no (epsilon, delta) follows: the conversion needs an order of at least 1.01 and a "
+           "delta in (0, 1)" +
+           labels;
+  }
+  const char* const which = bounds.size() == 1 ? ", the only order that binds" : ", the best";
+  return "(" + FormatCost(best->epsilon) + ", " + FormatShort(delta) +
+         ")-differential privacy, improved conversion from order " +
+         FormatShort(best->order.value()) + which + labels;
+}
+
+std::vector<RdpBound> BoundsOf(const PrivacyStatement& statement) {
+  std::vector<RdpBound> bounds = {{statement.order, statement.epsilon.ToNatsRoundedUp()}};
+  bounds.insert(bounds.end(), statement.further_bounds.begin(), statement.further_bounds.end());
+  return bounds;
+}
+
+// What the bounds of a proven, worst-case part-level statement mean for one user key.
+std::vector<RdpBound> UserLevelBounds(const PrivacyStatement& statement) {
+  if (!statement.user_level_bounds.empty()) return statement.user_level_bounds;
+  const std::vector<RdpBound> part_bounds = BoundsOf(statement);
+  // One user's records are in one part: replacing that part covers it.
+  if (statement.adjacency == Adjacency::kReplace) return part_bounds;
+  std::vector<RdpBound> bounds;
+  for (const RdpBound& part : part_bounds) {
+    const auto user = UserLevelFromPartOrder(part.order);
+    if (user.ok()) bounds.push_back({user->order, user->factor * part.rdp});
+  }
+  return bounds;
+}
+
+void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::string>& lines) {
+  if (statement.unit == PrivacyUnit::kUserKey) return;  // said already
+  if (!statement.worst_case || !statement.proven) {
+    lines.push_back(
+        "for one user key nothing follows: that needs a part-level bound proven for every data "
+        "set");
+    return;
+  }
+  const std::vector<RdpBound> bounds = UserLevelBounds(statement);
+  if (bounds.empty()) {
+    lines.push_back("for one user key nothing follows from orders of 1 and below");
+    return;
+  }
+  const std::string labels = Labels(statement, PrivacyUnit::kUserKey, Adjacency::kReplace);
+  lines.push_back(BoundLine(bounds.front(), labels));
+  lines.push_back(ConversionLine(bounds, statement.delta, labels));
+}
+
+}  // namespace
+
+std::vector<std::string> PrivacyStatement::Lines() const {
+  const std::vector<RdpBound> bounds = BoundsOf(*this);
+  const std::string labels = Labels(*this, unit, adjacency);
+  std::vector<std::string> lines = {"mechanism: " + mechanism, BoundLine(bounds.front(), labels),
+                                    ConversionLine(bounds, delta, labels)};
+  AddUserLevelLines(*this, lines);
+  return lines;
+}
+
+std::string PrivacyStatement::ToText() const {
+  std::string text;
+  for (const std::string& line : Lines()) text += line + "\n";
+  return text;
+}
+
+}  // namespace submix::accounting
