@@ -1,0 +1,154 @@
+#include "submix/ledger/anchor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "submix/base/file_system.h"
+
+namespace submix::ledger {
+namespace {
+
+// Two slots of one sector each, written in turn: a torn write spoils one of them at most.
+constexpr std::size_t kSlotBytes = 512;
+constexpr int kNumSlots = 2;
+constexpr std::string_view kMagic = "submix-anchor 1 ";
+constexpr int kRecordDigits = 20;
+constexpr std::size_t kLineageDigits = 2 * sizeof(Lineage);
+constexpr std::size_t kHashDigits = 2 * sizeof(base::Sha256Digest);
+// "submix-anchor 1 LINEAGE RECORDS HASH ", then the checksum of these bytes.
+constexpr std::size_t kSignedBytes =
+    kMagic.size() + kLineageDigits + 1 + kRecordDigits + 1 + kHashDigits + 1;
+
+std::string EncodeSlot(const AnchorPosition& position) {
+  std::string records = std::to_string(position.head.records);
+  records.insert(0, kRecordDigits - records.size(), '0');
+  std::string slot = std::string(kMagic) + base::ToHex(position.lineage) + " " + records + " " +
+                     base::ToHex(position.head.hash) + " ";
+  slot += base::ToHex(base::Sha256(slot));
+  slot.resize(kSlotBytes - 1, ' ');
+  return slot + "\n";
+}
+
+// The lineage has half as many digits as a digest: read as one whose other half is zeros.
+std::optional<Lineage> ParseLineage(std::string_view digits) {
+  const auto padded = base::Sha256FromHex(std::string(digits) + std::string(digits.size(), '0'));
+  if (!padded.ok()) return std::nullopt;
+  Lineage lineage;
+  std::copy_n(padded->begin(), lineage.size(), lineage.begin());
+  return lineage;
+}
+
+std::optional<AnchorPosition> DecodeSlot(std::string_view slot) {
+  if (slot.size() != kSlotBytes || !slot.starts_with(kMagic)) return std::nullopt;
+  const std::string_view records = slot.substr(kMagic.size() + kLineageDigits + 1, kRecordDigits);
+  AnchorPosition position;
+  std::from_chars(records.data(), records.data() + records.size(), position.head.records);
+  const auto lineage = ParseLineage(slot.substr(kMagic.size(), kLineageDigits));
+  const auto hash = base::Sha256FromHex(slot.substr(kSignedBytes - 1 - kHashDigits, kHashDigits));
+  if (!lineage || !hash.ok()) return std::nullopt;
+  position.lineage = *lineage;
+  position.head.hash = *hash;
+  // One spelling only: whatever differs in a byte is damaged.
+  if (slot != EncodeSlot(position)) return std::nullopt;
+  return position;
+}
+
+struct NewestSlot {
+  int slot = 0;
+  AnchorPosition position;
+};
+
+std::optional<NewestSlot> FindNewest(std::string_view content) {
+  std::optional<NewestSlot> newest;
+  for (int slot = 0; slot < kNumSlots; ++slot) {
+    const std::size_t start = static_cast<std::size_t>(slot) * kSlotBytes;
+    if (start >= content.size()) break;
+    const auto position = DecodeSlot(content.substr(start, kSlotBytes));
+    if (!position) continue;
+    if (!newest || position->head.records > newest->position.head.records) {
+      newest = {slot, *position};
+    }
+  }
+  return newest;
+}
+
+base::StatusOr<NewestSlot> ReadNewest(const std::string& path) {
+  // A reader beside a writer can meet a slot that is just being written, hardly ever both.
+  constexpr int kAttempts = 3;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::PosixFileSystem().ReadFile(path));
+    if (const auto newest = FindNewest(content)) return *newest;
+  }
+  return base::DataLossError(path +
+                             ": damaged: no whole line of a ledger's anchor in it; restore the "
+                             "newest copies of the anchor and of its ledger");
+}
+
+base::Status WriteError(const std::string& path, const char* action) {
+  const std::string what = path + ": " + action + " failed: " + std::strerror(errno);
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
+    return base::ResourceExhaustedError(what + "; free some space on its disk");
+  }
+  return base::InternalError(what);
+}
+
+}  // namespace
+
+base::Status Anchor::Create(const std::string& path, const AnchorPosition& position) {
+  if (base::PosixFileSystem().Exists(path)) {
+    return base::AlreadyExistsError(path + ": there is an anchor already");
+  }
+  const std::string slot = EncodeSlot(position);
+  return base::PosixFileSystem().WriteFile(path, slot + slot);
+}
+
+base::StatusOr<AnchorPosition> Anchor::Read(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
+  return newest.position;
+}
+
+base::StatusOr<std::unique_ptr<Anchor>> Anchor::Open(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) {
+    return base::FailedPreconditionError(
+        path + ": cannot be opened for writing: " + std::strerror(errno) + "; make it writable");
+  }
+  return std::unique_ptr<Anchor>(new Anchor(path, descriptor, newest.position, newest.slot));
+}
+
+Anchor::Anchor(std::string path, int descriptor, AnchorPosition position, int newest_slot)
+    : path_(std::move(path)),
+      descriptor_(descriptor),
+      position_(position),
+      newest_slot_(newest_slot) {}
+
+Anchor::~Anchor() { ::close(descriptor_); }
+
+base::Status Anchor::Advance(const Ledger::Head& head) {
+  const AnchorPosition next{position_.lineage, head};
+  const int slot = (newest_slot_ + 1) % kNumSlots;
+  const std::string bytes = EncodeSlot(next);
+  std::size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t count =
+        ::pwrite(descriptor_, bytes.data() + written, bytes.size() - written,
+                 static_cast<off_t>(static_cast<std::size_t>(slot) * kSlotBytes + written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return WriteError(path_, "write");
+    written += static_cast<std::size_t>(count);
+  }
+  if (::fdatasync(descriptor_) != 0) return WriteError(path_, "fdatasync");
+  position_ = next;
+  newest_slot_ = slot;
+  return base::OkStatus();
+}
+
+}  // namespace submix::ledger

@@ -1,0 +1,64 @@
+// The tables of an SQLite ledger: every SQL statement of the newest format is here. Schema:
+// docs/ledger_format.md. What may be written when is sqlite_ledger.cc's business.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "submix/base/status.h"
+#include "submix/ledger/chain_replay.h"
+#include "submix/ledger/ledger_records.h"
+#include "submix/ledger/sqlite_connection.h"
+
+namespace submix::ledger {
+
+// What the file's header says of itself. Errors: kDataLoss if it is no Submix ledger.
+base::StatusOr<int> ReadFormat(SqliteConnection& connection);
+
+// Makes the tables, writes the state and its first record, in one transaction. The file is left in
+// rollback-journal mode: complete in itself, so that it may be renamed.
+base::Status CreateTables(SqliteConnection& connection, const LedgerState& state,
+                          const Record& first);
+
+// Errors of all reads: kDataLoss for what no ledger holds.
+base::StatusOr<LedgerState> ReadState(SqliteConnection& connection, int format = kNewestFormat);
+base::StatusOr<Record> ReadNewestRecord(SqliteConnection& connection);
+// No value if there is no such record.
+base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection, std::int64_t number);
+// Every record in order.
+base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection);
+
+// Brings a ledger of the oldest format to the newest, in one transaction, after replaying its whole
+// chain; a migration record continues the chain. Every spent amount stays.
+base::Status MigrateTables(SqliteConnection& connection);
+
+// Ok if the tables' state is what `expected` says, account for account. Errors: kDataLoss.
+base::Status CheckSameState(const LedgerState& found, const LedgerState& expected,
+                            const std::string& path);
+
+// The writer's prepared statements. One thread at a time; must not outlive its connection.
+class TableWriter {
+ public:
+  static base::StatusOr<TableWriter> Prepare(SqliteConnection& connection);
+
+  // Appends the record and makes `after` the state, in one durable transaction. Every account's
+  // row is written, in order, whatever was charged (proofs.md checklist 6). On an error the
+  // transaction is rolled back, but whether it became durable is unknown.
+  base::Status Commit(const Record& record, const LedgerState& after);
+
+ private:
+  TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,
+              SqliteStatement insert_record, SqliteStatement update_account,
+              SqliteStatement update_fingerprint);
+  base::Status WriteInTransaction(const Record& record, const LedgerState& after);
+
+  SqliteStatement begin_;
+  SqliteStatement commit_;
+  SqliteStatement rollback_;
+  SqliteStatement insert_record_;
+  SqliteStatement update_account_;
+  SqliteStatement update_fingerprint_;
+};
+
+}  // namespace submix::ledger
