@@ -1,0 +1,41 @@
+# What `cmake --install` puts into a prefix:
+#   include/, lib/   the privacy rooms as static libraries: find_package(submix), submix::ledger …
+#   bin/             submix and submix-train
+#   share/           the bundled data, licences and documents
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/submix)
+
+# A private token needs these and no language model. Headers that a room lists under SRCS are its
+# own business and stay here, first of all ledger/receipt_press.h.
+foreach(room IN ITEMS base divergence accounting mechanism ledger sample)
+  if(TARGET submix_${room})
+    install(TARGETS submix_${room} EXPORT submixTargets
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endif()
+endforeach()
+install(EXPORT submixTargets NAMESPACE submix:: DESTINATION ${package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/submixConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/submixConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change anything.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/submixConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/submixConfig.cmake
+              ${PROJECT_BINARY_DIR}/submixConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+foreach(program IN ITEMS submix_app submix_train_app)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+if(TARGET submix_app)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/submix/data)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(document IN ITEMS README.md LICENSE NOTICE CHANGELOG.md SECURITY.md)
+  install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+endforeach()
