@@ -12,10 +12,11 @@
 
 namespace submix::mechanism {
 
-// Public options of a request.
+// Public options of a request. They act in Hugging Face's order: temperature, then top-k, then
+// top-p on what top-k kept. Ties go to the lower token id.
 struct SamplingOptions {
   double temperature = 1;  // > 0 and finite
-  double top_p = 1;        // (0, 1]; keeps the smallest set of public mass >= top_p
+  double top_p = 1;        // (0, 1]; keeps the smallest set with this share of the public mass
   int top_k = 0;           // keeps the k likeliest public tokens; 0 = all
 };
 
@@ -40,6 +41,14 @@ class MappedPredictions {
   std::ptrdiff_t IndexOf(base::TokenId token) const;
 
  private:
+  // Requires: finite logits.
+  void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options);
+  // The pmf of one row of logits on the support. False if the row makes its part null.
+  bool MapRow(std::span<const float> logits, double temperature, std::span<double> pmf);
+  void MapMembers(std::span<const float> member_logits, std::size_t vocab_size, double temperature);
+
+  bool is_truncated_ = false;
+  std::vector<float> kept_logits_;      // [V], of the row being mapped
   std::vector<base::TokenId> support_;  // [V], ascending
   std::vector<double> public_pmf_;      // [V]
   std::vector<double> member_pmfs_;     // [K * halves, V]

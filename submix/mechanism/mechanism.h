@@ -54,7 +54,8 @@ class Mechanism {
   // True if the statement's guarantee is proven for every data set; false = labelled `research`.
   virtual bool is_sound() const = 0;
   virtual accounting::ChargeRule charge_rule() const = 0;
-  // Members a part that the mechanism needs: 1 or 2.
+  // Members a part that the mechanism needs at least: 1 or 2. With 1, several members a part are
+  // averaged into one pmf.
   virtual int halves() const = 0;
   // The statement that goes with every epsilon of this mechanism under this budget (contract 9).
   virtual accounting::PrivacyStatement Statement(accounting::FixedNats budget) const = 0;

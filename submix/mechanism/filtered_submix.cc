@@ -1,0 +1,140 @@
+#include "submix/mechanism/filtered_submix.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "submix/base/check.h"
+#include "submix/mechanism/mean_mixture.h"
+#include "submix/mechanism/mechanism_options.h"
+#include "submix/mechanism/mixing_scale.h"
+#include "submix/mechanism/submix_charge.h"
+#include "submix/mechanism/weight_kernels.h"
+
+namespace submix::mechanism {
+namespace {
+
+// Up to this support size (public) the charge is T2's exact supremum; above it the bound without
+// its last term, which some token that hardly moves makes vanish there.
+constexpr std::size_t kExactChargeTokens = 64;
+
+// Rounding to integers may raise the charge a little, so the scale is solved for a target a hair
+// below the limit: 2^-20 of it, and 8 units of weight a token.
+double TargetExcess(const ShiftExcess& kernel, double limit_nats, const PublicWeights& base) {
+  const double tokens = static_cast<double>(base.size());
+  return kernel.FromNats(limit_nats * (1 - 0x1p-20)) *
+             (1 - ShiftExcess::RelativeError(base.size())) -
+         8 * tokens / base.total();
+}
+
+// Rounds the direction at `scale` down to integers, puts what that leaves on the top token, and
+// returns the excess sums of exactly these integers.
+DirectedExcess QuantiseShift(const PartDirection& direction, double scale,
+                             const ShiftExcess& kernel, std::span<std::int64_t> shift) {
+  const PublicWeights& base = direction.base();
+  const std::size_t top = base.top_token();
+  std::array<double, kBlockTokens> block;
+  DirectedLanes lanes;
+  std::int64_t sum = 0;
+  for (std::size_t begin = 0; begin < base.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, base.size() - begin);
+    direction.Fill(begin, count, scale, block.data());
+    sum += FloorInPlace(block.data(), shift.data() + begin, count);
+    if (top >= begin && top < begin + count) {
+      sum -= shift[top];
+      block[top - begin] = 0;
+    }
+    kernel.Add(base.least_rest() + begin, block.data(), count, lanes);
+  }
+  shift[top] = -sum;
+  std::array<double, kLanes> top_den;
+  std::array<double, kLanes> top_shift{};
+  top_den.fill(1);
+  top_den[0] = base.least_rest()[top];
+  top_shift[0] = static_cast<double>(-sum);
+  SUBMIX_CHECK(top_shift[0] >= -base.room()[top], "a part below the public floor");
+  kernel.Add(top_den.data(), top_shift.data(), 1, lanes);
+  return kernel.Total(lanes);
+}
+
+// The sums of the exact charge, from the integers.
+DirectedExcess ExactShiftExcess(const PublicWeights& base, std::span<const std::int64_t> shift,
+                                divergence::RenyiOrder order) {
+  std::array<double, kExactChargeTokens> shift_as_double;
+  std::copy(shift.begin(), shift.end(), shift_as_double.begin());
+  const double rest = (base.num_parts() - 1) * base.spare();
+  return ExactExcess(std::span(base.least_rest(), base.size()),
+                     std::span(shift_as_double).first(base.size()), rest, order);
+}
+
+}  // namespace
+
+base::StatusOr<std::unique_ptr<FilteredSubmix>> FilteredSubmix::Create(
+    const MechanismOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
+  if (!(options.max_mixing_weight > 0 && options.max_mixing_weight <= 1)) {
+    return base::InvalidArgumentError("max_mixing_weight: expected a number in (0, 1], found " +
+                                      std::to_string(options.max_mixing_weight));
+  }
+  return std::unique_ptr<FilteredSubmix>(new FilteredSubmix(options));
+}
+
+FilteredSubmix::FilteredSubmix(const MechanismOptions& options)
+    : options_(options),
+      largest_charge_(accounting::FixedNats::RoundDown(options.target_leakage)),
+      kernel_(options.order) {}
+
+accounting::PrivacyStatement FilteredSubmix::Statement(accounting::FixedNats budget) const {
+  accounting::PrivacyStatement statement;
+  statement.mechanism = name();
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.adjacency = accounting::Adjacency::kNull;
+  statement.order = options_.order;
+  statement.epsilon = budget;
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.proof = "docs/privacy.md, theorem of the transcript filter";
+  return statement;
+}
+
+accounting::FixedNats FilteredSubmix::ProposePart(const PartDirection& direction,
+                                                  accounting::FixedNats limit,
+                                                  std::span<std::int64_t> shift) const {
+  const PublicWeights& base = direction.base();
+  const double target = TargetExcess(kernel_, limit.ToNatsRoundedUp(), base);
+  const double scale = LargestScale(direction, kernel_, target);
+  DirectedExcess sums = QuantiseShift(direction, scale, kernel_, shift);
+  if (base.size() <= kExactChargeTokens) {
+    sums = ExactShiftExcess(base, shift, options_.order);
+  }
+  const accounting::FixedNats charge = kernel_.ChargeOf(sums, base.total(), base.size());
+  return charge <= limit ? charge : accounting::FixedNats::Unpayable();
+}
+
+base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
+    const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+    base::ReleaseId release_id) const {
+  SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
+  SUBMIX_ASSIGN_OR_RETURN(const PublicWeights base,
+                          PublicWeights::Create(predictions.public_pmf, options_.num_parts,
+                                                options_.max_mixing_weight));
+  PartShifts shifts(options_.num_parts, base.size());
+  std::vector<accounting::FixedNats> charges(remaining.size());
+  for (int part = 0; part < options_.num_parts; ++part) {
+    const auto i = static_cast<std::size_t>(part);
+    const PartDirection direction(base, predictions.public_pmf, predictions.member(part, 0),
+                                  predictions.member(part, predictions.halves - 1));
+    charges[i] = ProposePart(direction, std::min(largest_charge_, remaining[i]), shifts.row(part));
+    // A hair was not enough (a target near the resolution of the integers): null for this token.
+    if (!charges[i].is_payable()) {
+      charges[i] = accounting::FixedNats();
+      shifts.SitOut(part);
+    }
+  }
+  return std::unique_ptr<Proposal>(std::make_unique<MeanProposal>(
+      release_id, std::move(charges), base.weights(), std::move(shifts)));
+}
+
+}  // namespace submix::mechanism

@@ -1,0 +1,52 @@
+// Filtered SubMix: the sound mechanism (proofs.md T1, T2, T11). Every part is mixed with the public
+// model as far as its own target and its own remaining budget allow, pays the worst case over
+// everything the other parts may contribute, and sits the answer out if it cannot.
+//
+//     m_i = lambda_i p_i + (1 - lambda_i) h0,    h = (1/k) sum m_i,
+//     lambda_i = max { lambda <= max_mixing_weight : charge_i(lambda) <= min(beta, remaining_i) }
+//
+// p_i is the part's pmf: its member's, or the mean of its two halves. lambda_i, the charge and the
+// integers that are sampled are functions of part i, the public model and public constants alone.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/quantise.h"
+#include "submix/mechanism/shift_excess.h"
+
+namespace submix::mechanism {
+
+inline constexpr std::string_view kFilteredSubmixName = "filtered-submix";
+
+class FilteredSubmix final : public Mechanism {
+ public:
+  // Errors: kInvalidArgument for options out of range; orders below 1 have no charge.
+  static base::StatusOr<std::unique_ptr<FilteredSubmix>> Create(const MechanismOptions& options);
+
+  std::string_view name() const override { return kFilteredSubmixName; }
+  bool is_sound() const override { return true; }
+  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  // One is enough; predictions with two halves a part are averaged.
+  int halves() const override { return 1; }
+  accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
+  base::StatusOr<std::unique_ptr<Proposal>> Propose(
+      const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+      base::ReleaseId release_id) const override;
+
+ private:
+  explicit FilteredSubmix(const MechanismOptions& options);
+
+  // Writes the part's w_i - w_0 and returns its charge; Unpayable if it is more than `limit`.
+  accounting::FixedNats ProposePart(const PartDirection& direction, accounting::FixedNats limit,
+                                    std::span<std::int64_t> shift) const;
+
+  MechanismOptions options_;
+  accounting::FixedNats largest_charge_;  // beta
+  ShiftExcess kernel_;
+};
+
+}  // namespace submix::mechanism

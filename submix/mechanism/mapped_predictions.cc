@@ -1,0 +1,144 @@
+#include "submix/mechanism/mapped_predictions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "submix/base/check.h"
+#include "submix/divergence/softmax.h"
+
+namespace submix::mechanism {
+namespace {
+
+// Softmax gives 0 to what is this many nats below the largest; the public pmf must stay positive.
+constexpr double kUnderflowNats = 708;
+constexpr double kLeastProbability = std::numeric_limits<double>::min();
+
+bool AllFinite(std::span<const float> logits) {
+  return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+}
+
+float Largest(std::span<const float> logits) {
+  return *std::max_element(logits.begin(), logits.end());
+}
+
+}  // namespace
+
+base::Status CheckSamplingOptions(const SamplingOptions& options) {
+  if (!(options.temperature > 0 && std::isfinite(options.temperature))) {
+    return base::InvalidArgumentError("temperature: expected a finite number above 0, found " +
+                                      std::to_string(options.temperature));
+  }
+  if (!(options.top_p > 0 && options.top_p <= 1)) {
+    return base::InvalidArgumentError("top_p: expected a number in (0, 1], found " +
+                                      std::to_string(options.top_p));
+  }
+  if (options.top_k < 0) {
+    return base::InvalidArgumentError("top_k: expected 0 (all tokens) or more, found " +
+                                      std::to_string(options.top_k));
+  }
+  return base::OkStatus();
+}
+
+base::Status MappedPredictions::Map(std::span<const float> public_logits,
+                                    std::span<const float> member_logits, int halves,
+                                    const SamplingOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckSamplingOptions(options));
+  const std::size_t vocab_size = public_logits.size();
+  if (vocab_size == 0 || (halves != 1 && halves != 2) ||
+      member_logits.size() % (vocab_size * static_cast<std::size_t>(halves)) != 0) {
+    return base::InvalidArgumentError("expected whole parts of " + std::to_string(halves) +
+                                      " rows of " + std::to_string(vocab_size) + " logits, found " +
+                                      std::to_string(member_logits.size()));
+  }
+  if (!AllFinite(public_logits)) {
+    return base::InternalError("the public model's logits are not finite: its weights are damaged");
+  }
+  halves_ = halves;
+  num_parts_ = static_cast<int>(member_logits.size() / vocab_size) / halves;
+  ChooseSupport(public_logits, options);
+  public_pmf_.resize(support_.size());
+  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
+  for (double& probability : public_pmf_) probability = std::max(probability, kLeastProbability);
+  MapMembers(member_logits, vocab_size, options.temperature);
+  return base::OkStatus();
+}
+
+void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
+                                      const SamplingOptions& options) {
+  support_.resize(public_logits.size());
+  std::iota(support_.begin(), support_.end(), 0);
+  const auto likelier = [&](base::TokenId a, base::TokenId b) {
+    const float logit_a = public_logits[static_cast<std::size_t>(a)];
+    const float logit_b = public_logits[static_cast<std::size_t>(b)];
+    return logit_a > logit_b || (logit_a == logit_b && a < b);
+  };
+  const auto kept = static_cast<std::size_t>(options.top_k);
+  if (kept > 0 && kept < support_.size()) {
+    std::nth_element(support_.begin(), support_.begin() + options.top_k, support_.end(), likelier);
+    support_.resize(kept);
+  }
+  if (options.top_p < 1) {
+    std::sort(support_.begin(), support_.end(), likelier);
+    public_pmf_.resize(support_.size());
+    is_truncated_ = true;
+    SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits");
+    double mass = 0;
+    std::size_t count = 0;
+    while (count < support_.size() && mass < options.top_p) mass += public_pmf_[count++];
+    support_.resize(count);
+  }
+  is_truncated_ = support_.size() < public_logits.size();
+  if (is_truncated_) {
+    std::sort(support_.begin(), support_.end());
+  } else {
+    std::iota(support_.begin(), support_.end(), 0);
+  }
+}
+
+bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,
+                               std::span<double> pmf) {
+  if (!is_truncated_) return divergence::Softmax(logits, temperature, pmf);
+  if (!AllFinite(logits)) return false;
+  kept_logits_.resize(support_.size());
+  for (std::size_t x = 0; x < support_.size(); ++x) {
+    kept_logits_[x] = logits[static_cast<std::size_t>(support_[x])];
+  }
+  const double mass_limit = (double{Largest(logits)} - double{Largest(kept_logits_)}) / temperature;
+  return mass_limit < kUnderflowNats && divergence::Softmax(kept_logits_, temperature, pmf);
+}
+
+void MappedPredictions::MapMembers(std::span<const float> member_logits, std::size_t vocab_size,
+                                   double temperature) {
+  const std::size_t support_size = support_.size();
+  const auto halves = static_cast<std::size_t>(halves_);
+  member_pmfs_.resize(static_cast<std::size_t>(num_parts_) * halves * support_size);
+  for (std::size_t part = 0; part < static_cast<std::size_t>(num_parts_); ++part) {
+    bool is_null = false;
+    for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
+      const auto pmf = std::span(member_pmfs_).subspan(row * support_size, support_size);
+      const bool fits =
+          MapRow(member_logits.subspan(row * vocab_size, vocab_size), temperature, pmf);
+      is_null = is_null || !fits;
+    }
+    if (!is_null) continue;
+    for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
+      std::copy(public_pmf_.begin(), public_pmf_.end(),
+                member_pmfs_.begin() + static_cast<std::ptrdiff_t>(row * support_size));
+    }
+  }
+}
+
+PartPredictions MappedPredictions::view() const {
+  return {public_pmf_, member_pmfs_, num_parts_, halves_};
+}
+
+std::ptrdiff_t MappedPredictions::IndexOf(base::TokenId token) const {
+  const auto found = std::lower_bound(support_.begin(), support_.end(), token);
+  if (found == support_.end() || *found != token) return -1;
+  return found - support_.begin();
+}
+
+}  // namespace submix::mechanism

@@ -1,0 +1,55 @@
+#include "submix/mechanism/mechanism_options.h"
+
+#include <string>
+
+#include "submix/mechanism/quantise.h"
+
+namespace submix::mechanism {
+namespace {
+
+constexpr double kTargetLimitNats = 8192;  // FixedNats holds less than this
+
+}  // namespace
+
+base::Status CheckMechanismOptions(const MechanismOptions& options) {
+  if (options.num_parts < 1 || options.num_parts > kMaxParts) {
+    return base::InvalidArgumentError("parts: expected 1 to " + std::to_string(kMaxParts) +
+                                      ", found " + std::to_string(options.num_parts));
+  }
+  if (!(options.target_leakage > 0 && options.target_leakage < kTargetLimitNats)) {
+    return base::InvalidArgumentError(
+        "target leakage (beta): expected nats above 0 and below 8192, found " +
+        std::to_string(options.target_leakage));
+  }
+  if (!(options.order.value() >= 1)) {
+    return base::InvalidArgumentError(
+        "order: this mechanism's charges need an order of at least 1, found " +
+        options.order.ToString());
+  }
+  return base::OkStatus();
+}
+
+base::Status CheckPredictions(const PartPredictions& predictions, int num_parts,
+                              std::size_t num_remaining) {
+  if (predictions.num_parts != num_parts || num_remaining != static_cast<std::size_t>(num_parts)) {
+    return base::InvalidArgumentError(
+        "expected predictions and budgets of " + std::to_string(num_parts) + " parts, found " +
+        std::to_string(predictions.num_parts) + " and " + std::to_string(num_remaining));
+  }
+  if (predictions.halves != 1 && predictions.halves != 2) {
+    return base::InvalidArgumentError("expected one or two members a part, found " +
+                                      std::to_string(predictions.halves));
+  }
+  const std::size_t rows =
+      static_cast<std::size_t>(num_parts) * static_cast<std::size_t>(predictions.halves);
+  if (predictions.public_pmf.empty() ||
+      predictions.member_pmfs.size() != rows * predictions.support_size()) {
+    return base::InvalidArgumentError("expected " + std::to_string(rows) + " rows of " +
+                                      std::to_string(predictions.support_size()) +
+                                      " (at least 1) probabilities, found " +
+                                      std::to_string(predictions.member_pmfs.size()) + " in all");
+  }
+  return base::OkStatus();
+}
+
+}  // namespace submix::mechanism

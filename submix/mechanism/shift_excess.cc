@@ -1,0 +1,75 @@
+#include "submix/mechanism/shift_excess.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "submix/base/check.h"
+
+namespace submix::mechanism {
+namespace {
+
+constexpr double kLargestIntegerOrder = 64;
+
+}  // namespace
+
+ShiftExcess::ShiftExcess(divergence::RenyiOrder order) : order_(order) {
+  const double a = order.value();
+  SUBMIX_CHECK(a >= 1, "the charges of proofs.md T2 start at order 1");
+  if (a >= 2 && a <= kLargestIntegerOrder && a == std::floor(a)) {
+    integer_order_ = static_cast<int>(a);
+  }
+  if (!order.is_infinite()) kernel_.emplace(order);
+}
+
+void ShiftExcess::Add(const double* den, const double* shift, std::size_t count,
+                      DirectedLanes& lanes) const {
+  const std::size_t padded = PadToLanes(count);
+  if (order_.is_infinite()) return MaxRatio(den, shift, padded, lanes);
+  if (integer_order_ == 2) return AddOrderTwo(den, shift, padded, lanes);
+  if (integer_order_ > 2) return AddIntegerOrder(integer_order_, den, shift, padded, lanes);
+  std::array<double, kBlockTokens> moved_den;
+  std::array<double, kBlockTokens> moved_back;
+  for (std::size_t i = 0; i < count; ++i) {
+    moved_den[i] = den[i] + shift[i];
+    moved_back[i] = -shift[i];
+  }
+  lanes.forward[0] += kernel_->Expectation(std::span(den, count), std::span(shift, count));
+  lanes.backward[0] +=
+      kernel_->Expectation(std::span(moved_den).first(count), std::span(moved_back).first(count));
+}
+
+DirectedExcess ShiftExcess::Total(const DirectedLanes& lanes) const {
+  DirectedExcess total;
+  for (std::size_t j = 0; j < kLanes; ++j) {
+    if (order_.is_infinite()) {
+      total.forward = std::max(total.forward, lanes.forward[j]);
+      total.backward = std::max(total.backward, lanes.backward[j]);
+    } else {
+      total.forward += lanes.forward[j];
+      total.backward += lanes.backward[j];
+    }
+  }
+  return total;
+}
+
+accounting::FixedNats ShiftExcess::ChargeOf(const DirectedExcess& sums, double total,
+                                            std::size_t support_size) const {
+  const double excess = sums.larger() / total * (1 + RelativeError(support_size));
+  // log1p, a quotient and the product before them: at most 2^-51 of the result.
+  return accounting::FixedNats::RoundUp(Nats(excess) * (1 + 0x1p-50));
+}
+
+double ShiftExcess::Nats(double excess) const {
+  if (std::isnan(excess)) return std::numeric_limits<double>::infinity();
+  if (order_.is_infinite()) return std::log1p(excess);
+  return kernel_->DivergenceFromExpectation(excess);
+}
+
+double ShiftExcess::FromNats(double nats) const {
+  if (order_.is_one()) return nats;
+  return order_.is_infinite() ? std::expm1(nats) : std::expm1((order_.value() - 1) * nats);
+}
+
+}  // namespace submix::mechanism

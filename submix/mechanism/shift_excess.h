@@ -1,0 +1,66 @@
+// How far one part moves the law, as the sums behind its charge (proofs.md T2): for a law den and a
+// shift d of it,
+//     forward  = sum den g(d / den),   backward = sum (den + d) g(-d / (den + d)),
+// at order infinity the largest d / den and -d / (den + d) instead. Divided by the total of den
+// this is the excess x of a divergence: log1p(x) / (order - 1); x itself at order 1; log1p(x) at
+// order infinity.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/divergence/divergence_kernel.h"
+#include "submix/divergence/renyi_order.h"
+#include "submix/mechanism/weight_kernels.h"
+
+namespace submix::mechanism {
+
+struct DirectedExcess {
+  double forward = 0;
+  double backward = 0;
+  double larger() const { return std::max(forward, backward); }
+};
+
+// The kernel of one order. Orders 2 .. 64 take vectorised sums, others divergence's kernel.
+// Immutable; thread-safe.
+class ShiftExcess {
+ public:
+  // Requires: order >= 1.
+  explicit ShiftExcess(divergence::RenyiOrder order);
+
+  divergence::RenyiOrder order() const { return order_; }
+  // At order 2 alone: the backward excess at scale s, divided by s^2, is convex in s.
+  bool is_quadratic() const { return order_.value() == 2; }
+
+  // Takes in one block. Requires: count <= kBlockTokens; arrays padded to whole lanes (den with 1,
+  // shift with 0); den > 0 and den + shift > 0.
+  void Add(const double* den, const double* shift, std::size_t count, DirectedLanes& lanes) const;
+  // The sums of both directions. Not divided by anything.
+  DirectedExcess Total(const DirectedLanes& lanes) const;
+
+  // The charge of a pair of laws with these sums: the larger direction, over the laws' total, with
+  // the error of the sums and of the last operations on top, rounded up.
+  accounting::FixedNats ChargeOf(const DirectedExcess& sums, double total,
+                                 std::size_t support_size) const;
+
+  // Relative error of a sum over `support_size` tokens, in either direction, with room to spare:
+  // each term is within 1e-13 (Kernel, Horner's scheme of degree <= 62), a sum of non-negative
+  // terms adds at most V 2^-53.
+  static double RelativeError(std::size_t support_size) {
+    return 1e-12 + static_cast<double>(support_size) * 0x1p-52;
+  }
+
+  // The divergence in nats whose excess this is. NaN and infinity give infinity.
+  double Nats(double excess) const;
+  // Its inverse: the largest excess within `nats` >= 0.
+  double FromNats(double nats) const;
+
+ private:
+  divergence::RenyiOrder order_;
+  int integer_order_ = 0;                               // 0: not one of the vectorised
+  std::optional<divergence::DivergenceKernel> kernel_;  // none at order infinity
+};
+
+}  // namespace submix::mechanism

@@ -1,0 +1,78 @@
+#include "submix/mechanism/submix_charge.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "submix/base/check.h"
+#include "submix/divergence/divergence_kernel.h"
+#include "submix/divergence/pmf.h"
+
+namespace submix::mechanism {
+namespace {
+
+// The supremum of sum den' g(d / den') over den' >= den with `rest` more mass.
+class Supremum {
+ public:
+  Supremum(const divergence::DivergenceKernel& kernel, double rest)
+      : kernel_(kernel), rest_(rest) {}
+
+  void AddToken(double den, double shift) {
+    const double term = kernel_.PairTerm(den + shift, den, shift);
+    const double relieved = kernel_.PairTerm(den + rest_ + shift, den + rest_, shift);
+    sum_.Add(term);
+    // The term never grows with den, but rounding might make it seem so.
+    least_relief_ = std::min(least_relief_, std::max(0.0, term - relieved));
+  }
+  double value() const { return std::max(0.0, sum_.value() - least_relief_); }
+
+ private:
+  const divergence::DivergenceKernel& kernel_;
+  double rest_;
+  divergence::CompensatedSum sum_;
+  double least_relief_ = std::numeric_limits<double>::infinity();
+};
+
+// max shift / den: the rest goes to a token outside the argmax, so nothing relieves it.
+DirectedExcess LargestRatios(std::span<const double> den, std::span<const double> shift) {
+  DirectedExcess most;
+  for (std::size_t x = 0; x < den.size(); ++x) {
+    if (shift[x] > 0) most.forward = std::max(most.forward, shift[x] / den[x]);
+    if (shift[x] < 0) most.backward = std::max(most.backward, -shift[x] / (den[x] + shift[x]));
+  }
+  return most;
+}
+
+}  // namespace
+
+DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> shift, double rest,
+                           divergence::RenyiOrder order) {
+  SUBMIX_CHECK(den.size() == shift.size() && rest >= 0, "one shift for every token");
+  if (order.is_infinite()) return LargestRatios(den, shift);
+  const divergence::DivergenceKernel kernel(order);
+  Supremum forward(kernel, rest);
+  Supremum backward(kernel, rest);
+  for (std::size_t x = 0; x < den.size(); ++x) {
+    forward.AddToken(den[x], shift[x]);
+    backward.AddToken(den[x] + shift[x], -shift[x]);
+  }
+  return {forward.value(), backward.value()};
+}
+
+DirectedExcess ExactCharge(std::span<const double> part_law, std::span<const double> public_pmf,
+                           int num_parts, double floor, divergence::RenyiOrder order) {
+  SUBMIX_CHECK(part_law.size() == public_pmf.size() && num_parts >= 1 && floor >= 0 && floor <= 1,
+               "a part's law on the public support, a floor in [0, 1]");
+  const double others = num_parts - 1;
+  std::vector<double> den(part_law.size());
+  std::vector<double> shift(part_law.size());
+  for (std::size_t x = 0; x < part_law.size(); ++x) {
+    den[x] = (1 + others * floor) * public_pmf[x] / num_parts;
+    shift[x] = (part_law[x] - public_pmf[x]) / num_parts;
+  }
+  const DirectedExcess excess = ExactExcess(den, shift, others * (1 - floor) / num_parts, order);
+  const ShiftExcess nats(order);
+  return {nats.Nats(excess.forward), nats.Nats(excess.backward)};
+}
+
+}  // namespace submix::mechanism
