@@ -1,0 +1,125 @@
+#include "submix/model/gpt_config.h"
+
+#include <string>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::model {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class GptConfigTest : public ::testing::Test {
+ protected:
+  base::StatusOr<GptConfig> Load(const std::string& text) {
+    EXPECT_THAT(base::PosixFileSystem().WriteFile(path_, text), base::IsOk());
+    return LoadGptConfig(path_);
+  }
+  // A valid file in which `from` is replaced by `to`.
+  base::StatusOr<GptConfig> LoadWith(const std::string& from, const std::string& to) {
+    std::string text = R"({"model_type": "gpt2", "activation_function": "gelu_new",
+        "vocab_size": 50257, "n_positions": 1024, "n_ctx": 1024, "n_embd": 768, "n_layer": 12,
+        "n_head": 12, "layer_norm_epsilon": 1e-05, "eos_token_id": 50256, "n_inner": null,
+        "tie_word_embeddings": true, "resid_pdrop": 0.1})";
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return Load(text.replace(at, from.size(), to));
+  }
+
+  base::TemporaryDirectory directory_;
+  std::string path_ = directory_.File("config.json");
+};
+
+constexpr GptConfig kSmall = {.vocab_size = 50257,
+                              .context_length = 1024,
+                              .width = 768,
+                              .layers = 12,
+                              .attention_heads = 12,
+                              .norm_epsilon = 1e-5,
+                              .end_of_text = 50256};
+
+TEST_F(GptConfigTest, ReadsGpt2Small) { EXPECT_EQ(*LoadWith("768", "768"), kSmall); }
+
+TEST_F(GptConfigTest, ReadsTheBundledModel) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const GptConfig config,
+                              LoadGptConfig(SUBMIX_DATA_DIR "/public_model/config.json"));
+  EXPECT_EQ(config, (GptConfig{.vocab_size = 8192,
+                               .context_length = 512,
+                               .width = 256,
+                               .layers = 6,
+                               .attention_heads = 4,
+                               .norm_epsilon = 1e-5,
+                               .end_of_text = 8191}));
+}
+
+TEST_F(GptConfigTest, WhatIsSavedIsLoaded) {
+  GptConfig config = kSmall;
+  config.norm_epsilon = 1.0 / 3e6;
+  SUBMIX_ASSERT_OK(SaveGptConfig(config, path_));
+  EXPECT_EQ(*LoadGptConfig(path_), config);
+}
+
+TEST_F(GptConfigTest, HuggingFacesDefaultsNeedNotBeSpelledOut) {
+  for (const char* field :
+       {R"("tie_word_embeddings": true,)", R"("activation_function": "gelu_new",)",
+        R"("layer_norm_epsilon": 1e-05,)", R"("n_inner": null,)", R"("n_ctx": 1024,)",
+        R"("n_positions": 1024,)"}) {
+    EXPECT_EQ(*LoadWith(field, ""), kSmall) << field;
+  }
+  EXPECT_EQ(*LoadWith("gelu_new", "gelu_pytorch_tanh"), kSmall);
+  EXPECT_EQ(*LoadWith("\"n_inner\": null", "\"n_inner\": 3072"), kSmall);
+}
+
+TEST_F(GptConfigTest, FieldsThatChangeTheModelAreRefusedByName) {
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* field;
+  };
+  for (const Case& c : {
+           Case{"\"gpt2\"", "\"gpt_neox\"", "model_type"},
+           Case{"\"model_type\": \"gpt2\",", "", "model_type"},
+           Case{"gelu_new", "relu", "activation_function"},
+           Case{"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
+                "tie_word_embeddings"},
+           Case{"\"resid_pdrop\": 0.1", "\"scale_attn_weights\": false", "scale_attn_weights"},
+           Case{"\"resid_pdrop\": 0.1", "\"scale_attn_by_inverse_layer_idx\": true",
+                "scale_attn_by_inverse_layer_idx"},
+           Case{"\"resid_pdrop\": 0.1", "\"add_cross_attention\": true", "add_cross_attention"},
+           Case{"\"n_inner\": null", "\"n_inner\": 1024", "n_inner"},
+           Case{"\"n_ctx\": 1024", "\"n_ctx\": 512", "n_ctx"},
+           Case{"\"vocab_size\": 50257,", "", "vocab_size"},
+           Case{"50257", "0", "vocab_size"},
+           Case{"50257", "\"many\"", "vocab_size"},
+           Case{"\"n_positions\": 1024, \"n_ctx\": 1024,", "", "n_positions"},
+           Case{"768", "767", "n_head"},
+           Case{"768", "4e9", "n_embd"},
+           Case{"768", "65537", "n_embd"},
+           Case{"\"n_layer\": 12", "\"n_layer\": -12", "n_layer"},
+           Case{"\"n_head\": 12", "\"n_head\": 0", "n_head"},
+           Case{"\"eos_token_id\": 50256", "\"eos_token_id\": 50257", "eos_token_id"},
+           Case{"\"eos_token_id\": 50256,", "", "eos_token_id"},
+           Case{"1e-05", "0", "layer_norm_epsilon"},
+           Case{"1e-05", "1.5", "layer_norm_epsilon"},
+       }) {
+    EXPECT_THAT(LoadWith(c.from, c.to),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(path_), HasSubstr(std::string("\"") + c.field + "\""))))
+        << c.from << " → " << c.to;
+  }
+}
+
+TEST_F(GptConfigTest, DamagedAndMissingFilesAreRefused) {
+  EXPECT_THAT(Load("{\"model_type\": \"gpt2\""),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr(path_)));
+  EXPECT_THAT(LoadGptConfig(directory_.File("none")),
+              StatusIs(StatusCode::kNotFound, HasSubstr("none")));
+}
+
+}  // namespace
+}  // namespace submix::model
