@@ -1,12 +1,15 @@
 // The mixing-weight solver: the largest weight whose cost stays within a target.
 #pragma once
 
+#include <array>
+
 namespace submix::divergence {
 
 // Evaluations of the cost that LargestFeasible makes, whatever the data: time must not tell.
 inline constexpr int kMixingWeightEvaluations = 16;
 
-// The bracket [feasible, infeasible] of the search. One thread at a time.
+// The state of the search: a bracket with one feasible and one infeasible end. One thread at a
+// time.
 class MixingWeightBracket {
  public:
   // Requires: 0 <= upper < infinity.
@@ -20,21 +23,24 @@ class MixingWeightBracket {
   double feasible() const { return feasible_; }
 
  private:
-  enum class Side { kNone, kFeasible, kInfeasible };
+  struct Point {
+    double weight = 0;
+    double gap = 0;  // sqrt(cost) - sqrt(target); infinity for costs that are not finite
+    bool is_feasible = true;
+  };
 
-  double Width() const { return infeasible_ - feasible_; }
-  // Where the line through both ends crosses zero.
-  double SecantPoint() const;
+  double Width() const;
+  // Where to look between newest_ (0) and opposite_ (1).
+  double NextShare() const;
 
+  double upper_;
   double target_;
+  double target_root_;
   double feasible_ = 0;
-  double infeasible_;
-  // sqrt(cost) - sqrt(target) at both ends, after Illinois' halvings.
-  double feasible_gap_;
-  double infeasible_gap_;
-  double width_before_;  // of the bracket, before the last step
-  double proposed_;
-  Side last_side_ = Side::kNone;
+  Point newest_;                         // the weight last proposed, one end of the bracket
+  Point opposite_;                       // the other end
+  Point replaced_;                       // the end that the last step moved
+  std::array<double, 2> widths_before_;  // of the bracket, one and two steps ago
   bool started_ = false;
 };
 
@@ -44,9 +50,9 @@ class MixingWeightBracket {
 // The returned x was itself evaluated and found feasible, or is 0: never a midpoint. A cost of NaN
 // or infinity is infeasible. If target is not >= 0 (NaN too), the result is 0.
 // Cost: exactly kMixingWeightEvaluations calls of cost(x), 0 <= x <= upper, whatever it returns.
-// Divergences along a mixture are nearly quadratic, so secants on sqrt(cost) (Illinois' rule) find
-// the end in a few steps; a step that did not halve the bracket is followed by a bisection. Error:
-// below 1e-6 upper for smooth costs, upper * 2^-7 for any monotone one.
+// Chandrupatla's method on sqrt(cost), which is nearly linear for divergences: inverse quadratic
+// steps where they are safe, else bisection. Error: for divergences about 1e-6 upper or less, for
+// any monotone cost at most upper * 2^-5. Requires: 0 <= upper < infinity.
 template <typename Cost>
 double LargestFeasible(double upper, double target, const Cost& cost) {
   MixingWeightBracket bracket(upper, target);

@@ -108,7 +108,10 @@ bool Softmax(std::span<const float> logits, double temperature, std::span<double
   const std::size_t size = logits.size();
   if (!AllFinite(logits.data(), size)) return false;
   const double largest = Largest(logits.data(), size);
-  const double sum = ExponentiateAndSum(logits.data(), largest, 1 / temperature, pmf.data(), size);
+  // Finite, so that the largest logit's 0 stays 0.
+  const double inverse_temperature = std::min(1 / temperature, std::numeric_limits<double>::max());
+  const double sum =
+      ExponentiateAndSum(logits.data(), largest, inverse_temperature, pmf.data(), size);
   Scale(pmf.data(), 1 / sum, size);
   return true;
 }

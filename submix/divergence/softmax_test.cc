@@ -1,0 +1,84 @@
+#include "submix/divergence/softmax.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/divergence/pmf.h"
+
+namespace submix::divergence {
+namespace {
+
+std::vector<long double> LongDoubleSoftmax(const std::vector<float>& logits, double temperature) {
+  std::vector<long double> pmf;
+  long double largest = -std::numeric_limits<long double>::infinity();
+  for (const float logit : logits) largest = std::max<long double>(largest, logit);
+  long double sum = 0;
+  for (const float logit : logits) {
+    pmf.push_back(std::exp((logit - largest) / temperature));
+    sum += pmf.back();
+  }
+  for (long double& probability : pmf) probability /= sum;
+  return pmf;
+}
+
+// Sizes around the number of lanes, and a real vocabulary.
+class SoftmaxSizeTest : public testing::TestWithParam<int> {};
+
+TEST_P(SoftmaxSizeTest, AgreesWithLongDoubleAtEveryDistanceFromTheLargest) {
+  std::mt19937_64 random(static_cast<unsigned>(GetParam()));
+  std::uniform_real_distribution<float> logit(-300, 20);
+  std::vector<float> logits(static_cast<std::size_t>(GetParam()));
+  for (float& value : logits) value = logit(random);
+  std::vector<double> pmf(logits.size());
+  for (const double temperature : {0.7, 1.0, 2.5}) {
+    ASSERT_TRUE(Softmax(logits, temperature, pmf));
+    SUBMIX_EXPECT_OK(CheckPmf(pmf));
+    const std::vector<long double> expected = LongDoubleSoftmax(logits, temperature);
+    for (std::size_t x = 0; x < pmf.size(); ++x) {
+      const double distance = -std::log(static_cast<double>(expected[x])) + 5;
+      ASSERT_NEAR(pmf[x] / static_cast<double>(expected[x]), 1, 1e-15 * (5 + distance)) << x;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, SoftmaxSizeTest, testing::Values(1, 2, 15, 16, 17, 33, 50257));
+
+TEST(SoftmaxTest, GivesZeroFarBelowTheLargest) {
+  std::vector<double> pmf(3);
+  ASSERT_TRUE(Softmax(std::vector<float>{0, -707, -709}, 1, pmf));
+  EXPECT_EQ(pmf[0], 1);
+  EXPECT_GT(pmf[1], 0);
+  EXPECT_EQ(pmf[2], 0);
+}
+
+TEST(SoftmaxTest, StandsExtremeLogitsAndTemperatures) {
+  const float largest = std::numeric_limits<float>::max();
+  std::vector<double> pmf(2);
+  ASSERT_TRUE(Softmax(std::vector<float>{largest, -largest}, 1e-6, pmf));
+  EXPECT_EQ(pmf, (std::vector<double>{1, 0}));
+  ASSERT_TRUE(Softmax(std::vector<float>{3, -3}, 1e300, pmf));
+  EXPECT_EQ(pmf, (std::vector<double>{0.5, 0.5}));
+  // A temperature so small that its inverse overflows picks the largest.
+  ASSERT_TRUE(Softmax(std::vector<float>{3, -3}, 1e-310, pmf));
+  EXPECT_EQ(pmf, (std::vector<double>{1, 0}));
+}
+
+TEST(SoftmaxTest, RefusesLogitsThatAreNotFiniteWhereverTheyAre) {
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()}) {
+    for (const std::size_t place : {0u, 16u, 37u, 39u}) {
+      std::vector<float> logits(40, 1.0f);
+      logits[place] = bad;
+      std::vector<double> pmf(logits.size());
+      EXPECT_FALSE(Softmax(logits, 1, pmf));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace submix::divergence
