@@ -1,0 +1,260 @@
+#include "submix/corpus/user_records.h"
+
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include <lzma.h>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::corpus {
+namespace {
+
+using base::IsOk;
+using base::Status;
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::string Xz(const std::string& content) {
+  std::string packed(lzma_stream_buffer_bound(content.size()), '\0');
+  std::size_t size = 0;
+  const lzma_ret result = lzma_easy_buffer_encode(
+      6, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(content.data()),
+      content.size(), reinterpret_cast<std::uint8_t*>(packed.data()), &size, packed.size());
+  EXPECT_EQ(result, LZMA_OK);
+  return packed.substr(0, size);
+}
+
+class UserRecordsTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& content, const std::string& name = "c.jsonl") {
+    path_ = directory_.File(name);
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  Status Read() {
+    records_.clear();
+    return ReadUserRecords(path_, [this](const UserRecord& record) {
+      records_.push_back(record);
+      return base::OkStatus();
+    });
+  }
+  Status ReadText(const std::string& content) {
+    Write(content);
+    return Read();
+  }
+  Status ReadAllLines() {
+    lines_.clear();
+    return ReadLines(path_, [this](std::int64_t line, std::string_view text) {
+      lines_.emplace_back(line, text);
+      return base::OkStatus();
+    });
+  }
+
+  base::TemporaryDirectory directory_;
+  std::string path_ = directory_.File("c.jsonl");
+  std::vector<UserRecord> records_;
+  std::vector<std::pair<std::int64_t, std::string>> lines_;
+};
+
+MATCHER_P3(IsRecord, user, text, line, "") {
+  return arg.user == user && arg.text == text && arg.line == line;
+}
+
+// An error of line `line` that holds `reason` and none of the file's words.
+auto IsRefused(int line, const std::string& reason) {
+  return StatusIs(StatusCode::kInvalidArgument,
+                  AllOf(HasSubstr("c.jsonl:" + std::to_string(line) + ": "), HasSubstr(reason),
+                        Not(HasSubstr("secret"))));
+}
+
+TEST_F(UserRecordsTest, ReadsRecordsInOrder) {
+  SUBMIX_ASSERT_OK(
+      ReadText("{\"user\": \"a\", \"text\": \"one\\n\\u00e9\"}\n"
+               "{\"text\": \"\", \"user\": \"b\"}\n"));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "one\né", 1), IsRecord("b", "", 2)));
+}
+
+TEST_F(UserRecordsTest, ToleratesBlankLinesWindowsLineEndsByteOrderMarkAndNoLastNewline) {
+  SUBMIX_ASSERT_OK(
+      ReadText("\xef\xbb\xbf{\"user\": \"a\", \"text\": \"x\"}\r\n"
+               "\r\n \t\n"
+               "{\"user\": \"b\", \"text\": \"y\"}"));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1), IsRecord("b", "y", 4)));
+}
+
+TEST_F(UserRecordsTest, IgnoresOtherFieldsHoweverDeep) {
+  SUBMIX_ASSERT_OK(
+      ReadText(R"({"id": 7, "meta": {"user": 1, "text": ["user", {"text": 2}]}, "user": "a", )"
+               R"("tags": ["user", "text"], "text": "x", "more": null, "ok": true, "z": -1.5e3})"));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1)));
+}
+
+TEST_F(UserRecordsTest, TakesTheLastOfEqualFields) {
+  SUBMIX_ASSERT_OK(ReadText(R"({"user": 3, "user": "a", "text": "x", "text": "y"})"));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "y", 1)));
+  EXPECT_THAT(ReadText(R"({"user": "a", "text": "x", "text": {}})"), IsRefused(1, "\"text\""));
+}
+
+TEST_F(UserRecordsTest, RefusesMissingAndMistypedFieldsByLine) {
+  const std::string good = "{\"user\": \"a\", \"text\": \"secret\"}\n";
+  EXPECT_THAT(ReadText(good + R"({"text": "secret"})"), IsRefused(2, "\"user\" is missing"));
+  EXPECT_THAT(ReadText(good + R"({"user": "secret"})"), IsRefused(2, "\"text\" is missing"));
+  EXPECT_THAT(ReadText(good + R"({"user": "", "text": "secret"})"),
+              IsRefused(2, "\"user\" is empty"));
+  for (const char* value : {"1", "-1", "1.5", "null", "true", "[\"secret\"]", "{\"a\": \"s\"}"}) {
+    EXPECT_THAT(ReadText(good + R"({"text": "secret", "user": )" + value + "}"),
+                IsRefused(2, "\"user\" is not a string"));
+    EXPECT_THAT(ReadText(good + R"({"user": "secret", "text": )" + value + "}"),
+                IsRefused(2, "\"text\" is not a string"));
+  }
+}
+
+TEST_F(UserRecordsTest, RefusesInvalidJsonByLine) {
+  const std::string good = "\n{\"user\": \"a\", \"text\": \"x\"}\n";
+  for (const char* line :
+       {"secret", "{\"user\": \"secret\"", "{\"user\": \"secret\", \"text\": \"x\"} secret",
+        "{'user': 'secret'}", "{\"user\": \"secret\", \"text\": 1e999}", "{\"user\": \"secret"}) {
+    EXPECT_THAT(ReadText(good + line), IsRefused(3, "invalid JSON at byte")) << line;
+    EXPECT_THAT(records_, SizeIs(1));
+  }
+  for (const char* line : {"[]", "\"secret\"", "1", "[{\"user\": \"a\", \"text\": \"secret\"}]"}) {
+    EXPECT_THAT(ReadText(good + line), IsRefused(3, "expected an object")) << line;
+  }
+}
+
+TEST_F(UserRecordsTest, RefusesIllFormedUtf8ByLine) {
+  EXPECT_THAT(ReadText("{\"user\": \"a\", \"text\": \"secret \xff\"}\n"), IsRefused(1, "UTF-8"));
+  EXPECT_THAT(ReadText("{\"user\": \"a\", \"text\": \"secret \xe9t\xe9\"}\n"),
+              IsRefused(1, "convert the file"));
+}
+
+TEST_F(UserRecordsTest, SurvivesDeepNesting) {
+  const std::string deep(1 << 20, '[');
+  EXPECT_THAT(ReadText("{\"user\": \"a\", \"text\": " + deep), IsRefused(1, "invalid JSON"));
+}
+
+TEST_F(UserRecordsTest, RefusesAFileWithoutRecords) {
+  for (const char* content : {"", "\n", "\r\n\n  \n", "\xef\xbb\xbf"}) {
+    EXPECT_THAT(ReadText(content), StatusIs(StatusCode::kInvalidArgument,
+                                            AllOf(HasSubstr("c.jsonl"), HasSubstr("no record"))));
+  }
+}
+
+TEST_F(UserRecordsTest, ReportsAMissingFile) {
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kNotFound, HasSubstr("c.jsonl")));
+  path_ = directory_.File("c.jsonl.xz");
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kNotFound, HasSubstr("c.jsonl.xz")));
+}
+
+TEST_F(UserRecordsTest, ReportsADirectory) {
+  path_ = directory_.path();
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kInternal, HasSubstr(directory_.path())));
+}
+
+TEST_F(UserRecordsTest, EndsWithTheSinksFirstError) {
+  Write("{\"user\": \"a\", \"text\": \"x\"}\n{\"user\": \"b\", \"text\": \"y\"}\n");
+  int num_calls = 0;
+  EXPECT_THAT(ReadUserRecords(path_,
+                              [&](const UserRecord&) {
+                                ++num_calls;
+                                return base::ResourceExhaustedError("enough");
+                              }),
+              StatusIs(StatusCode::kResourceExhausted, "enough"));
+  EXPECT_EQ(num_calls, 1);
+}
+
+TEST_F(UserRecordsTest, ReadsVeryLongLines) {
+  const std::string text(5 << 20, 'x');
+  SUBMIX_ASSERT_OK(ReadText("{\"user\": \"a\", \"text\": \"" + text + "\"}\n" +
+                            "{\"user\": \"b\", \"text\": \"y\"}\n"));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", text, 1), IsRecord("b", "y", 2)));
+}
+
+TEST_F(UserRecordsTest, ReadsPackedFilesByEndingAndByContent) {
+  const std::string content =
+      "{\"user\": \"a\", \"text\": \"x\"}\n{\"user\": \"b\", \"text\": \"y\"}";
+  for (const char* name : {"packed.jsonl.xz", "packed.jsonl"}) {
+    Write(Xz(content), name);
+    SUBMIX_ASSERT_OK(Read());
+    EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1), IsRecord("b", "y", 2)));
+  }
+}
+
+TEST_F(UserRecordsTest, ReadsPackedFilesOneAfterTheOther) {
+  Write(Xz("{\"user\": \"a\", \"text\": \"x\"}\n") + Xz("{\"user\": \"b\", \"text\": \"y\"}\n"));
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1), IsRecord("b", "y", 2)));
+}
+
+TEST_F(UserRecordsTest, ReportsAPackedFileCutAnywhere) {
+  const std::string packed = Xz("{\"user\": \"a\", \"text\": \"secret\"}\n");
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    Write(packed.substr(0, size), "cut.xz");
+    EXPECT_THAT(Read(),
+                StatusIs(StatusCode::kDataLoss, AllOf(HasSubstr("cut.xz"), HasSubstr("cut short"))))
+        << size;
+  }
+}
+
+TEST_F(UserRecordsTest, ReportsADamagedPackedFile) {
+  const std::string packed = Xz("{\"user\": \"a\", \"text\": \"secret\"}\n");
+  for (std::size_t i = 6; i < packed.size(); ++i) {
+    std::string damaged = packed;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x20);
+    Write(damaged, "damaged.xz");
+    EXPECT_THAT(Read(), StatusIs(StatusCode::kDataLoss, HasSubstr("damaged.xz"))) << i;
+  }
+}
+
+TEST_F(UserRecordsTest, ReportsAPlainFileNamedXz) {
+  Write("{\"user\": \"a\", \"text\": \"x\"}\n", "plain.xz");
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kDataLoss, HasSubstr("is not an .xz file")));
+}
+
+TEST_F(UserRecordsTest, ReadsLinesWithoutTheirEnds) {
+  Write("\xef\xbb\xbfone\n\ntwo\r\nthree \xff");
+  SUBMIX_ASSERT_OK(ReadAllLines());
+  EXPECT_THAT(lines_, ElementsAre(std::pair(1, "one"), std::pair(2, ""), std::pair(3, "two"),
+                                  std::pair(4, "three \xff")));
+  Write("");
+  SUBMIX_ASSERT_OK(ReadAllLines());
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(UserRecordsTest, PutsLinesTogetherAcrossPieces) {
+  std::string content;
+  for (std::size_t size = 0; size < 600; ++size) content += std::string(size, 'x') + "\n";
+  for (const std::string& stored : {content, Xz(content)}) {
+    Write(stored);
+    SUBMIX_ASSERT_OK(ReadAllLines());
+    ASSERT_THAT(lines_, SizeIs(600));
+    for (std::size_t size = 0; size < 600; ++size) ASSERT_EQ(lines_[size].second.size(), size);
+  }
+}
+
+TEST_F(UserRecordsTest, ReadsTheBundledCorpus) {
+  path_ = SUBMIX_DATA_DIR "/shakespeare.jsonl";
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, SizeIs(7097));
+  EXPECT_EQ(records_.front().user, "First Citizen");
+  EXPECT_EQ(records_.back().line, 7097);
+}
+
+TEST_F(UserRecordsTest, ReadsTheSharedBlogs) {
+  path_ = SUBMIX_SHARED_DIR "/data/private/blogs.heldout.jsonl.xz";
+  if (!base::PosixFileSystem().Exists(path_)) GTEST_SKIP() << path_ << " is not there";
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, SizeIs(2708));
+}
+
+}  // namespace
+}  // namespace submix::corpus

@@ -1,0 +1,205 @@
+#include "submix/corpus/user_tokens.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <span>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::corpus {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using base::TokenId;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr TokenId kEnd = 256;
+
+// One token a byte.
+class ByteTokenizer final : public tokenizer::Tokenizer {
+ public:
+  int vocab_size() const override { return 257; }
+  TokenId end_of_text() const override { return kEnd; }
+  std::vector<TokenId> Encode(std::string_view bytes) const override {
+    std::vector<TokenId> tokens;
+    for (const char byte : bytes) tokens.push_back(static_cast<unsigned char>(byte));
+    return tokens;
+  }
+  std::string Decode(std::span<const TokenId>) const override { return ""; }
+};
+
+struct Line {
+  std::string user;
+  std::string text;
+};
+
+base::HashKey FixedKey() {
+  base::HashKey key{};
+  key[0] = 5;
+  return key;
+}
+
+class PartitionCorpusTest : public ::testing::Test {
+ protected:
+  base::StatusOr<PartitionedCorpus> Partition(const std::vector<Line>& lines,
+                                              const PartitionOptions& options) {
+    const std::string path = directory_.File("corpus.jsonl");
+    std::ofstream file(path);
+    for (const Line& line : lines) {
+      file << R"({"user": ")" << line.user << R"(", "text": ")" << line.text << "\"}\n";
+    }
+    file.close();
+    return PartitionCorpus(path, ByteTokenizer(), FixedKey(), options);
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+std::vector<Line> LinesOfUsers(int num_users) {
+  std::vector<Line> lines;
+  for (int i = 0; i < num_users; ++i) {
+    lines.push_back({"u" + std::to_string(i), "text of " + std::to_string(i)});
+  }
+  return lines;
+}
+
+// Where every user is: the member, -1 for held out.
+std::map<std::string, int> MemberOfUser(const PartitionedCorpus& corpus) {
+  std::map<std::string, int> member_of_user;
+  for (const UserTokens& user : corpus.heldout) member_of_user[user.user] = -1;
+  for (std::size_t member = 0; member < corpus.members.size(); ++member) {
+    for (const UserTokens& user : corpus.members[member]) {
+      const bool is_new = member_of_user.emplace(user.user, static_cast<int>(member)).second;
+      EXPECT_TRUE(is_new) << user.user << " is in two places";
+    }
+  }
+  return member_of_user;
+}
+
+TEST_F(PartitionCorpusTest, JoinsEachUsersTextsInFileOrderBetweenBoundaries) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const PartitionedCorpus corpus,
+      Partition({{"b", "xy"}, {"a", "k"}, {"b", ""}, {"b", "z"}}, PartitionOptions{1, 1, 0}));
+  ASSERT_EQ(corpus.members.size(), 1u);
+  ASSERT_EQ(corpus.members[0].size(), 2u);
+  EXPECT_EQ(corpus.members[0][0].user, "a");
+  EXPECT_THAT(corpus.members[0][0].tokens, ElementsAre(kEnd, 'k', kEnd));
+  EXPECT_EQ(corpus.members[0][1].user, "b");
+  EXPECT_THAT(corpus.members[0][1].tokens, ElementsAre(kEnd, 'x', 'y', kEnd, kEnd, 'z', kEnd));
+  EXPECT_THAT(corpus.heldout, IsEmpty());
+  EXPECT_EQ(corpus.num_users, 2);
+  EXPECT_EQ(corpus.num_tokens, 10);
+}
+
+TEST_F(PartitionCorpusTest, PutsUsersWherePlaceUserSays) {
+  const PartitionOptions options{4, 2, 0.2};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus corpus,
+                              Partition(LinesOfUsers(300), options));
+  EXPECT_EQ(corpus.members.size(), 8u);
+  EXPECT_EQ(corpus.num_users, 300);
+  const std::map<std::string, int> member_of_user = MemberOfUser(corpus);
+  EXPECT_EQ(member_of_user.size(), 300u);
+  for (const auto& [user, member] : member_of_user) {
+    const Placement placement = PlaceUser(FixedKey(), user, options);
+    EXPECT_EQ(member, placement.is_heldout ? -1 : placement.part.index * 2 + placement.half);
+  }
+}
+
+TEST_F(PartitionCorpusTest, AddingOrRemovingAUserMovesNoOther) {
+  const PartitionOptions options{4, 2, 0.2};
+  std::vector<Line> lines = LinesOfUsers(300);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus before, Partition(lines, options));
+  lines.erase(lines.begin() + 100);
+  lines.insert(lines.begin(), Line{"newcomer", "hello"});
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus after, Partition(lines, options));
+  std::map<std::string, int> expected = MemberOfUser(before);
+  std::map<std::string, int> found = MemberOfUser(after);
+  EXPECT_EQ(expected.erase("u100"), 1u);
+  EXPECT_EQ(found.erase("newcomer"), 1u);
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(PartitionCorpusTest, DoesNotDependOnTheOrderOfUsersInTheFile) {
+  const PartitionOptions options{4, 1, 0.2};
+  std::vector<Line> lines = LinesOfUsers(100);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus forward, Partition(lines, options));
+  std::reverse(lines.begin(), lines.end());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus backward, Partition(lines, options));
+  const auto flatten = [](const PartitionedCorpus& corpus) {
+    std::vector<std::pair<std::string, std::vector<TokenId>>> users;
+    for (const auto& member : corpus.members) {
+      for (const UserTokens& user : member) users.emplace_back(user.user, user.tokens);
+    }
+    for (const UserTokens& user : corpus.heldout) users.emplace_back(user.user, user.tokens);
+    return users;
+  };
+  EXPECT_EQ(flatten(forward), flatten(backward));
+}
+
+TEST_F(PartitionCorpusTest, RefusesFewerUsersThanMembers) {
+  EXPECT_THAT(Partition(LinesOfUsers(3), PartitionOptions{2, 2, 0}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("corpus.jsonl"), HasSubstr("3 users to train on, 4 members"),
+                             HasSubstr("use fewer parts"))));
+}
+
+TEST_F(PartitionCorpusTest, RefusesAMemberWithoutUsers) {
+  EXPECT_THAT(Partition(LinesOfUsers(40), PartitionOptions{32, 1, 0}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("got no user"), HasSubstr("use fewer parts"))));
+}
+
+TEST_F(PartitionCorpusTest, PassesOnTheErrorsOfReading) {
+  EXPECT_THAT(Partition({}, PartitionOptions{1, 1, 0}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no record")));
+  EXPECT_THAT(Partition({{"a", "x"}, {"", "y"}}, PartitionOptions{1, 1, 0}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("corpus.jsonl:2")));
+}
+
+// A user whose tokens are first, first + 1, ..., so that every transition is unique.
+UserTokens CountingUser(TokenId first, int num_tokens) {
+  UserTokens user;
+  for (int i = 0; i < num_tokens; ++i) user.tokens.push_back(first + i);
+  return user;
+}
+
+TEST(CutIntoBlocksTest, OverlapsConsecutiveBlocksByOneToken) {
+  EXPECT_THAT(CutIntoBlocks({CountingUser(0, 7)}, 3),
+              ElementsAre(ElementsAre(0, 1, 2), ElementsAre(2, 3, 4), ElementsAre(4, 5, 6)));
+  EXPECT_THAT(CutIntoBlocks({CountingUser(0, 6)}, 3),
+              ElementsAre(ElementsAre(0, 1, 2), ElementsAre(2, 3, 4), ElementsAre(4, 5)));
+}
+
+TEST(CutIntoBlocksTest, DropsWhatHoldsNoTransition) {
+  EXPECT_THAT(CutIntoBlocks({}, 4), IsEmpty());
+  EXPECT_THAT(CutIntoBlocks({CountingUser(0, 0), CountingUser(5, 1)}, 4), IsEmpty());
+  EXPECT_THAT(CutIntoBlocks({CountingUser(0, 2)}, 4), ElementsAre(ElementsAre(0, 1)));
+}
+
+TEST(CutIntoBlocksTest, CoversEveryTransitionOnceAndMixesNoUsers) {
+  for (int block_tokens = 2; block_tokens <= 9; ++block_tokens) {
+    std::vector<UserTokens> users;
+    std::multiset<std::pair<TokenId, TokenId>> expected;
+    for (int length = 0; length <= 40; ++length) {
+      users.push_back(CountingUser(1000 * length, length));
+      for (int i = 1; i < length; ++i) expected.emplace(1000 * length + i - 1, 1000 * length + i);
+    }
+    std::multiset<std::pair<TokenId, TokenId>> found;
+    for (const std::vector<TokenId>& block : CutIntoBlocks(users, block_tokens)) {
+      EXPECT_GE(block.size(), 2u);
+      EXPECT_LE(block.size(), static_cast<std::size_t>(block_tokens));
+      for (std::size_t i = 1; i < block.size(); ++i) found.emplace(block[i - 1], block[i]);
+    }
+    EXPECT_EQ(found, expected) << block_tokens;
+  }
+}
+
+}  // namespace
+}  // namespace submix::corpus
