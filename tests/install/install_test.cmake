@@ -15,10 +15,12 @@ run("configuring the example" ${CMAKE_COMMAND} -S ${EXAMPLE_DIR} -B ${WORK_DIR}/
     -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
 run("building the example" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
-run("the example" ${WORK_DIR}/build/private_token ${WORK_DIR}/ledger)
-foreach(line IN ITEMS "budget" "token" "spent")
+run("the example in memory" ${WORK_DIR}/build/private_token)
+run("the example on disk" ${WORK_DIR}/build/private_token ${WORK_DIR}/ledger)
+run("the example on the same ledger" ${WORK_DIR}/build/private_token ${WORK_DIR}/ledger)
+foreach(line IN ITEMS "filtered-submix" "token: " "part 0: spent 0\\.[0-9]+ of a budget of 0\\.5000")
   if(NOT output MATCHES "${line}")
-    message(FATAL_ERROR "the example printed nothing about '${line}'")
+    message(FATAL_ERROR "the example printed nothing like '${line}'")
   endif()
 endforeach()
 
