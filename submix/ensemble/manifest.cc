@@ -34,6 +34,7 @@ base::StatusOr<MemberEntry> ReadMember(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(member.generation, json.Int("generation", 1, INT32_MAX));
   SUBMIX_ASSIGN_OR_RETURN(member.steps, json.Integer("steps", 0, INT64_MAX));
   SUBMIX_ASSIGN_OR_RETURN(member.complete, json.Boolean("complete"));
+  SUBMIX_ASSIGN_OR_RETURN(member.recipe_sha256, json.Text("recipe_sha256"));
   return member;
 }
 
@@ -63,6 +64,7 @@ base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(manifest.halves, json.Int("halves", 1, 2));
   SUBMIX_ASSIGN_OR_RETURN(manifest.heldout_fraction, json.Number("heldout_fraction"));
   SUBMIX_ASSIGN_OR_RETURN(manifest.hyper_parameters, json.TextMap("hyper_parameters"));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.forgotten, json.Texts("forgotten"));
   SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
   for (const JsonObject& item : members) {
@@ -81,7 +83,8 @@ Json MemberJson(const MemberEntry& member) {
   return {{"directory", member.directory},
           {"generation", member.generation},
           {"steps", member.steps},
-          {"complete", member.complete}};
+          {"complete", member.complete},
+          {"recipe_sha256", member.recipe_sha256}};
 }
 
 Json DeploymentJson(const DeploymentEntry& deployment) {
@@ -110,6 +113,7 @@ Json ManifestJson(const Manifest& manifest) {
           {"hyper_parameters", Json(manifest.hyper_parameters)},
           {"members", members},
           {"deployments", deployments},
+          {"forgotten", Json(manifest.forgotten)},
           {"file_sha256", Json(manifest.file_sha256)}};
 }
 

@@ -19,7 +19,7 @@ struct MemberEntry {
   std::int64_t steps = 0;  // optimiser steps done
   bool complete = false;
   // Over everything the member is a function of: base, options, seed and its text. Private; lets an
-  // equal member be copied instead of trained anew.
+  // equal member be copied instead of trained anew. Empty: unknown, equal to none.
   std::string recipe_sha256;
 };
 
@@ -35,7 +35,7 @@ struct Manifest {
   static constexpr int kFormat = 1;
 
   int generation = 1;
-  std::string parent_sha256;  // of the manifest of the generation before; empty for the first
+  std::string parent_sha256;  // fingerprint of the generation before; empty for the first
   std::string partition_key_id;
   int num_parts = 0;
   int halves = 1;

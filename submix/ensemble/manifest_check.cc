@@ -13,9 +13,12 @@ base::Status FieldError(const std::string& path, const std::string& field,
   return base::InvalidArgumentError(path + ": field " + model::Quoted(field) + ": " + problem);
 }
 
-bool IsSha256Hex(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+bool IsLowerHex(std::string_view text, std::size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
+
+bool IsSha256Hex(std::string_view text) { return IsLowerHex(text, 64); }
 
 // "public/…" or "members/…", without a component that could lead elsewhere.
 bool IsListablePath(std::string_view path) {
@@ -78,6 +81,10 @@ base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
       return FieldError(path, field + ".generation", "expected 1 to the manifest's generation");
     }
     if (member.steps < 0) return FieldError(path, field + ".steps", "expected 0 or more");
+    if (!member.recipe_sha256.empty() && !IsSha256Hex(member.recipe_sha256)) {
+      return FieldError(path, field + ".recipe_sha256",
+                        "expected 64 lower-case hex digits or \"\"");
+    }
   }
   return base::OkStatus();
 }
@@ -93,6 +100,15 @@ base::Status CheckDeployments(const Manifest& manifest, const std::string& path)
     }
     if (!(deployment.order >= 1)) {
       return FieldError(path, field + ".order", "expected 1 or more, or \"inf\"");
+    }
+  }
+  return base::OkStatus();
+}
+
+base::Status CheckForgotten(const Manifest& manifest, const std::string& path) {
+  for (const std::string& hash : manifest.forgotten) {
+    if (!IsLowerHex(hash, 16)) {
+      return FieldError(path, "forgotten", "expected only strings of 16 lower-case hex digits");
     }
   }
   return base::OkStatus();
@@ -119,6 +135,7 @@ base::Status CheckManifest(const Manifest& manifest, const std::string& path) {
   SUBMIX_RETURN_IF_ERROR(CheckPartition(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckMembers(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckDeployments(manifest, path));
+  SUBMIX_RETURN_IF_ERROR(CheckForgotten(manifest, path));
   return CheckFiles(manifest, path);
 }
 

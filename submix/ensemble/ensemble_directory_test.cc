@@ -1,0 +1,41 @@
+#include "submix/ensemble/ensemble_directory.h"
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::ensemble {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(EnsembleDirectoryTest, PathsAreThoseOfTheFormat) {
+  EXPECT_EQ(ManifestPath("e"), "e/manifest.json");
+  EXPECT_EQ(PublicDirectory("e/"), "e/public");
+  EXPECT_EQ(PartitionKeyPath("/x/e"), "/x/e/partition.key");
+  MemberEntry member;
+  member.directory = MemberDirectory(3, 1, 8, 2);
+  EXPECT_EQ(MemberPath("e", member), "e/members/03b");
+}
+
+TEST(EnsembleDirectoryTest, TwoWritersNeverMeet) {
+  const base::TemporaryDirectory directory;
+  {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto lock, LockEnsemble(directory.path()));
+    EXPECT_THAT(LockEnsemble(directory.path()),
+                StatusIs(StatusCode::kUnavailable,
+                         AllOf(HasSubstr(directory.path()), HasSubstr("run it again"))));
+  }
+  SUBMIX_EXPECT_OK(LockEnsemble(directory.path()));
+}
+
+TEST(EnsembleDirectoryTest, WhereThereIsNoDirectoryThereIsNoLock) {
+  const base::TemporaryDirectory directory;
+  EXPECT_THAT(LockEnsemble(directory.File("none")),
+              StatusIs(StatusCode::kNotFound, HasSubstr("none")));
+}
+
+}  // namespace
+}  // namespace submix::ensemble
