@@ -17,14 +17,17 @@ bool IsDiskFull(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
+// The error of the call just made. Requires that errno was zero before it: SQLite does not always
+// keep why a write failed.
 base::Status ErrorOf(sqlite3* connection, const std::string& path) {
+  const int error_number = errno;
   const std::string what = path + ": SQLite: " + sqlite3_errmsg(connection);
   switch (sqlite3_errcode(connection) & 0xff) {
     case SQLITE_FULL:
       return base::ResourceExhaustedError(what + "; free some space on its disk");
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
-      if (IsDiskFull(sqlite3_system_errno(connection))) {
+      if (IsDiskFull(error_number)) {
         return base::ResourceExhaustedError(what + "; free some space on its disk");
       }
       return base::InternalError(what);
@@ -77,6 +80,7 @@ SqliteStatement& SqliteStatement::BindBytes(int index, std::string_view value) {
 }
 
 base::StatusOr<bool> SqliteStatement::Step() {
+  errno = 0;
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) {
@@ -126,6 +130,7 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   if (mode == Mode::kReadWrite) flags |= SQLITE_OPEN_READWRITE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
+  errno = 0;
   const int result = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   if (raw == nullptr) return base::InternalError(path + ": SQLite could not start");
   SqliteConnection connection(raw, path);
@@ -143,12 +148,14 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
 }
 
 base::Status SqliteConnection::Execute(const char* sql) {
+  errno = 0;
   const int result = sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
   return result == SQLITE_OK ? base::OkStatus() : ErrorOf(connection_.get(), path_);
 }
 
 base::StatusOr<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
+  errno = 0;
   const int result = sqlite3_prepare_v3(connection_.get(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (result == SQLITE_OK) return SqliteStatement(statement, path_);

@@ -1,0 +1,119 @@
+#include "submix/ledger/anchor.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::ledger {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::_;
+
+constexpr std::size_t kAnchorBytes = 1024;
+
+class AnchorTest : public ::testing::Test {
+ protected:
+  static Ledger::Head HeadAt(std::int64_t records) {
+    return {records, base::Sha256(std::to_string(records))};
+  }
+
+  // Creates an anchor and advances it to `records`.
+  void AdvanceTo(std::int64_t records) {
+    SUBMIX_ASSERT_OK(Anchor::Create(path_, {lineage_, HeadAt(1)}));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
+    for (std::int64_t i = 2; i <= records; ++i) SUBMIX_ASSERT_OK(anchor->Advance(HeadAt(i)));
+  }
+
+  std::string Content() {
+    auto content = base::PosixFileSystem().ReadFile(path_);
+    EXPECT_THAT(content, base::IsOk());
+    return content.value();
+  }
+
+  void Overwrite(const std::string& content) {
+    std::filesystem::remove(path_);  // a truncated file would be flushed to disk, which takes long
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << content;
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::string path_ = directory_.File("anchor");
+  const Lineage lineage_{1, 2, 3, 250};
+};
+
+TEST_F(AnchorTest, ReadsBackItsNewestPosition) {
+  for (std::int64_t records = 1; records <= 5; ++records) {
+    std::filesystem::remove(path_);
+    AdvanceTo(records);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+    EXPECT_EQ(position.lineage, lineage_);
+    EXPECT_EQ(position.head.records, records);
+    EXPECT_EQ(position.head.hash, HeadAt(records).hash);
+    EXPECT_EQ(Content().size(), kAnchorBytes);
+  }
+}
+
+TEST_F(AnchorTest, HoldsTheLargestNumber) {
+  SUBMIX_ASSERT_OK(
+      Anchor::Create(path_, {lineage_, HeadAt(std::numeric_limits<std::int64_t>::max())}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_EQ(position.head.records, std::numeric_limits<std::int64_t>::max());
+}
+
+TEST_F(AnchorTest, AWriteTornAnywhereLeavesTheOldPositionOrTheNew) {
+  AdvanceTo(6);
+  const std::string before = Content();
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
+  SUBMIX_ASSERT_OK(anchor->Advance(HeadAt(7)));
+  const std::string after = Content();
+  for (std::size_t cut = 0; cut <= kAnchorBytes; ++cut) {
+    Overwrite(after.substr(0, cut) + before.substr(cut));
+    const auto position = Anchor::Read(path_);
+    SUBMIX_ASSERT_OK(position);
+    const std::int64_t records = position->head.records;
+    EXPECT_TRUE(records == 6 || records == 7) << records;
+    EXPECT_EQ(position->head.hash, HeadAt(records).hash);
+  }
+}
+
+TEST_F(AnchorTest, AFlippedByteIsNeverBelieved) {
+  AdvanceTo(7);
+  const std::string whole = Content();
+  for (std::size_t at = 0; at < kAnchorBytes; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    Overwrite(damaged);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+    const std::int64_t records = position.head.records;
+    EXPECT_TRUE(records == 6 || records == 7) << records;
+    EXPECT_EQ(position.head.hash, HeadAt(records).hash);
+    EXPECT_EQ(position.lineage, lineage_);
+  }
+}
+
+TEST_F(AnchorTest, RefusesAFileWithoutAWholeSlot) {
+  for (const std::string& content : {std::string(), std::string("submix-anchor 1 "),
+                                     std::string(kAnchorBytes, '0'), std::string(5000, ' ')}) {
+    Overwrite(content);
+    EXPECT_THAT(Anchor::Read(path_), StatusIs(StatusCode::kDataLoss, _));
+    EXPECT_THAT(Anchor::Open(path_), StatusIs(StatusCode::kDataLoss, _));
+  }
+}
+
+TEST_F(AnchorTest, IsMissingOrThereAlready) {
+  EXPECT_THAT(Anchor::Read(path_), StatusIs(StatusCode::kNotFound, _));
+  AdvanceTo(2);
+  EXPECT_THAT(Anchor::Create(path_, {lineage_, HeadAt(1)}),
+              StatusIs(StatusCode::kAlreadyExists, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_EQ(position.head.records, 2);
+}
+
+}  // namespace
+}  // namespace submix::ledger
