@@ -37,9 +37,11 @@ std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) 
 }
 
 void PrintForPeople(const engine::Deployment& deployment,
-                    const std::vector<ledger::Account>& accounts, const ledger::Ledger::Head& head) {
+                    const std::vector<ledger::Account>& accounts,
+                    const ledger::Ledger::Head& head) {
   const engine::DeploymentOptions& options = deployment.config.options;
-  std::printf("Operator's view: never show it to clients; acting on it is a release of its own.\n\n");
+  std::printf(
+      "Operator's view: never show it to clients; acting on it is a release of its own.\n\n");
   std::printf("%-10s %12s %12s %14s\n", "part", "spent", "budget", "sure answers");
   for (const ledger::Account& account : accounts) {
     const double spent = account.spent.ToNatsRoundedUp();
@@ -51,10 +53,10 @@ void PrintForPeople(const engine::Deployment& deployment,
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
               static_cast<long long>(head.records), base::ToHex(head.hash).c_str(),
               deployment.config.lineage.c_str());
-  std::printf("%s", deployment.mechanism
-                        ->Statement(accounting::FixedNats::RoundDown(options.epsilon))
-                        .ToText()
-                        .c_str());
+  std::printf("%s",
+              deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon))
+                  .ToText()
+                  .c_str());
 }
 
 void PrintForMachines(const engine::Deployment& deployment,

@@ -1,13 +1,13 @@
 #include "submix/apps/command.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <string>
+
+#include <unistd.h>
 
 #include "submix/apps/version.h"
 
@@ -53,8 +53,10 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
     if (command != nullptr && command->add == nullptr) return RunOtherProgram(argv, other_program);
   }
   CLI::App app(
-      "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on disjoint,\n"
-      "user-keyed parts of private text and answers by mixing it with a public model, under a privacy\n"
+      "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on "
+      "disjoint,\n"
+      "user-keyed parts of private text and answers by mixing it with a public model, under a "
+      "privacy\n"
       "budget that is durable. Start with `submix demo`, or `submix COMMAND --help`.",
       "submix");
   app.set_version_flag("--version", std::string("submix ") + kVersion);
@@ -71,7 +73,8 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
   base::Status status;
   try {
     status = action();
-  } catch (const std::exception& error) {  // allocation, third parties: named, not unwound at the user
+  } catch (
+      const std::exception& error) {  // allocation, third parties: named, not unwound at the user
     status = base::InternalError(error.what());
   }
   if (status.ok()) return 0;

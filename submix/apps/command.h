@@ -1,5 +1,5 @@
-// What a command of the programs is: a name, a line of help, and a function that adds its options to the
-// command line and says what to run.
+// What a command of the programs is: a name, a line of help, and a function that adds its options
+// to the command line and says what to run.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ using Action = std::function<base::Status()>;
 struct Command {
   std::string_view name;
   std::string_view summary;
-  // Adds options to the command's own sub-parser and sets `action` in its callback; null for a command
-  // that the other program runs.
+  // Adds options to the command's own sub-parser and sets `action` in its callback; null for a
+  // command that the other program runs.
   void (*add)(CLI::App& command, Action& action) = nullptr;
 };
 

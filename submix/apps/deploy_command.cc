@@ -28,8 +28,8 @@ base::Status RunDeploy(DeployOptions options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
-  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
-              deployment.config.num_parts, options.declared.mechanism.c_str());
+  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(), deployment.config.num_parts,
+              options.declared.mechanism.c_str());
   std::printf("%s", deployment.mechanism
                         ->Statement(accounting::FixedNats::RoundDown(options.declared.epsilon))
                         .ToText()
@@ -50,9 +50,10 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   command.add_option("--epsilon", options->declared.epsilon,
                      "Budget of every part: nats of Renyi divergence at --order, for ever");
   command.add_option("--order", options->order, "The Renyi order that binds, in (0, inf]");
-  command.add_option("--queries", options->queries,
-                     "Answers that every part can surely back; sets the cap on one charge to "
-                     "epsilon / queries")
+  command
+      .add_option("--queries", options->queries,
+                  "Answers that every part can surely back; sets the cap on one charge to "
+                  "epsilon / queries")
       ->check(CLI::PositiveNumber);
   command.add_option("--target-leakage", options->declared.target_leakage,
                      "The cap on one charge itself, in nats (instead of --queries)");

@@ -1,9 +1,11 @@
 // `submix-train`: the commands that need libtorch. `submix` runs it; it can be called alone.
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
+#include "submix/train/torch_environment.h"
 
 int main(int argc, char** argv) {
   using submix::apps::Command;
+  submix::train::PrepareTorchProcess(argv);
   const Command commands[] = {
       {"demo", "The whole story on bundled data, in a few minutes", &submix::apps::AddDemoCommand},
       {"pretrain", "Train a public GPT-2-architecture model from text (resumable)",

@@ -24,7 +24,8 @@ Status CheckOptions(const DeploymentOptions& options) {
   }
   if (!(options.target_leakage > 0 && options.target_leakage <= options.epsilon)) {
     return base::InvalidArgumentError(
-        "the target leakage (beta, the most one answer may cost a part) must be above 0 and at most "
+        "the target leakage (beta, the most one answer may cost a part) must be above 0 and at "
+        "most "
         "epsilon, found " +
         std::to_string(options.target_leakage));
   }
@@ -53,9 +54,9 @@ StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
 StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string& path) {
   const int format = object.at("format").get<int>();
   if (format > DeploymentConfig::kFormat) {
-    return base::FailedPreconditionError(
-        path + ": written by a newer Submix (format " + std::to_string(format) +
-        ", this one reads up to " + std::to_string(DeploymentConfig::kFormat) + "); upgrade");
+    return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
+                                         std::to_string(format) + ", this one reads up to " +
+                                         std::to_string(DeploymentConfig::kFormat) + "); upgrade");
   }
   DeploymentConfig config;
   config.ensemble_directory = object.at("ensemble").get<std::string>();
@@ -198,8 +199,8 @@ Status CreateDeployment(const std::string& deployment_directory,
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
       options.order.ToString()));
-  SUBMIX_ASSIGN_OR_RETURN(
-      auto ledger, ledger::SqliteLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
+  SUBMIX_ASSIGN_OR_RETURN(auto ledger,
+                          ledger::SqliteLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
   config.lineage = ledger->lineage();
   ledger.reset();
   SUBMIX_RETURN_IF_ERROR(SaveDeploymentConfig(config, unfinished));

@@ -1,5 +1,5 @@
-// A deployment: ensemble + mechanism options + order + budget + ledger. Its fingerprint covers all of
-// them, and the ledger opens only for its own. Format: docs/deployment_format.md.
+// A deployment: ensemble + mechanism options + order + budget + ledger. Its fingerprint covers all
+// of them, and the ledger opens only for its own. Format: docs/deployment_format.md.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace submix::engine {
 struct DeploymentOptions {
   std::string mechanism = "filtered-submix";
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  double epsilon = 2;             // budget of every part in nats at `order`; in (0, 2^13)
-  double target_leakage = 0;      // β: cap on one charge, in (0, epsilon]
+  double epsilon = 2;              // budget of every part in nats at `order`; in (0, 2^13)
+  double target_leakage = 0;       // β: cap on one charge, in (0, epsilon]
   double max_mixing_weight = 0.8;  // (0, 1]
 };
 
@@ -43,7 +43,8 @@ std::string DeploymentConfigPath(const std::string& deployment_directory);
 ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_directory,
                                           const DeploymentConfig& config);
 
-// Errors: kNotFound, kInvalidArgument naming file and field, kFailedPrecondition for a newer format.
+// Errors: kNotFound, kInvalidArgument naming file and field, kFailedPrecondition for a newer
+// format.
 base::StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory);
 base::Status SaveDeploymentConfig(const DeploymentConfig& config,
                                   const std::string& deployment_directory);
@@ -53,10 +54,10 @@ base::StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeploymentMechanism(
     const DeploymentOptions& options, int num_parts);
 
 // Makes a deployment on an ensemble: records it in the manifest with its budget, then creates the
-// ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is refused.
-// Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is not empty or
-// the ensemble has a deployment; kFailedPrecondition for an incomplete or changed ensemble, or halves
-// that do not fit the mechanism; kUnavailable if the ensemble is being written.
+// ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is
+// refused. Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is
+// not empty or the ensemble has a deployment; kFailedPrecondition for an incomplete or changed
+// ensemble, or halves that do not fit the mechanism; kUnavailable if the ensemble is being written.
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
                               const DeploymentOptions& options);
@@ -74,9 +75,9 @@ enum class DeploymentAccess {
   kReadOnly,  // beside it
 };
 
-// Opens and checks everything: files of the ensemble against its manifest, its fingerprint against the
-// deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble changed
-// after the deployment was made; the ledger's errors.
+// Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
+// the deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble
+// changed after the deployment was made; the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
                                           DeploymentAccess access);
 

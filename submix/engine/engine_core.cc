@@ -93,14 +93,15 @@ Status EngineCore::Predict() {
   mapped_.resize(live_.size());
   for (std::size_t s = 0; s < live_.size(); ++s) {
     const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
-    SUBMIX_RETURN_IF_ERROR(mapped_[s].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling));
+    SUBMIX_RETURN_IF_ERROR(
+        mapped_[s].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling));
   }
   return base::OkStatus();
 }
 
 StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose() {
-  // Each part's own remaining budget may steer that part alone (proofs.md T1). Tokens of one step see
-  // the budgets of its start; whether a part can pay for all of them is decided at the charge.
+  // Each part's own remaining budget may steer that part alone (proofs.md T1). Tokens of one step
+  // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
   std::vector<std::unique_ptr<mechanism::Proposal>> proposals;
   proposals.reserve(live_.size());

@@ -1,5 +1,5 @@
-// The way of one token: predictor → public maps → proposal → one durable charge for the whole step →
-// mixture of the parts that paid → Sample against the receipt → back into the sequence.
+// The way of one token: predictor → public maps → proposal → one durable charge for the whole step
+// → mixture of the parts that paid → Sample against the receipt → back into the sequence.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct EngineParts {
 // once and commits one ledger transaction.
 class EngineCore {
  public:
-  // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than the
-  // mechanism needs, or if the vocabularies differ.
+  // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than
+  // the mechanism needs, or if the vocabularies differ.
   static base::StatusOr<std::unique_ptr<EngineCore>> Create(const EngineParts& parts);
   ~EngineCore();
   EngineCore(const EngineCore&) = delete;
@@ -81,7 +81,7 @@ class EngineCore {
   std::uint64_t releases_ = 0;
   std::int64_t next_request_id_ = 1;
   std::vector<LiveSequence> live_;
-  std::vector<float> logits_;                          // [live, M + 1, V]
+  std::vector<float> logits_;                         // [live, M + 1, V]
   std::vector<mechanism::MappedPredictions> mapped_;  // [live]
 };
 

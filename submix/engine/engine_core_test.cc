@@ -74,8 +74,8 @@ class EngineCoreTest : public testing::Test {
     options.num_parts = kParts;
     options.target_leakage = 0.01;
     mechanism_ = mechanism::MakeMechanism("filtered-submix", options).value();
-    engine_ = EngineCore::Create({predictor_.get(), mechanism_.get(), ledger_.get(), &tokenizer_,
-                                  random_.get()})
+    engine_ = EngineCore::Create(
+                  {predictor_.get(), mechanism_.get(), ledger_.get(), &tokenizer_, random_.get()})
                   .value();
   }
 

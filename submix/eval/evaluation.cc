@@ -38,17 +38,16 @@ class SimulatedDeployment {
                                         std::to_string(simulated.mechanism_->halves()) +
                                         " members a part; train with --halves 2");
     }
-    simulated.ledger_ = ledger::MakeMemoryLedger(
-        plan.num_parts, accounting::FixedNats::RoundDown(setting.epsilon));
+    simulated.ledger_ =
+        ledger::MakeMemoryLedger(plan.num_parts, accounting::FixedNats::RoundDown(setting.epsilon));
     return simulated;
   }
 
   // Answers one query; returns the probability of the true token's support index.
   StatusOr<double> Answer(const mechanism::PartPredictions& predictions, std::size_t true_index) {
     SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
-    SUBMIX_ASSIGN_OR_RETURN(
-        auto proposal,
-        mechanism_->Propose(predictions, remaining, base::ReleaseId{0, ++releases_}));
+    SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(predictions, remaining,
+                                                               base::ReleaseId{0, ++releases_}));
     const ledger::ChargeRequest request{proposal->release_id(), mechanism_->charge_rule(),
                                         proposal->charges()};
     SUBMIX_ASSIGN_OR_RETURN(const auto receipts, ledger_->Charge(std::span(&request, 1)));
@@ -59,7 +58,8 @@ class SimulatedDeployment {
   StatusOr<std::vector<double>> SpentNats() const {
     SUBMIX_ASSIGN_OR_RETURN(const auto accounts, ledger_->Accounts());
     std::vector<double> spent;
-    for (const ledger::Account& account : accounts) spent.push_back(account.spent.ToNatsRoundedUp());
+    for (const ledger::Account& account : accounts)
+      spent.push_back(account.spent.ToNatsRoundedUp());
     return spent;
   }
 
@@ -72,7 +72,7 @@ class SimulatedDeployment {
 // −log-likelihood sums of one run, of everything that is scored.
 struct RunSums {
   double public_model = 0;
-  std::vector<double> single;      // [members]
+  std::vector<double> single;  // [members]
   double ensemble = 0;
   std::vector<double> fine_tuned;  // [num_fine_tuned]
   std::vector<double> settings;
@@ -82,7 +82,8 @@ double MeanMemberProbability(const mechanism::PartPredictions& predictions, std:
   double sum = 0;
   const int members = predictions.num_parts * predictions.halves;
   for (int part = 0; part < predictions.num_parts; ++part) {
-    for (int half = 0; half < predictions.halves; ++half) sum += predictions.member(part, half)[index];
+    for (int half = 0; half < predictions.halves; ++half)
+      sum += predictions.member(part, half)[index];
   }
   return sum / members;
 }

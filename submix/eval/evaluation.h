@@ -1,5 +1,5 @@
-// Held-out perplexity as in the papers: every position is one query, answered under a budget. One pass
-// over the models serves any number of settings.
+// Held-out perplexity as in the papers: every position is one query, answered under a budget. One
+// pass over the models serves any number of settings.
 //
 // This is the operator's view, outside the budget: pmfs are read without paying (contract 7).
 // Publishing the numbers, or choosing options by them, is a release of its own.
@@ -45,14 +45,14 @@ struct PerplexityRuns {
 struct SettingResult {
   EvaluationSetting setting;
   PerplexityRuns perplexity;
-  double epsilon_spent_max = 0;  // largest over parts and runs, nats
+  double epsilon_spent_max = 0;   // largest over parts and runs, nats
   double epsilon_spent_mean = 0;  // over parts and runs, nats
 };
 
 struct EvaluationResult {
   PerplexityRuns public_model;
-  PerplexityRuns single;      // mean over single members
-  PerplexityRuns ensemble;    // non-private mean of all members
+  PerplexityRuns single;    // mean over single members
+  PerplexityRuns ensemble;  // non-private mean of all members
   std::vector<PerplexityRuns> fine_tuned;
   std::vector<SettingResult> settings;
 };
@@ -67,8 +67,8 @@ struct KeptShare {
 KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
                const PerplexityRuns& fine_tuned);
 
-// Errors: kInvalidArgument if the text has fewer than queries * runs positions, the predictor does not
-// have num_parts * halves + num_fine_tuned members, or a setting is out of range.
+// Errors: kInvalidArgument if the text has fewer than queries * runs positions, the predictor does
+// not have num_parts * halves + num_fine_tuned members, or a setting is out of range.
 base::StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor,
                                           const HeldoutBlocks& blocks, const EvaluationPlan& plan,
                                           base::ProgressBar& progress);

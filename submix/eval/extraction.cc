@@ -92,9 +92,9 @@ StatusOr<ExtractionResult> ExtractFromMember(ensemble::Predictor& predictor, int
   ExtractionResult result;
   while (result.attempts < attack.attempts) {
     const int count = std::min(attack.attempts_at_a_time, attack.attempts - result.attempts);
-    SUBMIX_ASSIGN_OR_RETURN(const auto completions,
-                            sampler.Draw(prompt, static_cast<std::size_t>(count),
-                                         CompletionTokens(tokenizer, attack)));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto completions,
+        sampler.Draw(prompt, static_cast<std::size_t>(count), CompletionTokens(tokenizer, attack)));
     for (const auto& completion : completions) {
       if (tokenizer.Decode(completion).find(attack.secret) != std::string::npos) ++result.hits;
     }

@@ -73,15 +73,13 @@ HeldoutBlocks HeldoutFromUsers(const std::vector<UserTokens>& users, int context
 }
 
 StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
-                                        const tokenizer::Tokenizer& tokenizer,
-                                        int context_length) {
+                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
   DocumentCollector collector(tokenizer);
   if (IsUserKeyed(path)) {
-    SUBMIX_RETURN_IF_ERROR(
-        corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
-          collector.Add(record.user, record.text);
-          return base::OkStatus();
-        }));
+    SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+      collector.Add(record.user, record.text);
+      return base::OkStatus();
+    }));
   } else {
     SUBMIX_RETURN_IF_ERROR(ReadDocuments(path, collector));
   }

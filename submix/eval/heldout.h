@@ -12,8 +12,8 @@
 
 namespace submix::eval {
 
-// Blocks of at most context_length + 1 tokens; within a block, position t >= 1 is the query "tokens[0 .. t)
-// → tokens[t]". Blocks never mix two users or documents.
+// Blocks of at most context_length + 1 tokens; within a block, position t >= 1 is the query
+// "tokens[0 .. t) → tokens[t]". Blocks never mix two users or documents.
 using HeldoutBlocks = std::vector<std::vector<base::TokenId>>;
 
 // From the held-out users of a partitioned corpus.

@@ -1,0 +1,40 @@
+// A deployment with its models loaded: what `generate` and `demo` ask.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/base/random.h"
+#include "submix/base/status.h"
+#include "submix/engine/deployment.h"
+#include "submix/engine/engine_core.h"
+#include "submix/ensemble/predictor.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::apps {
+
+// Owns everything the engine stands on.
+struct DeployedEngine {
+  engine::Deployment deployment;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<ensemble::Predictor> predictor;
+  std::unique_ptr<base::RandomSource> random;
+  std::unique_ptr<engine::EngineCore> core;
+};
+
+// Opens a deployment for charging and loads its models. Errors: those of OpenDeployment and of the
+// models' files.
+base::StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
+    const std::string& deployment_directory);
+
+// A public model and members, each a directory.
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
+    const std::string& public_directory, const std::vector<std::string>& member_directories);
+
+// The public model and all members of an ensemble, then `extra_members` (directories), as one
+// predictor.
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsemblePredictor(
+    const std::string& ensemble_directory, const std::vector<std::string>& extra_members);
+
+}  // namespace submix::apps

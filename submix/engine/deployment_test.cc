@@ -1,0 +1,165 @@
+#include "submix/engine/deployment.h"
+
+#include <limits>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::engine {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::_;
+using testing::HasSubstr;
+
+// A complete ensemble as far as files and manifest go; no model is ever loaded here.
+class DeploymentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    base::FileSystem& files = base::PosixFileSystem();
+    ensemble::Manifest manifest;
+    manifest.num_parts = 3;
+    manifest.partition_key_id = "0123456789abcdef";
+    SUBMIX_ASSERT_OK(files.MakeDirectories(ensemble_ + "/public"));
+    SUBMIX_ASSERT_OK(files.WriteFile(ensemble_ + "/public/config.json", "{}"));
+    for (int part = 0; part < 3; ++part) {
+      ensemble::MemberEntry member;
+      member.directory = ensemble::MemberDirectory(part, 0, 3, 1);
+      member.generation = 1;
+      member.complete = true;
+      SUBMIX_ASSERT_OK(files.MakeDirectories(ensemble_ + "/" + member.directory));
+      SUBMIX_ASSERT_OK(files.WriteFile(AdapterPath(part), std::string(1, 'a')));
+      manifest.members.push_back(member);
+    }
+    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
+    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    options_.target_leakage = 0.01;
+  }
+
+  std::string AdapterPath(int part) const {
+    return ensemble_ + "/" + ensemble::MemberDirectory(part, 0, 3, 1) +
+           "/adapter_model.safetensors";
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::string ensemble_ = directory_.File("ensemble");
+  const std::string deployment_ = directory_.File("deployment");
+  DeploymentOptions options_;
+};
+
+TEST_F(DeploymentTest, KeepsWhatWasDeclared) {
+  options_.order = divergence::RenyiOrder::Infinity();
+  options_.epsilon = 3.5;
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment deployment,
+                              OpenDeployment(deployment_, DeploymentAccess::kCharge));
+  EXPECT_TRUE(deployment.config.options.order.is_infinite());
+  EXPECT_EQ(deployment.mechanism->name(), "filtered-submix");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto accounts, deployment.ledger->Accounts());
+  ASSERT_EQ(accounts.size(), 3u);
+  EXPECT_EQ(accounts[2].budget.ToNatsRoundedUp(), 3.5);
+  ASSERT_EQ(deployment.manifest.deployments.size(), 1u);
+  EXPECT_EQ(deployment.manifest.deployments[0].lineage, deployment.ledger->lineage());
+}
+
+TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  EXPECT_THAT(CreateDeployment(directory_.File("second"), ensemble_, options_),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("already deployed as deployment")));
+  EXPECT_FALSE(base::PosixFileSystem().Exists(directory_.File("second")));
+}
+
+TEST_F(DeploymentTest, AnEnsembleChangedAfterwardsIsNotServed) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(AdapterPath(1), "b"));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("adapter_model.safetensors")));
+  // A manifest that was made to fit does not help: the fingerprint is in the deployment.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(ensemble_));
+  SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("changed after")));
+}
+
+TEST_F(DeploymentTest, ALedgerOpensOnlyForItsOwnOptions) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
+  config.options.max_mixing_weight = 0.5;
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(DeploymentTest, OnlyOneProcessChargesAndReadersStandBeside) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment writer,
+                              OpenDeployment(deployment_, DeploymentAccess::kCharge));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kUnavailable, _));
+  SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kReadOnly));
+}
+
+TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double epsilon : {0.0, -1.0, 8192.0, nan}) {
+    DeploymentOptions wrong = options_;
+    wrong.epsilon = epsilon;
+    EXPECT_THAT(CreateDeployment(deployment_, ensemble_, wrong),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("epsilon")));
+  }
+  for (const double leakage : {0.0, 3.0, nan}) {
+    DeploymentOptions wrong = options_;
+    wrong.target_leakage = leakage;
+    EXPECT_THAT(CreateDeployment(deployment_, ensemble_, wrong),
+                StatusIs(StatusCode::kInvalidArgument, _));
+  }
+  DeploymentOptions unknown = options_;
+  unknown.mechanism = "magic";
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, unknown),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("filtered-submix")));
+  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
+  EXPECT_TRUE(manifest.deployments.empty());
+}
+
+TEST_F(DeploymentTest, RefusesUnfinishedEnsemblesAndMissingPairs) {
+  DeploymentOptions pairs = options_;
+  pairs.mechanism = "submix";
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, pairs),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--halves 2")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(ensemble_));
+  manifest.members[1].complete = false;
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not trained yet")));
+}
+
+TEST_F(DeploymentTest, ACrashBeforeTheLastRenameIsFinishedByTheNextTry) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK(base::PosixFileSystem().Rename(deployment_, deployment_ + ".unfinished"));
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kCharge));
+}
+
+TEST_F(DeploymentTest, RefusesNewerAndDamagedFiles) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  base::FileSystem& files = base::PosixFileSystem();
+  const std::string path = DeploymentConfigPath(deployment_);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string text, files.ReadFile(path));
+  std::string newer = text;
+  newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 9");
+  SUBMIX_ASSERT_OK(files.WriteFile(path, newer));
+  EXPECT_THAT(LoadDeploymentConfig(deployment_),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));
+  for (std::size_t cut = 0; cut < text.size() - 2; cut += 7) {
+    SUBMIX_ASSERT_OK(files.WriteFile(path, text.substr(0, cut)));
+    EXPECT_THAT(LoadDeploymentConfig(deployment_), StatusIs(StatusCode::kInvalidArgument, _));
+  }
+}
+
+}  // namespace
+}  // namespace submix::engine

@@ -1,0 +1,27 @@
+// Unlearning one user by training again what depended on the user's text.
+#pragma once
+
+#include <string>
+
+#include "submix/base/progress_bar.h"
+#include "submix/base/status.h"
+
+namespace submix::train {
+
+struct ForgetResult {
+  std::string member;  // directory of the new member; empty if the user was held out
+  int generation = 0;  // the ensemble's, after it
+};
+
+// Retrains the one member that held the user's text, from the public model, on what is left of that
+// half and with the ensemble's own options; deletes the old member; writes a new generation of the
+// manifest, which names the one before and remembers (keyed) whom not to read again. The caller
+// then binds the ledger to the new generation (engine/rebinding.h). Repeating an interrupted call
+// ends it. Exact for the models; the trace in the spent budget stays, covered by it (proofs.md
+// T10). Errors: kNotFound if the corpus has no such user; kInvalidArgument if nothing would be left
+// of the half; those of reading the corpus and of training.
+base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
+                                        const std::string& corpus_path, const std::string& user,
+                                        base::ProgressStyle progress);
+
+}  // namespace submix::train
