@@ -4,6 +4,7 @@
 // character that is neither letter, number nor space, so that any bytes are cut and none is lost.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
