@@ -50,7 +50,7 @@ TEST(IndividualFilterTest, EmptyingLeavesNothingAndNeverRefunds) {
 TEST(IndividualFilterDeathTest, PayingBeyondTheBudgetIsABug) {
   IndividualFilter filter(Units(10));
   EXPECT_DEATH(filter.Pay(Units(11)), "beyond the budget");
-  EXPECT_DEATH(IndividualFilter(FixedNats::Unpayable()), "finite amounts");
+  EXPECT_DEATH((void)IndividualFilter(FixedNats::Unpayable()), "finite amounts");
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST(PrivacyStatementTest, BoundsAtManyOrdersConvertAtTheBest) {
   }
   const std::vector<std::string> lines = statement.Lines();
   EXPECT_THAT(lines[2],
-              AllOf(StartsWith("(6.987, "), HasSubstr("from order 4.21, the best [unit: part")));
+              AllOf(StartsWith("(6.988, "), HasSubstr("from order 4.21, the best [unit: part")));
   EXPECT_THAT(lines[4], AllOf(StartsWith("(16.28, "), HasSubstr("the best [unit: user key")));
 }
 

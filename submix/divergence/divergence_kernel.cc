@@ -89,12 +89,41 @@ double DivergenceKernel::PairTerm(double numerator, double denominator, double d
   return denominator * ClosedForm(t, ratio, std::log(ratio));
 }
 
+double DivergenceKernel::LanesExpectation(const double* denominators,
+                                          const double* differences) const {
+  std::array<double, kLanes> t;
+  bool small = true;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    t[lane] = differences[lane] / denominators[lane];
+    small &= std::abs(t[lane]) <= series_radius_;
+  }
+  double total = 0;
+  if (!small) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) total += denominators[lane] * G(t[lane]);
+    return total;
+  }
+  std::array<double, kLanes> sums{};
+  for (int i = kSeriesTerms - 1; i >= 0; --i) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      sums[lane] = sums[lane] * t[lane] + coefficients_[i];
+    }
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    total += denominators[lane] * (sums[lane] * t[lane] * t[lane]);
+  }
+  return total;
+}
+
 double DivergenceKernel::Expectation(std::span<const double> denominators,
                                      std::span<const double> differences) const {
   SUBMIX_CHECK(denominators.size() == differences.size(), "one difference for each denominator");
   if (order_ == RenyiOrder::Two()) return ChiSquare(denominators, differences);
   CompensatedSum sum;
-  for (std::size_t x = 0; x < denominators.size(); ++x) {
+  std::size_t x = 0;
+  for (; x + kLanes <= denominators.size(); x += kLanes) {
+    sum.Add(LanesExpectation(denominators.data() + x, differences.data() + x));
+  }
+  for (; x < denominators.size(); ++x) {
     sum.Add(denominators[x] * G(differences[x] / denominators[x]));
   }
   return sum.value();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 
 #include "submix/divergence/renyi_order.h"
@@ -31,8 +32,9 @@ class DivergenceKernel {
   double PairTerm(double numerator, double denominator, double difference) const;
 
   // E = sum over x of denominators[x] * g(differences[x] / denominators[x]): E(den) of proofs.md
-  // T2 with differences = d. At order 2 it is sum d^2 / den, in a vectorised loop. Requires: equal
-  // sizes, denominators > 0, differences >= -denominators.
+  // T2 with differences = d. Vectorised at order 2 (sum d^2 / den) and, at every order, where all
+  // ratios d / den nearby are small. Requires: equal sizes, denominators > 0, differences >=
+  // -denominators.
   double Expectation(std::span<const double> denominators,
                      std::span<const double> differences) const;
 
@@ -46,6 +48,9 @@ class DivergenceKernel {
 
   // Sum over n >= 2 of binomial(order, n) t^n, for small t.
   double Series(double t) const;
+  // Expectation over one run of lanes.
+  static constexpr std::size_t kLanes = 8;
+  double LanesExpectation(const double* denominators, const double* differences) const;
   // g away from t = 0, from the ratio 1 + t and its logarithm.
   double ClosedForm(double t, double ratio, double log_ratio) const;
 

@@ -106,7 +106,7 @@ TEST(DivergenceKernelTest, TurnsExpectationsIntoDivergencesThatAreNeverNegativeN
 }
 
 TEST(DivergenceKernelDeathTest, HasNoFormAtOrderInfinity) {
-  EXPECT_DEATH(DivergenceKernel(RenyiOrder::Infinity()), "no kernel at order infinity");
+  EXPECT_DEATH((void)DivergenceKernel(RenyiOrder::Infinity()), "no kernel at order infinity");
 }
 
 }  // namespace
