@@ -102,7 +102,7 @@ TEST(JsonObjectTest, DuplicateKeysAreRefusedAtEveryLevel) {
 }
 
 TEST(JsonObjectTest, DeepNestingIsRefusedHoweverDeep) {
-  for (const std::size_t depth : {std::size_t{9}, std::size_t{1'000'000}}) {
+  for (const std::size_t depth : {std::size_t{9}, std::size_t{100'000}}) {
     const std::string text = R"({"a": )" + std::string(depth, '[') + std::string(depth, ']') + "}";
     EXPECT_THAT(JsonObject::Parse(text, "file.json"),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested too deeply")));

@@ -88,10 +88,11 @@ base::Status CheckCoverage(const SafetensorsHeader& header, std::size_t buffer_s
   for (const Named* named : order) {
     const std::size_t begin = named->second.begin;
     if (begin != covered) {
+      const std::string problem =
+          begin < covered ? "overlaps another tensor" : "leaves a hole before it";
       return TensorError(path, named->first,
-                         std::string(begin < covered ? "overlaps" : "leaves a hole before it; ") +
-                             (begin < covered ? " another tensor; " : "") + "starts at byte " +
-                             std::to_string(begin) + ", expected " + std::to_string(covered));
+                         problem + "; starts at byte " + std::to_string(begin) + ", expected " +
+                             std::to_string(covered));
     }
     covered = named->second.end;
   }
