@@ -8,9 +8,10 @@
 
 #include "submix/base/check.h"
 
-// One more body for each vector width; the arithmetic, and so every bit, is the same.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+// One more body for each vector width, chosen at load time; the arithmetic, and so every bit, is
+// the same. Sanitizers cannot run before such a choice.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SUBMIX_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define SUBMIX_VECTOR_CLONES
