@@ -30,7 +30,7 @@ double TargetExcess(const ShiftExcess& kernel, double limit_nats, const PublicWe
 }
 
 // Rounds the direction at `scale` down to integers, puts what that leaves on the top token, and
-// returns the excess sums of exactly these integers.
+// returns the excess of exactly these integers.
 DirectedExcess QuantiseShift(const PartDirection& direction, double scale,
                              const ShiftExcess& kernel, std::span<std::int64_t> shift) {
   const PublicWeights& base = direction.base();
@@ -56,17 +56,17 @@ DirectedExcess QuantiseShift(const PartDirection& direction, double scale,
   top_shift[0] = static_cast<double>(-sum);
   SUBMIX_CHECK(top_shift[0] >= -base.room()[top], "a part below the public floor");
   kernel.Add(top_den.data(), top_shift.data(), 1, lanes);
-  return kernel.Total(lanes);
+  return kernel.Excess(lanes, base.total());
 }
 
-// The sums of the exact charge, from the integers.
+// The exact excess, from the integers.
 DirectedExcess ExactShiftExcess(const PublicWeights& base, std::span<const std::int64_t> shift,
                                 divergence::RenyiOrder order) {
   std::array<double, kExactChargeTokens> shift_as_double;
   std::copy(shift.begin(), shift.end(), shift_as_double.begin());
   const double rest = (base.num_parts() - 1) * base.spare();
   return ExactExcess(std::span(base.least_rest(), base.size()),
-                     std::span(shift_as_double).first(base.size()), rest, order);
+                     std::span(shift_as_double).first(base.size()), rest, base.total(), order);
 }
 
 }  // namespace
@@ -105,11 +105,11 @@ accounting::FixedNats FilteredSubmix::ProposePart(const PartDirection& direction
   const PublicWeights& base = direction.base();
   const double target = TargetExcess(kernel_, limit.ToNatsRoundedUp(), base);
   const double scale = LargestScale(direction, kernel_, target);
-  DirectedExcess sums = QuantiseShift(direction, scale, kernel_, shift);
+  DirectedExcess excess = QuantiseShift(direction, scale, kernel_, shift);
   if (base.size() <= kExactChargeTokens) {
-    sums = ExactShiftExcess(base, shift, options_.order);
+    excess = ExactShiftExcess(base, shift, options_.order);
   }
-  const accounting::FixedNats charge = kernel_.ChargeOf(sums, base.total(), base.size());
+  const accounting::FixedNats charge = kernel_.ChargeOf(excess, base.size());
   return charge <= limit ? charge : accounting::FixedNats::Unpayable();
 }
 

@@ -80,22 +80,41 @@ void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
     std::nth_element(support_.begin(), support_.begin() + options.top_k, support_.end(), likelier);
     support_.resize(kept);
   }
-  if (options.top_p < 1) {
-    std::sort(support_.begin(), support_.end(), likelier);
-    public_pmf_.resize(support_.size());
-    is_truncated_ = true;
-    SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits");
-    double mass = 0;
-    std::size_t count = 0;
-    while (count < support_.size() && mass < options.top_p) mass += public_pmf_[count++];
-    support_.resize(count);
-  }
+  if (options.top_p < 1) KeepMass(public_logits, options, likelier);
   is_truncated_ = support_.size() < public_logits.size();
   if (is_truncated_) {
     std::sort(support_.begin(), support_.end());
   } else {
     std::iota(support_.begin(), support_.end(), 0);
   }
+}
+
+template <typename Likelier>
+void MappedPredictions::KeepMass(std::span<const float> public_logits,
+                                 const SamplingOptions& options, const Likelier& likelier) {
+  is_truncated_ = true;
+  public_pmf_.resize(support_.size());
+  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
+  // Positions in support_, sorted only as far as the mass reaches.
+  ranking_.resize(support_.size());
+  std::iota(ranking_.begin(), ranking_.end(), 0u);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return likelier(support_[a], support_[b]);
+  };
+  constexpr std::size_t kFirstSorted = 256;
+  double mass = 0;
+  std::size_t count = 0;
+  for (std::size_t sorted = 0; count < ranking_.size() && mass < options.top_p;) {
+    const std::size_t target = std::min(ranking_.size(), std::max(kFirstSorted, 4 * sorted));
+    std::partial_sort(ranking_.begin() + static_cast<std::ptrdiff_t>(sorted),
+                      ranking_.begin() + static_cast<std::ptrdiff_t>(target), ranking_.end(),
+                      before);
+    sorted = target;
+    while (count < sorted && mass < options.top_p) mass += public_pmf_[ranking_[count++]];
+  }
+  for (std::size_t i = 0; i < count; ++i) kept_.push_back(support_[ranking_[i]]);
+  support_.swap(kept_);
+  kept_.clear();
 }
 
 bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,

@@ -3,6 +3,7 @@
 // float to pmfs in double.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -43,12 +44,18 @@ class MappedPredictions {
  private:
   // Requires: finite logits.
   void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options);
+  // Top-p on the support so far. `likelier` orders tokens.
+  template <typename Likelier>
+  void KeepMass(std::span<const float> public_logits, const SamplingOptions& options,
+                const Likelier& likelier);
   // The pmf of one row of logits on the support. False if the row makes its part null.
   bool MapRow(std::span<const float> logits, double temperature, std::span<double> pmf);
   void MapMembers(std::span<const float> member_logits, std::size_t vocab_size, double temperature);
 
   bool is_truncated_ = false;
   std::vector<float> kept_logits_;      // [V], of the row being mapped
+  std::vector<std::uint32_t> ranking_;  // positions in the support, while top-p works
+  std::vector<base::TokenId> kept_;     // what top-p keeps, while it works
   std::vector<base::TokenId> support_;  // [V], ascending
   std::vector<double> public_pmf_;      // [V]
   std::vector<double> member_pmfs_;     // [K * halves, V]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/weight_kernels.h"
@@ -19,64 +20,108 @@ DirectedExcess ExcessAt(const PartDirection& direction, const ShiftExcess& kerne
     direction.Fill(begin, count, scale, shift.data());
     kernel.Add(base.least_rest() + begin, shift.data(), count, lanes);
   }
-  return kernel.Total(lanes);
+  return kernel.Excess(lanes, base.total());
 }
 
-// A point of G, where the backward excess at scale s is s^2 G(s).
-struct CurvePoint {
-  double scale;
-  double value;
+// G at 0, 1/4 and 1, where the backward excess at scale s is s^2 G(s); G(0) gives the forward one.
+struct Curve {
+  double at_zero;
+  double at_quarter;
+  double at_one;
+
+  // Bounds the larger excess at a scale: a chord of a convex function lies above it.
+  double ExcessBound(double scale) const {
+    const double chord = scale <= 0.25 ? at_zero + (at_quarter - at_zero) * (scale / 0.25)
+                                       : at_one + (at_quarter - at_one) * ((1 - scale) / 0.75);
+    return scale * scale * std::max(at_zero, chord);
+  }
 };
 
-// The largest s in [left, right] with s^2 times the chord of G at most `target`; `left` if none.
-// Requires: a feasible left end.
-double ScaleUnderChord(CurvePoint left, CurvePoint right, double target) {
-  const double slope = (right.value - left.value) / (right.scale - left.scale);
-  // s^2 chord(s) need not be monotone where G falls, so the search is for s below which all hold;
-  // a chord that falls is replaced by its left, larger end.
-  const double rising = std::max(0.0, slope);
-  double feasible = left.scale;
-  double width = right.scale - left.scale;
-  constexpr int kHalvings = 50;
+Curve CurveOf(const PartDirection& direction) {
+  const PublicWeights& base = direction.base();
+  std::array<double, kBlockTokens> shift;
+  CurveLanes lanes;
+  for (std::size_t begin = 0; begin < base.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, base.size() - begin);
+    direction.Fill(begin, count, 1, shift.data());
+    AddCurve(base.least_rest() + begin, shift.data(), PadToLanes(count), lanes);
+  }
+  const auto mean = [&](const double* sums) {
+    return std::accumulate(sums, sums + kLanes, 0.0) / base.total();
+  };
+  return {mean(lanes.at_zero), mean(lanes.at_quarter), mean(lanes.at_one)};
+}
+
+double LargestScaleByChords(const PartDirection& direction, double target) {
+  const Curve curve = CurveOf(direction);
+  constexpr int kHalvings = 52;
+  double feasible = 0;
+  double width = 1;
   for (int i = 0; i < kHalvings; ++i) {
+    const double scale = feasible + width;
+    const bool fits = scale <= 1 && curve.ExcessBound(scale) <= target;
+    feasible = fits ? scale : feasible;
     width /= 2;
-    const double s = feasible + width;
-    const double bound = s * s * (left.value + rising * (s - left.scale));
-    feasible = bound <= target ? s : feasible;
   }
   return feasible;
 }
 
-// target_sum: in the units of ShiftExcess::Total.
-double LargestScaleByChords(const PartDirection& direction, const ShiftExcess& kernel,
-                            double target_sum) {
-  // At scale 1 the forward sum is also G(0).
+// Both ratios at order infinity are explicit in the scale: forward s t, backward -s t / (1 + s t),
+// t = direction / den.
+double LargestScaleByRatios(const PartDirection& direction, const ShiftExcess& kernel,
+                            double target) {
   const DirectedExcess whole = ExcessAt(direction, kernel, 1);
-  const double forward_limit = std::min(1.0, std::sqrt(target_sum / whole.forward));
-  const CurvePoint end{1, whole.backward};
-  const double first =
-      whole.larger() <= target_sum ? 1.0 : ScaleUnderChord({0, whole.forward}, end, target_sum);
-  // Below 1 for a chord of positive length; above 0 for a quotient that is finite.
-  const double inner = std::clamp(first, 1e-9, 0.999);
-  const double curve = ExcessAt(direction, kernel, inner).backward / (inner * inner);
-  const double second = ScaleUnderChord({inner, curve}, end, target_sum);
-  const double best = first >= inner ? std::max(first, second) : first;
-  return std::min(forward_limit, best);
+  const double lowest = whole.backward / (1 + whole.backward);  // -min t
+  return std::min({1.0, target / whole.forward, target / (lowest * (1 + target))});
+}
+
+// No scale above it is feasible.
+double UpperLimit(const PartDirection& direction, double order, double target) {
+  const ShiftExcess quadratic(divergence::RenyiOrder::Two());
+  const double sum = ExcessAt(direction, quadratic, 1).forward;
+  // From order 2 upwards g(t) >= (order - 1) t^2 on t >= -1.
+  return order >= 2 ? std::min(1.0, std::sqrt(target / ((order - 1) * sum))) : 1.0;
+}
+
+// Excesses are nearly powers of the scale, from the first to the order-th, over many magnitudes: a
+// bracket in log(scale) / log(excess) finds the scale to a relative error, where one in the scale
+// itself would be blinded by an excess of 10^300 at the far end.
+double LargestScaleByBracket(const PartDirection& direction, const ShiftExcess& kernel,
+                             double target) {
+  constexpr double kRange = 40;  // scales below upper * e^-40 count as 0
+  constexpr double kTargetRoot = 2 * kRange;
+  constexpr double kLargestLog = 1000;
+  const double upper = UpperLimit(direction, kernel.order().value(), target);
+  const auto scale_at = [&](double position) { return upper * std::exp(kRange * (position - 1)); };
+  // The bracket takes square roots of costs.
+  const auto cost = [&](double position) {
+    const double excess = ExcessAt(direction, kernel, scale_at(position)).larger();
+    const double log_ratio = std::min(kLargestLog, std::log(excess / target));
+    const double root = std::max(0.0, kTargetRoot + log_ratio);
+    return root * root;
+  };
+  constexpr int kEvaluations = 10;
+  divergence::MixingWeightBracket bracket(1.0, kTargetRoot * kTargetRoot);
+  for (int i = 0; i < kEvaluations; ++i) bracket.Observe(cost(bracket.Propose()));
+  return bracket.feasible() > 0 ? scale_at(bracket.feasible()) : 0;
 }
 
 }  // namespace
 
 double LargestScale(const PartDirection& direction, const ShiftExcess& kernel,
                     double target_excess) {
-  const double target_sum = target_excess * direction.base().total();
+  // Nothing to solve for, but the same work as otherwise.
+  const bool is_null = direction.is_null() || !(target_excess > 0);
+  const double target = is_null ? 1.0 : target_excess;
   double scale = 0;
-  if (kernel.is_quadratic() && direction.base().floor_count() >= 2) {
-    scale = LargestScaleByChords(direction, kernel, std::max(0.0, target_sum));
+  if (kernel.order().is_infinite()) {
+    scale = LargestScaleByRatios(direction, kernel, target);
+  } else if (kernel.is_quadratic() && direction.base().floor_count() >= 2) {
+    scale = LargestScaleByChords(direction, target);
   } else {
-    scale = divergence::LargestFeasible(
-        1.0, target_sum, [&](double s) { return ExcessAt(direction, kernel, s).larger(); });
+    scale = LargestScaleByBracket(direction, kernel, target);
   }
-  return direction.is_null() || !(target_excess > 0) ? 0 : scale;
+  return is_null ? 0 : scale;
 }
 
 }  // namespace submix::mechanism

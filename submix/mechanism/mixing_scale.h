@@ -9,14 +9,16 @@
 namespace submix::mechanism {
 
 // The largest scale s in [0, 1] at which the direction, before rounding to integers, has an excess
-// of at most `target_excess` (per unit of base.total()) in both directions. The result is feasible:
+// of at most `target_excess` in both directions. The result is feasible:
 //
 // order 2    The forward excess is s^2 times a sum. The backward one is s^2 G(s) with G convex, so
-// a
-//            chord of G lies above it and what it allows is feasible. With the public model at
-//            least twice in every ensemble (floor_count >= 2) G varies by less than a factor 2, and
-//            the second chord gives s to about 1e-3 of itself.
-// otherwise  divergence::LargestFeasible on the larger excess, which is convex and 0 at 0.
+//            chords of G lie above it, and what they allow is feasible. With the public model at
+//            least twice in every ensemble (floor_count >= 2) chords of 0, 1/4 and 1 give s to a
+//            percent of itself or so where the backward excess binds, exactly where the forward
+//            does.
+// infinity   Explicit.
+// otherwise  A bracket on the larger excess, which is convex and 0 at 0
+// (divergence/mixing_weight.h).
 //
 // Null directions and targets that are not > 0 get 0.
 double LargestScale(const PartDirection& direction, const ShiftExcess& kernel,

@@ -70,17 +70,25 @@ base::StatusOr<PublicWeights> PublicWeights::Create(std::span<const double> publ
   result.floor_count_ = 1 + others * floor_fraction;
   result.room_.assign(PadToLanes(support_size), 0);
   result.least_rest_.assign(PadToLanes(support_size), 1);
-  std::int64_t spare = 0;
-  for (std::size_t x = 0; x < support_size; ++x) {
-    // Below 2^53, so exact; truncating is floor.
-    const auto weight = static_cast<std::int64_t>(result.weights_[x]);
-    const auto scaled = static_cast<std::int64_t>(floor_fraction * static_cast<double>(weight));
-    const std::int64_t floor = std::max(std::int64_t{1}, scaled);
-    spare += weight - floor;
-    result.room_[x] = static_cast<double>(weight - floor);
-    result.least_rest_[x] = static_cast<double>(weight) + others * static_cast<double>(floor);
+  std::array<double, kBlockTokens> floors;
+  std::array<std::int64_t, kBlockTokens> unused;
+  double spare = 0;
+  for (std::size_t begin = 0; begin < support_size; begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, support_size - begin);
+    double* const weights = result.room_.data() + begin;  // for now
+    for (std::size_t i = 0; i < count; ++i) {
+      weights[i] = static_cast<double>(static_cast<std::int64_t>(result.weights_[begin + i]));
+      floors[i] = floor_fraction * weights[i];
+    }
+    FloorInPlace(floors.data(), unused.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double floor = std::max(1.0, floors[i]);
+      result.least_rest_[begin + i] = weights[i] + others * floor;
+      weights[i] -= floor;
+      spare += weights[i];  // integers below 2^53: exact
+    }
   }
-  result.spare_ = static_cast<double>(spare);
+  result.spare_ = spare;
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 #include "submix/base/check.h"
@@ -40,25 +41,20 @@ void ShiftExcess::Add(const double* den, const double* shift, std::size_t count,
       kernel_->Expectation(std::span(moved_den).first(count), std::span(moved_back).first(count));
 }
 
-DirectedExcess ShiftExcess::Total(const DirectedLanes& lanes) const {
-  DirectedExcess total;
-  for (std::size_t j = 0; j < kLanes; ++j) {
-    if (order_.is_infinite()) {
-      total.forward = std::max(total.forward, lanes.forward[j]);
-      total.backward = std::max(total.backward, lanes.backward[j]);
-    } else {
-      total.forward += lanes.forward[j];
-      total.backward += lanes.backward[j];
-    }
+DirectedExcess ShiftExcess::Excess(const DirectedLanes& lanes, double total) const {
+  if (order_.is_infinite()) {
+    return {*std::max_element(lanes.forward, lanes.forward + kLanes),
+            *std::max_element(lanes.backward, lanes.backward + kLanes)};
   }
-  return total;
+  return {std::accumulate(lanes.forward, lanes.forward + kLanes, 0.0) / total,
+          std::accumulate(lanes.backward, lanes.backward + kLanes, 0.0) / total};
 }
 
-accounting::FixedNats ShiftExcess::ChargeOf(const DirectedExcess& sums, double total,
+accounting::FixedNats ShiftExcess::ChargeOf(const DirectedExcess& excess,
                                             std::size_t support_size) const {
-  const double excess = sums.larger() / total * (1 + RelativeError(support_size));
+  const double outward = excess.larger() * (1 + RelativeError(support_size));
   // log1p, a quotient and the product before them: at most 2^-51 of the result.
-  return accounting::FixedNats::RoundUp(Nats(excess) * (1 + 0x1p-50));
+  return accounting::FixedNats::RoundUp(Nats(outward) * (1 + 0x1p-50));
 }
 
 double ShiftExcess::Nats(double excess) const {

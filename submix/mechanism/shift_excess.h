@@ -1,9 +1,9 @@
 // How far one part moves the law, as the sums behind its charge (proofs.md T2): for a law den and a
 // shift d of it,
 //     forward  = sum den g(d / den),   backward = sum (den + d) g(-d / (den + d)),
-// at order infinity the largest d / den and -d / (den + d) instead. Divided by the total of den
-// this is the excess x of a divergence: log1p(x) / (order - 1); x itself at order 1; log1p(x) at
-// order infinity.
+// both divided by the total of den; at order infinity the largest d / den and -d / (den + d). This
+// is the excess x of a divergence: log1p(x) / (order - 1); x itself at order 1; log1p(x) at order
+// infinity.
 #pragma once
 
 #include <algorithm>
@@ -37,13 +37,12 @@ class ShiftExcess {
   // Takes in one block. Requires: count <= kBlockTokens; arrays padded to whole lanes (den with 1,
   // shift with 0); den > 0 and den + shift > 0.
   void Add(const double* den, const double* shift, std::size_t count, DirectedLanes& lanes) const;
-  // The sums of both directions. Not divided by anything.
-  DirectedExcess Total(const DirectedLanes& lanes) const;
+  // The excess of what was taken in, for laws that sum to `total`.
+  DirectedExcess Excess(const DirectedLanes& lanes, double total) const;
 
-  // The charge of a pair of laws with these sums: the larger direction, over the laws' total, with
-  // the error of the sums and of the last operations on top, rounded up.
-  accounting::FixedNats ChargeOf(const DirectedExcess& sums, double total,
-                                 std::size_t support_size) const;
+  // The charge of an excess over `support_size` tokens: the larger direction, with the error of the
+  // sums and of the last operations on top, rounded up.
+  accounting::FixedNats ChargeOf(const DirectedExcess& excess, std::size_t support_size) const;
 
   // Relative error of a sum over `support_size` tokens, in either direction, with room to spare:
   // each term is within 1e-13 (Kernel, Horner's scheme of degree <= 62), a sum of non-negative

@@ -41,7 +41,7 @@ class AllOrPublicProposal final : public Proposal {
   Weights public_weights_;
 };
 
-// The excess sums, in units of 1 / kTotalWeight, of a pair of laws that `fill(x)` gives as
+// The excess of a pair of laws with sum kTotalWeight that `fill(x)` gives as
 // {denominator, shift}.
 template <typename Fill>
 DirectedExcess PairExcess(const ShiftExcess& kernel, std::size_t support_size, const Fill& fill) {
@@ -57,7 +57,7 @@ DirectedExcess PairExcess(const ShiftExcess& kernel, std::size_t support_size, c
     std::fill(shift.begin() + static_cast<std::ptrdiff_t>(count), shift.end(), 0.0);
     kernel.Add(den.data(), shift.data(), count, lanes);
   }
-  return kernel.Total(lanes);
+  return kernel.Excess(lanes, kTotal);
 }
 
 // One token's answer while it is formed: the integer laws and the means over the parts.
@@ -65,7 +65,7 @@ class Ensemble {
  public:
   Ensemble(const PartPredictions& predictions, const ShiftExcess& kernel, double target_leakage)
       : kernel_(kernel),
-        target_(kernel.FromNats(target_leakage) * kTotal),
+        target_(kernel.FromNats(target_leakage)),
         num_parts_(predictions.num_parts),
         top_token_(static_cast<std::size_t>(
             std::max_element(predictions.public_pmf.begin(), predictions.public_pmf.end()) -
@@ -188,11 +188,11 @@ base::StatusOr<std::unique_ptr<Proposal>> Submix::Propose(
   std::vector<accounting::FixedNats> charges;
   for (int part = 0; part < options_.num_parts; ++part) {
     const Weights without = ensemble.LeaveOneOut(part);
-    const DirectedExcess sums = PairExcess(kernel_, mixture.size(), [&](std::size_t x) {
+    const DirectedExcess excess = PairExcess(kernel_, mixture.size(), [&](std::size_t x) {
       const double den = static_cast<double>(without[x]);
       return std::pair(den, static_cast<double>(mixture[x]) - den);
     });
-    charges.push_back(kernel_.ChargeOf(sums, kTotal, mixture.size()));
+    charges.push_back(kernel_.ChargeOf(excess, mixture.size()));
   }
   return std::unique_ptr<Proposal>(std::make_unique<AllOrPublicProposal>(
       release_id, std::move(charges), std::move(mixture), ensemble.public_weights()));

@@ -46,7 +46,7 @@ DirectedExcess LargestRatios(std::span<const double> den, std::span<const double
 }  // namespace
 
 DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> shift, double rest,
-                           divergence::RenyiOrder order) {
+                           double total, divergence::RenyiOrder order) {
   SUBMIX_CHECK(den.size() == shift.size() && rest >= 0, "one shift for every token");
   if (order.is_infinite()) return LargestRatios(den, shift);
   const divergence::DivergenceKernel kernel(order);
@@ -56,7 +56,7 @@ DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> 
     forward.AddToken(den[x], shift[x]);
     backward.AddToken(den[x] + shift[x], -shift[x]);
   }
-  return {forward.value(), backward.value()};
+  return {forward.value() / total, backward.value() / total};
 }
 
 DirectedExcess ExactCharge(std::span<const double> part_law, std::span<const double> public_pmf,
@@ -70,7 +70,7 @@ DirectedExcess ExactCharge(std::span<const double> part_law, std::span<const dou
     den[x] = (1 + others * floor) * public_pmf[x] / num_parts;
     shift[x] = (part_law[x] - public_pmf[x]) / num_parts;
   }
-  const DirectedExcess excess = ExactExcess(den, shift, others * (1 - floor) / num_parts, order);
+  const DirectedExcess excess = ExactExcess(den, shift, others * (1 - floor) / num_parts, 1, order);
   const ShiftExcess nats(order);
   return {nats.Nats(excess.forward), nats.Nats(excess.backward)};
 }

@@ -16,13 +16,12 @@
 
 namespace submix::mechanism {
 
-// E(lo) - min_y Delta_y of both directions, in the units of ShiftExcess::Total; at order infinity
-// the largest ratio. den = forward lo and shift = forward d, both times any common factor; `rest`
-// is r times it. Evaluated token by token with divergence's kernel: for small supports, and the
-// reference for the vectorised sums. Requires: order >= 1, equal sizes, den > 0, den + shift >= 0,
-// rest >= 0.
+// E(lo) - min_y Delta_y of both directions; at order infinity the largest ratio. den, shift and
+// rest are lo, d (of the forward direction) and r, all times `total`. Evaluated token by token with
+// divergence's kernel: for small supports, and the reference for the vectorised sums. Requires:
+// order >= 1, equal sizes, den > 0, den + shift >= 0, rest >= 0.
 DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> shift, double rest,
-                           divergence::RenyiOrder order);
+                           double total, divergence::RenyiOrder order);
 
 // The exact charge, in nats, of a part that mixes `part_law` (m) into the mean of `num_parts` laws
 // which are all at least `floor` * public_pmf: one direction each; the charge is the larger.

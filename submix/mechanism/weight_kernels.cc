@@ -1,6 +1,7 @@
 #include "submix/mechanism/weight_kernels.h"
 
 #include <bit>
+#include <cstring>
 #include <limits>
 
 // One more body for each vector width; the arithmetic, and so every bit, is the same. The choice
@@ -18,15 +19,41 @@ namespace {
 // Adding it leaves the nearest integer in the lower bits of the mantissa.
 constexpr double kRounder = 0x1.8p52;
 
+using Terms = double[kBlockTokens];
+
+// Local partial sums, so that they can stay in registers. Inlined into every clone.
+[[gnu::always_inline]] inline void AddToLanes(const Terms& terms, std::size_t count,
+                                              double* lanes) {
+  double sums[kLanes];
+  std::memcpy(sums, lanes, sizeof(sums));
+  for (std::size_t i = 0; i < count; i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += terms[i + j];
+  }
+  std::memcpy(lanes, sums, sizeof(sums));
+}
+
+[[gnu::always_inline]] inline void MaxToLanes(const Terms& terms, std::size_t count,
+                                              double* lanes) {
+  double most[kLanes];
+  std::memcpy(most, lanes, sizeof(most));
+  for (std::size_t i = 0; i < count; i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      most[j] = terms[i + j] > most[j] ? terms[i + j] : most[j];
+    }
+  }
+  std::memcpy(lanes, most, sizeof(most));
+}
+
 }  // namespace
 
 SUBMIX_VECTOR_CLONES
 double CheckedSum(const double* p, std::size_t count) {
-  double sums[kLanes] = {};
-  double least[kLanes] = {};
-  const std::size_t whole = count / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
+  constexpr std::size_t kWide = 4 * kLanes;  // additions that do not wait for each other
+  double sums[kWide] = {};
+  double least[kWide] = {};
+  const std::size_t whole = count / kWide * kWide;
+  for (std::size_t i = 0; i < whole; i += kWide) {
+    for (std::size_t j = 0; j < kWide; ++j) {
       sums[j] += p[i + j];
       least[j] = p[i + j] < least[j] ? p[i + j] : least[j];
     }
@@ -37,7 +64,7 @@ double CheckedSum(const double* p, std::size_t count) {
     sum += p[i];
     is_negative = is_negative || p[i] < 0;
   }
-  for (std::size_t j = 0; j < kLanes; ++j) {
+  for (std::size_t j = 0; j < kWide; ++j) {
     sum += sums[j];
     is_negative = is_negative || least[j] < 0;
   }
@@ -74,63 +101,122 @@ std::int64_t FloorInPlace(double* __restrict values, std::int64_t* __restrict in
 SUBMIX_VECTOR_CLONES
 void AddOrderTwo(const double* __restrict den, const double* __restrict shift, std::size_t count,
                  DirectedLanes& lanes) {
-  DirectedLanes sums = lanes;
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const double d = den[i + j];
-      const double n = shift[i + j];
-      const double q = n * n / (d * (d + n));  // one division for both directions
-      sums.forward[j] += q * (d + n);
-      sums.backward[j] += q * d;
-    }
+  // Division is what takes the time: one serves both directions of four tokens, a quarter of the
+  // block apart. The products stay below 2^512.
+  const std::size_t quarter = count / 4;
+  Terms forward;
+  Terms backward;
+  for (std::size_t i = 0; i < quarter; ++i) {
+    const std::size_t j = i + quarter;
+    const std::size_t k = j + quarter;
+    const std::size_t l = k + quarter;
+    const double moved_i = den[i] + shift[i];
+    const double moved_j = den[j] + shift[j];
+    const double moved_k = den[k] + shift[k];
+    const double moved_l = den[l] + shift[l];
+    const double product_i = den[i] * moved_i;
+    const double product_j = den[j] * moved_j;
+    const double product_k = den[k] * moved_k;
+    const double product_l = den[l] * moved_l;
+    const double product_ij = product_i * product_j;
+    const double product_kl = product_k * product_l;
+    const double inverse = 1 / (product_ij * product_kl);
+    const double inverse_ij = inverse * product_kl;
+    const double inverse_kl = inverse * product_ij;
+    const double quotient_i = shift[i] * shift[i] * (inverse_ij * product_j);
+    const double quotient_j = shift[j] * shift[j] * (inverse_ij * product_i);
+    const double quotient_k = shift[k] * shift[k] * (inverse_kl * product_l);
+    const double quotient_l = shift[l] * shift[l] * (inverse_kl * product_k);
+    forward[i] = (quotient_i * moved_i + quotient_j * moved_j) +
+                 (quotient_k * moved_k + quotient_l * moved_l);
+    backward[i] =
+        (quotient_i * den[i] + quotient_j * den[j]) + (quotient_k * den[k] + quotient_l * den[l]);
   }
-  lanes = sums;
+  for (std::size_t i = quarter; i < PadToLanes(quarter); ++i) forward[i] = backward[i] = 0;
+  AddToLanes(forward, PadToLanes(quarter), lanes.forward);
+  AddToLanes(backward, PadToLanes(quarter), lanes.backward);
+}
+
+SUBMIX_VECTOR_CLONES
+void AddCurve(const double* __restrict den, const double* __restrict shift, std::size_t count,
+              CurveLanes& lanes) {
+  // One division for three quotients of two tokens, half a block apart.
+  const std::size_t half = count / 2;
+  Terms at_zero;
+  Terms at_quarter;
+  Terms at_one;
+  for (std::size_t i = 0; i < half; ++i) {
+    const std::size_t j = i + half;
+    const double quarter_i = den[i] + 0.25 * shift[i];
+    const double quarter_j = den[j] + 0.25 * shift[j];
+    const double moved_i = den[i] + shift[i];
+    const double moved_j = den[j] + shift[j];
+    const double outer_i = den[i] * moved_i;
+    const double outer_j = den[j] * moved_j;
+    const double product_i = outer_i * quarter_i;
+    const double product_j = outer_j * quarter_j;
+    const double inverse = 1 / (product_i * product_j);
+    const double quotient_i = shift[i] * shift[i] * (inverse * product_j);
+    const double quotient_j = shift[j] * shift[j] * (inverse * product_i);
+    at_zero[i] = quotient_i * (quarter_i * moved_i) + quotient_j * (quarter_j * moved_j);
+    at_quarter[i] = quotient_i * outer_i + quotient_j * outer_j;
+    at_one[i] = quotient_i * (den[i] * quarter_i) + quotient_j * (den[j] * quarter_j);
+  }
+  for (std::size_t i = half; i < PadToLanes(half); ++i) at_zero[i] = at_quarter[i] = at_one[i] = 0;
+  AddToLanes(at_zero, PadToLanes(half), lanes.at_zero);
+  AddToLanes(at_quarter, PadToLanes(half), lanes.at_quarter);
+  AddToLanes(at_one, PadToLanes(half), lanes.at_one);
 }
 
 SUBMIX_VECTOR_CLONES
 void AddIntegerOrder(int order, const double* __restrict den, const double* __restrict shift,
                      std::size_t count, DirectedLanes& lanes) {
-  DirectedLanes sums = lanes;
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    double up[kLanes];    // 1 + t
-    double down[kLanes];  // 1 + t' = 1 / (1 + t)
-    double forward[kLanes];
-    double backward[kLanes];
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      up[j] = (den[i + j] + shift[i + j]) / den[i + j];
-      down[j] = den[i + j] / (den[i + j] + shift[i + j]);
-      forward[j] = 1;
-      backward[j] = 1;
-    }
-    for (int coefficient = 2; coefficient < order; ++coefficient) {
-      for (std::size_t j = 0; j < kLanes; ++j) {
-        forward[j] = forward[j] * up[j] + coefficient;
-        backward[j] = backward[j] * down[j] + coefficient;
-      }
-    }
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const double n = shift[i + j];
-      // n^2 / den is at most 2^96 here, and a token that does not move adds no 0 * infinity.
-      sums.forward[j] += n == 0 ? 0 : n * n / den[i + j] * forward[j];
-      sums.backward[j] += n == 0 ? 0 : n * n / (den[i + j] + n) * backward[j];
+  Terms forward;
+  Terms backward;
+  Terms up;    // 1 + t
+  Terms down;  // 1 + t' = 1 / (1 + t)
+  for (std::size_t i = 0; i < count; ++i) {
+    const double moved = den[i] + shift[i];
+    const double inverse = 1 / (den[i] * moved);
+    up[i] = moved * moved * inverse;
+    down[i] = den[i] * den[i] * inverse;
+  }
+  // Horner's scheme, two steps at a time; an odd number of them starts with one.
+  const double start_slope = order % 2 == 0 ? 0 : 1;
+  const double start = order % 2 == 0 ? 1 : 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    forward[i] = start_slope * up[i] + start;
+    backward[i] = start_slope * down[i] + start;
+  }
+  for (int coefficient = order % 2 == 0 ? 2 : 3; coefficient < order; coefficient += 2) {
+    const double first = coefficient;
+    const double second = coefficient + 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      forward[i] = (forward[i] * up[i] + first) * up[i] + second;
+      backward[i] = (backward[i] * down[i] + first) * down[i] + second;
     }
   }
-  lanes = sums;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double moved = den[i] + shift[i];
+    const double square = shift[i] * shift[i] / (den[i] * moved);
+    forward[i] = square * moved * forward[i];
+    backward[i] = square * den[i] * backward[i];
+  }
+  AddToLanes(forward, count, lanes.forward);
+  AddToLanes(backward, count, lanes.backward);
 }
 
 SUBMIX_VECTOR_CLONES
 void MaxRatio(const double* __restrict den, const double* __restrict shift, std::size_t count,
               DirectedLanes& lanes) {
-  DirectedLanes most = lanes;
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const double forward = shift[i + j] / den[i + j];
-      const double backward = -shift[i + j] / (den[i + j] + shift[i + j]);
-      most.forward[j] = forward > most.forward[j] ? forward : most.forward[j];
-      most.backward[j] = backward > most.backward[j] ? backward : most.backward[j];
-    }
+  Terms forward;
+  Terms backward;
+  for (std::size_t i = 0; i < count; ++i) {
+    forward[i] = shift[i] / den[i];
+    backward[i] = -shift[i] / (den[i] + shift[i]);
   }
-  lanes = most;
+  MaxToLanes(forward, count, lanes.forward);
+  MaxToLanes(backward, count, lanes.backward);
 }
 
 SUBMIX_VECTOR_CLONES

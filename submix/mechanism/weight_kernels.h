@@ -39,6 +39,13 @@ std::int64_t FloorInPlace(double* values, std::int64_t* integers, std::size_t co
 
 // Adds den t^2 and (den + shift) t'^2: order 2.
 void AddOrderTwo(const double* den, const double* shift, std::size_t count, DirectedLanes& lanes);
+// The sums of shift^2 / den, shift^2 / (den + shift / 4) and shift^2 / (den + shift).
+struct CurveLanes {
+  double at_zero[kLanes] = {};
+  double at_quarter[kLanes] = {};
+  double at_one[kLanes] = {};
+};
+void AddCurve(const double* den, const double* shift, std::size_t count, CurveLanes& lanes);
 // Adds den g(t) and (den + shift) g(t') for an integer order >= 2, by
 //     g(t) = (1 + t)^a - 1 - a t = t^2 sum_{l=0}^{a-2} (a - 1 - l) (1 + t)^l,
 // in which every term is positive: nothing cancels.

@@ -1,0 +1,180 @@
+#include "submix/mechanism/mapped_predictions.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "submix/base/testing/status_matchers.h"
+
+namespace submix::mechanism {
+namespace {
+
+using base::StatusCode;
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Logits of a pmf: natural logarithms, so that softmax gives the pmf back.
+std::vector<float> Logits(const std::vector<double>& pmf) {
+  std::vector<float> logits;
+  for (const double p : pmf) logits.push_back(static_cast<float>(std::log(p)));
+  return logits;
+}
+
+void ExpectPmf(std::span<const double> actual, const std::vector<double>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t x = 0; x < expected.size(); ++x) EXPECT_NEAR(actual[x], expected[x], 1e-7);
+}
+
+std::vector<base::TokenId> Support(const MappedPredictions& mapped) {
+  std::vector<base::TokenId> support;
+  for (std::size_t x = 0; x < mapped.view().support_size(); ++x) support.push_back(mapped.token(x));
+  return support;
+}
+
+const std::vector<double> kPublic{.1, .4, .3, .2};
+
+TEST(MappedPredictionsTest, KeepsEveryTokenInOrderByDefault) {
+  MappedPredictions mapped;
+  const std::vector<double> member{.25, .25, .4, .1};
+  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), Logits(member), 1, {}));
+  EXPECT_EQ(mapped.view().num_parts, 1);
+  EXPECT_EQ(Support(mapped), (std::vector<base::TokenId>{0, 1, 2, 3}));
+  ExpectPmf(mapped.view().public_pmf, kPublic);
+  ExpectPmf(mapped.view().member(0, 0), member);
+  EXPECT_NEAR(std::accumulate(mapped.view().public_pmf.begin(), mapped.view().public_pmf.end(), 0.),
+              1, 1e-15);
+}
+
+TEST(MappedPredictionsTest, AppliesTemperatureToMembersAndPublicModelAlike) {
+  MappedPredictions mapped;
+  SUBMIX_ASSERT_OK(mapped.Map(Logits({.75, .25}), Logits({.6, .4}), 1, {.temperature = .5}));
+  ExpectPmf(mapped.view().public_pmf, {.9, .1});
+  ExpectPmf(mapped.view().member(0, 0), {.36 / .52, .16 / .52});
+}
+
+TEST(MappedPredictionsTest, ChoosesTheSupportFromThePublicModelOnly) {
+  MappedPredictions mapped;
+  const std::vector<double> member{.7, .1, .1, .1};
+  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), Logits(member), 1, {.top_k = 2}));
+  EXPECT_EQ(Support(mapped), (std::vector<base::TokenId>{1, 2}));
+  ExpectPmf(mapped.view().public_pmf, {.4 / .7, .3 / .7});
+  ExpectPmf(mapped.view().member(0, 0), {.5, .5});
+  EXPECT_EQ(mapped.IndexOf(0), -1);
+  EXPECT_EQ(mapped.IndexOf(1), 0);
+  EXPECT_EQ(mapped.IndexOf(2), 1);
+  EXPECT_EQ(mapped.IndexOf(3), -1);
+  EXPECT_EQ(mapped.IndexOf(99), -1);
+}
+
+TEST(MappedPredictionsTest, KeepsTheSmallestSetWithTheMassOfTopP) {
+  MappedPredictions mapped;
+  const auto support = [&](SamplingOptions options) {
+    EXPECT_TRUE(mapped.Map(Logits(kPublic), Logits(kPublic), 1, options).ok());
+    return Support(mapped);
+  };
+  EXPECT_EQ(support({.top_p = .01}), (std::vector<base::TokenId>{1}));
+  EXPECT_EQ(support({.top_p = .69}), (std::vector<base::TokenId>{1, 2}));
+  EXPECT_EQ(support({.top_p = .71}), (std::vector<base::TokenId>{1, 2, 3}));
+  EXPECT_EQ(support({.top_p = 1}), (std::vector<base::TokenId>{0, 1, 2, 3}));
+  // After top-k {1, 2} token 1 has 4/7 of the mass: as in Hugging Face's order of the two.
+  EXPECT_EQ(support({.top_p = .56, .top_k = 2}), (std::vector<base::TokenId>{1}));
+  EXPECT_EQ(support({.top_p = .58, .top_k = 2}), (std::vector<base::TokenId>{1, 2}));
+  // Temperature comes first: at 0.25 token 1 has 256/354 of the mass.
+  EXPECT_EQ(support({.temperature = .25, .top_p = .72}), (std::vector<base::TokenId>{1}));
+}
+
+TEST(MappedPredictionsTest, BreaksTiesByTokenId) {
+  MappedPredictions mapped;
+  const std::vector<float> flat(1000, 0.5f);
+  SUBMIX_ASSERT_OK(mapped.Map(flat, flat, 1, {.top_k = 3}));
+  EXPECT_EQ(Support(mapped), (std::vector<base::TokenId>{0, 1, 2}));
+  SUBMIX_ASSERT_OK(mapped.Map(flat, flat, 1, {.top_p = .4995}));
+  EXPECT_EQ(mapped.view().support_size(), 500u);
+  EXPECT_EQ(mapped.token(499), 499);
+}
+
+TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
+  for (const SamplingOptions& options : {SamplingOptions{}, SamplingOptions{.top_k = 2}}) {
+    for (const float bad : {kNan, kInfinity, -kInfinity}) {
+      std::vector<float> members;
+      for (int row = 0; row < 4; ++row) {
+        for (const float logit : Logits({.25, .25, .4, .1})) members.push_back(logit);
+      }
+      members[3 * 4 + 0] = bad;  // part 1, half 1, a token that top-k leaves out
+      MappedPredictions mapped;
+      SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), members, 2, options));
+      const PartPredictions view = mapped.view();
+      ASSERT_EQ(view.num_parts, 2);
+      for (const int half : {0, 1}) {
+        EXPECT_TRUE(std::equal(view.public_pmf.begin(), view.public_pmf.end(),
+                               view.member(1, half).begin()));
+        EXPECT_FALSE(std::equal(view.public_pmf.begin(), view.public_pmf.end(),
+                                view.member(0, half).begin()));
+      }
+    }
+  }
+}
+
+TEST(MappedPredictionsTest, MakesAPartNullIfItsMassOnTheSupportUnderflows) {
+  MappedPredictions mapped;
+  const std::vector<float> member{2000, 0, 1, 2};
+  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), member, 1, {.top_k = 3}));
+  ExpectPmf(mapped.view().member(0, 0),
+            {mapped.view().public_pmf.begin(), mapped.view().public_pmf.end()});
+}
+
+TEST(MappedPredictionsTest, KeepsThePublicModelPositive) {
+  MappedPredictions mapped;
+  SUBMIX_ASSERT_OK(mapped.Map(std::vector<float>{0, -3000}, std::vector<float>{0, 0}, 1, {}));
+  EXPECT_GT(mapped.view().public_pmf[1], 0);
+}
+
+TEST(MappedPredictionsTest, RefusesAPublicModelThatIsNotFinite) {
+  MappedPredictions mapped;
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    EXPECT_THAT(mapped.Map(std::vector<float>{0, bad}, std::vector<float>{0, 0}, 1, {}),
+                base::StatusIs(StatusCode::kInternal, HasSubstr("public")));
+  }
+}
+
+TEST(MappedPredictionsTest, RefusesSizesThatDoNotFit) {
+  MappedPredictions mapped;
+  const std::vector<float> two{0, 0};
+  const std::vector<float> three{0, 0, 0};
+  EXPECT_THAT(mapped.Map(two, three, 1, {}),
+              base::StatusIs(StatusCode::kInvalidArgument, HasSubstr("3")));
+  EXPECT_THAT(mapped.Map(two, two, 2, {}),
+              base::StatusIs(StatusCode::kInvalidArgument, HasSubstr("2")));
+  EXPECT_THAT(mapped.Map({}, {}, 1, {}),
+              base::StatusIs(StatusCode::kInvalidArgument, HasSubstr("0")));
+}
+
+TEST(MappedPredictionsTest, CanBeReused) {
+  MappedPredictions mapped;
+  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), Logits(kPublic), 1, {.top_k = 2}));
+  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), Logits(kPublic), 1, {}));
+  ExpectPmf(mapped.view().public_pmf, kPublic);
+  ExpectPmf(mapped.view().member(0, 0), kPublic);
+}
+
+TEST(CheckSamplingOptionsTest, NamesTheOptionThatIsOutOfRange) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [](SamplingOptions options, const char* name) {
+    EXPECT_THAT(CheckSamplingOptions(options),
+                base::StatusIs(StatusCode::kInvalidArgument, HasSubstr(name)));
+  };
+  SUBMIX_EXPECT_OK(CheckSamplingOptions({}));
+  for (const double bad : {0.0, -1.0, nan, double{kInfinity}}) {
+    refused({.temperature = bad}, "temperature");
+  }
+  for (const double bad : {0.0, -.5, 1.5, nan}) refused({.top_p = bad}, "top_p");
+  refused({.top_k = -1}, "top_k");
+}
+
+}  // namespace
+}  // namespace submix::mechanism

@@ -1,0 +1,308 @@
+// Whole conversations, every possible transcript enumerated: what proofs.md T1 claims is checked by
+// the divergence of the transcripts' laws, with the real mechanism and the ledgers' own filter.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "submix/accounting/charge_accounts.h"
+#include "submix/base/testing/seeded_random.h"
+#include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/operator_view.h"
+#include "submix/mechanism/testing/simulated_predictions.h"
+
+namespace submix::mechanism {
+namespace {
+
+using accounting::ChargeRule;
+using accounting::FixedNats;
+using accounting::IndividualFilter;
+using divergence::RenyiDivergence;
+using divergence::RenyiOrder;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using History = std::vector<std::size_t>;
+// What the public model and every part predict after a history.
+using Policy = std::function<SimulatedPredictions(const History&)>;
+
+enum class Filter {
+  kSkip,          // a part that cannot pay sits this answer out
+  kDrop,          // … and all later ones
+  kGlobalStop,    // broken: one part that cannot pay ends the ensemble, unpaid
+  kPayAfterwards  // broken: a part takes part while anything is left, whatever the charge
+};
+
+struct Conversation {
+  const Mechanism& mechanism;
+  const Policy& policy;
+  Filter filter;
+  std::size_t length;
+  bool knows_remaining = false;  // the mixing weight may fit what is left (T1's best rule)
+};
+
+class Enumeration {
+ public:
+  Enumeration(const Conversation& conversation, std::size_t num_parts, double budget)
+      : conversation_(conversation) {
+    const std::vector<IndividualFilter> accounts(num_parts,
+                                                 IndividualFilter(FixedNats::RoundDown(budget)));
+    Extend({}, accounts, 1);
+  }
+  // The probability of every transcript, in lexicographic order.
+  const Pmf& law() const { return law_; }
+
+ private:
+  std::vector<FixedNats> Remaining(const std::vector<IndividualFilter>& accounts) const {
+    std::vector<FixedNats> remaining;
+    for (const IndividualFilter& account : accounts) {
+      remaining.push_back(conversation_.knows_remaining ? account.remaining()
+                                                        : FixedNats::RoundDown(8000));
+    }
+    return remaining;
+  }
+
+  std::vector<bool> Pay(const std::vector<FixedNats>& charges,
+                        std::vector<IndividualFilter>& accounts) const {
+    switch (conversation_.filter) {
+      case Filter::kSkip:
+        return ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
+      case Filter::kGlobalStop:
+        return ChargeAccounts(ChargeRule::kAllOrStop, charges, accounts);
+      case Filter::kDrop: {
+        std::vector<bool> paid = ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
+        for (std::size_t i = 0; i < paid.size(); ++i) {
+          if (!paid[i]) accounts[i].Empty();
+        }
+        return paid;
+      }
+      case Filter::kPayAfterwards: {
+        std::vector<bool> paid;
+        for (std::size_t i = 0; i < accounts.size(); ++i) {
+          paid.push_back(accounts[i].remaining() > FixedNats());
+          accounts[i] = IndividualFilter(accounts[i].budget(), accounts[i].spent() + charges[i]);
+        }
+        return paid;
+      }
+    }
+    return {};
+  }
+
+  void Extend(const History& history, std::vector<IndividualFilter> accounts, double probability) {
+    if (history.size() == conversation_.length) {
+      law_.push_back(probability);
+      return;
+    }
+    const SimulatedPredictions predictions = conversation_.policy(history);
+    auto proposal = *conversation_.mechanism.Propose(predictions.view(), Remaining(accounts), {});
+    const std::vector<bool> paid = Pay(proposal->charges(), accounts);
+    const PrivateMixture mixture = std::move(*proposal).Mix(paid);
+    for (std::size_t token = 0; token < predictions.view().support_size(); ++token) {
+      History extended = history;
+      extended.push_back(token);
+      Extend(extended, accounts, probability * OperatorView::Probability(mixture, token));
+    }
+  }
+
+  Conversation conversation_;
+  Pmf law_;
+};
+
+std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_weight,
+                                double target_leakage = 1000) {
+  MechanismOptions options;
+  options.num_parts = num_parts;
+  options.order = *RenyiOrder::Create(order);
+  options.target_leakage = target_leakage;
+  options.max_mixing_weight = max_mixing_weight;
+  return *MakeMechanism("filtered-submix", options);
+}
+
+// The policy with one part replaced by the public model, for ever: adjacency N.
+Policy WithNullPart(const Policy& policy, std::size_t part) {
+  return [=](const History& history) {
+    const SimulatedPredictions real = policy(history);
+    const PartPredictions view = real.view();
+    std::vector<Pmf> members;
+    for (int i = 0; i < view.num_parts; ++i) {
+      const auto pmf = static_cast<std::size_t>(i) == part ? view.public_pmf : view.member(i, 0);
+      members.emplace_back(pmf.begin(), pmf.end());
+    }
+    return SimulatedPredictions({view.public_pmf.begin(), view.public_pmf.end()}, members);
+  };
+}
+
+// The setting S1 of proofs.md: temperature 1, and 0.5 after token 1.
+Pmf Sharpened(double first, bool is_cold) {
+  if (!is_cold) return {first, 1 - first};
+  const double a = first * first;
+  const double b = (1 - first) * (1 - first);
+  return {a / (a + b), b / (a + b)};
+}
+
+SimulatedPredictions SettingOne(const History& history) {
+  const bool is_cold = !history.empty() && history.back() == 1;
+  return SimulatedPredictions(Sharpened(.6, is_cold),
+                              {Sharpened(is_cold ? .2 : .9, is_cold), Sharpened(.3, is_cold)});
+}
+
+TEST(TranscriptTest, ChargesOfSettingOneAreThoseOfTheProofs) {
+  const auto mechanism = Make(2, 2, .5);
+  const std::vector<FixedNats> remaining(2, FixedNats::RoundDown(100));
+  const auto expect = [&](const History& history, double first, double second) {
+    const SimulatedPredictions predictions = SettingOne(history);
+    const auto proposal = *mechanism->Propose(predictions.view(), remaining, {});
+    EXPECT_NEAR(proposal->charges()[0].ToNatsRoundedUp(), first, 1e-9);
+    EXPECT_NEAR(proposal->charges()[1].ToNatsRoundedUp(), second, 1e-9);
+  };
+  expect({}, .031748698314580, .026433257068156);
+  expect({1}, .132160788262080, .096746492424718);
+}
+
+struct SettingOneCase {
+  Filter filter;
+  double order, budget;
+  std::array<std::array<double, 2>, 2> divergences;  // [null part][forward, backward]
+};
+
+TEST(TranscriptTest, DivergencesOfSettingOneAreThoseOfTheProofs) {
+  const Policy policy = SettingOne;
+  for (const SettingOneCase& expected : std::vector<SettingOneCase>{
+           {Filter::kDrop,
+            2,
+            .1,
+            {{{.047484300099332, .038403080093293}, {.045556070225281, .053304336224829}}}},
+           {Filter::kDrop,
+            1.5,
+            .1,
+            {{{.038966443787591, .031988637510694}, {.065216786825296, .061543294320985}}}},
+           {Filter::kDrop,
+            8,
+            .2,
+            {{{.071368003504889, .083004598708050}, {.097170536705928, .068515475150513}}}},
+           {Filter::kSkip,
+            2,
+            .1,
+            {{{.060833746719475, .057822983592690}, {.065187991764078, .064720656344381}}}},
+           {Filter::kSkip,
+            1.5,
+            .1,
+            {{{.049745603773987, .046307193904308}, {.068392013475686, .064047069069359}}}},
+           {Filter::kSkip,
+            8,
+            .2,
+            {{{.071368003504889, .083004598708050}, {.097170536705928, .068515475150513}}}}}) {
+    const auto mechanism = Make(2, expected.order, .5);
+    const RenyiOrder order = *RenyiOrder::Create(expected.order);
+    const Pmf law = Enumeration({*mechanism, policy, expected.filter, 4}, 2, expected.budget).law();
+    ASSERT_EQ(law.size(), 16u);
+    for (std::size_t part = 0; part < 2; ++part) {
+      const Policy null_policy = WithNullPart(policy, part);
+      const Pmf neighbour =
+          Enumeration({*mechanism, null_policy, expected.filter, 4}, 2, expected.budget).law();
+      EXPECT_NEAR(RenyiDivergence(law, neighbour, order), expected.divergences[part][0], 1e-9);
+      EXPECT_NEAR(RenyiDivergence(neighbour, law, order), expected.divergences[part][1], 1e-9);
+    }
+    if (expected.order == 2 && expected.filter == Filter::kDrop) {
+      EXPECT_NEAR(law[0], .1296, 1e-9);
+      EXPECT_NEAR(law[15], .011652253072371, 1e-9);
+      EXPECT_NEAR(law[5], .066461538461538, 1e-9);
+    }
+  }
+}
+
+// A policy drawn at random: for every history its own pmfs.
+class RandomPolicy {
+ public:
+  RandomPolicy(base::RandomSource& random, std::size_t support_size, std::size_t num_parts,
+               std::size_t length) {
+    std::size_t nodes = 1;
+    for (std::size_t depth = 0; depth < length; ++depth) {
+      for (std::size_t node = 0; node < nodes; ++node) {
+        std::vector<Pmf> members;
+        for (std::size_t i = 0; i < num_parts; ++i) {
+          members.push_back(RandomPmf(random, support_size, 6));
+        }
+        predictions_.emplace_back(RandomPmf(random, support_size, 2), members);
+      }
+      nodes *= support_size;
+    }
+    support_size_ = support_size;
+  }
+
+  SimulatedPredictions operator()(const History& history) const {
+    std::size_t index = 0;  // of the node, level by level
+    for (const std::size_t token : history) index = index * support_size_ + token + 1;
+    return predictions_[index];
+  }
+
+ private:
+  std::size_t support_size_ = 0;
+  std::vector<SimulatedPredictions> predictions_;
+};
+
+struct Falsification {
+  int worlds = 0;
+  int violations = 0;
+  double largest = 0;  // divergence over budget
+};
+
+// Random worlds of 1 to 3 parts, five answers each; the larger direction against the budget.
+Falsification Falsify(Filter filter, bool knows_remaining, std::uint64_t seed, int worlds) {
+  constexpr std::size_t kLength = 5;
+  const auto random = base::MakeSeededRandomSource(seed);
+  Falsification result;
+  for (int i = 0; i < worlds; ++i) {
+    const std::size_t num_parts = 1 + random->NextBelow(3);
+    const Policy policy = RandomPolicy(*random, 2, num_parts, kLength);
+    const double budget = std::pow(10, -1.5 + NextUnit(*random));
+    for (const double value : {1.0, 1.5, 2.0, 8.0, kInfinity}) {
+      const auto mechanism = Make(static_cast<int>(num_parts), value, .3 + .6 * NextUnit(*random),
+                                  knows_remaining ? budget / 2 : 1000);
+      const Policy null_policy = WithNullPart(policy, 0);
+      const Pmf law =
+          Enumeration({*mechanism, policy, filter, kLength, knows_remaining}, num_parts, budget)
+              .law();
+      const Pmf neighbour = Enumeration({*mechanism, null_policy, filter, kLength, knows_remaining},
+                                        num_parts, budget)
+                                .law();
+      const double divergence =
+          divergence::SymmetricRenyiDivergence(law, neighbour, *RenyiOrder::Create(value));
+      ++result.worlds;
+      result.violations += divergence <= budget * (1 + 1e-9) ? 0 : 1;
+      result.largest = std::max(result.largest, divergence / budget);
+    }
+  }
+  return result;
+}
+
+TEST(TranscriptTest, SoundFiltersAreNeverFalsified) {
+  for (const Filter filter : {Filter::kSkip, Filter::kDrop}) {
+    for (const bool knows_remaining : {false, true}) {
+      const Falsification result = Falsify(filter, knows_remaining, 1, 25);
+      EXPECT_EQ(result.violations, 0) << "largest divergence / budget: " << result.largest;
+      EXPECT_GT(result.largest, knows_remaining ? .8 : .3) << "the search is too weak";
+    }
+  }
+}
+
+TEST(TranscriptTest, AGlobalStopIsFalsified) {
+  const Falsification result = Falsify(Filter::kGlobalStop, false, 2, 60);
+  EXPECT_GT(result.violations, 0);
+  EXPECT_GT(result.largest, 1.5);
+}
+
+TEST(TranscriptTest, PayingAfterwardsIsFalsified) {
+  const Falsification result = Falsify(Filter::kPayAfterwards, false, 3, 10);
+  EXPECT_GT(result.violations, result.worlds / 4);
+  EXPECT_GT(result.largest, 10);
+}
+
+}  // namespace
+}  // namespace submix::mechanism
