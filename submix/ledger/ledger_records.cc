@@ -1,6 +1,7 @@
 #include "submix/ledger/ledger_records.h"
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <limits>
 
@@ -11,9 +12,11 @@ namespace {
 
 template <std::integral T>
 void AppendInt(T value, std::string& bytes) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    bytes.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff));
+  std::array<char, sizeof(T)> little_endian;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    little_endian[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
   }
+  bytes.append(little_endian.data(), little_endian.size());
 }
 
 void AppendText(std::string_view text, std::string& bytes) {
@@ -107,6 +110,8 @@ std::string EncodeCreate(const LedgerState& after) {
 std::string EncodeCharge(std::span<const BookedRequest> requests, const LedgerState& after) {
   std::string payload = BeginPayload(RecordType::kCharge);
   AppendInt(static_cast<std::uint32_t>(requests.size()), payload);
+  const std::size_t request_bytes = 17 + 9 * after.accounts.size();
+  payload.reserve(payload.size() + requests.size() * request_bytes + sizeof(base::Sha256Digest));
   for (const BookedRequest& request : requests) AppendRequest(request, payload);
   return EndPayload(std::move(payload), after);
 }

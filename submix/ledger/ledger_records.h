@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>

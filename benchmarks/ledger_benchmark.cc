@@ -1,0 +1,130 @@
+// How long a durable charge takes, fsyncs included: one JSON object a line.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "submix/base/file_system.h"
+#include "submix/ledger/sqlite_ledger.h"
+
+namespace submix {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::vector<int> parts = {8};
+  std::vector<int> sequences = {1, 64};
+  int steps = 400;
+  std::string directory = ".";
+  bool json = false;
+};
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Removes its directory, whatever comes.
+class WorkDirectory {
+ public:
+  explicit WorkDirectory(const std::string& parent)
+      : path_(base::JoinPath(parent, "ledger_benchmark." + std::to_string(::getpid()))) {}
+  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+base::StatusOr<std::unique_ptr<ledger::SqliteLedger>> MakeLedger(const std::string& directory,
+                                                                 int num_parts) {
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  const ledger::SqliteLedgerOptions options{
+      base::JoinPath(directory, "ledger.sqlite"), base::JoinPath(directory, "anchor"), {}};
+  std::vector<ledger::Account> accounts;
+  for (int part = 0; part < num_parts; ++part) {
+    accounts.push_back(
+        {"part " + std::to_string(part), accounting::FixedNats::RoundDown(1000), {}});
+  }
+  SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(options, accounts, "2"));
+  return ledger::SqliteLedger::Open(options);
+}
+
+// The seconds of each step, sorted.
+base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, int num_parts,
+                                              int num_sequences, int num_steps) {
+  const std::vector<accounting::FixedNats> charges(static_cast<std::size_t>(num_parts),
+                                                   accounting::FixedNats::RoundUp(1e-4));
+  std::vector<double> seconds;
+  std::uint64_t number = 0;
+  for (int i = 0; i < num_steps; ++i) {
+    std::vector<ledger::ChargeRequest> step;
+    for (int sequence = 0; sequence < num_sequences; ++sequence) {
+      step.push_back({{1, number++}, accounting::ChargeRule::kPerPart, charges});
+    }
+    const auto start = Clock::now();
+    SUBMIX_RETURN_IF_ERROR(ledger.Charge(step).status());
+    seconds.push_back(SecondsSince(start));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+base::Status Measure(const Settings& settings, int num_parts, int num_sequences) {
+  const WorkDirectory directory(settings.directory);
+  SUBMIX_ASSIGN_OR_RETURN(const auto ledger, MakeLedger(directory.path(), num_parts));
+  const auto start = Clock::now();
+  SUBMIX_ASSIGN_OR_RETURN(const auto seconds,
+                          TimeSteps(*ledger, num_parts, num_sequences, settings.steps));
+  const double total = SecondsSince(start);
+  const double steps = static_cast<double>(seconds.size());
+  std::printf(settings.json
+                  ? "{\"benchmark\":\"ledger\",\"parts\":%d,\"sequences\":%d,\"steps\":%zu,"
+                    "\"charges_per_second\":%.0f,\"step_ms\":%.4f,\"step_ms_p90\":%.4f,"
+                    "\"step_ms_max\":%.4f}\n"
+                  : "%d parts, %d sequences, %zu steps: %.0f charges/s; a step takes %.3f ms "
+                    "(median), %.3f (90%%), %.3f (worst)\n",
+              num_parts, num_sequences, seconds.size(), steps * num_sequences / total,
+              1e3 * seconds[seconds.size() / 2], 1e3 * seconds[seconds.size() * 9 / 10],
+              1e3 * seconds.back());
+  return base::OkStatus();
+}
+
+int Run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{"Times durable charges: each step is one transaction, synced to the disk."};
+  app.add_option("--parts", settings.parts, "accounts, one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--sequences", settings.sequences, "tokens charged in a step, one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", settings.steps, "steps timed")->check(CLI::PositiveNumber);
+  app.add_option("--directory", settings.directory, "on the disk to measure")
+      ->check(CLI::ExistingDirectory);
+  app.add_flag("--json", settings.json, "one JSON object a line");
+  CLI11_PARSE(app, argc, argv);
+  for (const int num_parts : settings.parts) {
+    for (const int num_sequences : settings.sequences) {
+      const base::Status status = Measure(settings, num_parts, num_sequences);
+      if (!status.ok()) {
+        std::fprintf(stderr, "ledger_benchmark: %s\n", status.ToString().c_str());
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace submix
+
+int main(int argc, char** argv) { return submix::Run(argc, argv); }
