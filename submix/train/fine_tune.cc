@@ -1,0 +1,144 @@
+#include "submix/train/fine_tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/train/group_trainer.h"
+#include "submix/train/torch_environment.h"
+#include "submix/train/torch_errors.h"
+
+namespace submix::train {
+namespace {
+
+base::Status CheckOptions(const FineTuneOptions& options, const model::GptConfig& config) {
+  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
+  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
+  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
+  if (options.members_at_a_time < 1) return refuse("members_at_a_time: expected 1 or more");
+  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
+  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
+  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
+    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
+                  " (the model's context and one), found " +
+                  std::to_string(options.block_tokens));
+  }
+  return base::OkStatus();
+}
+
+base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                        const model::GptConfig& config) {
+  for (const MemberTask& task : tasks) {
+    for (const std::vector<base::TokenId>& block : task.blocks) {
+      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
+        return base::InvalidArgumentError(task.output_directory + ": a block of " +
+                                          std::to_string(block.size()) + " tokens; at most " +
+                                          std::to_string(options.block_tokens) +
+                                          " (block_tokens) fit");
+      }
+      if (std::ranges::any_of(block, [&](base::TokenId id) {
+            return id < 0 || id >= config.vocab_size;
+          })) {
+        return base::InvalidArgumentError(
+            task.output_directory + ": token ids outside the model's vocabulary of " +
+            std::to_string(config.vocab_size) + "; was the text encoded by another tokenizer?");
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
+// Everything shared that decides the outcome, so that no checkpoint of another training is used.
+base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
+                                           const FineTuneOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const base::Sha256Digest weights,
+      base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
+  std::ostringstream text;
+  text.precision(17);
+  text << base::ToHex(weights) << ' ' << options.epochs << ' ' << options.batch_size << ' '
+       << options.block_tokens << ' ' << options.learning_rate.peak << ' '
+       << options.learning_rate.warmup_fraction << ' ' << options.learning_rate.warmup_steps << ' '
+       << static_cast<int>(options.learning_rate.decay) << ' '
+       << options.learning_rate.final_fraction << ' ' << options.adamw.beta1 << ' '
+       << options.adamw.beta2 << ' ' << options.adamw.denominator_floor << ' '
+       << options.adamw.weight_decay << ' ' << options.gradient_clip << ' '
+       << static_cast<int>(options.precision);
+  if (options.lora.has_value()) {
+    text << " lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
+    for (const std::string& target : options.lora->target_modules) text << ' ' << target;
+    for (const int layer : options.lora->layers) text << ' ' << layer;
+  }
+  return text.str();
+}
+
+std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options) {
+  std::int64_t total = 0;
+  for (const std::vector<base::TokenId>& block : task.blocks) {
+    total += std::max<std::int64_t>(0, std::ssize(block) - 1);
+  }
+  return total * options.epochs;
+}
+
+base::ProgressBar MakeProgressBar(std::span<const MemberTask> tasks,
+                                  const FineTuneOptions& options, base::ProgressStyle style) {
+  std::int64_t total = 0;
+  for (const MemberTask& task : tasks) total += TotalTokens(task, options);
+  return base::ProgressBar("fine-tuning", total, "tokens", style);
+}
+
+// What earlier runs finished.
+std::int64_t DoneTokens(std::span<const MemberTask> tasks, const FineTuneOptions& options) {
+  std::int64_t done = 0;
+  for (const MemberTask& task : tasks) {
+    if (base::PosixFileSystem().Exists(task.output_directory)) done += TotalTokens(task, options);
+  }
+  return done;
+}
+
+base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
+                         const FineTuneOptions& options, base::ProgressStyle style) {
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
+  SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
+  const at::ScalarType type =
+      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
+  const std::size_t group_size =
+      options.lora.has_value() ? static_cast<std::size_t>(options.members_at_a_time) : 1;
+  base::ProgressBar progress = MakeProgressBar(tasks, options, style);
+  progress.SkipTo(DoneTokens(tasks, options));
+  std::unique_ptr<MemberModels> models;
+  // Groups are fixed by index, also when some of their members are done: shapes stay public.
+  for (std::size_t first = 0; first < tasks.size(); first += group_size) {
+    const std::span<const MemberTask> group =
+        tasks.subspan(first, std::min(group_size, tasks.size() - first));
+    const int members = static_cast<int>(group.size());
+    if (models == nullptr || models->parameters().groups() != members) {
+      models = nullptr;
+      if (options.lora.has_value()) {
+        SUBMIX_ASSIGN_OR_RETURN(models,
+                                MakeLoraMembers(public_model, *options.lora, members, type));
+      } else {
+        models = MakeFullMember(public_model, type);
+      }
+    }
+    GroupTrainer trainer(*models, group, first, options, identity);
+    SUBMIX_RETURN_IF_ERROR(trainer.Run(progress));
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+base::Status FineTuneMembers(const std::string& public_directory,
+                             std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                             base::ProgressStyle progress) {
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  return CatchTorchErrors(
+      [&] { return TrainGroups(public_directory, tasks, options, progress); });
+}
+
+}  // namespace submix::train

@@ -1,0 +1,42 @@
+// Loops that libtorch would run as several passes over memory, each as one pass. Floats in, floats
+// out; compiled for AVX-512, AVX2 and plain x86-64, chosen at start-up.
+#pragma once
+
+#include <cstdint>
+
+namespace submix::train {
+
+// Cross-entropy of one row and its gradient. Reads logits [vocab_size] and overwrites them with
+// weight * (softmax(logits) - onehot(target)); returns -log softmax(logits)[target]. A negative
+// target means "no target": zeros and 0.
+double SoftmaxCrossEntropyRow(float* logits, std::int64_t vocab_size, std::int64_t target,
+                              float weight);
+
+// y = gelu_new(x), GPT-2's tanh form: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
+void GeluForward(const float* x, float* y, std::int64_t count);
+// grad_x = grad_y * gelu_new'(x). grad_x may be grad_y.
+void GeluBackward(const float* x, const float* grad_y, float* grad_x, std::int64_t count);
+
+// Attention of one new position over the cache of one row and attention head:
+// output [d] = sum_j softmax_j(q . k_j / sqrt(d)) v_j over j < length. k and v are [length, d] with
+// rows `stride` floats apart; scores is scratch for `length` floats.
+struct CachedHead {
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t length = 0;
+  std::int64_t head_width = 0;  // d
+};
+void AttendCached(const CachedHead& head, float* scores, float* output);
+
+// y [outputs] += (x A^T) B of one adapter: a is [rank, inputs], b is [rank, outputs], already
+// scaled.
+struct LowRankShape {
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  std::int64_t rank = 0;
+};
+void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b, float* y);
+
+}  // namespace submix::train

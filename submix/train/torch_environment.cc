@@ -1,0 +1,63 @@
+#include "submix/train/torch_environment.h"
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace submix::train {
+namespace {
+
+constexpr const char* kRestartedMark = "SUBMIX_TORCH_PREPARED";
+
+// Sets `name` unless the user did; true if that changed anything.
+bool SetDefault(const char* name, const char* value) {
+  if (std::getenv(name) != nullptr) return false;
+  return ::setenv(name, value, /*overwrite=*/0) == 0;
+}
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+}
+
+}  // namespace
+
+const char* BlasCoreName() {
+  using CoreName = char* (*)();
+  // OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
+  const auto core_name = reinterpret_cast<CoreName>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  return core_name == nullptr ? "" : core_name();
+}
+
+void PrepareTorchProcess(char** argv) {
+  if (std::getenv(kRestartedMark) != nullptr) return;
+  bool changed = false;
+  if (HasAvx512()) {
+    // Read when torch starts its first kernel: no restart needed for it alone.
+    SetDefault("ATEN_CPU_CAPABILITY", "avx512");
+    if (std::string(BlasCoreName()) == "Prescott") {
+      changed |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
+    }
+  }
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) changed |= SetDefault("GOMP_SPINCOUNT", "20000");
+  if (!changed) return;
+  ::setenv(kRestartedMark, "1", /*overwrite=*/1);
+  ::execv("/proc/self/exe", argv);
+  // Without /proc the program is slower, not wrong.
+}
+
+base::Status SetTorchThreads(int threads) {
+  if (!(threads >= 0)) {
+    return base::InvalidArgumentError("threads: expected 0 (all) or more, found " +
+                                      std::to_string(threads));
+  }
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  at::set_num_threads(threads == 0 ? processors : threads);
+  return base::OkStatus();
+}
+
+}  // namespace submix::train
