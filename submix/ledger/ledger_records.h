@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
