@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "submix/divergence/mixing_weight.h"
+#include "submix/mechanism/log_bracket.h"
 #include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
@@ -83,27 +83,13 @@ double UpperLimit(const PartDirection& direction, double order, double target) {
   return order >= 2 ? std::min(1.0, std::sqrt(target / ((order - 1) * sum))) : 1.0;
 }
 
-// Excesses are nearly powers of the scale, from the first to the order-th, over many magnitudes: a
-// bracket in log(scale) / log(excess) finds the scale to a relative error, where one in the scale
-// itself would be blinded by an excess of 10^300 at the far end.
 double LargestScaleByBracket(const PartDirection& direction, const ShiftExcess& kernel,
                              double target) {
-  constexpr double kRange = 40;  // scales below upper * e^-40 count as 0
-  constexpr double kTargetRoot = 2 * kRange;
-  constexpr double kLargestLog = 1000;
-  const double upper = UpperLimit(direction, kernel.order().value(), target);
-  const auto scale_at = [&](double position) { return upper * std::exp(kRange * (position - 1)); };
-  // The bracket takes square roots of costs.
-  const auto cost = [&](double position) {
-    const double excess = ExcessAt(direction, kernel, scale_at(position)).larger();
-    const double log_ratio = std::min(kLargestLog, std::log(excess / target));
-    const double root = std::max(0.0, kTargetRoot + log_ratio);
-    return root * root;
-  };
   constexpr int kEvaluations = 10;
-  divergence::MixingWeightBracket bracket(1.0, kTargetRoot * kTargetRoot);
-  for (int i = 0; i < kEvaluations; ++i) bracket.Observe(cost(bracket.Propose()));
-  return bracket.feasible() > 0 ? scale_at(bracket.feasible()) : 0;
+  const double upper = UpperLimit(direction, kernel.order().value(), target);
+  return LargestScaleInLogBracket(upper, target, kEvaluations, [&](double scale) {
+    return ExcessAt(direction, kernel, scale).larger();
+  });
 }
 
 }  // namespace

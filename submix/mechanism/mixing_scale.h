@@ -17,8 +17,7 @@ namespace submix::mechanism {
 //            percent of itself or so where the backward excess binds, exactly where the forward
 //            does.
 // infinity   Explicit.
-// otherwise  A bracket on the larger excess, which is convex and 0 at 0
-// (divergence/mixing_weight.h).
+// otherwise  A bracket on the larger excess (log_bracket.h).
 //
 // Null directions and targets that are not > 0 get 0.
 double LargestScale(const PartDirection& direction, const ShiftExcess& kernel,

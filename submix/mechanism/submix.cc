@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/divergence/mixing_weight.h"
+#include "submix/mechanism/log_bracket.h"
 #include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
@@ -19,6 +19,7 @@ namespace {
 
 using Weights = std::vector<std::uint64_t>;  // [V], sum kTotalWeight, each >= 1
 
+constexpr int kEvaluations = 16;  // of equation 2, a part
 constexpr double kTotal = static_cast<double>(kTotalWeight);
 
 class AllOrPublicProposal final : public Proposal {
@@ -118,7 +119,7 @@ class Ensemble {
 
   // Equation 2.
   double LargestMixingWeight(const Weights& a, const Weights& b) const {
-    return divergence::LargestFeasible(1.0, target_, [&](double weight) {
+    return LargestScaleInLogBracket(1.0, target_, kEvaluations, [&](double weight) {
       return PairExcess(kernel_, a.size(),
                         [&](std::size_t x) {
                           const double h0 = static_cast<double>(public_weights_[x]);
