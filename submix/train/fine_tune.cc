@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -56,22 +55,7 @@ base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest weights,
       base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
-  std::ostringstream text;
-  text.precision(17);
-  text << base::ToHex(weights) << ' ' << options.epochs << ' ' << options.batch_size << ' '
-       << options.block_tokens << ' ' << options.learning_rate.peak << ' '
-       << options.learning_rate.warmup_fraction << ' ' << options.learning_rate.warmup_steps << ' '
-       << static_cast<int>(options.learning_rate.decay) << ' '
-       << options.learning_rate.final_fraction << ' ' << options.adamw.beta1 << ' '
-       << options.adamw.beta2 << ' ' << options.adamw.denominator_floor << ' '
-       << options.adamw.weight_decay << ' ' << options.gradient_clip << ' '
-       << static_cast<int>(options.precision);
-  if (options.lora.has_value()) {
-    text << " lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
-    for (const std::string& target : options.lora->target_modules) text << ' ' << target;
-    for (const int layer : options.lora->layers) text << ' ' << layer;
-  }
-  return text.str();
+  return base::ToHex(weights) + " " + TrainingIdentity(options);
 }
 
 std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options) {

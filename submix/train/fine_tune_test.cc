@@ -32,7 +32,7 @@ class FineTuneTest : public ::testing::Test {
     options_.epochs = 2;
     options_.learning_rate.peak = 0.02;
     options_.learning_rate.warmup_fraction = 0.3;
-    options_.threads = 2;
+    options_.threads = 1;
     options_.checkpoint_every = 2;
   }
 
@@ -106,6 +106,7 @@ TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {
   task.blocks = {sentence};
   SUBMIX_ASSERT_OK(Train({task}));
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = public_directory();
   options.member_directories = {task.output_directory};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, TorchPredictor::Load(options));
@@ -198,6 +199,7 @@ TEST_F(FineTuneTest, TrainsAllWeightsWithoutLora) {
   SUBMIX_ASSERT_OK(Train({Task("full", 6, 4)}));
   EXPECT_LT(losses.back(), 0.8 * losses.front());
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = public_directory();
   options.member_directories = {directory_.File("full")};
   SUBMIX_EXPECT_OK(TorchPredictor::Load(options));

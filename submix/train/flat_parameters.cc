@@ -22,10 +22,14 @@ FlatParameters::FlatParameters(int groups, std::vector<Spec> specs)
     const auto count = static_cast<std::int64_t>(ranges_[i].end) - begin;
     at::Tensor leaf = values_.narrow(1, begin, count).view(shape).detach();
     leaf.set_requires_grad(true);
-    // Defined beforehand, so that autograd adds into our array instead of making its own.
-    leaf.mutable_grad() = gradients_.narrow(1, begin, count).view(shape);
     leaves_.push_back(leaf);
+    leaf_gradients_.push_back(gradients_.narrow(1, begin, count).view(shape));
   }
+}
+
+void FlatParameters::Differentiate(const at::Tensor& loss) {
+  const std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, leaves_);
+  for (std::size_t i = 0; i < gradients.size(); ++i) leaf_gradients_[i].copy_(gradients[i]);
 }
 
 std::span<float> FlatParameters::values(int group) {

@@ -32,9 +32,10 @@ class FlatParameters {
   std::span<float> values(int group, std::size_t spec);  // [product of shape]
   std::span<const float> gradients(int group) const;  // [N]
 
-  // The parameter of all groups, [G, shape...]; gradients gather in gradients().
+  // The parameter of all groups, [G, shape...].
   const at::Tensor& leaf(std::size_t spec) const { return leaves_[spec]; }
-  void ZeroGradients() { gradients_.zero_(); }
+  // Replaces gradients() by the derivatives of `loss`, a scalar that hangs on every leaf.
+  void Differentiate(const at::Tensor& loss);
 
  private:
   const int groups_;
@@ -43,7 +44,8 @@ class FlatParameters {
   std::size_t size_ = 0;
   at::Tensor values_;     // [G, N]
   at::Tensor gradients_;  // [G, N]
-  std::vector<at::Tensor> leaves_;
+  std::vector<at::Tensor> leaves_;          // views of values_
+  std::vector<at::Tensor> leaf_gradients_;  // views of gradients_
 };
 
 }  // namespace submix::train

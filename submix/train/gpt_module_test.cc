@@ -28,8 +28,7 @@ TokenBatch MakeBatch(const model::GptConfig& config, int groups) {
 // Compares gradients with central differences at every 7th parameter.
 void ExpectGradients(MemberModels& models, const TokenBatch& batch) {
   FlatParameters& parameters = models.parameters();
-  parameters.ZeroGradients();
-  models.Loss(batch).total.backward();
+  parameters.Differentiate(models.Loss(batch).total);
   for (int group = 0; group < parameters.groups(); ++group) {
     const std::vector<float> gradients(parameters.gradients(group).begin(),
                                        parameters.gradients(group).end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -43,6 +44,27 @@ std::int64_t NumTargets(const MemberTask& task, std::span<const std::size_t> blo
 std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options) {
   const TrainingOrder order(UsableBlocks(task).size(), options.batch_size, task.seed);
   return options.epochs * order.steps_per_epoch();
+}
+
+std::string TrainingIdentity(const FineTuneOptions& options) {
+  const LearningRateSchedule& rate = options.learning_rate;
+  const AdamWOptions& adamw = options.adamw;
+  std::ostringstream text;
+  text.precision(17);
+  for (const double number :
+       {static_cast<double>(options.epochs), static_cast<double>(options.batch_size),
+        static_cast<double>(options.block_tokens), rate.peak, rate.warmup_fraction,
+        static_cast<double>(rate.warmup_steps), static_cast<double>(rate.decay),
+        rate.final_fraction, adamw.beta1, adamw.beta2, adamw.denominator_floor, adamw.weight_decay,
+        options.gradient_clip, static_cast<double>(options.precision)}) {
+    text << number << ' ';
+  }
+  if (options.lora.has_value()) {
+    text << "lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
+    for (const std::string& target : options.lora->target_modules) text << ' ' << target;
+    for (const int layer : options.lora->layers) text << ' ' << layer;
+  }
+  return text.str();
 }
 
 GroupTrainer::GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
@@ -115,9 +137,8 @@ void GroupTrainer::FillBatch() {
 
 base::Status GroupTrainer::Step(base::ProgressBar& progress) {
   FillBatch();
-  models_.parameters().ZeroGradients();
   const CrossEntropy loss = models_.Loss(batch_);
-  loss.total.backward();
+  models_.parameters().Differentiate(loss.total);
   const std::int64_t member_rows = loss.row_losses.size(0) / std::ssize(members_);
   for (std::size_t group = 0; group < members_.size(); ++group) {
     if (members_[group].done) continue;

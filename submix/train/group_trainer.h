@@ -16,6 +16,9 @@
 
 namespace submix::train {
 
+// The options that decide a training's outcome, as text: part of a checkpoint's identity.
+std::string TrainingIdentity(const FineTuneOptions& options);
+
 // One thread at a time.
 class GroupTrainer {
  public:

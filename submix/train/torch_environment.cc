@@ -24,12 +24,16 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
 }
 
+// OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
+template <typename Function>
+Function* OpenBlasFunction(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
+
 }  // namespace
 
 const char* BlasCoreName() {
-  using CoreName = char* (*)();
-  // OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
-  const auto core_name = reinterpret_cast<CoreName>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  const auto core_name = OpenBlasFunction<char*()>("openblas_get_corename");
   return core_name == nullptr ? "" : core_name();
 }
 
@@ -56,7 +60,12 @@ base::Status SetTorchThreads(int threads) {
                                       std::to_string(threads));
   }
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  at::set_num_threads(threads == 0 ? processors : threads);
+  const int count = threads == 0 ? processors : threads;
+  at::set_num_threads(count);
+  // Debian's OpenBLAS runs threads of its own, which torch does not know of.
+  if (const auto set_threads = OpenBlasFunction<void(int)>("openblas_set_num_threads")) {
+    set_threads(count);
+  }
   return base::OkStatus();
 }
 

@@ -96,7 +96,7 @@ class TorchPredictorTest : public ::testing::Test {
     TorchPredictorOptions options;
     options.public_directory = public_directory();
     options.member_directories = std::move(members);
-    options.threads = 2;
+    options.threads = 1;
     auto predictor = TorchPredictor::Load(options);
     SUBMIX_EXPECT_OK(predictor);
     return *std::move(predictor);
@@ -192,6 +192,7 @@ TEST_F(TorchPredictorTest, WholeModelsAndAdaptersMix) {
   const auto predictor = Load({Adapter(2), other, Adapter(3)});
   const auto adapters = Load({Adapter(2), Adapter(3)});
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = other;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto alone, TorchPredictor::Load(options));
   const std::vector<TokenId> tokens = RandomTokens(12, config_.vocab_size, 9);
@@ -212,6 +213,7 @@ TEST_F(TorchPredictorTest, ChunksOfMembersChangeNothing) {
   const std::vector<std::string> members = {Adapter(2), Adapter(3), Adapter(4)};
   const auto whole = Load(members);
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = public_directory();
   options.member_directories = members;
   options.score_tokens_at_a_time = 1;
@@ -262,6 +264,7 @@ TEST_F(TorchPredictorTest, RefusesMembersOfAnotherShape) {
   const std::string other = directory_.File("wider");
   WriteTinyModel(other, wider, 1);
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = public_directory();
   options.member_directories = {other};
   EXPECT_THAT(TorchPredictor::Load(options),
@@ -272,6 +275,7 @@ TEST_F(TorchPredictorTest, RefusesMembersOfAnotherShape) {
 void ExpectReference(const std::string& directory, const std::string& reference,
                      double tolerance) {
   TorchPredictorOptions options;
+  options.threads = 1;
   options.public_directory = directory;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, TorchPredictor::Load(options));
   std::ifstream file(reference);
