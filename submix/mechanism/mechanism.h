@@ -75,7 +75,7 @@ struct MechanismOptions {
   // Cap on one charge in nats (β). Public. > 0.
   double target_leakage = 0;
   // Largest mixing weight, in (0, 1]; the floor is f = 1 − this (filtered-submix).
-  double max_mixing_weight = 0.8;
+  double max_mixing_weight = 0.6;
 };
 
 // Errors: kInvalidArgument for an unknown name (the message lists the known ones) or options out of

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "submix/base/check.h"
 #include "submix/divergence/pmf.h"
@@ -61,8 +60,7 @@ base::StatusOr<PublicWeights> PublicWeights::Create(std::span<const double> publ
   const std::size_t support_size = public_pmf.size();
   result.num_parts_ = num_parts;
   result.weights_.resize(support_size);
-  result.top_token_ = static_cast<std::size_t>(
-      std::max_element(public_pmf.begin(), public_pmf.end()) - public_pmf.begin());
+  result.top_token_ = LargestIndex(public_pmf.data(), support_size);
   QuantiseLaw(public_pmf, result.top_token_, result.weights_);
 
   const double floor_fraction = 1 - max_mixing_weight;
@@ -72,7 +70,6 @@ base::StatusOr<PublicWeights> PublicWeights::Create(std::span<const double> publ
   result.least_rest_.assign(PadToLanes(support_size), 1);
   std::array<double, kBlockTokens> floors;
   std::array<std::int64_t, kBlockTokens> unused;
-  double spare = 0;
   for (std::size_t begin = 0; begin < support_size; begin += kBlockTokens) {
     const std::size_t count = std::min(kBlockTokens, support_size - begin);
     double* const weights = result.room_.data() + begin;  // for now
@@ -85,10 +82,9 @@ base::StatusOr<PublicWeights> PublicWeights::Create(std::span<const double> publ
       const double floor = std::max(1.0, floors[i]);
       result.least_rest_[begin + i] = weights[i] + others * floor;
       weights[i] -= floor;
-      spare += weights[i];  // integers below 2^53: exact
     }
   }
-  result.spare_ = spare;
+  result.spare_ = CheckedSum(result.room_.data(), support_size);  // integers below 2^53: exact
   return result;
 }
 

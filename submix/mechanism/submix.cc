@@ -68,9 +68,7 @@ class Ensemble {
       : kernel_(kernel),
         target_(kernel.FromNats(target_leakage)),
         num_parts_(predictions.num_parts),
-        top_token_(static_cast<std::size_t>(
-            std::max_element(predictions.public_pmf.begin(), predictions.public_pmf.end()) -
-            predictions.public_pmf.begin())),
+        top_token_(LargestIndex(predictions.public_pmf.data(), predictions.support_size())),
         public_weights_(Quantise(predictions.public_pmf)),
         sum_of_means_(public_weights_.size(), 0) {
     for (int part = 0; part < num_parts_; ++part) AddPart(predictions, part);

@@ -1,5 +1,6 @@
 #include "submix/mechanism/weight_kernels.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -69,6 +70,19 @@ double CheckedSum(const double* p, std::size_t count) {
     is_negative = is_negative || least[j] < 0;
   }
   return is_negative ? std::numeric_limits<double>::quiet_NaN() : sum;
+}
+
+SUBMIX_VECTOR_CLONES
+std::size_t LargestIndex(const double* p, std::size_t count) {
+  double most[kLanes];
+  std::fill(most, most + kLanes, p[0]);
+  const std::size_t whole = count / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) most[j] = p[i + j] > most[j] ? p[i + j] : most[j];
+  }
+  double largest = *std::max_element(most, most + kLanes);
+  for (std::size_t i = whole; i < count; ++i) largest = std::max(largest, p[i]);
+  return static_cast<std::size_t>(std::find(p, p + count, largest) - p);
 }
 
 SUBMIX_VECTOR_CLONES
