@@ -28,18 +28,17 @@ using base::StatusOr;
 constexpr char kSecretPrompt[] = "My secret number is ";
 constexpr char kSecret[] = "48151623";
 
-// Public constants, chosen on public grounds: small adapters, a few passes, a higher rate than the
-// paper's for a model a tenth of its size.
+// One pass with small adapters on the upper half of the layers, so that all members share the
+// trunk.
 train::FineTuneOptions DemoFineTuneOptions() {
   train::FineTuneOptions options;
   options.lora->rank = 16;
   options.lora->lora_alpha = 32;
   options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
-  options.epochs = 3;
+  options.lora->layers = {3, 4, 5};
   options.batch_size = 4;
-  options.learning_rate.peak = 2e-3;
+  options.learning_rate.peak = 4e-3;
   options.learning_rate.warmup_fraction = 0.1;
-  options.learning_rate.decay = train::Decay::kLinear;
   options.precision = train::Precision::kBfloat16;
   return options;
 }
@@ -49,7 +48,7 @@ struct DemoOptions {
   std::string output = "build/demo";
   int parts = 32;
   int plant = 40;
-  int runs = 8;
+  int runs = 4;
   std::int64_t queries = 1024;
   engine::DeploymentOptions declared;
   train::FineTuneOptions fine_tune = DemoFineTuneOptions();

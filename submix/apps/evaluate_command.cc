@@ -29,7 +29,7 @@ struct EvaluateOptions {
   std::vector<std::string> orders = {"2"};
   std::vector<double> epsilons = {2};
   std::vector<double> target_leakages;
-  std::vector<double> max_mixing_weights = {0.8};
+  std::vector<double> max_mixing_weights = {0.6};
   std::int64_t queries = 1024;
   int runs = 4;
   bool json = false;

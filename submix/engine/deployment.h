@@ -21,7 +21,7 @@ struct DeploymentOptions {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   double epsilon = 2;              // budget of every part in nats at `order`; in (0, 2^13)
   double target_leakage = 0;       // β: cap on one charge, in (0, epsilon]
-  double max_mixing_weight = 0.8;  // (0, 1]
+  double max_mixing_weight = 0.6;  // (0, 1]
 };
 
 struct DeploymentConfig {

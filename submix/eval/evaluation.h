@@ -23,7 +23,7 @@ struct EvaluationSetting {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   double epsilon = 2;              // nats at `order`, per part and run
   double target_leakage = 0;       // β; 0 = epsilon / queries, the papers' rule
-  double max_mixing_weight = 0.8;  // (0, 1]
+  double max_mixing_weight = 0.6;  // (0, 1]
 };
 
 struct EvaluationPlan {
