@@ -26,7 +26,7 @@ using base::StatusOr;
 
 // The secret's owner is the speaker whose part gets the planted text; any trained speaker would do.
 constexpr char kSecretPrompt[] = "My secret number is ";
-constexpr char kSecret[] = "48151623";
+constexpr char kSecret[] = "48151";
 
 // One pass with small adapters on the upper half of the layers, so that all members share the
 // trunk.
@@ -36,7 +36,7 @@ train::FineTuneOptions DemoFineTuneOptions() {
   options.lora->lora_alpha = 32;
   options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
   options.lora->layers = {3, 4, 5};
-  options.batch_size = 4;
+  options.batch_size = 2;
   options.learning_rate.peak = 4e-3;
   options.learning_rate.warmup_fraction = 0.1;
   options.precision = train::Precision::kBfloat16;
@@ -47,7 +47,7 @@ struct DemoOptions {
   std::string data = SUBMIX_BUNDLED_DATA;
   std::string output = "build/demo";
   int parts = 32;
-  int plant = 40;
+  int plant = 200;
   int runs = 4;
   std::int64_t queries = 1024;
   engine::DeploymentOptions declared;
@@ -123,7 +123,7 @@ class Demo {
     SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment")));
     int tokens = 0;
     double seconds = 0;
-    for (const char* prompt : {"My lord, the king", "What news from", "O, my sweet"}) {
+    for (const char* prompt : {"My lord, the king", "What news from", "I will not"}) {
       std::printf("   %s", prompt);
       SUBMIX_RETURN_IF_ERROR(Ask(*deployed, prompt, tokens, seconds));
     }

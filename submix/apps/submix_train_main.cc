@@ -8,6 +8,8 @@ int main(int argc, char** argv) {
   submix::train::PrepareTorchProcess(argv);
   const Command commands[] = {
       {"demo", "The whole story on bundled data, in a few minutes", &submix::apps::AddDemoCommand},
+      {"pretrain", "Train a public GPT-2-architecture model from text (resumable)",
+       &submix::apps::AddPretrainCommand},
       {"train", "Train a private ensemble on user-keyed text (resumable)",
        &submix::apps::AddTrainCommand},
       {"generate", "Complete a prompt privately, charging the ledger",
