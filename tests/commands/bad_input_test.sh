@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Every wrong input ends in one clear line on stderr and exit code 1 or 2, and leaves nothing behind.
+# Usage: bad_input_test.sh BUILD_DIR SOURCE_DIR
+set -u
+submix=$1/submix
+data=$2/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+cases=0
+
+# expect CODE PATTERN COMMAND…: the exit code, and one line on stderr (progress aside) with the pattern.
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  cases=$((cases + 1))
+  "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
+  local actual=$?
+  local lines
+  lines=$(grep -vc ' tokens/s ' "$work/stderr")
+  if [ "$actual" != "$code" ] || ! grep -q -- "$pattern" "$work/stderr" ||
+     { [ "$code" = 1 ] && [ "$lines" != 1 ]; }; then
+    failures=$((failures + 1))
+    echo "FAILED: $* → code $actual, expected $code and \"$pattern\"; stderr:"
+    cat "$work/stderr"
+  fi
+}
+
+absent() {
+  if [ -e "$1" ]; then
+    failures=$((failures + 1))
+    echo "FAILED: $1 was left behind"
+  fi
+}
+
+train=("$submix" train)
+options=(--public "$data/public_model" --parts 2 --rank 2 --targets c_attn --top-layers 1
+         --precision f32 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0)
+
+# A small good corpus: 6 users, both parts non-empty under the demo's key.
+for user in a b c d e f; do
+  echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"
+done >"$work/good.jsonl"
+key=(--partition-key "$data/demo_partition.key")
+
+# The command line.
+expect 2 "subcommand" "$submix"
+expect 2 "nonsense" "$submix" nonsense
+expect 2 "deployment" "$submix" budget
+expect 2 "" "${train[@]}" "$work/none.jsonl" "$work/e" "${options[@]}"
+expect 2 "parts" "${train[@]}" "$work/good.jsonl" "$work/e" "${options[@]}" --parts 0
+expect 2 "precision" "${train[@]}" "$work/good.jsonl" "$work/e" "${options[@]}" --precision f64
+
+# The corpus.
+: >"$work/empty.jsonl"
+expect 1 "empty.jsonl" "${train[@]}" "$work/empty.jsonl" "$work/e1" "${options[@]}"
+printf '{"user": "a", "text": "x"}\n{"text": "y"}\n' >"$work/no_user.jsonl"
+expect 1 "no_user.jsonl:2" "${train[@]}" "$work/no_user.jsonl" "$work/e2" "${options[@]}"
+printf '{"user": 7, "text": "x"}\n' >"$work/number_user.jsonl"
+expect 1 "number_user.jsonl:1" "${train[@]}" "$work/number_user.jsonl" "$work/e3" "${options[@]}"
+printf '{"user": "a", "text": "x"}\n\n{"user": "b", "text": \n' >"$work/invalid.jsonl"
+expect 1 "invalid.jsonl:3" "${train[@]}" "$work/invalid.jsonl" "$work/e4" "${options[@]}"
+expect 1 "fewer parts" "${train[@]}" "$work/good.jsonl" "$work/e5" "${options[@]}" --parts 50
+for directory in e1 e2 e3 e4 e5; do absent "$work/$directory/manifest.json"; done
+
+# The public model.
+cp -r "$data/public_model" "$work/cut"
+head -c 100000 "$data/public_model/model.safetensors" >"$work/cut/model.safetensors"
+expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e6" "${options[@]}" --public "$work/cut"
+cp -r "$data/public_model" "$work/lying"
+printf '\xff\xff\xff\xff\xff\xff\xff\x7f' | dd of="$work/lying/model.safetensors" conv=notrunc 2>/dev/null
+expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e7" "${options[@]}" --public "$work/lying"
+cp -r "$data/public_model" "$work/vocabulary"
+sed -i 's/"vocab_size": 8192/"vocab_size": 8000/' "$work/vocabulary/config.json"
+expect 1 "vocabulary does not fit" "${train[@]}" "$work/good.jsonl" "$work/e8" "${options[@]}" --public "$work/vocabulary"
+
+# A good ensemble and deployment, then everything that can be wrong with them.
+if ! "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${options[@]}" "${key[@]}" >"$work/log" 2>&1; then
+  echo "FAILED: training a good ensemble:"
+  tail -3 "$work/log"
+  exit 1
+fi
+expect 1 "other options" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${options[@]}" --parts 3
+expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon 0
+expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon nan
+expect 1 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
+expect 1 "filtered-submix" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism magic
+expect 1 "halves 2" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism submix
+absent "$work/d0"
+"$submix" deploy "$work/ensemble" "$work/deployment" >/dev/null || failures=$((failures + 1))
+expect 1 "already deployed" "$submix" deploy "$work/ensemble" "$work/d1"
+generate=("$submix" generate)
+long=$(printf 'word %.0s' $(seq 600))
+expect 1 "context" "${generate[@]}" "$work/deployment" "$long"
+expect 1 "empty" "${generate[@]}" "$work/deployment" ""
+expect 1 "temperature" "${generate[@]}" "$work/deployment" "The" --temperature 0
+expect 1 "top_p" "${generate[@]}" "$work/deployment" "The" --top-p 2
+"${generate[@]}" "$work/deployment" "The" --max-tokens 2 >/dev/null || failures=$((failures + 1))
+
+# The ledger: an older copy, another's, opened twice, a newer format.
+cp "$work/deployment/ledger.sqlite" "$work/old.sqlite"
+"${generate[@]}" "$work/deployment" "The" --max-tokens 2 >/dev/null || failures=$((failures + 1))
+cp -r "$work/deployment" "$work/rolled_back"
+rm -f "$work/rolled_back"/ledger.sqlite-*
+cp "$work/old.sqlite" "$work/rolled_back/ledger.sqlite"
+expect 1 "older" "${generate[@]}" "$work/rolled_back" "The"
+cp -r "$work/deployment" "$work/other"
+sed -i 's/"max_mixing_weight": 0.6/"max_mixing_weight": 0.5/' "$work/other/deployment.json"
+expect 1 "ledger" "${generate[@]}" "$work/other" "The"
+cp -r "$work/deployment" "$work/newer"
+sed -i 's/"format": 1/"format": 99/' "$work/newer/deployment.json"
+expect 1 "newer Submix" "${generate[@]}" "$work/newer" "The"
+exec 9>"$work/deployment/ledger.sqlite.lock"
+flock -n 9 || failures=$((failures + 1))
+expect 1 "another process" "${generate[@]}" "$work/deployment" "The"
+exec 9>&-
+
+# Forgetting: an unknown user, and a deployment left out.
+expect 1 "no record" "$submix" forget "$work/ensemble" --corpus "$work/good.jsonl" --user nobody --deployment "$work/deployment"
+expect 1 "deployment" "$submix" forget "$work/ensemble" --corpus "$work/good.jsonl" --user a
+if ! "$submix" forget "$work/ensemble" --corpus "$work/good.jsonl" --user a --deployment "$work/deployment" >"$work/log" 2>&1; then
+  failures=$((failures + 1))
+  echo "FAILED: forgetting a user:"
+  tail -3 "$work/log"
+fi
+records_before=$("$submix" budget "$work/deployment" --json | sed 's/.*"records":\([0-9]*\).*/\1/')
+"${generate[@]}" "$work/deployment" "The" --max-tokens 2 >/dev/null || failures=$((failures + 1))
+records_after=$("$submix" budget "$work/deployment" --verify --json | sed 's/.*"records":\([0-9]*\).*/\1/')
+if [ "$records_after" -le "$records_before" ]; then
+  failures=$((failures + 1))
+  echo "FAILED: the ledger did not go on after forget ($records_before, then $records_after records)"
+fi
+
+# The ensemble changed after the deployment was made; an adapter of another base; a full disk.
+cp -r "$work/ensemble" "$work/backup"
+member=$(ls -d "$work/ensemble/members"/* | head -1)
+printf 'x' >>"$member/adapter_model.safetensors"
+expect 1 "adapter_model.safetensors" "${generate[@]}" "$work/deployment" "The"
+rm -rf "$work/ensemble" && mv "$work/backup" "$work/ensemble"
+(ulimit -f 200; trap '' XFSZ
+ expect 1 "free some space\|failed" "${train[@]}" "$work/good.jsonl" "$work/full" "${options[@]}"
+ exit $failures) || failures=$((failures + 1))
+absent "$work/full/manifest.json"
+
+echo "$cases cases, $failures failed"
+[ "$failures" = 0 ]
