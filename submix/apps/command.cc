@@ -48,9 +48,14 @@ int Parse(CLI::App& app, int argc, char** argv) {
 
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program) {
-  if (argc > 1) {
+  if (argc > 1 && argv[1][0] != '-') {
     const Command* command = FindCommand(commands, argv[1]);
-    if (command != nullptr && command->add == nullptr) return RunOtherProgram(argv, other_program);
+    if (command == nullptr) {
+      std::fprintf(stderr, "submix: there is no command \"%s\"; `submix --help` lists them\n",
+                   argv[1]);
+      return kWrongUse;
+    }
+    if (command->add == nullptr) return RunOtherProgram(argv, other_program);
   }
   CLI::App app(
       "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on "

@@ -119,13 +119,14 @@ Json ManifestJson(const Manifest& manifest) {
 
 }  // namespace
 
-std::string MemberDirectory(int part, int half, int num_parts, int halves) {
+std::string MemberDirectory(int part, int half, int num_parts, int halves, int generation) {
   SUBMIX_CHECK(0 <= part && part < num_parts, "part out of range");
   SUBMIX_CHECK((halves == 1 || halves == 2) && 0 <= half && half < halves, "half out of range");
   const std::size_t digits = std::max<std::size_t>(2, std::to_string(num_parts).size());
   const std::string number = std::to_string(part);
   std::string name = "members/" + std::string(digits - number.size(), '0') + number;
   if (halves == 2) name += half == 0 ? 'a' : 'b';
+  if (generation > 1) name += "-g" + std::to_string(generation);
   return name;
 }
 

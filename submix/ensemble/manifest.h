@@ -50,7 +50,8 @@ struct Manifest {
 };
 
 // "members/00a": part 0, half 0 of 2; "members/00" if halves == 1. Three digits from 100 parts on.
-std::string MemberDirectory(int part, int half, int num_parts, int halves);
+// A member trained in a later generation has it in its name: "members/00a-g2".
+std::string MemberDirectory(int part, int half, int num_parts, int halves, int generation = 1);
 
 // Errors: kNotFound; kInvalidArgument (not JSON, fields missing, out of range); kFailedPrecondition
 // for a newer format.

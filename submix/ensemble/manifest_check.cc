@@ -70,15 +70,15 @@ base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
   for (std::size_t i = 0; i < expected; ++i) {
     const MemberEntry& member = manifest.members[i];
     const std::string field = "members[" + std::to_string(i) + "]";
+    if (member.generation < 1 || member.generation > manifest.generation) {
+      return FieldError(path, field + ".generation", "expected 1 to the manifest's generation");
+    }
     const std::string directory =
         MemberDirectory(static_cast<int>(i / halves), static_cast<int>(i % halves),
-                        manifest.num_parts, manifest.halves);
+                        manifest.num_parts, manifest.halves, member.generation);
     if (member.directory != directory) {
       return FieldError(path, field + ".directory",
                         "expected " + directory + ", found " + model::Quoted(member.directory));
-    }
-    if (member.generation < 1 || member.generation > manifest.generation) {
-      return FieldError(path, field + ".generation", "expected 1 to the manifest's generation");
     }
     if (member.steps < 0) return FieldError(path, field + ".steps", "expected 0 or more");
     if (!member.recipe_sha256.empty() && !IsSha256Hex(member.recipe_sha256)) {

@@ -94,6 +94,7 @@ TEST(MemberDirectoryTest, PairsHaveLettersAndNumbersHaveEqualLength) {
   EXPECT_EQ(MemberDirectory(5, 0, 100, 1), "members/005");
   EXPECT_EQ(MemberDirectory(128, 1, 129, 2), "members/128b");
   EXPECT_EQ(MemberDirectory(5, 0, 1000, 1), "members/0005");
+  EXPECT_EQ(MemberDirectory(7, 1, 8, 2, 3), "members/07b-g3");
 }
 
 TEST_F(ManifestTest, WhatIsSavedIsLoaded) {

@@ -82,20 +82,29 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
   const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));
   ++manifest.generation;
-  member.directory =
-      ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts, manifest.halves) +
-      "-g" + std::to_string(manifest.generation);
+  member.directory = ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts,
+                                               manifest.halves, manifest.generation);
   member.generation = manifest.generation;
-  const MemberTask task =
-      MakeMemberTask(ensemble::MemberPath(ensemble_directory, member), index, users, options);
+  // Trained beside members/, so that the ensemble can be served meanwhile.
+  const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
+  const std::string pending = base::JoinPath(ensemble_directory, "pending");
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(pending));
+  const MemberTask task = MakeMemberTask(
+      base::JoinPath(pending, "g" + std::to_string(manifest.generation)), index, users, options);
   SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256, PublicModelSha256(ensemble_directory));
   member.recipe_sha256 = RecipeDigest(task, manifest, public_sha256);
   member.steps = PlannedSteps(task, options);
-  SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
-                                         std::span(&task, 1), options, progress));
+  if (!base::PosixFileSystem().Exists(new_path)) {
+    SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
+                                           std::span(&task, 1), options, progress));
+  }
   // The old member goes before the new manifest stands: a crash in between leaves an ensemble that
   // does not open until this call is repeated, never a manifest beside the forgotten adapter.
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(old_path));
+  if (!base::PosixFileSystem().Exists(new_path)) {
+    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().Rename(task.output_directory, new_path));
+  }
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(pending));
   manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));

@@ -34,8 +34,10 @@ absent() {
 }
 
 train=("$submix" train)
-options=(--public "$data/public_model" --parts 2 --rank 2 --targets c_attn --top-layers 1
-         --precision f32 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0)
+public=(--public "$data/public_model")
+two=(--parts 2)
+options=(--rank 2 --targets c_attn --top-layers 1
+         --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0)
 
 # A small good corpus: 6 users, both parts non-empty under the demo's key.
 for user in a b c d e f; do
@@ -47,40 +49,40 @@ key=(--partition-key "$data/demo_partition.key")
 expect 2 "subcommand" "$submix"
 expect 2 "nonsense" "$submix" nonsense
 expect 2 "deployment" "$submix" budget
-expect 2 "" "${train[@]}" "$work/none.jsonl" "$work/e" "${options[@]}"
-expect 2 "parts" "${train[@]}" "$work/good.jsonl" "$work/e" "${options[@]}" --parts 0
-expect 2 "precision" "${train[@]}" "$work/good.jsonl" "$work/e" "${options[@]}" --precision f64
+expect 2 "" "${train[@]}" "$work/none.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}"
+expect 2 "parts" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 0 "${options[@]}"
+expect 2 "precision" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}" --precision f64
 
 # The corpus.
 : >"$work/empty.jsonl"
-expect 1 "empty.jsonl" "${train[@]}" "$work/empty.jsonl" "$work/e1" "${options[@]}"
+expect 1 "empty.jsonl" "${train[@]}" "$work/empty.jsonl" "$work/e1" "${public[@]}" "${two[@]}" "${options[@]}"
 printf '{"user": "a", "text": "x"}\n{"text": "y"}\n' >"$work/no_user.jsonl"
-expect 1 "no_user.jsonl:2" "${train[@]}" "$work/no_user.jsonl" "$work/e2" "${options[@]}"
+expect 1 "no_user.jsonl:2" "${train[@]}" "$work/no_user.jsonl" "$work/e2" "${public[@]}" "${two[@]}" "${options[@]}"
 printf '{"user": 7, "text": "x"}\n' >"$work/number_user.jsonl"
-expect 1 "number_user.jsonl:1" "${train[@]}" "$work/number_user.jsonl" "$work/e3" "${options[@]}"
+expect 1 "number_user.jsonl:1" "${train[@]}" "$work/number_user.jsonl" "$work/e3" "${public[@]}" "${two[@]}" "${options[@]}"
 printf '{"user": "a", "text": "x"}\n\n{"user": "b", "text": \n' >"$work/invalid.jsonl"
-expect 1 "invalid.jsonl:3" "${train[@]}" "$work/invalid.jsonl" "$work/e4" "${options[@]}"
-expect 1 "fewer parts" "${train[@]}" "$work/good.jsonl" "$work/e5" "${options[@]}" --parts 50
+expect 1 "invalid.jsonl:3" "${train[@]}" "$work/invalid.jsonl" "$work/e4" "${public[@]}" "${two[@]}" "${options[@]}"
+expect 1 "fewer parts" "${train[@]}" "$work/good.jsonl" "$work/e5" "${public[@]}" --parts 50 "${options[@]}"
 for directory in e1 e2 e3 e4 e5; do absent "$work/$directory/manifest.json"; done
 
 # The public model.
 cp -r "$data/public_model" "$work/cut"
 head -c 100000 "$data/public_model/model.safetensors" >"$work/cut/model.safetensors"
-expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e6" "${options[@]}" --public "$work/cut"
+expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e6" --public "$work/cut" "${two[@]}" "${options[@]}"
 cp -r "$data/public_model" "$work/lying"
 printf '\xff\xff\xff\xff\xff\xff\xff\x7f' | dd of="$work/lying/model.safetensors" conv=notrunc 2>/dev/null
-expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e7" "${options[@]}" --public "$work/lying"
+expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e7" --public "$work/lying" "${two[@]}" "${options[@]}"
 cp -r "$data/public_model" "$work/vocabulary"
 sed -i 's/"vocab_size": 8192/"vocab_size": 8000/' "$work/vocabulary/config.json"
-expect 1 "vocabulary does not fit" "${train[@]}" "$work/good.jsonl" "$work/e8" "${options[@]}" --public "$work/vocabulary"
+expect 1 "vocabulary does not fit" "${train[@]}" "$work/good.jsonl" "$work/e8" --public "$work/vocabulary" "${two[@]}" "${options[@]}"
 
 # A good ensemble and deployment, then everything that can be wrong with them.
-if ! "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${options[@]}" "${key[@]}" >"$work/log" 2>&1; then
+if ! "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" "${two[@]}" "${options[@]}" "${key[@]}" >"$work/log" 2>&1; then
   echo "FAILED: training a good ensemble:"
   tail -3 "$work/log"
   exit 1
 fi
-expect 1 "other options" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${options[@]}" --parts 3
+expect 1 "other options" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" --parts 3 "${options[@]}"
 expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon 0
 expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon nan
 expect 1 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
@@ -138,7 +140,7 @@ printf 'x' >>"$member/adapter_model.safetensors"
 expect 1 "adapter_model.safetensors" "${generate[@]}" "$work/deployment" "The"
 rm -rf "$work/ensemble" && mv "$work/backup" "$work/ensemble"
 (ulimit -f 200; trap '' XFSZ
- expect 1 "free some space\|failed" "${train[@]}" "$work/good.jsonl" "$work/full" "${options[@]}"
+ expect 1 "free some space\|failed" "${train[@]}" "$work/good.jsonl" "$work/full" "${public[@]}" "${two[@]}" "${options[@]}"
  exit $failures) || failures=$((failures + 1))
 absent "$work/full/manifest.json"
 
