@@ -73,7 +73,7 @@ cp -r "$data/public_model" "$work/lying"
 printf '\xff\xff\xff\xff\xff\xff\xff\x7f' | dd of="$work/lying/model.safetensors" conv=notrunc 2>/dev/null
 expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e7" --public "$work/lying" "${two[@]}" "${options[@]}"
 cp -r "$data/public_model" "$work/vocabulary"
-sed -i 's/"vocab_size": 8192/"vocab_size": 8000/' "$work/vocabulary/config.json"
+sed -i 's/"vocab_size": 8192/"vocab_size": 8200/' "$work/vocabulary/config.json"
 expect 1 "vocabulary does not fit" "${train[@]}" "$work/good.jsonl" "$work/e8" --public "$work/vocabulary" "${two[@]}" "${options[@]}"
 
 # A good ensemble and deployment, then everything that can be wrong with them.
