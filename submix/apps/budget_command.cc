@@ -17,6 +17,7 @@ namespace {
 struct BudgetOptions {
   std::string deployment;
   bool verify = false;
+  bool restore_anchor = false;
   bool json = false;
 };
 
@@ -81,7 +82,17 @@ void PrintForMachines(const engine::Deployment& deployment,
   std::printf("%s\n", object.dump().c_str());
 }
 
+// The operator vouches that this ledger is the newest there is.
+base::Status RestoreAnchor(const std::string& deployment) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
+  SUBMIX_RETURN_IF_ERROR(
+      ledger::SqliteLedger::RestoreAnchor(engine::LedgerOptions(deployment, config)));
+  std::printf("The chain is whole; the anchor is written anew.\n");
+  return base::OkStatus();
+}
+
 base::Status RunBudget(const BudgetOptions& options) {
+  if (options.restore_anchor) return RestoreAnchor(options.deployment);
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
@@ -108,6 +119,8 @@ void AddBudgetCommand(CLI::App& command, Action& action) {
       ->required()
       ->check(CLI::ExistingDirectory);
   command.add_flag("--verify", options->verify, "Recompute the whole chain of records");
+  command.add_flag("--restore-anchor", options->restore_anchor,
+                   "Write a lost anchor anew; only if you are sure that this ledger is the newest");
   command.add_flag("--json", options->json, "One JSON object");
   command.footer("Works beside a running server. Example: submix budget my_deployment --verify");
   command.callback([options, &action] { action = [options] { return RunBudget(*options); }; });
