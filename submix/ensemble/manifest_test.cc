@@ -30,7 +30,7 @@ Manifest Example() {
   manifest.hyper_parameters = {{"learning_rate", "0.0003"}, {"rank", "8"}};
   manifest.members = {{"members/00a", 1, 400, true, std::string(64, 'f')},
                       {"members/00b", 1, 400, true, ""},
-                      {"members/01a", 2, 12'345'678'901, false, ""},
+                      {"members/01a-g2", 2, 12'345'678'901, false, ""},
                       {"members/01b", 1, 0, true, ""}};
   manifest.deployments = {{"keyboard", "c0ffee", "submix", 2.0, 2.0},
                           {"desk", "5eed", "dclip", 1.0 / 3, kInfinity}};
@@ -155,8 +155,8 @@ TEST_F(ManifestTest, DamagedManifestsAreRefusedByField) {
            Case{"\"heldout_fraction\": 0.1", "\"heldout_fraction\": 1", "\"heldout_fraction\""},
            Case{"\"heldout_fraction\": 0.1", "\"heldout_fraction\": -0.1", "\"heldout_fraction\""},
            Case{"\"0.0003\"", "0.0003", "\"hyper_parameters\""},
-           Case{"\"members/01a\"", "\"members/../..\"", "\"members[2].directory\""},
-           Case{"\"members/01a\"", "\"members/00a\"", "\"members[2].directory\""},
+           Case{"\"members/01a-g2\"", "\"members/../..\"", "\"members[2].directory\""},
+           Case{"\"members/01a-g2\"", "\"members/00a\"", "\"members[2].directory\""},
            Case{"\"steps\": 12345678901", "\"steps\": -1", "\"members[2].steps\""},
            Case{"\"complete\": false", "\"complete\": 0", "\"members[2].complete\""},
            Case{"ffff", "fff", "\"members[0].recipe_sha256\""},
