@@ -14,9 +14,9 @@ base::Status Enough() { return base::UnavailableError("enough tokens"); }
 
 }  // namespace
 
-base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(
-    std::span<const std::string> paths, const tokenizer::Tokenizer& tokenizer,
-    std::int64_t max_tokens) {
+base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
+                                                              const tokenizer::Tokenizer& tokenizer,
+                                                              std::int64_t max_tokens) {
   std::vector<base::TokenId> tokens;
   std::string document;
   const auto is_full = [&] { return max_tokens > 0 && std::ssize(tokens) >= max_tokens; };

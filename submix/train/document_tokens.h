@@ -15,8 +15,8 @@ namespace submix::train {
 // All documents of plain or .xz files in order, end_of_text after each. A line holding exactly
 // "<|endoftext|>" ends a document, as does the end of a file; documents without text are skipped.
 // Stops after `max_tokens` tokens if that is positive. Errors: those of ReadLines.
-base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(
-    std::span<const std::string> paths, const tokenizer::Tokenizer& tokenizer,
-    std::int64_t max_tokens);
+base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
+                                                              const tokenizer::Tokenizer& tokenizer,
+                                                              std::int64_t max_tokens);
 
 }  // namespace submix::train

@@ -21,8 +21,7 @@ base::Status CheckOptions(const FineTuneOptions& options, const model::GptConfig
   if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
   if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
     return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
-                  " (the model's context and one), found " +
-                  std::to_string(options.block_tokens));
+                  " (the model's context and one), found " + std::to_string(options.block_tokens));
   }
   return base::OkStatus();
 }
@@ -32,14 +31,12 @@ base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions
   for (const MemberTask& task : tasks) {
     for (const std::vector<base::TokenId>& block : task.blocks) {
       if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
-        return base::InvalidArgumentError(task.output_directory + ": a block of " +
-                                          std::to_string(block.size()) + " tokens; at most " +
-                                          std::to_string(options.block_tokens) +
-                                          " (block_tokens) fit");
+        return base::InvalidArgumentError(
+            task.output_directory + ": a block of " + std::to_string(block.size()) +
+            " tokens; at most " + std::to_string(options.block_tokens) + " (block_tokens) fit");
       }
-      if (std::ranges::any_of(block, [&](base::TokenId id) {
-            return id < 0 || id >= config.vocab_size;
-          })) {
+      if (std::ranges::any_of(
+              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
         return base::InvalidArgumentError(
             task.output_directory + ": token ids outside the model's vocabulary of " +
             std::to_string(config.vocab_size) + "; was the text encoded by another tokenizer?");
@@ -66,8 +63,8 @@ std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options)
   return total * options.epochs;
 }
 
-base::ProgressBar MakeProgressBar(std::span<const MemberTask> tasks,
-                                  const FineTuneOptions& options, base::ProgressStyle style) {
+base::ProgressBar MakeProgressBar(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                                  base::ProgressStyle style) {
   std::int64_t total = 0;
   for (const MemberTask& task : tasks) total += TotalTokens(task, options);
   return base::ProgressBar("fine-tuning", total, "tokens", style);
@@ -117,12 +114,10 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
 
 }  // namespace
 
-base::Status FineTuneMembers(const std::string& public_directory,
-                             std::span<const MemberTask> tasks, const FineTuneOptions& options,
-                             base::ProgressStyle progress) {
+base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
+                             const FineTuneOptions& options, base::ProgressStyle progress) {
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
-  return CatchTorchErrors(
-      [&] { return TrainGroups(public_directory, tasks, options, progress); });
+  return CatchTorchErrors([&] { return TrainGroups(public_directory, tasks, options, progress); });
 }
 
 }  // namespace submix::train

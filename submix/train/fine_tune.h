@@ -27,7 +27,7 @@ namespace submix::train {
 struct FineTuneOptions {
   std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
   int epochs = 1;
-  int batch_size = 8;                         // blocks an update
+  int batch_size = 8;      // blocks an update
   int block_tokens = 129;  // blocks are padded to this many; a model reads one fewer; in [2, n + 1]
   LearningRateSchedule learning_rate;
   AdamWOptions adamw;
@@ -37,7 +37,7 @@ struct FineTuneOptions {
   // LoRA only: members trained in one batch over the shared frozen weights. More than one pays off
   // where a single member's batch is small. Public: it decides the shapes.
   int members_at_a_time = 1;
-  std::int64_t checkpoint_every = 200;        // updates; 0 for never
+  std::int64_t checkpoint_every = 200;  // updates; 0 for never
   // Polled before every update; true ends the training there, as a crash would.
   std::function<bool()> should_stop;
   // For the operator alone (checklist 14: a member's losses are private): the mean loss of each
@@ -62,8 +62,7 @@ std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options
 // threads). Errors: those of reading the public model; kInvalidArgument for options out of range,
 // blocks that are too long or token ids outside the model's vocabulary; kFailedPrecondition for a
 // checkpoint of another training; kUnavailable if should_stop said so.
-base::Status FineTuneMembers(const std::string& public_directory,
-                             std::span<const MemberTask> tasks, const FineTuneOptions& options,
-                             base::ProgressStyle progress);
+base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
+                             const FineTuneOptions& options, base::ProgressStyle progress);
 
 }  // namespace submix::train

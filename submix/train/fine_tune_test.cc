@@ -158,14 +158,13 @@ TEST_F(FineTuneTest, IsRepeatableForASeed) {
 
 TEST_F(FineTuneTest, GoesOnAfterACrashWithTheSameBits) {
   for (const int members_at_a_time : {1, 2}) {
-    for (const int steps : {1, 3, 9}) {
+    for (const int steps : {1, 3, members_at_a_time == 1 ? 9 : 6}) {
       options_.members_at_a_time = members_at_a_time;
       const std::string suffix = std::to_string(members_at_a_time) + "_" + std::to_string(steps);
       SUBMIX_ASSERT_OK(Train({Task("a" + suffix, 11, 1), Task("b" + suffix, 6, 2)}));
       const std::vector<MemberTask> tasks = {Task("ra" + suffix, 11, 1), Task("rb" + suffix, 6, 2)};
-      EXPECT_THAT(
-          FineTuneMembers(public_directory(), tasks, StoppingAfter(steps), kSilent),
-          StatusIs(StatusCode::kUnavailable, HasSubstr("stopped")));
+      EXPECT_THAT(FineTuneMembers(public_directory(), tasks, StoppingAfter(steps), kSilent),
+                  StatusIs(StatusCode::kUnavailable, HasSubstr("stopped")));
       SUBMIX_ASSERT_OK(Train(tasks));
       EXPECT_EQ(Weights("a" + suffix), Weights("ra" + suffix));
       EXPECT_EQ(Weights("b" + suffix), Weights("rb" + suffix));
@@ -176,7 +175,9 @@ TEST_F(FineTuneTest, GoesOnAfterACrashWithTheSameBits) {
 TEST_F(FineTuneTest, SkipsMembersThatAreDone) {
   const std::vector<MemberTask> tasks = {Task("a", 7, 4)};
   SUBMIX_ASSERT_OK(Train(tasks));
-  options_.operator_loss_sink = [](std::size_t, std::int64_t, double) { FAIL() << "trained again"; };
+  options_.operator_loss_sink = [](std::size_t, std::int64_t, double) {
+    FAIL() << "trained again";
+  };
   SUBMIX_ASSERT_OK(Train(tasks));
 }
 

@@ -28,9 +28,9 @@ class FlatParameters {
   const std::vector<Spec>& specs() const { return specs_; }
   const std::vector<ParameterRange>& ranges() const { return ranges_; }  // one a spec
 
-  std::span<float> values(int group);           // [N]
+  std::span<float> values(int group);                    // [N]
   std::span<float> values(int group, std::size_t spec);  // [product of shape]
-  std::span<const float> gradients(int group) const;  // [N]
+  std::span<const float> gradients(int group) const;     // [N]
 
   // The parameter of all groups, [G, shape...].
   const at::Tensor& leaf(std::size_t spec) const { return leaves_[spec]; }
@@ -42,8 +42,8 @@ class FlatParameters {
   const std::vector<Spec> specs_;
   std::vector<ParameterRange> ranges_;
   std::size_t size_ = 0;
-  at::Tensor values_;     // [G, N]
-  at::Tensor gradients_;  // [G, N]
+  at::Tensor values_;                       // [G, N]
+  at::Tensor gradients_;                    // [G, N]
   std::vector<at::Tensor> leaves_;          // views of values_
   std::vector<at::Tensor> leaf_gradients_;  // views of gradients_
 };

@@ -37,6 +37,7 @@ struct LowRankShape {
   std::int64_t outputs = 0;
   std::int64_t rank = 0;
 };
-void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b, float* y);
+void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b,
+                float* y);
 
 }  // namespace submix::train

@@ -97,8 +97,7 @@ TEST(FusedKernelsTest, CachedAttentionEqualsItsDefinition) {
         const double e = std::exp(dot / std::sqrt(static_cast<double>(head_width)));
         total += e;
         for (std::int64_t i = 0; i < head_width; ++i) {
-          expected[static_cast<std::size_t>(i)] +=
-              e * v[static_cast<std::size_t>(j * kStride + i)];
+          expected[static_cast<std::size_t>(i)] += e * v[static_cast<std::size_t>(j * kStride + i)];
         }
       }
       for (std::size_t i = 0; i < output.size(); ++i) {

@@ -16,6 +16,11 @@ at::Tensor Gelu(const at::Tensor& x);
 at::Tensor AdaptedLinear(const at::Tensor& x, const LinearWeights& base, const LoraFactors& factors,
                          double scaling);
 
+// Causal attention within each of N / positions rows: queries, keys and values of all heads
+// [N, 3C] to [N, C], by float32 kernels.
+at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,
+                           std::int64_t attention_heads);
+
 struct CrossEntropy {
   at::Tensor total;       // scalar: sum_i weights[i] * row_losses[i]; differentiable
   at::Tensor row_losses;  // [N] float32, -log softmax(hidden unembedding^T)[target]

@@ -1,7 +1,5 @@
 #include "submix/train/gpt_module.h"
 
-#include <cmath>
-
 #include "submix/train/fused_operations.h"
 
 namespace submix::train {
@@ -22,7 +20,8 @@ const LoraFactors* FactorsOf(const LoraStack* adapters, int layer, int linear) {
 }  // namespace
 
 at::Tensor EmbedFromStart(const GptWeights& weights, const at::Tensor& tokens) {
-  const at::Tensor x = at::embedding(weights.wte, tokens) + weights.wpe.narrow(0, 0, tokens.size(1));
+  const at::Tensor x =
+      at::embedding(weights.wte, tokens) + weights.wpe.narrow(0, 0, tokens.size(1));
   return x.view({-1, weights.config.width});
 }
 
@@ -47,24 +46,6 @@ at::Tensor TransformerLayer(const GptWeights& weights, int layer, const LoraStac
 
 at::Tensor FinalNorm(const GptWeights& weights, const at::Tensor& x) {
   return Norm(x, weights.ln_f, weights.config.norm_epsilon, weights.unembedding.scalar_type());
-}
-
-at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,
-                           std::int64_t attention_heads) {
-  const std::int64_t rows = qkv.size(0) / positions;
-  const std::int64_t width = qkv.size(1) / 3;
-  const std::int64_t head_width = width / attention_heads;
-  const at::Tensor parts = qkv.view({rows, positions, 3, attention_heads, head_width})
-                               .permute({2, 0, 3, 1, 4})
-                               .reshape({3, rows * attention_heads, positions, head_width});
-  const at::Tensor mask =
-      torch::full({positions, positions}, -INFINITY, torch::kFloat).triu_(/*diagonal=*/1);
-  at::Tensor scores = at::bmm(parts[0], parts[1].transpose(1, 2)).to(torch::kFloat);
-  scores = scores * (1 / std::sqrt(static_cast<double>(head_width))) + mask;
-  const at::Tensor out = at::bmm(at::softmax(scores, -1).to(qkv.scalar_type()), parts[2]);
-  return out.view({rows, attention_heads, positions, head_width})
-      .transpose(1, 2)
-      .reshape({rows * positions, width});
 }
 
 at::Tensor HiddenStates(const GptWeights& weights, const LoraStack* adapters,

@@ -27,10 +27,6 @@ at::Tensor TransformerLayer(const GptWeights& weights, int layer, const LoraStac
 // The last norm; what the unembedding multiplies, in its precision.
 at::Tensor FinalNorm(const GptWeights& weights, const at::Tensor& x);
 
-// Causal attention within each of N / positions rows.
-at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,
-                           std::int64_t attention_heads);
-
 // Whole rows from their start: tokens [R, T] to hidden [R * T, C]. With adapters R is G times the
 // rows of a member.
 at::Tensor HiddenStates(const GptWeights& weights, const LoraStack* adapters,

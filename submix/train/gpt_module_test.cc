@@ -34,7 +34,7 @@ void ExpectGradients(MemberModels& models, const TokenBatch& batch) {
                                        parameters.gradients(group).end());
     const std::span<float> values = parameters.values(group);
     const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < values.size(); i += values.size() > 4000 ? 97 : 7) {
+    for (std::size_t i = 0; i<values.size(); i += values.size()> 4000 ? 97 : 7) {
       constexpr float kStep = 5e-3f;
       const float value = values[i];
       const auto loss_at = [&](float x) {

@@ -48,8 +48,8 @@ class TensorCursor {
 }  // namespace
 
 const char* LinearName(int linear) {
-  static constexpr std::array<const char*, kLinearsPerLayer> kNames = {
-      "attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+  static constexpr std::array<const char*, kLinearsPerLayer> kNames = {"attn.c_attn", "attn.c_proj",
+                                                                       "mlp.c_fc", "mlp.c_proj"};
   return kNames[static_cast<std::size_t>(linear)];
 }
 
@@ -131,14 +131,12 @@ base::Status SaveGptModel(const model::GptConfig& config, std::span<const float>
   std::size_t begin = 0;
   for (const FlatParameters::Spec& spec : GptTensorSpecs(config)) {
     const auto count = static_cast<std::size_t>(NumElements(spec.shape));
-    tensors.push_back(
-        {std::string(kPrefix) + spec.name, spec.shape, values.subspan(begin, count)});
+    tensors.push_back({std::string(kPrefix) + spec.name, spec.shape, values.subspan(begin, count)});
     begin += count;
   }
   SUBMIX_CHECK(begin == values.size(), "values do not fit the model");
   SUBMIX_RETURN_IF_ERROR(model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"),
-                                                 tensors, model::Dtype::kF32,
-                                                 {{"format", "pt"}}));
+                                                 tensors, model::Dtype::kF32, {{"format", "pt"}}));
   return model::SaveGptConfig(config, base::JoinPath(directory, "config.json"));
 }
 

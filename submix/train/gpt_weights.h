@@ -42,7 +42,7 @@ struct GptWeights {
   at::ScalarType compute_type = torch::kFloat;  // of the linear layers
   at::Tensor wte;                               // [V, C], of the embedding
   at::Tensor unembedding;                       // [V, C], the same weights, perhaps rounded
-  at::Tensor wpe;          // [context_length, C]
+  at::Tensor wpe;                               // [context_length, C]
   std::vector<LayerWeights> layers;
   NormWeights ln_f;
 };

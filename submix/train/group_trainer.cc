@@ -163,8 +163,7 @@ base::Status GroupTrainer::Update(int group, double loss) {
   if (std::isfinite(norm)) {
     const double limit = options_.gradient_clip;
     const double scale = limit > 0 && norm > limit ? limit / norm : 1.0;
-    const double rate =
-        LearningRate(options_.learning_rate, member.state.step, member.total_steps);
+    const double rate = LearningRate(options_.learning_rate, member.state.step, member.total_steps);
     AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.ranges(), rate,
                 scale, options_.adamw, member.state);
   } else {

@@ -20,8 +20,8 @@ class KeyValueCache {
   // Makes room for `count` more positions.
   void Reserve(std::int64_t count);
   // Writes keys and values of `count` new positions of a layer: qkv is [groups, count, 3C], and
-  // attends from its queries to everything up to themselves; out is [groups, count, C]. Both float32,
-  // rows `qkv_stride` and `out_stride` groups apart. Requires: Reserve.
+  // attends from its queries to everything up to themselves; out is [groups, count, C]. Both
+  // float32, rows `qkv_stride` and `out_stride` groups apart. Requires: Reserve.
   struct NewPositions {
     const float* qkv = nullptr;  // [groups, count, 3C]
     float* out = nullptr;        // [groups, count, C]

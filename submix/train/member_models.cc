@@ -15,8 +15,7 @@ class LoraMembers final : public MemberModels {
               std::vector<model::LoraModule> modules, int groups, at::ScalarType compute_type)
       : config_(std::move(config)),
         modules_(std::move(modules)),
-        weights_(
-            AssembleGptWeights(public_model.config, public_model.tensors, compute_type)),
+        weights_(AssembleGptWeights(public_model.config, public_model.tensors, compute_type)),
         parameters_(groups, LoraSpecs(config_, modules_)),
         stack_(StackForTraining(public_model.config, config_, modules_, parameters_)) {}
 
@@ -28,8 +27,7 @@ class LoraMembers final : public MemberModels {
 
   CrossEntropy Loss(const TokenBatch& batch) override {
     const at::Tensor hidden = HiddenStates(weights_, &stack_, batch.tokens());
-    return UnembeddingCrossEntropy(hidden, weights_.unembedding, batch.targets(),
-                                   batch.weights());
+    return UnembeddingCrossEntropy(hidden, weights_.unembedding, batch.targets(), batch.weights());
   }
 
   base::Status Save(int group, const std::string& directory) override {

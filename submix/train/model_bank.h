@@ -14,8 +14,8 @@ namespace submix::train {
 
 struct ModelBank {
   GptWeights weights;
-  LoraStack adapters;             // G groups
-  int first_adapted_layer = 0;    // below it all groups are equal and computed once
+  LoraStack adapters;              // G groups
+  int first_adapted_layer = 0;     // below it all groups are equal and computed once
   std::vector<std::int64_t> rows;  // [G], the predictor's row of each group
 
   // Groups that are computed at `layer`: 1 or G.

@@ -23,7 +23,8 @@ base::Status CheckOptions(const PretrainOptions& options) {
   const model::GptConfig& config = options.config;
   if (config.context_length < 1) return refuse("context_length: expected 1 or more");
   if (config.layers < 1) return refuse("layers: expected 1 or more");
-  if (config.attention_heads < 1 || config.width < 1 || config.width % config.attention_heads != 0) {
+  if (config.attention_heads < 1 || config.width < 1 ||
+      config.width % config.attention_heads != 0) {
     return refuse("width: expected a multiple of attention_heads, found " +
                   std::to_string(config.width) + " and " + std::to_string(config.attention_heads));
   }
@@ -131,9 +132,8 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   task.output_directory = options.output_directory;
   task.seed = options.seed;
   {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const std::vector<base::TokenId> tokens,
-        ReadDocumentTokens(options.text_files, *tokenizer, options.max_tokens));
+    SUBMIX_ASSIGN_OR_RETURN(const std::vector<base::TokenId> tokens,
+                            ReadDocumentTokens(options.text_files, *tokenizer, options.max_tokens));
     task.blocks = CutIntoRows(tokens, options.config.context_length);
     if (task.blocks.empty()) {
       return base::InvalidArgumentError("the text has " + std::to_string(tokens.size()) +
@@ -148,9 +148,8 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
     start.tensors.push_back(initialize(spec));
   }
   const FineTuneOptions training = TrainingOptions(options);
-  const auto model = MakeFullMember(start, options.precision == Precision::kBfloat16
-                                               ? torch::kBFloat16
-                                               : torch::kFloat);
+  const auto model = MakeFullMember(
+      start, options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat);
   const std::int64_t total =
       std::ssize(task.blocks) * options.config.context_length * options.epochs;
   base::ProgressBar progress("pre-training", total, "tokens", style);

@@ -12,8 +12,8 @@
 
 namespace submix::train {
 
-// Runs `work` (returning Status or StatusOr) and turns what libtorch throws into a Status. The first
-// line of its message only: what follows is a stack trace.
+// Runs `work` (returning Status or StatusOr) and turns what libtorch throws into a Status. The
+// first line of its message only: what follows is a stack trace.
 template <typename Work>
 auto CatchTorchErrors(const Work& work) -> decltype(work()) {
   try {

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "submix/base/file_system.h"
+#include "submix/train/fused_operations.h"
 #include "submix/train/gpt_module.h"
 #include "submix/train/key_value_cache.h"
 #include "submix/train/model_bank.h"
@@ -123,10 +124,10 @@ base::Status Impl::CheckAppends(std::span<const Append> appends, std::span<float
     if (append.tokens.empty()) return base::InvalidArgumentError("an append without tokens");
     const std::int64_t length = found->second.front().length();
     if (length + std::ssize(append.tokens) > config_.context_length) {
-      return base::InvalidArgumentError(
-          "the sequence holds " + std::to_string(length) + " tokens; " +
-          std::to_string(append.tokens.size()) + " more do not fit the model's context of " +
-          std::to_string(config_.context_length));
+      return base::InvalidArgumentError("the sequence holds " + std::to_string(length) +
+                                        " tokens; " + std::to_string(append.tokens.size()) +
+                                        " more do not fit the model's context of " +
+                                        std::to_string(config_.context_length));
     }
     SUBMIX_RETURN_IF_ERROR(CheckTokens(append.tokens));
   }
@@ -160,8 +161,7 @@ base::Status Impl::CheckedStep(std::span<const Append> appends, std::span<float>
   const at::Tensor last_index = torch::tensor(last);
   std::vector<at::Tensor> hidden;
   for (std::size_t bank = 0; bank < banks_.size(); ++bank) {
-    const at::Tensor x =
-        StepBank(bank, torch::tensor(tokens), torch::tensor(positions), ranges);
+    const at::Tensor x = StepBank(bank, torch::tensor(tokens), torch::tensor(positions), ranges);
     const int groups = banks_[bank].adapters.groups;
     hidden.push_back(FinalNorm(banks_[bank].weights,
                                x.view({groups, -1, config_.width}).index_select(1, last_index)));
@@ -179,7 +179,8 @@ base::Status Impl::CheckedStep(std::span<const Append> appends, std::span<float>
 at::Tensor Impl::StepBank(std::size_t bank_index, const at::Tensor& tokens,
                           const at::Tensor& positions, std::span<const AppendRange> ranges) {
   const ModelBank& bank = banks_[bank_index];
-  at::Tensor x = at::embedding(bank.weights.wte, tokens) + at::embedding(bank.weights.wpe, positions);
+  at::Tensor x =
+      at::embedding(bank.weights.wte, tokens) + at::embedding(bank.weights.wpe, positions);
   for (int layer = 0; layer < config_.layers; ++layer) {
     if (layer == bank.first_adapted_layer) x = RepeatForGroups(x, bank.adapters.groups);
     const Attention attend = [&](const at::Tensor& qkv) {
@@ -291,11 +292,11 @@ base::Status CheckSameShape(const model::GptConfig& member, const model::GptConf
   same.end_of_text = expected.end_of_text;
   if (same == expected) return base::OkStatus();
   return base::FailedPreconditionError(
-      base::JoinPath(directory, "config.json") + ": expected the public model's shape (vocabulary " +
-      std::to_string(expected.vocab_size) + ", width " + std::to_string(expected.width) +
-      ", layers " + std::to_string(expected.layers) + "), found another (" +
-      std::to_string(member.vocab_size) + ", " + std::to_string(member.width) + ", " +
-      std::to_string(member.layers) + ")");
+      base::JoinPath(directory, "config.json") +
+      ": expected the public model's shape (vocabulary " + std::to_string(expected.vocab_size) +
+      ", width " + std::to_string(expected.width) + ", layers " + std::to_string(expected.layers) +
+      "), found another (" + std::to_string(member.vocab_size) + ", " +
+      std::to_string(member.width) + ", " + std::to_string(member.layers) + ")");
 }
 
 base::StatusOr<std::vector<ModelBank>> LoadBanks(const TorchPredictorOptions& options) {
@@ -309,7 +310,8 @@ base::StatusOr<std::vector<ModelBank>> LoadBanks(const TorchPredictorOptions& op
     const std::string& directory = options.member_directories[m];
     const auto row = static_cast<std::int64_t>(m) + 1;
     if (IsAdapter(directory)) {
-      SUBMIX_ASSIGN_OR_RETURN(model::LoraAdapter adapter, model::LoadLoraAdapter(directory, config));
+      SUBMIX_ASSIGN_OR_RETURN(model::LoraAdapter adapter,
+                              model::LoadLoraAdapter(directory, config));
       adapters.push_back(std::move(adapter));
       adapter_rows.push_back(row);
       continue;
@@ -339,9 +341,9 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> TorchPredictor::Load(
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
   return CatchTorchErrors([&]() -> base::StatusOr<std::unique_ptr<ensemble::Predictor>> {
     SUBMIX_ASSIGN_OR_RETURN(std::vector<ModelBank> banks, LoadBanks(options));
-    return std::unique_ptr<ensemble::Predictor>(
-        std::make_unique<Impl>(std::move(banks), static_cast<int>(options.member_directories.size()),
-                               options.score_tokens_at_a_time));
+    return std::unique_ptr<ensemble::Predictor>(std::make_unique<Impl>(
+        std::move(banks), static_cast<int>(options.member_directories.size()),
+        options.score_tokens_at_a_time));
   });
 }
 

@@ -16,7 +16,8 @@ namespace submix::train {
 
 struct TorchPredictorOptions {
   std::string public_directory;  // Hugging Face's layout
-  // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's shape.
+  // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's
+  // shape.
   std::vector<std::string> member_directories;
   Precision precision = Precision::kFloat32;  // logits come from float32 products in both
   int threads = 0;                            // 0: all processors

@@ -235,7 +235,8 @@ TEST_F(TorchPredictorTest, RefusesWhatDoesNotFitAndAppendsNothing) {
   EXPECT_THAT(predictor->Step(bad_id, logits),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("vocabulary of 53")));
   const std::vector<ensemble::Predictor::Append> empty = {{sequence, {}}};
-  EXPECT_THAT(predictor->Step(empty, logits), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+  EXPECT_THAT(predictor->Step(empty, logits),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
   const std::vector<TokenId> one = {1};
   const std::vector<ensemble::Predictor::Append> unknown = {{sequence + 1, one}};
   EXPECT_THAT(predictor->Step(unknown, logits),
@@ -272,8 +273,7 @@ TEST_F(TorchPredictorTest, RefusesMembersOfAnotherShape) {
 }
 
 // Log-probabilities of every case in a reference file against the model in `directory`.
-void ExpectReference(const std::string& directory, const std::string& reference,
-                     double tolerance) {
+void ExpectReference(const std::string& directory, const std::string& reference, double tolerance) {
   TorchPredictorOptions options;
   options.threads = 1;
   options.public_directory = directory;

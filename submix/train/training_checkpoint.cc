@@ -47,8 +47,9 @@ base::StatusOr<bool> LoadTrainingCheckpoint(const std::string& path, const std::
                           model::SafetensorsFile::Open(path));
   if (Field(*file, "format") != kFormat || Field(*file, "identity") != identity) {
     return base::FailedPreconditionError(
-        path + ": a checkpoint of a training with other text, options, seed or public model; "
-               "delete its directory to start anew");
+        path +
+        ": a checkpoint of a training with other text, options, seed or public model; "
+        "delete its directory to start anew");
   }
   const std::string step = Field(*file, "step");
   const auto parsed = std::from_chars(step.data(), step.data() + step.size(), state.step);

@@ -10,9 +10,7 @@
 namespace submix::train {
 namespace {
 
-void CheckOk(const base::Status& status) {
-  SUBMIX_CHECK(status.ok(), status.message().c_str());
-}
+void CheckOk(const base::Status& status) { SUBMIX_CHECK(status.ok(), status.message().c_str()); }
 
 std::vector<float> RandomValues(std::size_t count, double mean, double deviation,
                                 std::mt19937_64& generator) {
@@ -75,8 +73,8 @@ void WriteTinyModel(const std::string& directory, const model::GptConfig& config
   for (const TinyTensor& tensor : tensors) {
     const std::int64_t count = std::accumulate(tensor.shape.begin(), tensor.shape.end(),
                                                std::int64_t{1}, std::multiplies<>());
-    values.push_back(RandomValues(static_cast<std::size_t>(count), tensor.mean, tensor.deviation,
-                                  generator));
+    values.push_back(
+        RandomValues(static_cast<std::size_t>(count), tensor.mean, tensor.deviation, generator));
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     named.push_back({tensors[i].name, tensors[i].shape, values[i]});

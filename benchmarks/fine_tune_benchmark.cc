@@ -1,0 +1,191 @@
+// Tokens a second of fine-tuning, against what the matrix products alone would allow: the same
+// products, timed in the same run. One JSON object a line.
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "submix/base/file_system.h"
+#include "submix/model/gpt_config.h"
+#include "submix/train/fine_tune.h"
+#include "submix/train/product_bound.h"
+#include "submix/train/torch_environment.h"
+
+namespace submix {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::string model = "data/public_model";
+  std::vector<std::string> methods = {"lora", "full"};
+  std::vector<std::string> precisions = {"f32", "bf16"};
+  std::vector<int> members = {1, 4};
+  int batch_size = 8;
+  int block_tokens = 129;
+  int rank = 8;
+  int steps = 10;
+  int threads = 0;
+  bool json = false;
+};
+
+struct Case {
+  std::string method;
+  std::string precision;
+  int members = 1;
+
+  bool is_lora() const { return method == "lora"; }
+};
+
+constexpr int kWarmUpSteps = 2;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Removes its directory, whatever comes.
+class WorkDirectory {
+ public:
+  WorkDirectory() : path_("/tmp/fine_tune_benchmark." + std::to_string(::getpid())) {}
+  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+std::int64_t TokensAStep(const Settings& settings, const Case& which) {
+  return std::int64_t{1} * which.members * settings.batch_size * (settings.block_tokens - 1);
+}
+
+train::Precision PrecisionOf(const std::string& name) {
+  return name == "bf16" ? train::Precision::kBfloat16 : train::Precision::kFloat32;
+}
+
+std::vector<train::MemberTask> RandomTasks(const Settings& settings, const Case& which,
+                                           int vocab_size, const std::string& directory) {
+  std::mt19937_64 generator(1);
+  std::vector<train::MemberTask> tasks(static_cast<std::size_t>(which.members));
+  const int blocks = settings.batch_size * (settings.steps + kWarmUpSteps + 1);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].output_directory = base::JoinPath(directory, std::to_string(i));
+    tasks[i].seed = i;
+    for (int b = 0; b < blocks; ++b) {
+      std::vector<base::TokenId> block(static_cast<std::size_t>(settings.block_tokens));
+      for (base::TokenId& token : block) {
+        token = static_cast<base::TokenId>(generator() % static_cast<std::uint64_t>(vocab_size));
+      }
+      tasks[i].blocks.push_back(std::move(block));
+    }
+  }
+  return tasks;
+}
+
+// Tokens a second of `settings.steps` updates of all members together.
+base::StatusOr<double> Rate(const Settings& settings, const Case& which,
+                            const model::GptConfig& config) {
+  const WorkDirectory directory;
+  train::FineTuneOptions options;
+  if (which.is_lora()) {
+    options.lora->rank = settings.rank;
+    options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+  } else {
+    options.lora.reset();
+  }
+  options.batch_size = settings.batch_size;
+  options.block_tokens = settings.block_tokens;
+  options.members_at_a_time = which.members;
+  options.precision = PrecisionOf(which.precision);
+  options.threads = settings.threads;
+  options.checkpoint_every = 0;
+  int step = 0;
+  Clock::time_point start;
+  double seconds = 0;
+  options.should_stop = [&] {
+    if (step == kWarmUpSteps) start = Clock::now();
+    if (step == kWarmUpSteps + settings.steps) seconds = SecondsSince(start);
+    return step++ == kWarmUpSteps + settings.steps;
+  };
+  const auto tasks = RandomTasks(settings, which, config.vocab_size, directory.path());
+  const base::Status status =
+      train::FineTuneMembers(settings.model, tasks, options, base::ProgressStyle::kSilent);
+  if (status.code() != base::StatusCode::kUnavailable) return status;
+  return static_cast<double>(settings.steps * TokensAStep(settings, which)) / seconds;
+}
+
+base::Status Measure(const Settings& settings, const Case& which) {
+  SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
+                          model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which, config));
+  train::ProductBoundOptions products;
+  products.trains_all_weights = !which.is_lora();
+  products.tokens = TokensAStep(settings, which);
+  products.precision = PrecisionOf(which.precision);
+  const double bound = train::MeasureProductBound(config, products);
+  products.precision = train::Precision::kBfloat16;
+  const double bf16_bound = train::MeasureProductBound(config, products);
+  std::printf(settings.json
+                  ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
+                    "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"
+                    "\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
+                    "\"product_bound\":%.0f,\"share_of_bound\":%.3f,\"share_of_bf16_bound\":%.3f}\n"
+                  : "%s (%s, %d threads): %s %s, %d members at a time, %d x %d tokens: %.0f "
+                    "tokens/s; products alone %.0f, share %.3f (of bf16 products %.3f)\n",
+              settings.model.c_str(), train::BlasCoreName(), settings.threads, which.method.c_str(),
+              which.precision.c_str(), which.members, settings.batch_size,
+              settings.block_tokens - 1, rate, bound, rate / bound, rate / bf16_bound);
+  std::fflush(stdout);
+  return base::OkStatus();
+}
+
+int Run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{"Times fine-tuning updates of a Hugging Face GPT-2 directory on random text."};
+  app.add_option("--model", settings.model, "the public model")->check(CLI::ExistingDirectory);
+  app.add_option("--methods", settings.methods, "lora, full")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"lora", "full"}));
+  app.add_option("--precisions", settings.precisions, "f32, bf16")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--members", settings.members, "members at a time (lora), one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", settings.batch_size, "blocks an update")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--block-tokens", settings.block_tokens, "tokens a block")
+      ->check(CLI::Range(2, 1 << 20));
+  app.add_option("--rank", settings.rank, "of the adapters")->check(CLI::PositiveNumber);
+  app.add_option("--steps", settings.steps, "updates timed")->check(CLI::PositiveNumber);
+  app.add_option("--threads", settings.threads, "0: one a processor")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--json", settings.json, "one JSON object a line");
+  CLI11_PARSE(app, argc, argv);
+  for (const std::string& method : settings.methods) {
+    for (const std::string& precision : settings.precisions) {
+      for (const int members : settings.members) {
+        if (method == "full" && members > 1) continue;
+        const base::Status status = Measure(settings, {method, precision, members});
+        if (!status.ok()) {
+          std::fprintf(stderr, "fine_tune_benchmark: %s\n", status.ToString().c_str());
+          return 1;
+        }
+      }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace submix
+
+int main(int argc, char** argv) {
+  submix::train::PrepareTorchProcess(argv);
+  return submix::Run(argc, argv);
+}

@@ -1,0 +1,116 @@
+// The kernels of fused_kernels.h and causal_attention_kernel.h, compiled for three instruction sets
+// and chosen at start-up. (target_clones cannot do it: gcc splits generic vectors before it
+// clones.)
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "submix/train/causal_attention_kernel.h"
+#include "submix/train/fused_kernels.h"
+
+namespace submix::train {
+namespace {
+
+namespace plain {
+#include "submix/train/causal_attention_kernel.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/vector_math.inc"
+}  // namespace plain
+
+#pragma GCC push_options
+#pragma GCC target("arch=haswell")
+namespace avx2 {
+#include "submix/train/causal_attention_kernel.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/vector_math.inc"
+}  // namespace avx2
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("arch=skylake-avx512")
+namespace avx512 {
+#include "submix/train/causal_attention_kernel.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/vector_math.inc"
+}  // namespace avx512
+#pragma GCC pop_options
+
+struct KernelTable {
+  decltype(&plain::SoftmaxCrossEntropyRow) softmax_cross_entropy_row;
+  decltype(&plain::GeluForward) gelu_forward;
+  decltype(&plain::GeluBackward) gelu_backward;
+  decltype(&plain::AttendCached) attend_cached;
+  decltype(&plain::AddLowRank) add_low_rank;
+  decltype(&plain::CausalAttentionForward) causal_attention_forward;
+  decltype(&plain::CausalAttentionBackward) causal_attention_backward;
+};
+
+constexpr KernelTable kPlain = {
+    plain::SoftmaxCrossEntropyRow, plain::GeluForward, plain::GeluBackward,
+    plain::AttendCached,           plain::AddLowRank,  plain::CausalAttentionForward,
+    plain::CausalAttentionBackward};
+constexpr KernelTable kAvx2 = {
+    avx2::SoftmaxCrossEntropyRow, avx2::GeluForward, avx2::GeluBackward,
+    avx2::AttendCached,           avx2::AddLowRank,  avx2::CausalAttentionForward,
+    avx2::CausalAttentionBackward};
+constexpr KernelTable kAvx512 = {
+    avx512::SoftmaxCrossEntropyRow, avx512::GeluForward, avx512::GeluBackward,
+    avx512::AttendCached,           avx512::AddLowRank,  avx512::CausalAttentionForward,
+    avx512::CausalAttentionBackward};
+
+const KernelTable& ChooseKernels() {
+  if (__builtin_cpu_supports("x86-64-v4")) return kAvx512;
+  if (__builtin_cpu_supports("x86-64-v3")) return kAvx2;
+  return kPlain;
+}
+
+const KernelTable& Kernels() {
+  static const KernelTable& kernels = ChooseKernels();
+  return kernels;
+}
+
+}  // namespace
+
+double SoftmaxCrossEntropyRow(float* logits, std::int64_t vocab_size, std::int64_t target,
+                              float weight) {
+  return Kernels().softmax_cross_entropy_row(logits, vocab_size, target, weight);
+}
+
+void GeluForward(const float* x, float* y, std::int64_t count) {
+  Kernels().gelu_forward(x, y, count);
+}
+
+void GeluBackward(const float* x, const float* grad_y, float* grad_x, std::int64_t count) {
+  Kernels().gelu_backward(x, grad_y, grad_x, count);
+}
+
+void AttendCached(const CachedHead& head, float* scores, float* output) {
+  Kernels().attend_cached(head, scores, output);
+}
+
+void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b,
+                float* y) {
+  Kernels().add_low_rank(shape, x, a, b, y);
+}
+
+std::size_t CausalForwardScratch(std::int64_t positions, std::int64_t head_width) {
+  const plain::Padded padded(positions, head_width);
+  return static_cast<std::size_t>(2 * padded.positions * padded.width +
+                                  plain::kQueries * (padded.positions + 2 * padded.width));
+}
+
+std::size_t CausalBackwardScratch(std::int64_t positions, std::int64_t head_width) {
+  const plain::Padded padded(positions, head_width);
+  return static_cast<std::size_t>(5 * padded.positions * padded.width +
+                                  plain::kQueries * (2 * padded.positions + 3 * padded.width));
+}
+
+void CausalAttentionForward(const CausalHead& head, float* o, float* log_sums, float* scratch) {
+  Kernels().causal_attention_forward(head, o, log_sums, scratch);
+}
+
+void CausalAttentionBackward(const CausalHead& head, const CausalHeadGrads& grads, float* scratch) {
+  Kernels().causal_attention_backward(head, grads, scratch);
+}
+
+}  // namespace submix::train
