@@ -11,6 +11,7 @@
 namespace submix::train {
 namespace {
 
+// clang-format off: vector_math.inc comes first.
 namespace plain {
 #include "submix/train/causal_attention_kernel.inc"
 #include "submix/train/fused_kernels.inc"
@@ -34,6 +35,8 @@ namespace avx512 {
 #include "submix/train/vector_math.inc"
 }  // namespace avx512
 #pragma GCC pop_options
+
+// clang-format on
 
 struct KernelTable {
   decltype(&plain::SoftmaxCrossEntropyRow) softmax_cross_entropy_row;
