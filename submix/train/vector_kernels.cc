@@ -11,28 +11,29 @@
 namespace submix::train {
 namespace {
 
-// clang-format off: vector_math.inc comes first.
+// vector_math.inc comes first.
+// clang-format off
 namespace plain {
-#include "submix/train/causal_attention_kernel.inc"
-#include "submix/train/fused_kernels.inc"
 #include "submix/train/vector_math.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/causal_attention_kernel.inc"
 }  // namespace plain
 
 #pragma GCC push_options
 #pragma GCC target("arch=haswell")
 namespace avx2 {
-#include "submix/train/causal_attention_kernel.inc"
-#include "submix/train/fused_kernels.inc"
 #include "submix/train/vector_math.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/causal_attention_kernel.inc"
 }  // namespace avx2
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=skylake-avx512")
 namespace avx512 {
-#include "submix/train/causal_attention_kernel.inc"
-#include "submix/train/fused_kernels.inc"
 #include "submix/train/vector_math.inc"
+#include "submix/train/fused_kernels.inc"
+#include "submix/train/causal_attention_kernel.inc"
 }  // namespace avx512
 #pragma GCC pop_options
 
