@@ -118,6 +118,11 @@ class Posix final : public FileSystem {
     return OkStatus();
   }
 
+  Status MakePrivate(const std::string& directory) override {
+    if (::chmod(directory.c_str(), 0700) != 0) return ErrnoError(directory, "chmod", errno);
+    return OkStatus();
+  }
+
   Status Rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoError(to, "rename", errno);
     return SyncDirectoryOf(to);

@@ -31,6 +31,8 @@ class FileSystem {
   virtual bool Exists(const std::string& path) = 0;
   // Makes the directory and its parents. Ok if it is there.
   virtual Status MakeDirectories(const std::string& path) = 0;
+  // Lets nobody but the owner into the directory: for what is private.
+  virtual Status MakePrivate(const std::string& directory) = 0;
   // Atomic and durable. An existing file at `to` is replaced; an existing non-empty directory is
   // not.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;

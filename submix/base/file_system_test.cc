@@ -55,6 +55,14 @@ TEST_F(FileSystemTest, SaysWhatIsMissing) {
   EXPECT_FALSE(files_.Exists(directory_.File("none")));
 }
 
+TEST_F(FileSystemTest, PrivateDirectoriesAreTheOwnersAlone) {
+  SUBMIX_ASSERT_OK(files_.MakeDirectories(directory_.File("d")));
+  SUBMIX_ASSERT_OK(files_.MakePrivate(directory_.File("d")));
+  struct stat info;
+  ASSERT_EQ(::stat(directory_.File("d").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
 TEST_F(FileSystemTest, LocksExcludeEachOtherAndEnd) {
   const std::string path = directory_.File("lock");
   {

@@ -195,6 +195,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
   SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
+  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(unfinished));
   SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),

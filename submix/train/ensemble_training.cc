@@ -134,6 +134,7 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(base::JoinPath(directory, "members")));
+  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto key, PrepareKey(options));
   ensemble::Manifest manifest = NewManifest(options, key);
