@@ -62,11 +62,12 @@ void MakeLogits(base::RandomSource& random, std::size_t vocabulary, std::size_t 
 
 base::Status Measure(const Settings& settings, const std::string& name, int num_parts) {
   mechanism::MechanismOptions options;
+  options.name = name;
   options.num_parts = num_parts;
   SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse(settings.order));
   options.target_leakage = settings.target_leakage;
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<mechanism::Mechanism> mechanism,
-                          mechanism::MakeMechanism(name, options));
+                          mechanism::MakeMechanism(options));
 
   const auto random = base::MakeSystemRandomSource();
   std::vector<float> public_logits;
@@ -86,7 +87,7 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
     map_ms.push_back(MillisecondsSince(start));
     const auto mapped_at = Clock::now();
     SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism->Propose(mapped.view(), remaining, {}));
-    const auto mixture = std::move(*proposal).Mix(paid);
+    const auto mixture = std::move(*proposal).Mix(paid, *random);
     answer_ms.push_back(MillisecondsSince(mapped_at));
   }
   std::printf(settings.json ? "{\"mechanism\":\"%s\",\"parts\":%d,\"order\":\"%s\","

@@ -75,7 +75,7 @@ StatusOr<std::size_t> NextToken(const submix::mechanism::Mechanism& mechanism,
   const std::vector<submix::ledger::ChargeRequest> step = {
       {.release_id = release, .rule = mechanism.charge_rule(), .charges = proposal->charges()}};
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, ledger.Charge(step));
-  auto mixture = std::move(*proposal).Mix(receipts[0].paid());
+  auto mixture = std::move(*proposal).Mix(receipts[0].paid(), random);
   return submix::engine::Sample(std::move(mixture), std::move(receipts[0]), random);
 }
 
@@ -84,8 +84,7 @@ Status Run(const std::string& directory) {
   submix::mechanism::MechanismOptions options;
   options.num_parts = kNumParts;
   options.target_leakage = 0.05;  // nats a token: ten tokens and the budget is gone
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
-                          submix::mechanism::MakeMechanism("filtered-submix", options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, submix::mechanism::MakeMechanism(options));
   std::printf("%s", mechanism->Statement(budget).ToText().c_str());
 
   SUBMIX_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(directory, budget));

@@ -48,7 +48,7 @@ void PrintForPeople(const engine::Deployment& deployment,
     const double spent = account.spent.ToNatsRoundedUp();
     const double budget = account.budget.ToNatsRoundedUp();
     std::printf("%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,
-                static_cast<long long>(SureAnswers(account, options.target_leakage)),
+                static_cast<long long>(SureAnswers(account, options.mechanism.target_leakage)),
                 SpentBar(spent / budget).c_str());
   }
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
@@ -69,10 +69,10 @@ void PrintForMachines(const engine::Deployment& deployment,
     parts.push_back({{"name", account.name},
                      {"spent", account.spent.ToNatsRoundedUp()},
                      {"budget", account.budget.ToNatsRoundedUp()},
-                     {"sure_answers", SureAnswers(account, options.target_leakage)}});
+                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  const nlohmann::json object = {{"mechanism", options.mechanism},
-                                 {"order", options.order.ToString()},
+  const nlohmann::json object = {{"mechanism", options.mechanism.name},
+                                 {"order", options.mechanism.order.ToString()},
                                  {"epsilon", options.epsilon},
                                  {"parts", parts},
                                  {"records", head.records},

@@ -169,9 +169,7 @@ class Demo {
     plan.num_fine_tuned = 1;
     plan.queries = options_.queries;
     plan.runs = options_.runs;
-    plan.settings.push_back({options_.declared.mechanism, options_.declared.order,
-                             options_.declared.epsilon, options_.declared.target_leakage,
-                             options_.declared.max_mixing_weight});
+    plan.settings.push_back({options_.declared.mechanism, options_.declared.epsilon});
     base::ProgressBar progress("Scoring", plan.queries * plan.runs, "answers");
     SUBMIX_ASSIGN_OR_RETURN(
         report_.evaluation,
@@ -293,7 +291,7 @@ void AddDemoCommand(CLI::App& command, Action& action) {
       "Trains, deploys, asks, measures, attacks and shows the ledger: a few minutes on two cores.");
   command.callback([options, &action] {
     action = [options] {
-      options->declared.target_leakage =
+      options->declared.mechanism.target_leakage =
           options->declared.epsilon / static_cast<double>(options->queries);
       return Demo(*options).Run();
     };

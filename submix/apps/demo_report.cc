@@ -33,7 +33,7 @@ void PrintPerplexityTable(const DemoReport& report) {
   PrintRow("one member alone (mean over members)", evaluation.single.mean(), "not private");
   PrintRow("ensemble of all members", evaluation.ensemble.mean(), "not private");
   PrintRow("fine-tuned on all private text", evaluation.fine_tuned.front().mean(), "not private");
-  PrintRow(setting.setting.mechanism.c_str(), setting.perplexity.mean(), "PRIVATE");
+  PrintRow(setting.setting.mechanism.name.c_str(), setting.perplexity.mean(), "PRIVATE");
   std::printf(
       "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over %zu disjoint "
       "runs\n"
@@ -41,7 +41,7 @@ void PrintPerplexityTable(const DemoReport& report) {
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, evaluation.public_model.runs.size(),
       static_cast<long long>(report.queries), setting.setting.epsilon,
-      setting.setting.order.ToString().c_str(), setting.epsilon_spent_max,
+      setting.setting.mechanism.order.ToString().c_str(), setting.epsilon_spent_max,
       report.private_tokens_per_second);
 }
 
@@ -49,8 +49,8 @@ base::Status WriteSummary(const DemoReport& report, const std::string& path) {
   const eval::EvaluationResult& evaluation = report.evaluation;
   const eval::SettingResult& setting = PrivateSetting(report);
   const eval::KeptShare kept = KeptShareOf(report);
-  nlohmann::json order = setting.setting.order.value();
-  if (setting.setting.order.is_infinite()) order = "inf";
+  nlohmann::json order = setting.setting.mechanism.order.value();
+  if (setting.setting.mechanism.order.is_infinite()) order = "inf";
   const nlohmann::json summary = {
       {"public_perplexity", evaluation.public_model.mean()},
       {"single_perplexity", evaluation.single.mean()},
@@ -61,7 +61,7 @@ base::Status WriteSummary(const DemoReport& report, const std::string& path) {
       {"kept", kept.value},
       {"kept_low", kept.low},
       {"kept_high", kept.high},
-      {"mechanism", setting.setting.mechanism},
+      {"mechanism", setting.setting.mechanism.name},
       {"unit", "part"},
       {"epsilon", setting.setting.epsilon},
       {"order", order},

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/mechanism_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
 
@@ -14,26 +15,33 @@ struct DeployOptions {
   std::string deployment;
   std::string order = "2";
   std::int64_t queries = 1024;
+  MechanismFlags mechanism_flags;
   engine::DeploymentOptions declared;
 };
 
 base::Status RunDeploy(DeployOptions options) {
-  SUBMIX_ASSIGN_OR_RETURN(options.declared.order, divergence::RenyiOrder::Parse(options.order));
-  if (!(options.declared.target_leakage > 0)) {
-    options.declared.target_leakage =
-        options.declared.epsilon / static_cast<double>(options.queries);
+  mechanism::MechanismOptions& declared = options.declared.mechanism;
+  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(declared));
+  SUBMIX_ASSIGN_OR_RETURN(declared.order, divergence::RenyiOrder::Parse(options.order));
+  if (!(declared.target_leakage > 0)) {
+    declared.target_leakage = options.declared.epsilon / static_cast<double>(options.queries);
   }
   SUBMIX_RETURN_IF_ERROR(
       engine::CreateDeployment(options.deployment, options.ensemble, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
-  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(), deployment.config.num_parts,
-              options.declared.mechanism.c_str());
+  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
+              deployment.config.options.mechanism.num_parts, declared.name.c_str());
   std::printf("%s", deployment.mechanism
                         ->Statement(accounting::FixedNats::RoundDown(options.declared.epsilon))
                         .ToText()
                         .c_str());
+  if (!deployment.mechanism->is_sound() && !options.declared.research) {
+    std::printf(
+        "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
+        "it.\n");
+  }
   return base::OkStatus();
 }
 
@@ -45,8 +53,8 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       ->required()
       ->check(CLI::ExistingDirectory);
   command.add_option("deployment", options->deployment, "New directory to make")->required();
-  command.add_option("--mechanism", options->declared.mechanism,
-                     "filtered-submix (sound), or submix (research)");
+  command.add_option("--mechanism", options->declared.mechanism.name,
+                     "One of: " + mechanism::MechanismNames());
   command.add_option("--epsilon", options->declared.epsilon,
                      "Budget of every part: nats of Renyi divergence at --order, for ever");
   command.add_option("--order", options->order, "The Renyi order that binds, in (0, inf]");
@@ -55,10 +63,14 @@ void AddDeployCommand(CLI::App& command, Action& action) {
                   "Answers that every part can surely back; sets the cap on one charge to "
                   "epsilon / queries")
       ->check(CLI::PositiveNumber);
-  command.add_option("--target-leakage", options->declared.target_leakage,
+  command.add_option("--target-leakage", options->declared.mechanism.target_leakage,
                      "The cap on one charge itself, in nats (instead of --queries)");
-  command.add_option("--max-mixing-weight", options->declared.max_mixing_weight,
+  command.add_option("--max-mixing-weight", options->declared.mechanism.max_mixing_weight,
                      "Largest weight of a member against the public model");
+  AddMechanismFlags(command, options->mechanism_flags);
+  command.add_flag("--research", options->declared.research,
+                   "Let `submix serve` answer although the guarantee is not proven; the model's "
+                   "name then ends in -research");
   command.footer(
       "A budget belongs to the data: it is never reset, and an ensemble has one deployment.\n"
       "Example: submix deploy my_ensemble my_deployment --epsilon 2 --order 2 --queries 1024");

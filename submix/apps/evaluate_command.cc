@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/deployed_engine.h"
+#include "submix/apps/mechanism_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/evaluation.h"
+#include "submix/mechanism/mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -30,6 +32,7 @@ struct EvaluateOptions {
   std::vector<double> epsilons = {2};
   std::vector<double> target_leakages;
   std::vector<double> max_mixing_weights = {0.6};
+  MechanismFlags mechanism_flags;
   std::int64_t queries = 1024;
   int runs = 4;
   bool json = false;
@@ -39,6 +42,8 @@ struct EvaluateOptions {
 StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options) {
   std::vector<double> leakages = options.target_leakages;
   if (leakages.empty()) leakages.push_back(0);
+  mechanism::MechanismOptions base_options;
+  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(base_options));
   std::vector<eval::EvaluationSetting> settings;
   for (const std::string& mechanism : options.mechanisms) {
     for (const std::string& order_text : options.orders) {
@@ -46,7 +51,14 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
       for (const double epsilon : options.epsilons) {
         for (const double leakage : leakages) {
           for (const double weight : options.max_mixing_weights) {
-            settings.push_back({mechanism, order, epsilon, leakage, weight});
+            eval::EvaluationSetting& setting = settings.emplace_back();
+            setting.mechanism = base_options;
+            setting.mechanism.name = mechanism;
+            setting.mechanism.order = order;
+            setting.mechanism.target_leakage =
+                leakage > 0 ? leakage : epsilon / static_cast<double>(options.queries);
+            setting.mechanism.max_mixing_weight = weight;
+            setting.epsilon = epsilon;
           }
         }
       }
@@ -83,13 +95,13 @@ StatusOr<std::vector<std::string>> FineTunedMembers(const std::string& directory
 }
 
 nlohmann::json SettingJson(const eval::SettingResult& result) {
-  nlohmann::json order = result.setting.order.value();
-  if (result.setting.order.is_infinite()) order = "inf";
-  return {{"mechanism", result.setting.mechanism},
+  nlohmann::json order = result.setting.mechanism.order.value();
+  if (result.setting.mechanism.order.is_infinite()) order = "inf";
+  return {{"mechanism", result.setting.mechanism.name},
           {"order", order},
           {"epsilon", result.setting.epsilon},
-          {"target_leakage", result.setting.target_leakage},
-          {"max_mixing_weight", result.setting.max_mixing_weight},
+          {"target_leakage", result.setting.mechanism.target_leakage},
+          {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
           {"perplexity", result.perplexity.mean()},
           {"perplexity_runs", result.perplexity.runs},
           {"epsilon_spent_max", result.epsilon_spent_max},
@@ -125,10 +137,11 @@ void PrintTable(const EvaluateOptions& options, const eval::EvaluationResult& re
   baseline("ensemble", result.ensemble.mean());
   for (const auto& fine_tuned : result.fine_tuned) baseline("fine-tuned", fine_tuned.mean());
   for (const eval::SettingResult& setting : result.settings) {
-    std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", setting.setting.mechanism.c_str(),
-                setting.setting.order.ToString().c_str(), setting.setting.epsilon,
-                setting.setting.target_leakage, setting.setting.max_mixing_weight,
-                setting.perplexity.mean(), setting.epsilon_spent_max);
+    std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", setting.setting.mechanism.name.c_str(),
+                setting.setting.mechanism.order.ToString().c_str(), setting.setting.epsilon,
+                setting.setting.mechanism.target_leakage,
+                setting.setting.mechanism.max_mixing_weight, setting.perplexity.mean(),
+                setting.epsilon_spent_max);
     if (!result.fine_tuned.empty()) {
       const eval::KeptShare kept =
           eval::Kept(result.public_model, setting.perplexity, result.fine_tuned.front());
@@ -153,9 +166,10 @@ Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
   for (const eval::SettingResult& setting : result.settings) {
     char line[256];
     std::snprintf(line, sizeof line, "%s,%s,%.9g,%.9g,%.9g,%.6f,%.9f\n",
-                  setting.setting.mechanism.c_str(), setting.setting.order.ToString().c_str(),
-                  setting.setting.epsilon, setting.setting.target_leakage,
-                  setting.setting.max_mixing_weight, setting.perplexity.mean(),
+                  setting.setting.mechanism.name.c_str(),
+                  setting.setting.mechanism.order.ToString().c_str(), setting.setting.epsilon,
+                  setting.setting.mechanism.target_leakage,
+                  setting.setting.mechanism.max_mixing_weight, setting.perplexity.mean(),
                   setting.epsilon_spent_max);
     csv += line;
   }
@@ -176,11 +190,6 @@ Status RunEvaluate(const EvaluateOptions& options) {
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   eval::EvaluationPlan plan;
   SUBMIX_ASSIGN_OR_RETURN(plan.settings, Settings(options));
-  for (eval::EvaluationSetting& setting : plan.settings) {
-    if (!(setting.target_leakage > 0)) {
-      setting.target_leakage = setting.epsilon / static_cast<double>(options.queries);
-    }
-  }
   plan.queries = options.queries;
   plan.runs = options.runs;
   plan.num_parts = manifest.num_parts;
@@ -211,7 +220,8 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
                      "Or other text: .jsonl[.xz] (every user) or plain text");
   command.add_option("--fine-tuned", options->fine_tuned,
                      "An ensemble of one part, trained on all private text: the baseline");
-  command.add_option("--mechanism", options->mechanisms, "One or more: filtered-submix, submix")
+  command
+      .add_option("--mechanism", options->mechanisms, "One or more: " + mechanism::MechanismNames())
       ->delimiter(',');
   command.add_option("--epsilon", options->epsilons, "One or more budgets, nats")->delimiter(',');
   command.add_option("--order", options->orders, "One or more Renyi orders")->delimiter(',');
@@ -222,6 +232,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   command
       .add_option("--max-mixing-weight", options->max_mixing_weights, "One or more largest weights")
       ->delimiter(',');
+  AddMechanismFlags(command, options->mechanism_flags);
   command.add_option("--queries", options->queries, "Answers under one budget (the papers' B)")
       ->check(CLI::PositiveNumber);
   command.add_option("--runs", options->runs, "Disjoint stretches, each with a fresh budget")

@@ -22,32 +22,67 @@ Status CheckOptions(const DeploymentOptions& options) {
     return base::InvalidArgumentError("epsilon must be above 0 and below 8192 nats, found " +
                                       std::to_string(options.epsilon));
   }
-  if (!(options.target_leakage > 0 && options.target_leakage <= options.epsilon)) {
+  if (!(options.mechanism.target_leakage > 0 &&
+        options.mechanism.target_leakage <= options.epsilon)) {
     return base::InvalidArgumentError(
         "the target leakage (beta, the most one answer may cost a part) must be above 0 and at "
         "most "
         "epsilon, found " +
-        std::to_string(options.target_leakage));
+        std::to_string(options.mechanism.target_leakage));
   }
   return base::OkStatus();
 }
 
+// What later formats added is written only where it is not the default: the fingerprint of a
+// deployment covers these fields, and must not change under it.
 json OptionsToJson(const DeploymentOptions& options) {
-  return {{"mechanism", options.mechanism},
-          {"order", options.order.ToString()},
-          {"epsilon", options.epsilon},
-          {"target_leakage", options.target_leakage},
-          {"max_mixing_weight", options.max_mixing_weight}};
+  const mechanism::MechanismOptions& mechanism = options.mechanism;
+  const mechanism::MechanismOptions defaults;
+  json object = {{"mechanism", mechanism.name},
+                 {"order", mechanism.order.ToString()},
+                 {"epsilon", options.epsilon},
+                 {"target_leakage", mechanism.target_leakage},
+                 {"max_mixing_weight", mechanism.max_mixing_weight}};
+  if (mechanism.accounting != defaults.accounting) {
+    object["accounting"] = mechanism::ToString(mechanism.accounting);
+  }
+  if (mechanism.sampling_probability != defaults.sampling_probability) {
+    object["sampling_probability"] = mechanism.sampling_probability;
+  }
+  if (mechanism.screen != defaults.screen) {
+    object["screen"] = {{"mixing_weight", mechanism.screen.mixing_weight},
+                        {"noise_scale", mechanism.screen.noise_scale},
+                        {"threshold", mechanism.screen.threshold},
+                        {"top_tokens", mechanism.screen.top_tokens}};
+  }
+  if (mechanism.screened_mechanism != defaults.screened_mechanism) {
+    object["screened_mechanism"] = mechanism.screened_mechanism;
+  }
+  if (options.research) object["research"] = true;
+  return object;
 }
 
 StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
   DeploymentOptions options;
-  options.mechanism = object.at("mechanism").get<std::string>();
-  SUBMIX_ASSIGN_OR_RETURN(options.order,
+  mechanism::MechanismOptions& mechanism = options.mechanism;
+  mechanism.name = object.at("mechanism").get<std::string>();
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.order,
                           divergence::RenyiOrder::Parse(object.at("order").get<std::string>()));
   options.epsilon = object.at("epsilon").get<double>();
-  options.target_leakage = object.at("target_leakage").get<double>();
-  options.max_mixing_weight = object.at("max_mixing_weight").get<double>();
+  mechanism.target_leakage = object.at("target_leakage").get<double>();
+  mechanism.max_mixing_weight = object.at("max_mixing_weight").get<double>();
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.accounting, mechanism::ParseChargeAccounting(object.value(
+                                                    "accounting", std::string("default"))));
+  mechanism.sampling_probability =
+      object.value("sampling_probability", mechanism.sampling_probability);
+  if (object.contains("screen")) {
+    const json& screen = object.at("screen");
+    mechanism.screen = {screen.at("mixing_weight").get<double>(),
+                        screen.at("noise_scale").get<double>(),
+                        screen.at("threshold").get<double>(), screen.at("top_tokens").get<int>()};
+  }
+  mechanism.screened_mechanism = object.value("screened_mechanism", mechanism.screened_mechanism);
+  options.research = object.value("research", false);
   return options;
 }
 
@@ -64,8 +99,8 @@ StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string&
       config.ensemble_fingerprint,
       base::Sha256FromHex(object.at("ensemble_fingerprint").get<std::string>()));
   config.lineage = object.at("lineage").get<std::string>();
-  config.num_parts = object.at("parts").get<int>();
   SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(object.at("options")));
+  config.options.mechanism.num_parts = object.at("parts").get<int>();
   return config;
 }
 
@@ -122,7 +157,7 @@ std::vector<ledger::Account> NewAccounts(int num_parts, accounting::FixedNats bu
 base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config) {
   const json canonical = {{"ensemble", base::ToHex(config.ensemble_fingerprint)},
                           {"options", OptionsToJson(config.options)},
-                          {"parts", config.num_parts}};
+                          {"parts", config.options.mechanism.num_parts}};
   return base::Sha256("submix deployment 1\n" + canonical.dump());
 }
 
@@ -152,20 +187,10 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
                        {"ensemble", config.ensemble_directory},
                        {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
                        {"lineage", config.lineage},
-                       {"parts", config.num_parts},
+                       {"parts", config.options.mechanism.num_parts},
                        {"options", OptionsToJson(config.options)}};
   return base::PosixFileSystem().WriteFile(DeploymentConfigPath(deployment_directory),
                                            object.dump(2) + "\n");
-}
-
-StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeploymentMechanism(
-    const DeploymentOptions& options, int num_parts) {
-  mechanism::MechanismOptions mechanism_options;
-  mechanism_options.num_parts = num_parts;
-  mechanism_options.order = options.order;
-  mechanism_options.target_leakage = options.target_leakage;
-  mechanism_options.max_mixing_weight = options.max_mixing_weight;
-  return mechanism::MakeMechanism(options.mechanism, mechanism_options);
 }
 
 Status CreateDeployment(const std::string& deployment_directory,
@@ -178,19 +203,18 @@ Status CreateDeployment(const std::string& deployment_directory,
   SUBMIX_ASSIGN_OR_RETURN(const bool finished,
                           FinishInterrupted(manifest, unfinished, deployment_directory));
   if (finished) return base::OkStatus();
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
-                          MakeDeploymentMechanism(options, manifest.num_parts));
+  DeploymentConfig config;
+  config.options = options;
+  config.options.mechanism.num_parts = manifest.num_parts;
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(config.options.mechanism));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
   if (const auto names = files.List(deployment_directory); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(deployment_directory +
                                     ": not empty; give a new directory for the deployment");
   }
 
-  DeploymentConfig config;
   config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
   config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
-  config.num_parts = manifest.num_parts;
-  config.options = options;
 
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
   SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
@@ -199,7 +223,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
-      options.order.ToString()));
+      options.mechanism.order.ToString()));
   SUBMIX_ASSIGN_OR_RETURN(auto ledger,
                           ledger::SqliteLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
   config.lineage = ledger->lineage();
@@ -210,9 +234,9 @@ Status CreateDeployment(const std::string& deployment_directory,
   ensemble::DeploymentEntry entry;
   entry.name = std::filesystem::path(deployment_directory).filename();
   entry.lineage = config.lineage;
-  entry.mechanism = options.mechanism;
+  entry.mechanism = options.mechanism.name;
   entry.epsilon = options.epsilon;
-  entry.order = options.order.value();
+  entry.order = options.mechanism.order.value();
   manifest.deployments.push_back(entry);
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(files.RemoveAll(deployment_directory));
@@ -233,9 +257,8 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
         "again");
   }
-  SUBMIX_ASSIGN_OR_RETURN(
-      deployment.mechanism,
-      MakeDeploymentMechanism(deployment.config.options, deployment.config.num_parts));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism,
+                          mechanism::MakeMechanism(deployment.config.options.mechanism));
   const ledger::SqliteLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
   SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge

@@ -8,7 +8,6 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
-#include "submix/divergence/renyi_order.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ledger/sqlite_ledger.h"
 #include "submix/mechanism/mechanism.h"
@@ -17,20 +16,19 @@ namespace submix::engine {
 
 // What the operator declares, once, before the first answer. All of it is public.
 struct DeploymentOptions {
-  std::string mechanism = "filtered-submix";
-  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  double epsilon = 2;              // budget of every part in nats at `order`; in (0, 2^13)
-  double target_leakage = 0;       // β: cap on one charge, in (0, epsilon]
-  double max_mixing_weight = 0.6;  // (0, 1]
+  // target_leakage in (0, epsilon]; num_parts is the ensemble's, whatever it says here.
+  mechanism::MechanismOptions mechanism;
+  double epsilon = 2;  // budget of every part in nats at the mechanism's order; in (0, 2^13)
+  // Lets the server answer from a mechanism whose guarantee is not proven for every data set.
+  bool research = false;
 };
 
 struct DeploymentConfig {
-  static constexpr int kFormat = 1;
+  static constexpr int kFormat = 2;
 
   std::string ensemble_directory;  // absolute
   base::Sha256Digest ensemble_fingerprint{};
   std::string lineage;  // the ledger's
-  int num_parts = 0;
   DeploymentOptions options;
 };
 
@@ -48,10 +46,6 @@ ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_director
 base::StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory);
 base::Status SaveDeploymentConfig(const DeploymentConfig& config,
                                   const std::string& deployment_directory);
-
-// The mechanism that a deployment declares.
-base::StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeploymentMechanism(
-    const DeploymentOptions& options, int num_parts);
 
 // Makes a deployment on an ensemble: records it in the manifest with its budget, then creates the
 // ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is

@@ -36,7 +36,7 @@ class DeploymentTest : public testing::Test {
     }
     SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
     SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
-    options_.target_leakage = 0.01;
+    options_.mechanism.target_leakage = 0.01;
   }
 
   std::string AdapterPath(int part) const {
@@ -51,18 +51,40 @@ class DeploymentTest : public testing::Test {
 };
 
 TEST_F(DeploymentTest, KeepsWhatWasDeclared) {
-  options_.order = divergence::RenyiOrder::Infinity();
+  options_.mechanism.order = divergence::RenyiOrder::Infinity();
   options_.epsilon = 3.5;
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment deployment,
                               OpenDeployment(deployment_, DeploymentAccess::kCharge));
-  EXPECT_TRUE(deployment.config.options.order.is_infinite());
+  EXPECT_TRUE(deployment.config.options.mechanism.order.is_infinite());
   EXPECT_EQ(deployment.mechanism->name(), "filtered-submix");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto accounts, deployment.ledger->Accounts());
   ASSERT_EQ(accounts.size(), 3u);
   EXPECT_EQ(accounts[2].budget.ToNatsRoundedUp(), 3.5);
   ASSERT_EQ(deployment.manifest.deployments.size(), 1u);
   EXPECT_EQ(deployment.manifest.deployments[0].lineage, deployment.ledger->lineage());
+}
+
+TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
+  const base::Sha256Digest plain = DeploymentFingerprint(config);
+  mechanism::MechanismOptions& declared = config.options.mechanism;
+  declared.accounting = mechanism::ChargeAccounting::kLeaveOneOut;
+  declared.sampling_probability = .03;
+  declared.screen = {.2, .3, 4, 5};
+  declared.screened_mechanism = "dclip";
+  config.options.research = true;
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig read, LoadDeploymentConfig(deployment_));
+  EXPECT_EQ(read.options.mechanism.accounting, declared.accounting);
+  EXPECT_EQ(read.options.mechanism.sampling_probability, .03);
+  EXPECT_EQ(read.options.mechanism.screen, declared.screen);
+  EXPECT_EQ(read.options.mechanism.screened_mechanism, "dclip");
+  EXPECT_EQ(read.options.mechanism.num_parts, 3);
+  EXPECT_TRUE(read.options.research);
+  EXPECT_EQ(DeploymentFingerprint(read), DeploymentFingerprint(config));
+  EXPECT_NE(DeploymentFingerprint(read), plain);
 }
 
 TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {
@@ -88,7 +110,7 @@ TEST_F(DeploymentTest, AnEnsembleChangedAfterwardsIsNotServed) {
 TEST_F(DeploymentTest, ALedgerOpensOnlyForItsOwnOptions) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
-  config.options.max_mixing_weight = 0.5;
+  config.options.mechanism.max_mixing_weight = 0.5;
   SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
   EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
               StatusIs(StatusCode::kFailedPrecondition, _));
@@ -113,12 +135,12 @@ TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {
   }
   for (const double leakage : {0.0, 3.0, nan}) {
     DeploymentOptions wrong = options_;
-    wrong.target_leakage = leakage;
+    wrong.mechanism.target_leakage = leakage;
     EXPECT_THAT(CreateDeployment(deployment_, ensemble_, wrong),
                 StatusIs(StatusCode::kInvalidArgument, _));
   }
   DeploymentOptions unknown = options_;
-  unknown.mechanism = "magic";
+  unknown.mechanism.name = "magic";
   EXPECT_THAT(CreateDeployment(deployment_, ensemble_, unknown),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("filtered-submix")));
   EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_));
@@ -128,7 +150,7 @@ TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {
 
 TEST_F(DeploymentTest, RefusesUnfinishedEnsemblesAndMissingPairs) {
   DeploymentOptions pairs = options_;
-  pairs.mechanism = "submix";
+  pairs.mechanism.name = "submix";
   EXPECT_THAT(CreateDeployment(deployment_, ensemble_, pairs),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--halves 2")));
   SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(ensemble_));
@@ -151,7 +173,7 @@ TEST_F(DeploymentTest, RefusesNewerAndDamagedFiles) {
   const std::string path = DeploymentConfigPath(deployment_);
   SUBMIX_ASSERT_OK_AND_ASSIGN(std::string text, files.ReadFile(path));
   std::string newer = text;
-  newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 9");
+  newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 9");
   SUBMIX_ASSERT_OK(files.WriteFile(path, newer));
   EXPECT_THAT(LoadDeploymentConfig(deployment_),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));

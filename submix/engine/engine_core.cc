@@ -124,6 +124,18 @@ StatusOr<std::vector<ledger::Receipt>> EngineCore::Charge(
   return parts_.ledger->Charge(step);
 }
 
+Status EngineCore::OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>& proposals,
+                               std::vector<ledger::Receipt>& receipts) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
+  for (std::size_t s = 0; s < proposals.size(); ++s) {
+    mechanism::PrivateScreen screen = std::move(*proposals[s]).Screen(receipts[s].paid());
+    SUBMIX_ASSIGN_OR_RETURN(proposals[s],
+                            OpenScreen(std::move(screen), std::move(receipts[s]), *parts_.random,
+                                       remaining, base::ReleaseId{session_, ++releases_}));
+  }
+  return base::OkStatus();
+}
+
 TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   live.pending.assign(1, token);
   ++live.tokens_released;
@@ -145,10 +157,15 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
   SUBMIX_RETURN_IF_ERROR(Predict());
   SUBMIX_ASSIGN_OR_RETURN(auto proposals, Propose());
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
+  if (proposals.front()->leads_to_screen()) {
+    SUBMIX_RETURN_IF_ERROR(OpenScreens(proposals, receipts));
+    SUBMIX_ASSIGN_OR_RETURN(receipts, Charge(proposals));
+  }
   std::vector<TokenEvent> events;
   events.reserve(live_.size());
   for (std::size_t s = 0; s < live_.size(); ++s) {
-    mechanism::PrivateMixture mixture = std::move(*proposals[s]).Mix(receipts[s].paid());
+    mechanism::PrivateMixture mixture =
+        std::move(*proposals[s]).Mix(receipts[s].paid(), *parts_.random);
     SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
                             Sample(std::move(mixture), std::move(receipts[s]), *parts_.random));
     events.push_back(Accept(live_[s], mapped_[s].token(index)));

@@ -30,7 +30,7 @@ struct EngineParts {
 };
 
 // One thread at a time. Sequences join and leave between steps; each step runs every live sequence
-// once and commits one ledger transaction.
+// once and commits one ledger transaction, two with a mechanism that screens.
 class EngineCore {
  public:
   // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than
@@ -73,6 +73,9 @@ class EngineCore {
   base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();
   base::StatusOr<std::vector<ledger::Receipt>> Charge(
       const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals);
+  // Replaces every proposal of a screen by the proposal of its token.
+  base::Status OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>& proposals,
+                           std::vector<ledger::Receipt>& receipts);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
   const EngineParts parts_;

@@ -71,7 +71,7 @@ class EngineCoreTest : public testing::Test {
     mechanism::MechanismOptions options;
     options.num_parts = kParts;
     options.target_leakage = 0.01;
-    mechanism_ = mechanism::MakeMechanism("filtered-submix", options).value();
+    mechanism_ = mechanism::MakeMechanism(options).value();
     engine_ = EngineCore::Create(
                   {predictor_.get(), mechanism_.get(), ledger_.get(), &tokenizer_, random_.get()})
                   .value();

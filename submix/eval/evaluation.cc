@@ -6,7 +6,9 @@
 #include <memory>
 #include <numeric>
 
+#include "submix/base/random.h"
 #include "submix/divergence/pmf.h"
+#include "submix/engine/sample.h"
 #include "submix/ledger/memory_ledger.h"
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/mechanism.h"
@@ -23,18 +25,16 @@ class SimulatedDeployment {
  public:
   static StatusOr<SimulatedDeployment> Create(const EvaluationSetting& setting,
                                               const EvaluationPlan& plan) {
-    mechanism::MechanismOptions options;
+    mechanism::MechanismOptions options = setting.mechanism;
     options.num_parts = plan.num_parts;
-    options.order = setting.order;
-    options.target_leakage = setting.target_leakage > 0
-                                 ? setting.target_leakage
-                                 : setting.epsilon / static_cast<double>(plan.queries);
-    options.max_mixing_weight = setting.max_mixing_weight;
+    if (!(options.target_leakage > 0)) {
+      options.target_leakage = setting.epsilon / static_cast<double>(plan.queries);
+    }
     SimulatedDeployment simulated;
-    SUBMIX_ASSIGN_OR_RETURN(simulated.mechanism_,
-                            mechanism::MakeMechanism(setting.mechanism, options));
+    simulated.random_ = base::MakeSystemRandomSource();
+    SUBMIX_ASSIGN_OR_RETURN(simulated.mechanism_, mechanism::MakeMechanism(options));
     if (plan.halves < simulated.mechanism_->halves()) {
-      return base::InvalidArgumentError("the mechanism " + setting.mechanism + " needs " +
+      return base::InvalidArgumentError("the mechanism " + options.name + " needs " +
                                         std::to_string(simulated.mechanism_->halves()) +
                                         " members a part; train with --halves 2");
     }
@@ -48,10 +48,16 @@ class SimulatedDeployment {
     SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
     SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(predictions, remaining,
                                                                base::ReleaseId{0, ++releases_}));
-    const ledger::ChargeRequest request{proposal->release_id(), mechanism_->charge_rule(),
-                                        proposal->charges()};
-    SUBMIX_ASSIGN_OR_RETURN(const auto receipts, ledger_->Charge(std::span(&request, 1)));
-    const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipts.front().paid());
+    SUBMIX_ASSIGN_OR_RETURN(ledger::Receipt receipt, Charge(*proposal));
+    if (proposal->leads_to_screen()) {
+      mechanism::PrivateScreen screen = std::move(*proposal).Screen(receipt.paid());
+      SUBMIX_ASSIGN_OR_RETURN(const auto left, ledger_->Remaining());
+      SUBMIX_ASSIGN_OR_RETURN(
+          proposal, engine::OpenScreen(std::move(screen), std::move(receipt), *random_, left,
+                                       base::ReleaseId{0, ++releases_}));
+      SUBMIX_ASSIGN_OR_RETURN(receipt, Charge(*proposal));
+    }
+    const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *random_);
     return mechanism::OperatorView::Probability(mixture, true_index);
   }
 
@@ -64,6 +70,14 @@ class SimulatedDeployment {
   }
 
  private:
+  StatusOr<ledger::Receipt> Charge(const mechanism::Proposal& proposal) {
+    const ledger::ChargeRequest request{proposal.release_id(), mechanism_->charge_rule(),
+                                        proposal.charges()};
+    SUBMIX_ASSIGN_OR_RETURN(auto receipts, ledger_->Charge(std::span(&request, 1)));
+    return std::move(receipts.front());
+  }
+
+  std::unique_ptr<base::RandomSource> random_;
   std::unique_ptr<mechanism::Mechanism> mechanism_;
   std::unique_ptr<ledger::Ledger> ledger_;
   std::uint64_t releases_ = 0;

@@ -11,19 +11,17 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
-#include "submix/divergence/renyi_order.h"
 #include "submix/ensemble/predictor.h"
 #include "submix/eval/heldout.h"
+#include "submix/mechanism/mechanism_options.h"
 
 namespace submix::eval {
 
 // One curve's point: a mechanism under one budget.
 struct EvaluationSetting {
-  std::string mechanism = "filtered-submix";
-  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  double epsilon = 2;              // nats at `order`, per part and run
-  double target_leakage = 0;       // β; 0 = epsilon / queries, the papers' rule
-  double max_mixing_weight = 0.6;  // (0, 1]
+  // target_leakage 0 = epsilon / queries, the papers' rule; num_parts is the plan's.
+  mechanism::MechanismOptions mechanism;
+  double epsilon = 2;  // nats at the mechanism's order, per part and run
 };
 
 struct EvaluationPlan {

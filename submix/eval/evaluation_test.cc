@@ -68,10 +68,10 @@ TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();
   plan.settings[0].epsilon = 0.05;
-  plan.settings[0].target_leakage = 0.02;
+  plan.settings[0].mechanism.target_leakage = 0.02;
   plan.settings.push_back(plan.settings[0]);
   plan.settings[1].epsilon = 1000;
-  plan.settings[1].target_leakage = 20;
+  plan.settings[1].mechanism.target_leakage = 20;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
   EXPECT_LE(result.settings[0].epsilon_spent_max, 0.05);
@@ -86,8 +86,8 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
   plan.settings[0].epsilon = 1e-9;
   plan.settings.push_back({});
   plan.settings[1].epsilon = 4000;
-  plan.settings[1].target_leakage = 80;
-  plan.settings[1].max_mixing_weight = 1;
+  plan.settings[1].mechanism.target_leakage = 80;
+  plan.settings[1].mechanism.max_mixing_weight = 1;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
   EXPECT_NEAR(result.settings[0].perplexity.mean(), result.public_model.mean(), 0.02);
@@ -113,7 +113,7 @@ TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
   EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(1, 41), MakePlan()),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("40 positions")));
   EvaluationPlan plan = MakePlan();
-  plan.settings[0].mechanism = "submix";
+  plan.settings[0].mechanism.name = "submix";
   EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--halves 2")));
 }

@@ -82,7 +82,7 @@ TEST(ExtractionTest, TheDeploymentDoesNotGiveTheSecretAwayAndPaysForEveryAttempt
   mechanism::MechanismOptions options;
   options.num_parts = kParts;
   options.target_leakage = 2.0 / 1024;
-  const auto mechanism = mechanism::MakeMechanism("filtered-submix", options).value();
+  const auto mechanism = mechanism::MakeMechanism(options).value();
   const auto engine = engine::EngineCore::Create(
                           {&predictor, mechanism.get(), ledger.get(), &tokenizer, random.get()})
                           .value();

@@ -22,6 +22,8 @@ using accounting::FixedNats;
 using divergence::RenyiOrder;
 using Weights = std::vector<std::uint64_t>;
 
+NoRandomness no_randomness;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::unique_ptr<Mechanism> Make(int num_parts, double order, double target_leakage,
@@ -31,7 +33,7 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double target_leaka
   options.order = *RenyiOrder::Create(order);
   options.target_leakage = target_leakage;
   options.max_mixing_weight = max_mixing_weight;
-  return *MakeMechanism("filtered-submix", options);
+  return *MakeMechanism(options);
 }
 
 std::vector<FixedNats> Remaining(int num_parts, double nats) {
@@ -47,7 +49,7 @@ Answer Ask(const Mechanism& mechanism, const PartPredictions& predictions,
            const std::vector<FixedNats>& remaining, const std::vector<bool>& paid) {
   auto proposal = *mechanism.Propose(predictions, remaining, {7, 9});
   std::vector<FixedNats> charges = proposal->charges();
-  return {std::move(charges), std::move(*proposal).Mix(paid)};
+  return {std::move(charges), std::move(*proposal).Mix(paid, no_randomness)};
 }
 
 std::vector<bool> Everyone(int num_parts) {
@@ -295,14 +297,14 @@ TEST(MakeMechanismTest, NamesWhatIsWrong) {
   options.num_parts = 8;
   options.target_leakage = .1;
   const auto refused = [](const MechanismOptions& wrong, const char* word) {
-    EXPECT_THAT(MakeMechanism("filtered-submix", wrong),
+    EXPECT_THAT(MakeMechanism(wrong),
                 base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr(word)));
   };
-  SUBMIX_EXPECT_OK(MakeMechanism("filtered-submix", options));
-  EXPECT_THAT(MakeMechanism("submixx", options),
-              base::StatusIs(base::StatusCode::kInvalidArgument,
-                             testing::HasSubstr("known are filtered-submix and submix")));
+  SUBMIX_EXPECT_OK(MakeMechanism(options));
   MechanismOptions wrong = options;
+  wrong.name = "submixx";
+  refused(wrong, "known are filtered-submix, submix");
+  wrong = options;
   wrong.num_parts = 0;
   refused(wrong, "parts");
   wrong.num_parts = kMaxParts + 1;

@@ -34,7 +34,7 @@ MeanProposal::MeanProposal(base::ReleaseId release_id, std::vector<accounting::F
                "charges and shifts of the same parts and tokens");
 }
 
-PrivateMixture MeanProposal::Mix(const std::vector<bool>& paid) && {
+PrivateMixture MeanProposal::Mix(const std::vector<bool>& paid, base::RandomSource&) && {
   const int num_parts = shifts_.num_parts();
   SUBMIX_CHECK(paid.size() == static_cast<std::size_t>(num_parts), "who paid: one answer a part");
   std::vector<std::uint64_t> weights = std::move(public_weights_);

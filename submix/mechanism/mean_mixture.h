@@ -39,7 +39,7 @@ class MeanProposal final : public Proposal {
   MeanProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
                std::vector<std::uint64_t> public_weights, PartShifts shifts);
 
-  PrivateMixture Mix(const std::vector<bool>& paid) && override;
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && override;
 
  private:
   std::vector<std::uint64_t> public_weights_;

@@ -1,5 +1,7 @@
 #include "submix/mechanism/mechanism.h"
 
+#include <utility>
+
 #include "submix/base/check.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/submix.h"
@@ -14,6 +16,13 @@ base::StatusOr<std::unique_ptr<Mechanism>> Create(const MechanismOptions& option
   return std::unique_ptr<Mechanism>(std::move(mechanism));
 }
 
+constexpr std::pair<std::string_view,
+                    base::StatusOr<std::unique_ptr<Mechanism>> (*)(const MechanismOptions&)>
+    kMechanisms[] = {
+        {kFilteredSubmixName, Create<FilteredSubmix>},
+        {kSubmixName, Create<Submix>},
+};
+
 }  // namespace
 
 std::vector<accounting::FixedNats> Proposal::PaidCharges(const std::vector<bool>& paid) const {
@@ -25,13 +34,24 @@ std::vector<accounting::FixedNats> Proposal::PaidCharges(const std::vector<bool>
   return result;
 }
 
-base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(std::string_view name,
-                                                         const MechanismOptions& options) {
-  if (name == kFilteredSubmixName) return Create<FilteredSubmix>(options);
-  if (name == kSubmixName) return Create<Submix>(options);
-  return base::InvalidArgumentError("mechanism '" + std::string(name) + "' is unknown; known are " +
-                                    std::string(kFilteredSubmixName) + " and " +
-                                    std::string(kSubmixName));
+PrivateScreen Proposal::Screen(const std::vector<bool>&) && {
+  SUBMIX_CHECK(false, "this proposal leads to a mixture");
+}
+
+base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions& options) {
+  for (const auto& [name, create] : kMechanisms) {
+    if (name == options.name) return create(options);
+  }
+  return base::InvalidArgumentError("mechanism '" + options.name + "' is unknown; known are " +
+                                    MechanismNames());
+}
+
+std::string MechanismNames() {
+  std::string names;
+  for (const auto& [name, create] : kMechanisms) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
 }
 
 }  // namespace submix::mechanism

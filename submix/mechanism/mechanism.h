@@ -12,15 +12,18 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/ids.h"
+#include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/divergence/renyi_order.h"
+#include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/part_predictions.h"
 #include "submix/mechanism/private_mixture.h"
+#include "submix/mechanism/private_screen.h"
 
 namespace submix::mechanism {
 
-// What one token would cost every part, and the means to form its mixture once it is known who
-// paid. One thread at a time; used once.
+// What the next release would cost every part, and the means to form it once it is known who paid.
+// A proposal leads to a token's mixture; with a mechanism that screens, the first one of a token
+// leads to a screen, which gives the second. One thread at a time; used once.
 class Proposal {
  public:
   virtual ~Proposal() = default;
@@ -29,9 +32,16 @@ class Proposal {
   // [K], part i's charge at the declared order, rounded up; Unpayable if no budget could hold it.
   const std::vector<accounting::FixedNats>& charges() const { return charges_; }
 
+  // True if Screen comes next, false if Mix does. Public.
+  virtual bool leads_to_screen() const { return false; }
   // The mixture of exactly the parts with paid[i]; the public model stands in for the others.
-  // Requires: paid.size() == K. Consumes the proposal.
-  virtual PrivateMixture Mix(const std::vector<bool>& paid) && = 0;
+  // `random` is for mechanisms whose law is itself drawn (secret subsets, noise); what was drawn
+  // stays sealed in the mixture. Requires: paid.size() == K, !leads_to_screen(). Consumes the
+  // proposal.
+  virtual PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && = 0;
+  // The comparison of exactly the parts with paid[i]. Requires: paid.size() == K,
+  // leads_to_screen(). Consumes the proposal; the predictions must outlive the screen.
+  virtual PrivateScreen Screen(const std::vector<bool>& paid) &&;
 
  protected:
   Proposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges)
@@ -60,27 +70,19 @@ class Mechanism {
   // The statement that goes with every epsilon of this mechanism under this budget (contract 9).
   virtual accounting::PrivacyStatement Statement(accounting::FixedNats budget) const = 0;
 
-  // Proposes the release of one token. remaining[i] is part i's own remaining budget; it may steer
-  // part i alone (proofs.md T1). Errors: kInvalidArgument if sizes do not fit. A member that is not
-  // a pmf makes its part null for this token, never an error (T13).
+  // Proposes the release of one token, or of its screen. remaining[i] is part i's own remaining
+  // budget; it may steer part i alone (proofs.md T1). Errors: kInvalidArgument if sizes do not fit.
+  // A member that is not a pmf makes its part null for this token, never an error (T13).
   virtual base::StatusOr<std::unique_ptr<Proposal>> Propose(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
       base::ReleaseId release_id) const = 0;
 };
 
-// Options of every mechanism; each reads its own.
-struct MechanismOptions {
-  int num_parts = 0;
-  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  // Cap on one charge in nats (β). Public. > 0.
-  double target_leakage = 0;
-  // Largest mixing weight, in (0, 1]; the floor is f = 1 − this (filtered-submix).
-  double max_mixing_weight = 0.6;
-};
+// The mechanism of options.name. Errors: kInvalidArgument for an unknown name (the message lists
+// the known ones) or options out of range.
+base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions& options);
 
-// Errors: kInvalidArgument for an unknown name (the message lists the known ones) or options out of
-// range.
-base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(std::string_view name,
-                                                         const MechanismOptions& options);
+// The names that MakeMechanism knows, separated by commas.
+std::string MechanismNames();
 
 }  // namespace submix::mechanism

@@ -1,7 +1,10 @@
 #include "submix/mechanism/mechanism_options.h"
 
+#include <array>
 #include <string>
+#include <utility>
 
+#include "submix/base/check.h"
 #include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
@@ -9,7 +12,30 @@ namespace {
 
 constexpr double kTargetLimitNats = 8192;  // FixedNats holds less than this
 
+constexpr std::array kAccountingNames = {
+    std::pair(ChargeAccounting::kDefault, std::string_view("default")),
+    std::pair(ChargeAccounting::kPublished, std::string_view("published")),
+    std::pair(ChargeAccounting::kLeaveOneOut, std::string_view("leave-one-out")),
+    std::pair(ChargeAccounting::kWorstCase, std::string_view("worst-case")),
+};
+
 }  // namespace
+
+std::string_view ToString(ChargeAccounting accounting) {
+  for (const auto& [value, name] : kAccountingNames) {
+    if (value == accounting) return name;
+  }
+  SUBMIX_CHECK(false, "an accounting without a name");
+}
+
+base::StatusOr<ChargeAccounting> ParseChargeAccounting(std::string_view text) {
+  for (const auto& [value, name] : kAccountingNames) {
+    if (name == text) return value;
+  }
+  return base::InvalidArgumentError(
+      "accounting: expected default, published, leave-one-out or worst-case, found '" +
+      std::string(text) + "'");
+}
 
 base::Status CheckMechanismOptions(const MechanismOptions& options) {
   if (options.num_parts < 1 || options.num_parts > kMaxParts) {

@@ -1,12 +1,57 @@
-// What every mechanism checks before it works. For the mechanisms of this room.
+// What the operator declares of a mechanism, once, before the first answer. All of it is public.
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "submix/base/status.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/divergence/renyi_order.h"
+#include "submix/mechanism/part_predictions.h"
 
 namespace submix::mechanism {
+
+// How charges are counted, where a mechanism knows several ways. The names are persistent: they
+// are in deployment.json.
+enum class ChargeAccounting {
+  kDefault,      // the mechanism's own
+  kPublished,    // as its paper counts
+  kLeaveOneOut,  // the exact divergence without each part: data-dependent, research
+  kWorstCase,    // a constant that holds for every data set
+};
+// "default", "published", "leave-one-out", "worst-case".
+std::string_view ToString(ChargeAccounting accounting);
+// Errors: kInvalidArgument, listing the names.
+base::StatusOr<ChargeAccounting> ParseChargeAccounting(std::string_view text);
+
+// A noisy comparison of the ensemble's mean with the public model on the likeliest public tokens
+// (mathematics.md B4, proofs.md T8).
+struct ScreenOptions {
+  double mixing_weight = 1e-4;  // λ: the ensemble's in what is compared; in (0, 1]
+  double noise_scale = 1e-2;    // σ of the noise on each compared probability; > 0
+  double threshold = 4.5;       // divergence in nats above which the ensemble is asked; >= 0
+  int top_tokens = 60;          // how many tokens are compared; >= 1
+
+  bool operator==(const ScreenOptions&) const = default;
+};
+
+// Options of every mechanism; each reads its own.
+struct MechanismOptions {
+  std::string name = "filtered-submix";
+  int num_parts = 0;
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  // Cap on one charge in nats (β). > 0. Mechanisms with a noise scale or a clip derive it from
+  // this, so that every answer costs at most β.
+  double target_leakage = 0;
+  // Largest mixing weight, in (0, 1]; the floor is f = 1 − this (filtered-submix).
+  double max_mixing_weight = 0.6;
+  ChargeAccounting accounting = ChargeAccounting::kDefault;
+  // Probability with which each part is in the subset that answers, in (0, 1] (pmixed).
+  double sampling_probability = 1;
+  ScreenOptions screen;  // adapmixed, screened
+  // What stands behind the screen: filtered-submix or dclip (screened).
+  std::string screened_mechanism = "filtered-submix";
+};
 
 // Errors: kInvalidArgument, naming the option and its range: num_parts in [1, kMaxParts], a target
 // leakage that is positive and below 2^13 nats, an order of at least 1.

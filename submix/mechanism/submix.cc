@@ -30,7 +30,7 @@ class AllOrPublicProposal final : public Proposal {
         mixture_(std::move(mixture)),
         public_weights_(std::move(public_weights)) {}
 
-  PrivateMixture Mix(const std::vector<bool>& paid) && override {
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
     const bool everybody = std::find(paid.begin(), paid.end(), false) == paid.end();
     return PrivateMixture(release_id(), std::move(everybody ? mixture_ : public_weights_),

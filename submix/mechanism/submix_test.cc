@@ -19,6 +19,8 @@ using accounting::FixedNats;
 using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
 
+NoRandomness no_randomness;
+
 // Algorithm 2, line by line, in plain doubles.
 struct Reference {
   Reference(const Pmf& public_pmf, const std::vector<Pmf>& members, double beta, RenyiOrder order) {
@@ -69,10 +71,11 @@ struct Reference {
 std::unique_ptr<Mechanism> Make(std::size_t num_parts, double beta,
                                 RenyiOrder order = RenyiOrder::Two()) {
   MechanismOptions options;
+  options.name = kSubmixName;
   options.num_parts = static_cast<int>(num_parts);
   options.target_leakage = beta;
   options.order = order;
-  return *MakeMechanism("submix", options);
+  return *MakeMechanism(options);
 }
 
 std::unique_ptr<Proposal> Propose(const Mechanism& mechanism, const Pmf& public_pmf,
@@ -90,7 +93,8 @@ void ExpectAlgorithm2(const Pmf& public_pmf, const std::vector<Pmf>& members, do
     const double charge = proposal->charges()[i].ToNatsRoundedUp();
     EXPECT_NEAR(charge, expected.charges[i], 1e-9 + 1e-4 * expected.charges[i]);
   }
-  const auto mixture = std::move(*proposal).Mix(std::vector<bool>(expected.charges.size(), true));
+  const auto mixture =
+      std::move(*proposal).Mix(std::vector<bool>(expected.charges.size(), true), no_randomness);
   for (std::size_t x = 0; x < public_pmf.size(); ++x) {
     EXPECT_NEAR(OperatorView::Probability(mixture, x), expected.mixture[x], 1e-5);
   }
@@ -163,14 +167,14 @@ TEST(SubmixTest, PaysInFullForWhatBothHalvesMemorised) {  // row 5
   const double expected = RenyiDivergence(secret, public_pmf, RenyiOrder::Two());
   EXPECT_GT(expected, 13);
   EXPECT_NEAR(proposal->charges()[0].ToNatsRoundedUp(), expected, 1e-4);
-  const auto mixture = std::move(*proposal).Mix({true});
+  const auto mixture = std::move(*proposal).Mix({true}, no_randomness);
   EXPECT_NEAR(OperatorView::Probability(mixture, 1), 1, 1e-8);
 }
 
 TEST(SubmixTest, ReachesAWeightOfExactlyOne) {  // row 6: not a power of 0.93
   const Pmf public_pmf{.5, .5};
   auto proposal = Propose(*Make(1, .1), public_pmf, {{.8, .2}, {.78, .22}});
-  const auto mixture = std::move(*proposal).Mix({true});
+  const auto mixture = std::move(*proposal).Mix({true}, no_randomness);
   EXPECT_NEAR(OperatorView::Probability(mixture, 0), .79, 1e-12);
 }
 
@@ -180,7 +184,7 @@ TEST(SubmixTest, AHalfThatIsNoPmfMakesItsPartThePublicModel) {  // row 6: NaN mu
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto probability = [&](const std::vector<Pmf>& members) {
     auto proposal = Propose(*Make(2, .1), public_pmf, members);
-    return OperatorView::Probability(std::move(*proposal).Mix({true, true}), 1);
+    return OperatorView::Probability(std::move(*proposal).Mix({true, true}, no_randomness), 1);
   };
   EXPECT_EQ(probability({good, good, {nan, .5, .5}, good}),
             probability({good, good, public_pmf, public_pmf}));
@@ -201,14 +205,14 @@ TEST(SubmixTest, AnswersFromThePublicModelUnlessEverybodyPaid) {
   for (const std::vector<bool>& paid :
        {std::vector<bool>{false, false}, {true, false}, {false, true}}) {
     auto proposal = Propose(*mechanism, public_pmf, members);
-    const auto mixture = std::move(*proposal).Mix(paid);
+    const auto mixture = std::move(*proposal).Mix(paid, no_randomness);
     for (std::size_t x = 0; x < 3; ++x) {
       EXPECT_NEAR(OperatorView::Probability(mixture, x), public_pmf[x], 1e-13);
     }
   }
   auto proposal = Propose(*mechanism, public_pmf, members);
   const std::vector<FixedNats> charges = proposal->charges();
-  const auto mixture = std::move(*proposal).Mix({true, true});
+  const auto mixture = std::move(*proposal).Mix({true, true}, no_randomness);
   EXPECT_NEAR(OperatorView::Probability(mixture, 2), .6, 1e-13);
   EXPECT_EQ(mixture.charges(), charges);
   EXPECT_EQ(mixture.release_id(), (base::ReleaseId{1, 2}));

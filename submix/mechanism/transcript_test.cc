@@ -26,6 +26,8 @@ using accounting::IndividualFilter;
 using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
 
+NoRandomness no_randomness;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using History = std::vector<std::size_t>;
@@ -102,7 +104,7 @@ class Enumeration {
     const SimulatedPredictions predictions = conversation_.policy(history);
     auto proposal = *conversation_.mechanism.Propose(predictions.view(), Remaining(accounts), {});
     const std::vector<bool> paid = Pay(proposal->charges(), accounts);
-    const PrivateMixture mixture = std::move(*proposal).Mix(paid);
+    const PrivateMixture mixture = std::move(*proposal).Mix(paid, no_randomness);
     for (std::size_t token = 0; token < predictions.view().support_size(); ++token) {
       History extended = history;
       extended.push_back(token);
@@ -121,7 +123,7 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_w
   options.order = *RenyiOrder::Create(order);
   options.target_leakage = target_leakage;
   options.max_mixing_weight = max_mixing_weight;
-  return *MakeMechanism("filtered-submix", options);
+  return *MakeMechanism(options);
 }
 
 // The policy with one part replaced by the public model, for ever: adjacency N.

@@ -1,5 +1,5 @@
 // Compiled by tests/must_not_compile/compile.cmake: as it stands it must compile; with -DMISUSE=n
-// it must not. Each misuse would be a token that nobody paid for.
+// it must not. Each misuse would be a token, or a look at the ensemble, that nobody paid for.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -43,6 +43,18 @@ base::StatusOr<std::size_t> DrawToken(mechanism::PrivateMixture mixture, ledger:
 #elif MISUSE == 10  // a mixture that says it is free
   mixture.charges_.clear();
   return engine::Sample(std::move(mixture), std::move(receipt), random);
+#endif
+}
+
+base::StatusOr<std::unique_ptr<mechanism::Proposal>> OpenComparison(
+    mechanism::PrivateScreen screen, ledger::Receipt receipt, base::RandomSource& random) {
+#if MISUSE == 11    // a comparison that nobody paid for
+  return (*screen.comparison_)(random, {}, ReleaseId());
+#elif MISUSE == 12  // one payment, two looks
+  mechanism::PrivateScreen copy = screen;
+  return engine::OpenScreen(std::move(copy), std::move(receipt), random, {}, ReleaseId());
+#else
+  return engine::OpenScreen(std::move(screen), std::move(receipt), random, {}, ReleaseId());
 #endif
 }
 

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "submix/base/check.h"
 #include "submix/base/random.h"
 #include "submix/mechanism/part_predictions.h"
 
@@ -36,6 +38,14 @@ inline Pmf MixPmfs(const Pmf& a, const Pmf& b, double weight) {
   for (std::size_t x = 0; x < a.size(); ++x) result[x] = (1 - weight) * a[x] + weight * b[x];
   return result;
 }
+
+// For mechanisms that must not draw anything while they mix.
+class NoRandomness final : public base::RandomSource {
+ public:
+  void Fill(std::span<std::byte>) override {
+    SUBMIX_CHECK(false, "this mechanism has no randomness of its own");
+  }
+};
 
 // Owns what a PartPredictions views.
 class SimulatedPredictions {
