@@ -46,9 +46,10 @@ base::StatusOr<std::size_t> DrawToken(mechanism::PrivateMixture mixture, ledger:
 #endif
 }
 
-base::StatusOr<std::unique_ptr<mechanism::Proposal>> OpenComparison(
-    mechanism::PrivateScreen screen, ledger::Receipt receipt, base::RandomSource& random) {
-#if MISUSE == 11    // a comparison that nobody paid for
+base::StatusOr<std::unique_ptr<mechanism::Proposal>> OpenComparison(mechanism::PrivateScreen screen,
+                                                                    ledger::Receipt receipt,
+                                                                    base::RandomSource& random) {
+#if MISUSE == 11  // a comparison that nobody paid for
   return (*screen.comparison_)(random, {}, ReleaseId());
 #elif MISUSE == 12  // one payment, two looks
   mechanism::PrivateScreen copy = screen;
