@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/submix.h"
 
@@ -21,6 +22,7 @@ constexpr std::pair<std::string_view,
     kMechanisms[] = {
         {kFilteredSubmixName, Create<FilteredSubmix>},
         {kSubmixName, Create<Submix>},
+        {kDClipName, Create<DClip>},
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace submix::mechanism {
 
 // What the next release would cost every part, and the means to form it once it is known who paid.
 // A proposal leads to a token's mixture; with a mechanism that screens, the first one of a token
-// leads to a screen, which gives the second. One thread at a time; used once.
+// leads to a screen, which gives the second. One thread at a time; used once. Its mechanism and the predictions
+// must outlive it.
 class Proposal {
  public:
   virtual ~Proposal() = default;
@@ -40,7 +41,7 @@ class Proposal {
   // proposal.
   virtual PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && = 0;
   // The comparison of exactly the parts with paid[i]. Requires: paid.size() == K,
-  // leads_to_screen(). Consumes the proposal; the predictions must outlive the screen.
+  // leads_to_screen(). Consumes the proposal; what it was made from must outlive the screen too.
   virtual PrivateScreen Screen(const std::vector<bool>& paid) &&;
 
  protected:

@@ -1,21 +1,16 @@
-// Whole conversations, every possible transcript enumerated: what proofs.md T1 claims is checked by
-// the divergence of the transcripts' laws, with the real mechanism and the ledgers' own filter.
+// The transcript filter (proofs.md T1) with filtered-submix: every transcript of short
+// conversations.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "submix/accounting/charge_accounts.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/operator_view.h"
-#include "submix/mechanism/testing/simulated_predictions.h"
+#include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
 namespace {
@@ -30,10 +25,6 @@ NoRandomness no_randomness;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using History = std::vector<std::size_t>;
-// What the public model and every part predict after a history.
-using Policy = std::function<SimulatedPredictions(const History&)>;
-
 enum class Filter {
   kSkip,          // a part that cannot pay sits this answer out
   kDrop,          // … and all later ones
@@ -41,80 +32,44 @@ enum class Filter {
   kPayAfterwards  // broken: a part takes part while anything is left, whatever the charge
 };
 
-struct Conversation {
-  const Mechanism& mechanism;
-  const Policy& policy;
-  Filter filter;
-  std::size_t length;
-  bool knows_remaining = false;  // the mixing weight may fit what is left (T1's best rule)
-};
-
-class Enumeration {
- public:
-  Enumeration(const Conversation& conversation, std::size_t num_parts, double budget)
-      : conversation_(conversation) {
-    const std::vector<IndividualFilter> accounts(num_parts,
-                                                 IndividualFilter(FixedNats::RoundDown(budget)));
-    Extend({}, accounts, 1);
-  }
-  // The probability of every transcript, in lexicographic order.
-  const Pmf& law() const { return law_; }
-
- private:
-  std::vector<FixedNats> Remaining(const std::vector<IndividualFilter>& accounts) const {
-    std::vector<FixedNats> remaining;
-    for (const IndividualFilter& account : accounts) {
-      remaining.push_back(conversation_.knows_remaining ? account.remaining()
-                                                        : FixedNats::RoundDown(8000));
-    }
-    return remaining;
-  }
-
-  std::vector<bool> Pay(const std::vector<FixedNats>& charges,
-                        std::vector<IndividualFilter>& accounts) const {
-    switch (conversation_.filter) {
-      case Filter::kSkip:
-        return ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
-      case Filter::kGlobalStop:
-        return ChargeAccounts(ChargeRule::kAllOrStop, charges, accounts);
-      case Filter::kDrop: {
-        std::vector<bool> paid = ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
-        for (std::size_t i = 0; i < paid.size(); ++i) {
-          if (!paid[i]) accounts[i].Empty();
-        }
-        return paid;
+std::vector<bool> Pay(Filter filter, const std::vector<FixedNats>& charges, Accounts& accounts) {
+  switch (filter) {
+    case Filter::kSkip:
+      return ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
+    case Filter::kGlobalStop:
+      return ChargeAccounts(ChargeRule::kAllOrStop, charges, accounts);
+    case Filter::kDrop: {
+      std::vector<bool> paid = ChargeAccounts(ChargeRule::kPerPart, charges, accounts);
+      for (std::size_t i = 0; i < paid.size(); ++i) {
+        if (!paid[i]) accounts[i].Empty();
       }
-      case Filter::kPayAfterwards: {
-        std::vector<bool> paid;
-        for (std::size_t i = 0; i < accounts.size(); ++i) {
-          paid.push_back(accounts[i].remaining() > FixedNats());
-          accounts[i] = IndividualFilter(accounts[i].budget(), accounts[i].spent() + charges[i]);
-        }
-        return paid;
+      return paid;
+    }
+    case Filter::kPayAfterwards: {
+      std::vector<bool> paid;
+      for (std::size_t i = 0; i < accounts.size(); ++i) {
+        paid.push_back(accounts[i].remaining() > FixedNats());
+        accounts[i] = IndividualFilter(accounts[i].budget(), accounts[i].spent() + charges[i]);
       }
+      return paid;
     }
-    return {};
   }
+  return {};
+}
 
-  void Extend(const History& history, std::vector<IndividualFilter> accounts, double probability) {
-    if (history.size() == conversation_.length) {
-      law_.push_back(probability);
-      return;
-    }
-    const SimulatedPredictions predictions = conversation_.policy(history);
-    auto proposal = *conversation_.mechanism.Propose(predictions.view(), Remaining(accounts), {});
-    const std::vector<bool> paid = Pay(proposal->charges(), accounts);
+// `knows_remaining`: the mixing weight may fit what is left (T1's best rule).
+Answerer FilteredAnswerer(const Mechanism& mechanism, Filter filter, bool knows_remaining) {
+  return [=, &mechanism](const PartPredictions& predictions,
+                         const std::vector<FixedNats>& remaining, Accounts accounts) {
+    const std::vector<FixedNats> plenty(remaining.size(), FixedNats::RoundDown(8000));
+    auto proposal = *mechanism.Propose(predictions, knows_remaining ? remaining : plenty, {});
+    const std::vector<bool> paid = Pay(filter, proposal->charges(), accounts);
     const PrivateMixture mixture = std::move(*proposal).Mix(paid, no_randomness);
-    for (std::size_t token = 0; token < predictions.view().support_size(); ++token) {
-      History extended = history;
-      extended.push_back(token);
-      Extend(extended, accounts, probability * OperatorView::Probability(mixture, token));
-    }
-  }
-
-  Conversation conversation_;
-  Pmf law_;
-};
+    std::vector<Branch> branches;
+    branches.push_back({1, std::move(accounts), LawOf(mixture, predictions.support_size())});
+    return branches;
+  };
+}
 
 std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_weight,
                                 double target_leakage = 1000) {
@@ -124,20 +79,6 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_w
   options.target_leakage = target_leakage;
   options.max_mixing_weight = max_mixing_weight;
   return *MakeMechanism(options);
-}
-
-// The policy with one part replaced by the public model, for ever: adjacency N.
-Policy WithNullPart(const Policy& policy, std::size_t part) {
-  return [=](const History& history) {
-    const SimulatedPredictions real = policy(history);
-    const PartPredictions view = real.view();
-    std::vector<Pmf> members;
-    for (int i = 0; i < view.num_parts; ++i) {
-      const auto pmf = static_cast<std::size_t>(i) == part ? view.public_pmf : view.member(i, 0);
-      members.emplace_back(pmf.begin(), pmf.end());
-    }
-    return SimulatedPredictions({view.public_pmf.begin(), view.public_pmf.end()}, members);
-  };
 }
 
 // The setting S1 of proofs.md: temperature 1, and 0.5 after token 1.
@@ -202,12 +143,14 @@ TEST(TranscriptTest, DivergencesOfSettingOneAreThoseOfTheProofs) {
             {{{.071368003504889, .083004598708050}, {.097170536705928, .068515475150513}}}}}) {
     const auto mechanism = Make(2, expected.order, .5);
     const RenyiOrder order = *RenyiOrder::Create(expected.order);
-    const Pmf law = Enumeration({*mechanism, policy, expected.filter, 4}, 2, expected.budget).law();
+    const Answerer answerer = FilteredAnswerer(*mechanism, expected.filter, false);
+    const auto law_under = [&](const Policy& world) {
+      return TranscriptLaw({answerer, world, 2, expected.budget, 4}).law();
+    };
+    const Pmf law = law_under(policy);
     ASSERT_EQ(law.size(), 16u);
     for (std::size_t part = 0; part < 2; ++part) {
-      const Policy null_policy = WithNullPart(policy, part);
-      const Pmf neighbour =
-          Enumeration({*mechanism, null_policy, expected.filter, 4}, 2, expected.budget).law();
+      const Pmf neighbour = law_under(WithNullPart(policy, part));
       EXPECT_NEAR(RenyiDivergence(law, neighbour, order), expected.divergences[part][0], 1e-9);
       EXPECT_NEAR(RenyiDivergence(neighbour, law, order), expected.divergences[part][1], 1e-9);
     }
@@ -218,36 +161,6 @@ TEST(TranscriptTest, DivergencesOfSettingOneAreThoseOfTheProofs) {
     }
   }
 }
-
-// A policy drawn at random: for every history its own pmfs.
-class RandomPolicy {
- public:
-  RandomPolicy(base::RandomSource& random, std::size_t support_size, std::size_t num_parts,
-               std::size_t length) {
-    std::size_t nodes = 1;
-    for (std::size_t depth = 0; depth < length; ++depth) {
-      for (std::size_t node = 0; node < nodes; ++node) {
-        std::vector<Pmf> members;
-        for (std::size_t i = 0; i < num_parts; ++i) {
-          members.push_back(RandomPmf(random, support_size, 6));
-        }
-        predictions_.emplace_back(RandomPmf(random, support_size, 2), members);
-      }
-      nodes *= support_size;
-    }
-    support_size_ = support_size;
-  }
-
-  SimulatedPredictions operator()(const History& history) const {
-    std::size_t index = 0;  // of the node, level by level
-    for (const std::size_t token : history) index = index * support_size_ + token + 1;
-    return predictions_[index];
-  }
-
- private:
-  std::size_t support_size_ = 0;
-  std::vector<SimulatedPredictions> predictions_;
-};
 
 struct Falsification {
   int worlds = 0;
@@ -267,13 +180,12 @@ Falsification Falsify(Filter filter, bool knows_remaining, std::uint64_t seed, i
     for (const double value : {1.0, 1.5, 2.0, 8.0, kInfinity}) {
       const auto mechanism = Make(static_cast<int>(num_parts), value, .3 + .6 * NextUnit(*random),
                                   knows_remaining ? budget / 2 : 1000);
-      const Policy null_policy = WithNullPart(policy, 0);
-      const Pmf law =
-          Enumeration({*mechanism, policy, filter, kLength, knows_remaining}, num_parts, budget)
-              .law();
-      const Pmf neighbour = Enumeration({*mechanism, null_policy, filter, kLength, knows_remaining},
-                                        num_parts, budget)
-                                .law();
+      const Answerer answerer = FilteredAnswerer(*mechanism, filter, knows_remaining);
+      const auto law_under = [&](const Policy& world) {
+        return TranscriptLaw({answerer, world, num_parts, budget, kLength}).law();
+      };
+      const Pmf law = law_under(policy);
+      const Pmf neighbour = law_under(WithNullPart(policy, 0));
       const double divergence =
           divergence::SymmetricRenyiDivergence(law, neighbour, *RenyiOrder::Create(value));
       ++result.worlds;

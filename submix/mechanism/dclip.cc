@@ -1,0 +1,148 @@
+#include "submix/mechanism/dclip.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "submix/base/check.h"
+#include "submix/divergence/bounded_range.h"
+#include "submix/mechanism/public_scores.h"
+#include "submix/mechanism/weight_kernels.h"
+
+namespace submix::mechanism {
+namespace {
+
+using accounting::FixedNats;
+using divergence::RenyiOrder;
+
+// Orders at which a fixed number of answers is stated besides the declared one.
+constexpr std::array kStatedOrders = {1.25, 1.5,  1.75, 2.0,  2.25, 2.5,  2.75, 3.0,  3.25,  3.5,
+                                      3.75, 4.0,  4.25, 4.5,  5.0,  5.5,  6.0,  7.0,  8.0,   10.0,
+                                      12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0};
+
+// After so many factors of at most e^kLargestClip a product is below 2^1000.
+constexpr int kFactorsAtATime = 64;
+
+// What one answer costs if `moves` parts of `num_parts` change from one end of the window to the
+// other or, for one, from the public model to any end: the range of the log ratio is moves 2 C / k.
+double AnswerNats(double clip, int num_parts, double moves, RenyiOrder order) {
+  return divergence::BoundedRangeDivergence(moves * 2 * clip / num_parts + 2 * kScoreRounding,
+                                            order);
+}
+
+RatioWindow WindowOf(double clip) { return {std::exp(-clip), std::exp(clip)}; }
+
+class DClipProposal final : public Proposal {
+ public:
+  DClipProposal(base::ReleaseId release_id, std::vector<FixedNats> charges,
+                PublicScores public_scores, const PartPredictions& predictions, RatioWindow window)
+      : Proposal(release_id, std::move(charges)),
+        public_scores_(std::move(public_scores)),
+        predictions_(predictions),
+        window_(window) {}
+
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
+    SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
+    std::vector<std::uint64_t> weights(public_scores_.size());
+    for (std::size_t begin = 0; begin < weights.size(); begin += kBlockTokens) {
+      const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
+      SumLogRatios(paid, begin, count);
+      FloorOfExponentials(public_scores_.scaled() + begin, sums_.data(),
+                          1.0 / predictions_.num_parts, count, weights.data() + begin);
+    }
+    return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
+  }
+
+ private:
+  // sums_ = sum of v_i over the parts that paid; the others do the same work in a window of 1.
+  void SumLogRatios(const std::vector<bool>& paid, std::size_t begin, std::size_t count) {
+    std::fill_n(sums_.begin(), count, 0.0);
+    std::fill_n(products_.begin(), count, 1.0);
+    for (int part = 0; part < predictions_.num_parts; ++part) {
+      MultiplyRatios(predictions_.member(part, 0).data() + begin,
+                     predictions_.member(part, predictions_.halves - 1).data() + begin,
+                     public_scores_.half_inverse() + begin,
+                     paid[static_cast<std::size_t>(part)] ? window_ : RatioWindow(), count,
+                     products_.data());
+      if ((part + 1) % kFactorsAtATime == 0) TakeLogs(products_.data(), count, sums_.data());
+    }
+    TakeLogs(products_.data(), count, sums_.data());
+  }
+
+  const PublicScores public_scores_;
+  const PartPredictions predictions_;
+  const RatioWindow window_;
+  std::array<double, kBlockTokens> products_;
+  std::array<double, kBlockTokens> sums_;
+};
+
+}  // namespace
+
+double LargestClip(int num_parts, RenyiOrder order, double limit_nats) {
+  const auto is_within = [&](double clip) {
+    return AnswerNats(clip, num_parts, 1, order) <= limit_nats;
+  };
+  if (!is_within(0)) return -1;
+  double feasible = 0;
+  for (double step = kLargestClip; step > kLargestClip * 0x1p-52; step /= 2) {
+    if (feasible + step <= kLargestClip && is_within(feasible + step)) feasible += step;
+  }
+  return feasible;
+}
+
+base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
+  const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
+  const double clip = LargestClip(options.num_parts, options.order, limit * (1 - 0x1p-40));
+  if (clip < 0) {
+    return base::InvalidArgumentError(
+        "target leakage (beta): one answer of dclip costs at least " +
+        std::to_string(AnswerNats(0, options.num_parts, 1, options.order)) +
+        " nats by rounding alone, found " + std::to_string(options.target_leakage));
+  }
+  return std::unique_ptr<DClip>(new DClip(options, clip));
+}
+
+DClip::DClip(const MechanismOptions& options, double clip)
+    : options_(options),
+      clip_(clip),
+      window_(WindowOf(clip)),
+      charge_(FixedNats::RoundUp(AnswerNats(clip, options.num_parts, 1, options.order))) {}
+
+accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
+  accounting::PrivacyStatement statement;
+  statement.mechanism = name();
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.adjacency = accounting::Adjacency::kNull;
+  statement.order = options_.order;
+  statement.epsilon = budget;
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.proof = "docs/privacy.md, theorem of clipped log ratios";
+  const auto answers = static_cast<double>(budget.units() / charge_.units());
+  const auto bound = [&](double moves, RenyiOrder order) {
+    return accounting::RdpBound{order,
+                                answers * AnswerNats(clip_, options_.num_parts, moves, order)};
+  };
+  for (const double value : kStatedOrders) {
+    const auto order = RenyiOrder::Create(value);
+    statement.further_bounds.push_back(bound(1, *order));
+    statement.user_level_bounds.push_back(bound(2, *order));
+  }
+  statement.user_level_bounds.insert(statement.user_level_bounds.begin(), bound(2, options_.order));
+  return statement;
+}
+
+base::StatusOr<std::unique_ptr<Proposal>> DClip::Propose(const PartPredictions& predictions,
+                                                         std::span<const FixedNats> remaining,
+                                                         base::ReleaseId release_id) const {
+  SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
+  SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf, clip_));
+  return std::unique_ptr<Proposal>(
+      std::make_unique<DClipProposal>(release_id, std::vector<FixedNats>(remaining.size(), charge_),
+                                      std::move(scores), predictions, window_));
+}
+
+}  // namespace submix::mechanism

@@ -1,0 +1,57 @@
+// DClip with public support (InvisibleInk's rule over an ensemble; proofs.md T4): every part's log
+// ratio to the public model is clipped, the mean of the clipped ratios moves the public logits.
+//
+//     v_i = log clip(p_i / h0, [e^-C, e^C]),   y ~ h0 exp((1/k) sum v_i)
+//
+// A part moves the law's log ratio by a range of at most 2 C / k, so that every answer costs every
+// part the same public constant. How many answers are left is public, and a fixed number of them
+// holds at all orders at once. Temperature acts before: p_i and h0 are the tempered pmfs, and C is
+// in tempered nats. Pmfs are normalised, which centres each part's difference of logits.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/ratio_kernels.h"
+
+namespace submix::mechanism {
+
+inline constexpr std::string_view kDClipName = "dclip";
+
+// The largest clip C <= kLargestClip with a charge of at most `limit_nats` for each of `num_parts`
+// parts, or a negative number if even C = 0 costs more.
+double LargestClip(int num_parts, divergence::RenyiOrder order, double limit_nats);
+
+class DClip final : public Mechanism {
+ public:
+  // Reads num_parts, order (>= 1) and target_leakage, from which C follows. Errors:
+  // kInvalidArgument, also for a target leakage that the rounding alone exceeds.
+  static base::StatusOr<std::unique_ptr<DClip>> Create(const MechanismOptions& options);
+
+  std::string_view name() const override { return kDClipName; }
+  bool is_sound() const override { return true; }
+  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  int halves() const override { return 1; }
+  // C, in nats.
+  double clip() const { return clip_; }
+  // With the bounds that budget / charge answers have at other orders, and at user level.
+  accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
+  // Ignores `remaining`: the charge is a constant. A member's value that is no probability counts
+  // as the low end of the window.
+  base::StatusOr<std::unique_ptr<Proposal>> Propose(
+      const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+      base::ReleaseId release_id) const override;
+
+ private:
+  DClip(const MechanismOptions& options, double clip);
+
+  MechanismOptions options_;
+  double clip_;
+  RatioWindow window_;
+  accounting::FixedNats charge_;
+};
+
+}  // namespace submix::mechanism

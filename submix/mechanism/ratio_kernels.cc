@@ -1,0 +1,134 @@
+#include "submix/mechanism/ratio_kernels.h"
+
+#include <bit>
+
+#include "submix/base/vector_clones.h"
+
+namespace submix::mechanism {
+namespace {
+
+// Adding it leaves the nearest integer in the lower bits of the mantissa.
+constexpr double kRounder = 0x1.8p52;
+constexpr auto kRounderBits = std::bit_cast<std::int64_t>(kRounder);
+
+// log(2) in two parts; n * kLogTwoHigh is exact for |n| < 2^11.
+constexpr double kLogTwoHigh = 0x1.62e42fefa0000p-1;
+constexpr double kLogTwoLow = 0x1.cf79abc9e3b3ap-40;
+
+[[gnu::always_inline]] inline double Clamp(double value, RatioWindow window) {
+  // In this order a NaN becomes low.
+  const double raised = value > window.low ? value : window.low;
+  return raised < window.high ? raised : window.high;
+}
+
+// x = 2^n m with m in [sqrt(1/2), sqrt(2)), log m = 2 atanh((m - 1) / (m + 1)) by its series: the
+// rest after f^19 is below 2^-55 of the first term.
+[[gnu::always_inline]] inline double Log(double x) {
+  constexpr auto kRootHalfBits = std::bit_cast<std::int64_t>(0x1.6a09e667f3bcdp-1);
+  const auto bits = std::bit_cast<std::int64_t>(x);
+  const std::int64_t exponent = (bits - kRootHalfBits) >> 52;
+  const double m = std::bit_cast<double>(bits - (exponent << 52));
+  const double n = std::bit_cast<double>(exponent + kRounderBits) - kRounder;
+  const double f = (m - 1) / (m + 1);
+  const double square = f * f;
+  double sum = 1.0 / 19;
+  sum = sum * square + 1.0 / 17;
+  sum = sum * square + 1.0 / 15;
+  sum = sum * square + 1.0 / 13;
+  sum = sum * square + 1.0 / 11;
+  sum = sum * square + 1.0 / 9;
+  sum = sum * square + 1.0 / 7;
+  sum = sum * square + 1.0 / 5;
+  sum = sum * square + 1.0 / 3;
+  const double twice = 2 * f;
+  return n * kLogTwoHigh + (twice + (twice * square * sum + n * kLogTwoLow));
+}
+
+// 2^n times a polynomial on |r| <= log(2) / 2; Taylor to r^13, whose rest is below 2^-57.
+[[gnu::always_inline]] inline double Exp(double x) {
+  constexpr double kLog2E = 0x1.71547652b82fep0;
+  const double shifted = x * kLog2E + kRounder;
+  const double n = shifted - kRounder;
+  const double r = (x - n * kLogTwoHigh) - n * kLogTwoLow;
+  double sum = 1.0 / 6227020800.0;
+  sum = sum * r + 1.0 / 479001600.0;
+  sum = sum * r + 1.0 / 39916800.0;
+  sum = sum * r + 1.0 / 3628800.0;
+  sum = sum * r + 1.0 / 362880.0;
+  sum = sum * r + 1.0 / 40320.0;
+  sum = sum * r + 1.0 / 5040.0;
+  sum = sum * r + 1.0 / 720.0;
+  sum = sum * r + 1.0 / 120.0;
+  sum = sum * r + 1.0 / 24.0;
+  sum = sum * r + 1.0 / 6.0;
+  sum = sum * r + 0.5;
+  sum = sum * r + 1.0;
+  sum = sum * r + 1.0;
+  const std::uint64_t exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) + exponent);
+}
+
+// Of a double in [0, 2^62): no processor before AVX-512 converts a vector of them, so the upper and
+// the lower 31 bits go through the mantissa of doubles on their own.
+[[gnu::always_inline]] inline std::uint64_t FloorToInteger(double value) {
+  constexpr double kHalfWord = 0x1p31;
+  const auto floor_below_2_to_51 = [](double x) {
+    const double biased = x + kRounder;
+    const double nearest = biased - kRounder;
+    return nearest > x ? nearest - 1 : nearest;
+  };
+  const auto to_integer = [](double x) {
+    return static_cast<std::uint64_t>(std::bit_cast<std::int64_t>(x + kRounder) - kRounderBits);
+  };
+  const double upper = floor_below_2_to_51(value * (1 / kHalfWord));
+  const double lower = floor_below_2_to_51(value - upper * kHalfWord);
+  return (to_integer(upper) << 31) + to_integer(lower);
+}
+
+}  // namespace
+
+SUBMIX_VECTOR_CLONES
+void MultiplyRatios(const double* __restrict first, const double* __restrict second,
+                    const double* __restrict inverse, RatioWindow window, std::size_t count,
+                    double* __restrict products) {
+  for (std::size_t i = 0; i < count; ++i) {
+    products[i] *= Clamp((first[i] + second[i]) * inverse[i], window);
+  }
+}
+
+SUBMIX_VECTOR_CLONES
+void LogRatios(const double* __restrict first, const double* __restrict second,
+               const double* __restrict inverse, RatioWindow window, std::size_t count,
+               double* __restrict out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = Log(Clamp((first[i] + second[i]) * inverse[i], window));
+  }
+}
+
+SUBMIX_VECTOR_CLONES
+void TakeLogs(double* __restrict products, std::size_t count, double* __restrict sums) {
+  for (std::size_t i = 0; i < count; ++i) {
+    sums[i] += Log(products[i]);
+    products[i] = 1;
+  }
+}
+
+SUBMIX_VECTOR_CLONES
+void AddScaled(const double* __restrict values, double factor, std::size_t count,
+               double* __restrict sums) {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += factor * values[i];
+}
+
+SUBMIX_VECTOR_CLONES
+std::uint64_t FloorOfExponentials(const double* __restrict bases, const double* __restrict sums,
+                                  double factor, std::size_t count,
+                                  std::uint64_t* __restrict weights) {
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    weights[i] = FloorToInteger(bases[i] * Exp(factor * sums[i]));
+    total += weights[i];
+  }
+  return total;
+}
+
+}  // namespace submix::mechanism
