@@ -4,6 +4,7 @@
 
 #include "submix/base/check.h"
 #include "submix/mechanism/dclip.h"
+#include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/submix.h"
 
@@ -23,6 +24,7 @@ constexpr std::pair<std::string_view,
         {kFilteredSubmixName, Create<FilteredSubmix>},
         {kSubmixName, Create<Submix>},
         {kDClipName, Create<DClip>},
+        {kFilteredDClipName, Create<FilteredDClip>},
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ namespace submix::mechanism {
 
 // What the next release would cost every part, and the means to form it once it is known who paid.
 // A proposal leads to a token's mixture; with a mechanism that screens, the first one of a token
-// leads to a screen, which gives the second. One thread at a time; used once. Its mechanism and the predictions
-// must outlive it.
+// leads to a screen, which gives the second. One thread at a time; used once. Its mechanism and the
+// predictions must outlive it.
 class Proposal {
  public:
   virtual ~Proposal() = default;

@@ -1,5 +1,6 @@
 #include "submix/mechanism/ratio_kernels.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "submix/base/vector_clones.h"
@@ -117,6 +118,39 @@ SUBMIX_VECTOR_CLONES
 void AddScaled(const double* __restrict values, double factor, std::size_t count,
                double* __restrict sums) {
   for (std::size_t i = 0; i < count; ++i) sums[i] += factor * values[i];
+}
+
+SUBMIX_VECTOR_CLONES
+void AddMoments(const double* __restrict values, const double* __restrict measure,
+                std::size_t count, WeightedMoments& moments) {
+  constexpr std::size_t kLanes = 8;
+  double least[kLanes] = {};
+  double most[kLanes] = {};
+  double sums[kLanes] = {};
+  double squares[kLanes] = {};
+  const std::size_t whole = count / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      const double value = values[i + j];
+      const double weighted = measure[i + j] * value;
+      least[j] = value < least[j] ? value : least[j];
+      most[j] = value > most[j] ? value : most[j];
+      sums[j] += weighted;
+      squares[j] += weighted * value;
+    }
+  }
+  for (std::size_t i = whole; i < count; ++i) {
+    least[0] = std::min(least[0], values[i]);
+    most[0] = std::max(most[0], values[i]);
+    sums[0] += measure[i] * values[i];
+    squares[0] += measure[i] * values[i] * values[i];
+  }
+  for (std::size_t j = 0; j < kLanes; ++j) {
+    moments.least = std::min(moments.least, least[j]);
+    moments.most = std::max(moments.most, most[j]);
+    moments.sum += sums[j];
+    moments.squares += squares[j];
+  }
 }
 
 SUBMIX_VECTOR_CLONES

@@ -29,6 +29,18 @@ void TakeLogs(double* products, std::size_t count, double* sums);
 // sums += factor * values.
 void AddScaled(const double* values, double factor, std::size_t count, double* sums);
 
+// What values do under a measure. `least` and `most` start at 0: the public model's place.
+struct WeightedMoments {
+  double least = 0;
+  double most = 0;
+  double sum = 0;      // of measure * value
+  double squares = 0;  // of measure * value^2
+};
+
+// Takes in one block.
+void AddMoments(const double* values, const double* measure, std::size_t count,
+                WeightedMoments& moments);
+
 // weights = floor(bases * exp(factor * sums)); returns their sum. Relative error of the value
 // before the floor: below 2^-47 for |factor * sums| <= 8. Requires: |factor * sums| <= 700, results
 // below 2^62.
