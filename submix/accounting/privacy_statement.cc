@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
 #include "submix/accounting/user_level.h"
 
@@ -47,25 +46,10 @@ std::string BoundLine(const RdpBound& bound, const std::string& labels) {
          labels;
 }
 
-// The bound with the least epsilon at this delta; none if no order is high enough.
-struct BestConversion {
-  RenyiOrder order;
-  double epsilon;
-};
-std::optional<BestConversion> Convert(const std::vector<RdpBound>& bounds, double delta) {
-  std::optional<BestConversion> best;
-  for (const RdpBound& bound : bounds) {
-    const auto epsilon = EpsilonForDelta(bound, delta, ConversionKind::kImproved);
-    if (!epsilon.ok()) continue;
-    if (!best || *epsilon < best->epsilon) best = BestConversion{bound.order, *epsilon};
-  }
-  return best;
-}
-
 std::string ConversionLine(const std::vector<RdpBound>& bounds, double delta,
                            const std::string& labels) {
-  const std::optional<BestConversion> best = Convert(bounds, delta);
-  if (!best) {
+  const auto best = BestEpsilon(bounds, delta, ConversionKind::kImproved);
+  if (!best.ok()) {
     return "no (epsilon, delta) follows: the conversion needs an order of at least 1.01 and a "
            "delta in (0, 1)" +
            labels;

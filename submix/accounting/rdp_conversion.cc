@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace submix::accounting {
@@ -55,6 +56,20 @@ base::StatusOr<double> EpsilonForDelta(const RdpBound& bound, double delta, Conv
   SUBMIX_RETURN_IF_ERROR(CheckDelta(delta));
   if (kind == ConversionKind::kImproved && delta >= TotalVariationBound(bound.rdp)) return 0.0;
   return std::max(0.0, bound.rdp + Surcharge(bound.order, delta, kind));
+}
+
+base::StatusOr<BestConversion> BestEpsilon(std::span<const RdpBound> bounds, double delta,
+                                           ConversionKind kind) {
+  std::optional<BestConversion> best;
+  base::Status last_error = base::InvalidArgumentError("no bound to convert");
+  for (const RdpBound& bound : bounds) {
+    last_error = CheckOrder(bound.order, kind);
+    if (!last_error.ok()) continue;
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, EpsilonForDelta(bound, delta, kind));
+    if (!best || epsilon < best->epsilon) best = BestConversion{bound.order, bound.rdp, epsilon};
+  }
+  if (!best) return last_error;
+  return *best;
 }
 
 base::StatusOr<double> DeltaForEpsilon(const RdpBound& bound, double epsilon, ConversionKind kind) {

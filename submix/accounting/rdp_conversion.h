@@ -7,6 +7,8 @@
 // All in nats. Invalid orders, NaN and values out of range are kInvalidArgument.
 #pragma once
 
+#include <span>
+
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
 
@@ -30,6 +32,17 @@ struct EpsilonDelta {
 
 // The least epsilon >= 0 that the conversion gives at this delta, 0 < delta < 1.
 base::StatusOr<double> EpsilonForDelta(const RdpBound& bound, double delta, ConversionKind kind);
+
+// Bounds that hold at the same time, converted at the order that gives the least epsilon.
+struct BestConversion {
+  divergence::RenyiOrder order = divergence::RenyiOrder::Infinity();
+  double rdp = 0;  // the bound at that order
+  double epsilon = 0;
+};
+// Orders that the conversion does not cover are left out. Errors: kInvalidArgument if none is left,
+// or as EpsilonForDelta.
+base::StatusOr<BestConversion> BestEpsilon(std::span<const RdpBound> bounds, double delta,
+                                           ConversionKind kind);
 
 // The least delta in [0, 1] that the conversion gives at this epsilon >= 0. 1 says nothing.
 base::StatusOr<double> DeltaForEpsilon(const RdpBound& bound, double epsilon, ConversionKind kind);

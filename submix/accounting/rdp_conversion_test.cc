@@ -95,6 +95,26 @@ TEST(RdpConversionTest, TheThreeDirectionsAgree) {
   }
 }
 
+TEST(RdpConversionTest, TheBestOrderIsTakenAndOrdersOutOfRangeAreLeftOut) {
+  const RdpBound bounds[] = {{Order(1), 0.01}, {Order(2), 2}, {Order(8), 2.5}, {Order(64), 9}};
+  const BestConversion best = BestEpsilon(bounds, 1e-5, kImproved).value();
+  EXPECT_EQ(best.order, Order(8));
+  EXPECT_EQ(best.rdp, 2.5);
+  EXPECT_EQ(best.epsilon, EpsilonForDelta(bounds[2], 1e-5, kImproved).value());
+  EXPECT_THAT(BestEpsilon({bounds, 1}, 1e-5, kImproved),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("at least 1.01")));
+  EXPECT_THAT(BestEpsilon({}, 1e-5, kClassic),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no bound")));
+  EXPECT_THAT(BestEpsilon(bounds, 2, kClassic),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("delta")));
+}
+
+// The slide table's last row: order 18, delta 1e-5.
+TEST(RdpConversionTest, TheSlidesConversionIs450) {
+  const double surcharge = EpsilonForDelta({Order(18), 0.474}, 1e-5, kImproved).value() - 0.474;
+  EXPECT_EQ(std::round(1000 * surcharge), 450);
+}
+
 TEST(RdpConversionTest, RefusesOrdersThatTheConversionsDoNotCover) {
   EXPECT_THAT(EpsilonForDelta({Order(1), 2}, 1e-5, kClassic),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("order above 1, found 1")));

@@ -3,6 +3,10 @@
 //     order a0^2 / (2 a0 - 1),   factor (2 a0 - 1) / (a0 - 1) on B,   2 B at order infinity.
 // Condition: every user key lies in one part, chosen by a keyed hash whose key is drawn
 // independently of the data, and parts are trained apart.
+//
+// The SubMix paper's own statements stand beside it: Theorem C.1, order a0 / 2 and factor
+// (2 a0 - 3) / (a0 - 2), needs a0 > 2 and says less at every order; Corollary C.1.1, a factor of 2
+// for pure epsilon, is T6 at order infinity.
 #pragma once
 
 #include "submix/base/status.h"
@@ -18,6 +22,9 @@ struct UserLevelFactor {
 // What a part-level bound at `part_order` means for one user key. Errors: kInvalidArgument unless
 // part_order > 1: nothing follows from order 1 and below.
 base::StatusOr<UserLevelFactor> UserLevelFromPartOrder(divergence::RenyiOrder part_order);
+
+// Theorem C.1 of the SubMix paper, for comparison. Errors: kInvalidArgument unless part_order > 2.
+base::StatusOr<UserLevelFactor> UserLevelByTheoremC1(divergence::RenyiOrder part_order);
 
 // The part-level order a0 = a + sqrt(a^2 - a) to declare for a user-level bound at order a.
 // Errors: kInvalidArgument unless user_order > 1.

@@ -1,0 +1,75 @@
+#include "submix/accounting/dp_fedavg.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "submix/accounting/rdp_accountant.h"
+
+namespace submix::accounting {
+namespace {
+
+constexpr int kLastMomentsOrder = 33;
+constexpr double kTable1DeltaPower = -1.1;
+
+base::StatusOr<BestConversion> Best(const FedAvgSettings& settings,
+                                    std::span<const divergence::RenyiOrder> orders,
+                                    ConversionKind kind) {
+  if (!(settings.num_users >= 1 && settings.users_per_round > 0 &&
+        settings.users_per_round <= settings.num_users && settings.rounds >= 0)) {
+    return base::InvalidArgumentError(
+        "expected users a round in (0, users] and rounds >= 0, found " +
+        std::to_string(settings.users_per_round) + " of " + std::to_string(settings.num_users));
+  }
+  const PrivacyEvent round = {SubsampledGaussianRun{settings.users_per_round / settings.num_users,
+                                                    settings.noise_multiplier},
+                              settings.rounds};
+  return BestEpsilon(CountRdp({&round, 1}, orders), settings.delta, kind);
+}
+
+FedAvgSettings Table1Row(double num_users, double users_per_round, double noise_multiplier) {
+  return {num_users, users_per_round, noise_multiplier, 1, std::pow(num_users, kTable1DeltaPower)};
+}
+
+FedAvgTable2Row Table2Row(double noise_stddev, double clip_norm, double num_users,
+                          double users_per_round) {
+  const double noise_multiplier = noise_stddev > 0 ? 1 : 0;
+  return {noise_stddev, clip_norm, {num_users, users_per_round, noise_multiplier, 5000, 1e-9}};
+}
+
+}  // namespace
+
+double FixedDivisorSensitivity(const WeightedAverage& average) {
+  return average.clip_norm / (average.sampling_probability * average.weight);
+}
+
+double ClippedDivisorSensitivity(const WeightedAverage& average) {
+  return 2 * FixedDivisorSensitivity(average);
+}
+
+base::StatusOr<double> FedAvgEpsilon(const FedAvgSettings& settings) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const BestConversion best,
+      Best(settings, IntegerOrders(kLastMomentsOrder), ConversionKind::kClassic));
+  return best.epsilon;
+}
+
+base::StatusOr<BestConversion> FedAvgBestEpsilon(const FedAvgSettings& settings) {
+  return Best(settings, DefaultOrders(), ConversionKind::kImproved);
+}
+
+std::vector<FedAvgSettings> FedAvgTable1() {
+  return {Table1Row(1e5, 1e2, 1), Table1Row(1e6, 1e1, 1), Table1Row(1e6, 1e3, 1),
+          Table1Row(1e6, 1e4, 1), Table1Row(1e6, 1e3, 3), Table1Row(1e9, 1e3, 1)};
+}
+
+std::vector<FedAvgTable2Row> FedAvgTable2() {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  constexpr double kReddit = 763430;
+  return {Table2Row(0, kNone, kReddit, 100),  Table2Row(.003, 15, kReddit, 5000),
+          Table2Row(.006, 10, kReddit, 1667), Table2Row(.012, 15, kReddit, 1250),
+          Table2Row(.003, 15, 1e8, 5000),     Table2Row(.006, 10, 1e8, 1667),
+          Table2Row(.012, 15, 1e8, 1250)};
+}
+
+}  // namespace submix::accounting

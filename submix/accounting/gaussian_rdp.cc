@@ -1,0 +1,71 @@
+#include "submix/accounting/gaussian_rdp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace submix::accounting {
+namespace {
+
+using divergence::RenyiOrder;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kBisections = 200;  // more than a double has bits and powers of two in play
+
+// log of the delta that order a gives.
+double LogDelta(double rho, double epsilon, double a) {
+  return (a - 1) * (a * rho - epsilon) + a * std::log1p(-1 / a) - std::log(a - 1);
+}
+
+double LeastDelta(double rho, double epsilon) {
+  if (rho == 0) return 0;
+  // The derivative grows with a, from -infinity at 1 to infinity.
+  const auto derivative = [&](double a) {
+    return (2 * a - 1) * rho - epsilon + std::log1p(-1 / a);
+  };
+  double low = 1, high = 2;
+  while (std::isfinite(high) && !(derivative(high) > 0)) high *= 2;
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = low + (high - low) / 2;
+    (derivative(middle) > 0 ? high : low) = middle;
+  }
+  return std::min(1.0, std::exp(LogDelta(rho, epsilon, high)));
+}
+
+}  // namespace
+
+double GaussianRdp(double sensitivity_over_scale, RenyiOrder order) {
+  if (!(sensitivity_over_scale >= 0)) return kInfinity;
+  return ZcdpRdp(sensitivity_over_scale * sensitivity_over_scale / 2, order);
+}
+
+double ZcdpRdp(double rho, RenyiOrder order) {
+  if (!(rho >= 0)) return kInfinity;
+  return rho == 0 ? 0 : order.value() * rho;
+}
+
+base::StatusOr<double> DeltaForZcdp(double rho, double epsilon) {
+  if (!(rho >= 0) || !(epsilon >= 0)) {
+    return base::InvalidArgumentError("zCDP: expected rho and epsilon >= 0, found " +
+                                      std::to_string(rho) + " and " + std::to_string(epsilon));
+  }
+  return LeastDelta(rho, epsilon);
+}
+
+base::StatusOr<double> EpsilonForZcdp(double rho, double delta) {
+  if (!(rho >= 0 && rho < kInfinity) || !(delta > 0 && delta < 1)) {
+    return base::InvalidArgumentError("zCDP: expected rho >= 0 and delta in (0, 1), found " +
+                                      std::to_string(rho) + " and " + std::to_string(delta));
+  }
+  if (LeastDelta(rho, 0) <= delta) return 0.0;
+  double low = 0, high = 1;
+  while (LeastDelta(rho, high) > delta) high *= 2;
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = low + (high - low) / 2;
+    (LeastDelta(rho, middle) > delta ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace submix::accounting

@@ -1,0 +1,39 @@
+// Sums whose terms do not fit a double, by their logarithms; and small functions that would cancel.
+#pragma once
+
+#include <limits>
+
+namespace submix::accounting {
+
+// The logarithm of a sum of positive terms that are given as logarithms. -infinity is a term of
+// zero; NaN stays. Value; one thread at a time.
+class LogSum {
+ public:
+  void Add(double log_term);
+  double value() const;
+
+ private:
+  double largest_ = -std::numeric_limits<double>::infinity();
+  double scaled_sum_ = 0;  // of the terms, divided by the largest
+};
+
+// log(e^x - 1), x >= 0.
+double LogExpm1(double x);
+
+// log(1 - e^x), x <= 0.
+double Log1mExp(double x);
+
+// e^x - 1 - x, without cancellation near 0. Never negative.
+double ExpMinusLinear(double x);
+
+// log(erfc(x)), also where erfc underflows; as good as 1e-13, relative or absolute.
+double LogErfc(double x);
+
+// A privacy cost as it may be charged: NaN becomes infinity, rounding below zero becomes zero.
+double CostOrInfinity(double nats);
+
+// From log(A - 1) to log(A) / (order - 1), where A = sum of q (p/q)^order: Rényi divergence without
+// loss of digits near A = 1 and without overflow. Requires: order > 1.
+double RdpFromLogExcess(double log_excess, double order);
+
+}  // namespace submix::accounting

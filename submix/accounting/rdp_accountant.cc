@@ -1,0 +1,82 @@
+#include "submix/accounting/rdp_accountant.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "submix/base/check.h"
+
+namespace submix::accounting {
+namespace {
+
+using divergence::RenyiOrder;
+
+constexpr double kLeastExcess = 0.01;  // order - 1
+constexpr double kMostExcess = 65535;
+constexpr double kExcessRatio = 1.08;
+constexpr int kIntegersTo = 64;
+constexpr double kMostRuns = 0x1p53;
+
+}  // namespace
+
+std::vector<RenyiOrder> DefaultOrders() {
+  std::vector<double> values;
+  for (int order = 2; order <= kIntegersTo; ++order) values.push_back(order);
+  for (double excess = kLeastExcess; excess < kMostExcess; excess *= kExcessRatio) {
+    // Above the integers' range integers again: their formulas are sums, not integrals.
+    values.push_back(1 + excess < kIntegersTo ? 1 + excess : std::floor(1 + excess));
+  }
+  values.push_back(1 + kMostExcess);
+  std::sort(values.begin(), values.end());
+  std::vector<RenyiOrder> orders;
+  for (const double value : values) orders.push_back(RenyiOrder::Create(value).value());
+  orders.push_back(RenyiOrder::Infinity());
+  return orders;
+}
+
+std::vector<RenyiOrder> IntegerOrders(int last) {
+  std::vector<RenyiOrder> orders;
+  for (int order = 2; order <= last; ++order) orders.push_back(RenyiOrder::Create(order).value());
+  return orders;
+}
+
+std::vector<RdpBound> CountRdp(std::span<const PrivacyEvent> history,
+                               std::span<const RenyiOrder> orders) {
+  RdpAccountant accountant({orders.begin(), orders.end()});
+  for (const PrivacyEvent& event : history) accountant.Compose(event);
+  return accountant.bounds();
+}
+
+RdpAccountant::RdpAccountant(std::vector<RenyiOrder> orders) {
+  for (const RenyiOrder order : orders) bounds_.push_back({order, 0});
+}
+
+void RdpAccountant::Compose(const PrivacyEvent& event) {
+  SUBMIX_CHECK(event.count >= 0, "a negative number of runs");
+  if (event.count == 0) return;
+  if (!history_.empty() && history_.back().run == event.run) {
+    history_.back().count += event.count;
+  } else {
+    history_.push_back(event);
+    last_run_.clear();
+    for (const RdpBound& bound : bounds_) last_run_.push_back(RunRdp(event.run, bound.order));
+  }
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    bounds_[i].rdp += static_cast<double>(event.count) * last_run_[i];
+  }
+}
+
+base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonDelta& target,
+                                    std::span<const RenyiOrder> orders) {
+  RunsWithin most;
+  for (const RenyiOrder order : orders) {
+    if (order.value() < kLeastImprovedOrder) continue;
+    SUBMIX_ASSIGN_OR_RETURN(const double budget,
+                            RdpForEpsilon(order, target, ConversionKind::kImproved));
+    const double count = std::floor(budget / RunRdp(run, order));  // NaN: both are infinite
+    if (!(count > static_cast<double>(most.count))) continue;
+    most = {order, static_cast<std::int64_t>(std::min(count, kMostRuns))};
+  }
+  return most;
+}
+
+}  // namespace submix::accounting
