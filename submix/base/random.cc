@@ -27,6 +27,11 @@ std::uint64_t RandomSource::NextBelow(std::uint64_t bound) {
   }
 }
 
+bool RandomSource::NextBernoulli(std::uint64_t numerator, std::uint64_t denominator) {
+  SUBMIX_CHECK(numerator <= denominator, "a probability above 1");
+  return NextBelow(denominator) < numerator;
+}
+
 void FillWithEntropy(std::span<std::byte> bytes) {
   SUBMIX_CHECK(sodium_init() >= 0, "libsodium found no entropy source");
   randombytes_buf(bytes.data(), bytes.size());

@@ -19,8 +19,13 @@ class RandomSource {
 
   // Uniform on {0 .. 2^64 - 1}.
   std::uint64_t NextUint64();
+
+  // The following are virtual for tests that enumerate every draw.
+
   // Uniform on {0 .. bound - 1} by rejection: exactly uniform, no modulo bias. Requires: bound > 0.
-  std::uint64_t NextBelow(std::uint64_t bound);
+  virtual std::uint64_t NextBelow(std::uint64_t bound);
+  // True with probability numerator / denominator exactly. Requires: numerator <= denominator > 0.
+  virtual bool NextBernoulli(std::uint64_t numerator, std::uint64_t denominator);
 };
 
 // The CSPRNG of products: ChaCha20 keyed by the operating system's entropy (libsodium).

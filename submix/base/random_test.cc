@@ -50,6 +50,18 @@ TEST(RandomTest, BelowWorksForTheLargestBounds) {
   for (int i = 0; i < 1000; ++i) ASSERT_LT(source->NextBelow(kBound), kBound);
 }
 
+TEST(RandomTest, BernoulliHasItsProbability) {
+  auto source = MakeSeededRandomSource(6);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_FALSE(source->NextBernoulli(0, 7));
+    ASSERT_TRUE(source->NextBernoulli(7, 7));
+  }
+  int count = 0;
+  for (int i = 0; i < 70000; ++i) count += source->NextBernoulli(3, 7) ? 1 : 0;
+  // Standard deviation 131: five of them have probability 6e-7, and the seed is fixed.
+  EXPECT_NEAR(count, 30000, 655);
+}
+
 TEST(RandomTest, SystemSourcesDiffer) {
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 20; ++i) seen.insert(MakeSystemRandomSource()->NextUint64());
