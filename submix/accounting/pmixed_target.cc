@@ -14,9 +14,11 @@ namespace {
 
 constexpr int kBisections = 100;
 
-double LargestBeta(double rdp, int num_drawn, const PmixedSettings& settings) {
+}  // namespace
+
+double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order) {
   const auto fits = [&](double beta) {
-    return PmixedAnswerRdp(beta, num_drawn, settings.sampling_probability, settings.order) <= rdp;
+    return PmixedAnswerRdp(beta, num_drawn, sampling_probability, order) <= rdp;
   };
   double low = 0, high = 1;
   while (fits(high)) high *= 2;
@@ -26,8 +28,6 @@ double LargestBeta(double rdp, int num_drawn, const PmixedSettings& settings) {
   }
   return low;
 }
-
-}  // namespace
 
 double PmixedSubsetRdp(double beta, int num_drawn, int order) {
   if (!(beta >= 0) || order < 2) return std::numeric_limits<double>::infinity();
@@ -58,9 +58,11 @@ base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
   if (std::isinf(rdp)) return base::InvalidArgumentError("PMixED: expected a finite epsilon");
   PmixedTargets targets;
   targets.rdp_per_answer = rdp / static_cast<double>(settings.answers);
-  targets.beta.push_back(LargestBeta(targets.rdp_per_answer, 1, settings));
+  targets.beta.push_back(
+      LargestPmixedBeta(targets.rdp_per_answer, 1, settings.sampling_probability, settings.order));
   for (int drawn = 1; drawn <= settings.num_parts; ++drawn) {
-    targets.beta.push_back(LargestBeta(targets.rdp_per_answer, drawn, settings));
+    targets.beta.push_back(LargestPmixedBeta(targets.rdp_per_answer, drawn,
+                                             settings.sampling_probability, settings.order));
   }
   return targets;
 }

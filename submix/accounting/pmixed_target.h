@@ -39,6 +39,9 @@ double PmixedSubsetRdp(double beta, int num_drawn, int order);
 // The same with the tight Poisson amplification at integer order >= 2.
 double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order);
 
+// The largest beta whose PmixedAnswerRdp is at most `rdp` nats; its feasible end.
+double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order);
+
 // Errors: kInvalidArgument where a setting is out of range, or the target cannot be met at all.
 base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings);
 

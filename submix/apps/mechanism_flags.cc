@@ -5,6 +5,7 @@ namespace submix::apps {
 base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
   SUBMIX_ASSIGN_OR_RETURN(options.accounting, mechanism::ParseChargeAccounting(accounting));
   options.sampling_probability = values.sampling_probability;
+  options.ball_radius = values.ball_radius;
   options.screen = values.screen;
   options.screened_mechanism = values.screened_mechanism;
   return base::OkStatus();
@@ -15,13 +16,17 @@ void AddMechanismFlags(CLI::App& command, MechanismFlags& flags) {
                      "How charges are counted: default, published, leave-one-out, worst-case");
   command.add_option("--sampling-probability", flags.values.sampling_probability,
                      "pmixed: the chance of each part to be in the subset that answers");
+  command.add_option("--ball-radius", flags.values.ball_radius,
+                     "adapmixed, pmixed (leave-one-out): radius of the ball around the public "
+                     "model, in nats");
   command.add_option("--screened-mechanism", flags.values.screened_mechanism,
                      "screened: what stands behind the screen, filtered-submix or dclip");
   mechanism::ScreenOptions& screen = flags.values.screen;
   command.add_option("--screen-noise", screen.noise_scale,
                      "adapmixed, screened: standard deviation of the noise on each probability");
   command.add_option("--screen-threshold", screen.threshold,
-                     "adapmixed, screened: the divergence in nats that asks the ensemble");
+                     "screened: the public model answers up to this divergence in nats; "
+                     "adapmixed: above it");
   command.add_option("--screen-weight", screen.mixing_weight,
                      "adapmixed, screened: the ensemble's weight in what is compared");
   command.add_option("--screen-tokens", screen.top_tokens,

@@ -49,6 +49,9 @@ json OptionsToJson(const DeploymentOptions& options) {
   if (mechanism.sampling_probability != defaults.sampling_probability) {
     object["sampling_probability"] = mechanism.sampling_probability;
   }
+  if (mechanism.ball_radius != defaults.ball_radius) {
+    object["ball_radius"] = mechanism.ball_radius;
+  }
   if (mechanism.screen != defaults.screen) {
     object["screen"] = {{"mixing_weight", mechanism.screen.mixing_weight},
                         {"noise_scale", mechanism.screen.noise_scale},
@@ -75,6 +78,7 @@ StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
                                                     "accounting", std::string("default"))));
   mechanism.sampling_probability =
       object.value("sampling_probability", mechanism.sampling_probability);
+  mechanism.ball_radius = object.value("ball_radius", mechanism.ball_radius);
   if (object.contains("screen")) {
     const json& screen = object.at("screen");
     mechanism.screen = {screen.at("mixing_weight").get<double>(),

@@ -72,6 +72,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   mechanism::MechanismOptions& declared = config.options.mechanism;
   declared.accounting = mechanism::ChargeAccounting::kLeaveOneOut;
   declared.sampling_probability = .03;
+  declared.ball_radius = 1.5;
   declared.screen = {.2, .3, 4, 5};
   declared.screened_mechanism = "dclip";
   config.options.research = true;
@@ -79,6 +80,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig read, LoadDeploymentConfig(deployment_));
   EXPECT_EQ(read.options.mechanism.accounting, declared.accounting);
   EXPECT_EQ(read.options.mechanism.sampling_probability, .03);
+  EXPECT_EQ(read.options.mechanism.ball_radius, 1.5);
   EXPECT_EQ(read.options.mechanism.screen, declared.screen);
   EXPECT_EQ(read.options.mechanism.screened_mechanism, "dclip");
   EXPECT_EQ(read.options.mechanism.num_parts, 3);

@@ -3,9 +3,12 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/mechanism/adapmixed.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
+#include "submix/mechanism/pmixed.h"
+#include "submix/mechanism/screened.h"
 #include "submix/mechanism/submix.h"
 
 namespace submix::mechanism {
@@ -25,6 +28,9 @@ constexpr std::pair<std::string_view,
         {kSubmixName, Create<Submix>},
         {kDClipName, Create<DClip>},
         {kFilteredDClipName, Create<FilteredDClip>},
+        {kScreenedName, Create<Screened>},
+        {kPMixedName, Create<PMixed>},
+        {kAdaPMixedName, Create<AdaPMixed>},
 };
 
 }  // namespace

@@ -29,8 +29,10 @@ base::StatusOr<ChargeAccounting> ParseChargeAccounting(std::string_view text);
 struct ScreenOptions {
   double mixing_weight = 1e-4;  // λ: the ensemble's in what is compared; in (0, 1]
   double noise_scale = 1e-2;    // σ of the noise on each compared probability; > 0
-  double threshold = 4.5;       // divergence in nats above which the ensemble is asked; >= 0
-  int top_tokens = 60;          // how many tokens are compared; >= 1
+  // Divergence in nats, >= 0. screened answers from the public model up to it (nothing to gain),
+  // adapmixed above it (too dear).
+  double threshold = 4.5;
+  int top_tokens = 60;  // how many tokens are compared; >= 1
 
   bool operator==(const ScreenOptions&) const = default;
 };
@@ -48,6 +50,9 @@ struct MechanismOptions {
   ChargeAccounting accounting = ChargeAccounting::kDefault;
   // Probability with which each part is in the subset that answers, in (0, 1] (pmixed).
   double sampling_probability = 1;
+  // Radius, in nats, of the ball around the public model that parts are pulled into (adapmixed;
+  // pmixed with leave-one-out accounting). > 0 where it is read.
+  double ball_radius = 0;
   ScreenOptions screen;  // adapmixed, screened
   // What stands behind the screen: filtered-submix or dclip (screened).
   std::string screened_mechanism = "filtered-submix";

@@ -4,8 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <span>
 
+#include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/private_mixture.h"
+#include "submix/mechanism/private_screen.h"
 
 namespace submix::mechanism {
 
@@ -13,6 +17,10 @@ class OperatorView {
  public:
   // Probability of one token of the support: its exact integer weight over the total.
   static double Probability(const PrivateMixture& mixture, std::size_t support_index);
+  // Opens a screen without a receipt.
+  static base::StatusOr<std::unique_ptr<Proposal>> Open(
+      PrivateScreen&& screen, base::RandomSource& random,
+      std::span<const accounting::FixedNats> remaining, base::ReleaseId next);
   // Draws without a receipt: for attacks on simulated deployments.
   static std::size_t Draw(const PrivateMixture& mixture, base::RandomSource& random);
 };

@@ -1,0 +1,107 @@
+#include "submix/mechanism/ball_laws.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "submix/mechanism/log_bracket.h"
+#include "submix/mechanism/quantise.h"
+#include "submix/mechanism/weight_kernels.h"
+
+namespace submix::mechanism {
+namespace {
+
+constexpr int kEvaluations = 32;
+constexpr double kTotal = static_cast<double>(kTotalWeight);
+
+// The excess of h0 + scale (pmf - h0) against h0, both directions.
+double ExcessAt(const std::vector<double>& pmf, std::span<const double> public_pmf, double scale,
+                const ShiftExcess& kernel) {
+  std::array<double, kBlockTokens> den;
+  std::array<double, kBlockTokens> shift;
+  DirectedLanes lanes;
+  for (std::size_t begin = 0; begin < pmf.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, pmf.size() - begin);
+    std::fill(den.begin(), den.end(), 1.0);
+    std::fill(shift.begin(), shift.end(), 0.0);
+    for (std::size_t i = 0; i < count; ++i) {
+      den[i] = kTotal * public_pmf[begin + i];
+      shift[i] = scale * (kTotal * pmf[begin + i] - den[i]);
+    }
+    kernel.Add(den.data(), shift.data(), count, lanes);
+  }
+  return kernel.Excess(lanes, kTotal).larger();
+}
+
+}  // namespace
+
+base::StatusOr<BallLaws> BallLaws::Create(const PartPredictions& predictions) {
+  if (!IsPmf(predictions.public_pmf)) {
+    return base::InvalidArgumentError(
+        "the public model's predictions: expected probabilities that sum to 1");
+  }
+  BallLaws laws(predictions);
+  laws.top_token_ = LargestIndex(predictions.public_pmf.data(), predictions.support_size());
+  laws.public_law_.resize(predictions.support_size());
+  QuantiseLaw(predictions.public_pmf, laws.top_token_, laws.public_law_);
+  return laws;
+}
+
+bool BallLaws::PartPmf(int part, std::vector<double>& pmf) const {
+  const auto first = predictions_.member(part, 0);
+  const auto second = predictions_.member(part, predictions_.halves - 1);
+  if (!IsPmf(first) || !IsPmf(second)) return false;
+  pmf.resize(first.size());
+  for (std::size_t x = 0; x < pmf.size(); ++x) pmf[x] = .5 * (first[x] + second[x]);
+  return true;
+}
+
+LawWeights BallLaws::RenyiBallLaw(int part, const ShiftExcess& kernel, double radius) const {
+  std::vector<double> pmf;
+  if (!PartPmf(part, pmf)) return public_law_;
+  const std::span<const double> public_pmf = predictions_.public_pmf;
+  const double scale = LargestScaleInLogBracket(
+      1.0, kernel.FromNats(radius), kEvaluations,
+      [&](double candidate) { return ExcessAt(pmf, public_pmf, candidate, kernel); });
+  for (std::size_t x = 0; x < pmf.size(); ++x) {
+    pmf[x] = public_pmf[x] + scale * (pmf[x] - public_pmf[x]);
+  }
+  LawWeights law(pmf.size());
+  QuantiseLaw(pmf, top_token_, law);
+  return law;
+}
+
+LawWeights BallLaws::MaxBallLaw(int part, double radius) const {
+  std::vector<double> pmf;
+  if (!PartPmf(part, pmf)) return public_law_;
+  // The lambda of a slightly smaller ball, so that rounding finds room.
+  const double rise = std::expm1(radius * (1 - 0x1p-6));
+  const double fall = -std::expm1(-radius * (1 - 0x1p-6));
+  double scale = 1;
+  for (std::size_t x = 0; x < pmf.size(); ++x) {
+    const double excess = kTotal * pmf[x] / static_cast<double>(public_law_[x]) - 1;
+    scale = std::min(scale, excess > 0 ? rise / excess : fall / -excess);
+  }
+  LawWeights law(pmf.size());
+  std::int64_t left = 0;
+  const auto bound = [&](std::size_t x, double factor) {
+    return factor * static_cast<double>(public_law_[x]);
+  };
+  const double low = std::exp(-radius);
+  const double high = std::exp(radius);
+  for (std::size_t x = 0; x < pmf.size(); ++x) {
+    const auto base = static_cast<double>(public_law_[x]);
+    // Towards the public weight, and never out of the ball.
+    const auto shift = static_cast<std::int64_t>(scale * (kTotal * pmf[x] - base));
+    law[x] = static_cast<std::uint64_t>(static_cast<std::int64_t>(public_law_[x]) + shift);
+    left -= shift;
+  }
+  law[top_token_] = static_cast<std::uint64_t>(static_cast<std::int64_t>(law[top_token_]) + left);
+  for (std::size_t x = 0; x < pmf.size(); ++x) {
+    const auto weight = static_cast<double>(law[x]);
+    if (!(weight >= bound(x, low) && weight <= bound(x, high))) return public_law_;
+  }
+  return law;
+}
+
+}  // namespace submix::mechanism
