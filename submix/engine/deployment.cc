@@ -90,6 +90,18 @@ StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
   return options;
 }
 
+// The mechanism of these options, if it is one that a deployment may answer with.
+StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
+    const mechanism::MechanismOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
+  if (!mechanism->is_private()) {
+    return base::InvalidArgumentError("the mechanism " + options.name +
+                                      " is not private and cannot be deployed: it is for "
+                                      "`submix evaluate` and attacks only");
+  }
+  return mechanism;
+}
+
 StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string& path) {
   const int format = object.at("format").get<int>();
   if (format > DeploymentConfig::kFormat) {
@@ -210,7 +222,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   DeploymentConfig config;
   config.options = options;
   config.options.mechanism.num_parts = manifest.num_parts;
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(config.options.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options.mechanism));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
   if (const auto names = files.List(deployment_directory); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(deployment_directory +
@@ -262,7 +274,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         "again");
   }
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism,
-                          mechanism::MakeMechanism(deployment.config.options.mechanism));
+                          MakeDeployable(deployment.config.options.mechanism));
   const ledger::SqliteLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
   SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge

@@ -89,6 +89,21 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   EXPECT_NE(DeploymentFingerprint(read), plain);
 }
 
+TEST_F(DeploymentTest, RefusesAMechanismWithoutPrivacy) {
+  options_.mechanism.name = "ensemble";
+  options_.research = true;
+  const auto is_refused =
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("ensemble is not private"));
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_), is_refused);
+  // Nor does a file made by hand open.
+  options_.mechanism.name = "public";
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
+  config.options.mechanism.name = "ensemble";
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge).status(), is_refused);
+}
+
 TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   EXPECT_THAT(CreateDeployment(directory_.File("second"), ensemble_, options_),

@@ -57,7 +57,8 @@ class SimulatedDeployment {
                                        base::ReleaseId{0, ++releases_}));
       SUBMIX_ASSIGN_OR_RETURN(receipt, Charge(*proposal));
     }
-    const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *random_);
+    const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(
+        mechanism::OperatorView::Participants(*mechanism_, receipt.paid()), *random_);
     return mechanism::OperatorView::Probability(mixture, true_index);
   }
 

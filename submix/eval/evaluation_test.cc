@@ -94,6 +94,19 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
   EXPECT_NEAR(result.settings[1].perplexity.mean(), result.ensemble.mean(), 0.02);
 }
 
+TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings[0].mechanism.name = "public";
+  plan.settings.push_back({});
+  plan.settings[1].mechanism.name = "ensemble";
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.public_model.mean(), 1e-9);
+  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.ensemble.mean(), 1e-9);
+  for (const SettingResult& setting : result.settings) EXPECT_EQ(setting.epsilon_spent_max, 0);
+}
+
 TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
   ensemble::FakePredictor with_two(kParts + 2, kVocabulary, 0.5);
   EvaluationPlan plan = MakePlan();

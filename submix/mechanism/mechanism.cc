@@ -5,9 +5,11 @@
 #include "submix/base/check.h"
 #include "submix/mechanism/adapmixed.h"
 #include "submix/mechanism/dclip.h"
+#include "submix/mechanism/ensemble_mean.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/pmixed.h"
+#include "submix/mechanism/public_model.h"
 #include "submix/mechanism/screened.h"
 #include "submix/mechanism/submix.h"
 
@@ -31,6 +33,8 @@ constexpr std::pair<std::string_view,
         {kScreenedName, Create<Screened>},
         {kPMixedName, Create<PMixed>},
         {kAdaPMixedName, Create<AdaPMixed>},
+        {kPublicModelName, Create<PublicModel>},
+        {kEnsembleMeanName, Create<EnsembleMean>},
 };
 
 }  // namespace

@@ -64,6 +64,9 @@ class Mechanism {
   virtual std::string_view name() const = 0;
   // True if the statement's guarantee is proven for every data set; false = labelled `research`.
   virtual bool is_sound() const = 0;
+  // False: no guarantee at all, no budget pays for it, and it cannot be deployed; for evaluation
+  // and attacks, where OperatorView::Participants lets everybody take part.
+  virtual bool is_private() const { return true; }
   virtual accounting::ChargeRule charge_rule() const = 0;
   // Members a part that the mechanism needs at least: 1 or 2. With 1, several members a part are
   // averaged into one pmf.

@@ -6,6 +6,10 @@
 
 namespace submix::mechanism {
 
+std::vector<bool> OperatorView::Participants(const Mechanism& mechanism, std::vector<bool> paid) {
+  return mechanism.is_private() ? std::move(paid) : std::vector<bool>(paid.size(), true);
+}
+
 double OperatorView::Probability(const PrivateMixture& mixture, std::size_t support_index) {
   SUBMIX_CHECK(support_index < mixture.weights_.size(), "no such token in the support");
   return static_cast<double>(mixture.weights_[support_index]) / static_cast<double>(mixture.total_);

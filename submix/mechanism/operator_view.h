@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/private_mixture.h"
@@ -15,6 +16,9 @@ namespace submix::mechanism {
 
 class OperatorView {
  public:
+  // Who takes part in what the operator looks at: the parts that paid or, with a mechanism that is
+  // not private and that nobody can pay for, everybody.
+  static std::vector<bool> Participants(const Mechanism& mechanism, std::vector<bool> paid);
   // Probability of one token of the support: its exact integer weight over the total.
   static double Probability(const PrivateMixture& mixture, std::size_t support_index);
   // Opens a screen without a receipt.

@@ -1,0 +1,45 @@
+#include "submix/mechanism/public_model.h"
+
+#include <utility>
+#include <vector>
+
+#include "submix/mechanism/all_or_public.h"
+#include "submix/mechanism/part_law.h"
+#include "submix/mechanism/quantise.h"
+#include "submix/mechanism/weight_kernels.h"
+
+namespace submix::mechanism {
+
+base::StatusOr<std::unique_ptr<PublicModel>> PublicModel::Create(const MechanismOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
+  return std::unique_ptr<PublicModel>(new PublicModel(options));
+}
+
+accounting::PrivacyStatement PublicModel::Statement(accounting::FixedNats) const {
+  accounting::PrivacyStatement statement;
+  statement.mechanism = name();
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.adjacency = accounting::Adjacency::kReplace;
+  statement.order = options_.order;
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.proof = "docs/privacy.md, the public model: no private text is read";
+  statement.further_bounds = {{divergence::RenyiOrder::Infinity(), 0}};
+  return statement;
+}
+
+base::StatusOr<std::unique_ptr<Proposal>> PublicModel::Propose(
+    const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+    base::ReleaseId release_id) const {
+  SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
+  SUBMIX_RETURN_IF_ERROR(CheckPublicPmf(predictions.public_pmf));
+  std::vector<std::uint64_t> weights(predictions.support_size());
+  QuantiseLaw(predictions.public_pmf,
+              LargestIndex(predictions.public_pmf.data(), predictions.support_size()), weights);
+  std::vector<std::uint64_t> same = weights;
+  return std::unique_ptr<Proposal>(std::make_unique<AllOrPublicProposal>(
+      release_id, std::vector<accounting::FixedNats>(remaining.size()), std::move(weights),
+      std::move(same)));
+}
+
+}  // namespace submix::mechanism
