@@ -5,6 +5,7 @@
 #include "submix/base/check.h"
 #include "submix/mechanism/adapmixed.h"
 #include "submix/mechanism/dclip.h"
+#include "submix/mechanism/dp_decoding.h"
 #include "submix/mechanism/ensemble_mean.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
@@ -33,6 +34,7 @@ constexpr std::pair<std::string_view,
         {kScreenedName, Create<Screened>},
         {kPMixedName, Create<PMixed>},
         {kAdaPMixedName, Create<AdaPMixed>},
+        {kDpDecodingName, Create<DpDecoding>},
         {kPublicModelName, Create<PublicModel>},
         {kEnsembleMeanName, Create<EnsembleMean>},
 };

@@ -1,10 +1,19 @@
 #include "submix/mechanism/part_law.h"
 
+#include <cmath>
+
 #include "submix/base/check.h"
+#include "submix/divergence/pmf.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
+namespace {
+
+// False for NaN, CheckedSum's word for a value that is no probability.
+bool SumsToOne(double sum) { return std::abs(sum - 1) <= divergence::kPmfSumTolerance; }
+
+}  // namespace
 
 base::Status CheckPublicPmf(std::span<const double> public_pmf) {
   if (IsPmf(public_pmf)) return base::OkStatus();
@@ -17,16 +26,17 @@ PartPmf::PartPmf(const PartPredictions& predictions)
   sum_ = 2 * CheckedSum(first_.data(), first_.size());
 }
 
-PartPmf::PartPmf(const PartPredictions& predictions, int part) : PartPmf(predictions) {
-  const std::span<const double> first = predictions.member(part, 0);
-  const std::span<const double> second = predictions.member(part, predictions.halves - 1);
-  // The same work for a part that is null.
-  const bool is_null = !(static_cast<int>(IsPmf(first)) & static_cast<int>(IsPmf(second)));
-  if (!is_null) {
-    first_ = first;
-    second_ = second;
+PartPmf::PartPmf(const PartPredictions& predictions, int part)
+    : first_(predictions.member(part, 0)),
+      second_(predictions.member(part, predictions.halves - 1)) {
+  const double first_sum = CheckedSum(first_.data(), first_.size());
+  const double second_sum =
+      predictions.halves == 1 ? first_sum : CheckedSum(second_.data(), second_.size());
+  if (!SumsToOne(first_sum) || !SumsToOne(second_sum)) {
+    *this = PartPmf(predictions);
+    return;
   }
-  sum_ = CheckedSum(first_.data(), first_.size()) + CheckedSum(second_.data(), second_.size());
+  sum_ = first_sum + second_sum;
 }
 
 void PartPmf::AddTo(std::span<std::uint64_t> weights, std::int64_t total,

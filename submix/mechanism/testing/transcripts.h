@@ -55,6 +55,25 @@ inline Answerer PlainAnswerer(const Mechanism& mechanism) {
   };
 }
 
+// A broken ledger, which books half of every charge: what a mechanism with charges half as high as
+// they must be would do.
+inline Answerer HalfPriceAnswerer(const Mechanism& mechanism) {
+  return [&mechanism](const PartPredictions& predictions,
+                      const std::vector<accounting::FixedNats>& remaining, Accounts accounts) {
+    NoRandomness no_randomness;
+    auto proposal = *mechanism.Propose(predictions, remaining, {});
+    std::vector<accounting::FixedNats> halved;
+    for (const accounting::FixedNats charge : proposal->charges()) {
+      halved.push_back(accounting::FixedNats::FromUnits(charge.units() / 2));
+    }
+    const std::vector<bool> paid = ChargeAccounts(mechanism.charge_rule(), halved, accounts);
+    const PrivateMixture mixture = std::move(*proposal).Mix(paid, no_randomness);
+    std::vector<Branch> branches;
+    branches.push_back({1, std::move(accounts), LawOf(mixture, predictions.support_size())});
+    return branches;
+  };
+}
+
 struct Conversation {
   const Answerer& answerer;
   const Policy& policy;

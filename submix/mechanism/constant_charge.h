@@ -1,0 +1,28 @@
+// Mechanisms whose every answer costs every part the same public constant (docs/privacy.md,
+// Theorem 9). How many answers a budget buys is then known beforehand, which part takes part in an
+// answer is a function of their number alone, and what that many answers cost holds at all orders
+// at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/accounting/privacy_statement.h"
+#include "submix/divergence/renyi_order.h"
+
+namespace submix::mechanism {
+
+// The most answers that the budget pays for. Requires: charge > 0.
+std::int64_t MostAnswers(accounting::FixedNats budget, accounting::FixedNats charge);
+
+// The statement of such a mechanism: proven and worst case, for parts that are changed in any way.
+// `answer_nats` is what one answer costs at any order >= 1; `theorem` is its name in
+// docs/privacy.md.
+accounting::PrivacyStatement ConstantChargeStatement(
+    std::string mechanism, divergence::RenyiOrder order, accounting::FixedNats budget,
+    accounting::FixedNats charge, const std::string& theorem,
+    const std::function<double(divergence::RenyiOrder)>& answer_nats);
+
+}  // namespace submix::mechanism
