@@ -1,10 +1,12 @@
-// How long a mechanism takes for one answer, from pmfs to the mixture: one JSON object a line.
+// How long a mechanism takes for one answer, from pmfs in memory to the token: proposal, mixture
+// (and screen, where there is one) and draw. One JSON object a line.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <numbers>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "submix/base/random.h"
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/operator_view.h"
 
 namespace submix {
 namespace {
@@ -20,14 +23,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Settings {
-  std::vector<std::string> mechanisms = {"filtered-submix", "submix"};
+  std::vector<std::string> mechanisms;  // empty: all that there are
   std::vector<int> parts = {8, 16};
+  int halves = 2;
   std::size_t vocabulary = 50257;
   std::string order = "2";
   double target_leakage = 2.0 / 1024;
   int repetitions = 31;
   bool json = false;
 };
+
+std::vector<std::string> KnownMechanisms() {
+  std::istringstream list(mechanism::MechanismNames());
+  std::vector<std::string> names;
+  for (std::string name; std::getline(list >> std::ws, name, ',');) names.push_back(name);
+  return names;
+}
 
 double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -60,6 +71,22 @@ void MakeLogits(base::RandomSource& random, std::size_t vocabulary, std::size_t 
   }
 }
 
+// Everybody pays.
+base::StatusOr<std::size_t> Answer(const mechanism::Mechanism& mechanism,
+                                   const mechanism::PartPredictions& predictions,
+                                   const std::vector<accounting::FixedNats>& remaining,
+                                   base::RandomSource& random) {
+  const std::vector<bool> paid(remaining.size(), true);
+  SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism.Propose(predictions, remaining, {}));
+  while (proposal->leads_to_screen()) {
+    auto screen = std::move(*proposal).Screen(paid);
+    SUBMIX_ASSIGN_OR_RETURN(
+        proposal, mechanism::OperatorView::Open(std::move(screen), random, remaining, {}));
+  }
+  const auto mixture = std::move(*proposal).Mix(paid, random);
+  return mechanism::OperatorView::Draw(mixture, random);
+}
+
 base::Status Measure(const Settings& settings, const std::string& name, int num_parts) {
   mechanism::MechanismOptions options;
   options.name = name;
@@ -72,13 +99,12 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
   const auto random = base::MakeSystemRandomSource();
   std::vector<float> public_logits;
   std::vector<float> member_logits;
-  const int halves = mechanism->halves();
+  const int halves = std::max(settings.halves, mechanism->halves());
   MakeLogits(*random, settings.vocabulary, static_cast<std::size_t>(num_parts * halves),
              public_logits, member_logits);
   mechanism::MappedPredictions mapped;
   const std::vector<accounting::FixedNats> remaining(static_cast<std::size_t>(num_parts),
                                                      accounting::FixedNats::RoundDown(2));
-  const std::vector<bool> paid(static_cast<std::size_t>(num_parts), true);
   std::vector<double> map_ms;
   std::vector<double> answer_ms;
   for (int i = 0; i < settings.repetitions; ++i) {
@@ -86,24 +112,29 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
     SUBMIX_RETURN_IF_ERROR(mapped.Map(public_logits, member_logits, halves, {}));
     map_ms.push_back(MillisecondsSince(start));
     const auto mapped_at = Clock::now();
-    SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism->Propose(mapped.view(), remaining, {}));
-    const auto mixture = std::move(*proposal).Mix(paid, *random);
+    SUBMIX_RETURN_IF_ERROR(Answer(*mechanism, mapped.view(), remaining, *random).status());
     answer_ms.push_back(MillisecondsSince(mapped_at));
   }
-  std::printf(settings.json ? "{\"mechanism\":\"%s\",\"parts\":%d,\"order\":\"%s\","
+  std::printf(settings.json ? "{\"mechanism\":\"%s\",\"parts\":%d,\"halves\":%d,\"order\":\"%s\","
                               "\"vocabulary\":%zu,\"ms_per_answer\":%.4f,\"ms_to_map\":%.4f}\n"
-                            : "%s, %d parts, order %s, %zu tokens: %.4f ms an answer, after %.4f "
-                              "ms from logits to pmfs\n",
-              name.c_str(), num_parts, options.order.ToString().c_str(), settings.vocabulary,
-              Median(answer_ms), Median(map_ms));
+                            : "%s, %d parts of %d, order %s, %zu tokens: %.4f ms an answer, after "
+                              "%.4f ms from logits to pmfs\n",
+              name.c_str(), num_parts, halves, options.order.ToString().c_str(),
+              settings.vocabulary, Median(answer_ms), Median(map_ms));
+  std::fflush(stdout);
   return base::OkStatus();
 }
 
 int Run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Times what a mechanism does for one answer; medians."};
-  app.add_option("--mechanism", settings.mechanisms, "filtered-submix, submix");
-  app.add_option("--parts", settings.parts, "k, one line each")->check(CLI::PositiveNumber);
+  app.add_option("--mechanism", settings.mechanisms, "names, separated by commas; default: all")
+      ->delimiter(',');
+  app.add_option("--parts", settings.parts, "k, separated by commas; one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--halves", settings.halves, "members a part; some mechanisms need 2")
+      ->check(CLI::Range(1, 2));
   app.add_option("--vocabulary", settings.vocabulary, "tokens")->check(CLI::PositiveNumber);
   app.add_option("--order", settings.order, "order of the charges: 2, 1.5, inf");
   app.add_option("--target-leakage", settings.target_leakage, "beta, in nats");
@@ -111,16 +142,19 @@ int Run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", settings.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
+  if (settings.mechanisms.empty()) settings.mechanisms = KnownMechanisms();
+  int exit_code = 0;
   for (const std::string& name : settings.mechanisms) {
     for (const int num_parts : settings.parts) {
       const base::Status status = Measure(settings, name, num_parts);
       if (!status.ok()) {
-        std::fprintf(stderr, "mechanism_benchmark: %s\n", status.ToString().c_str());
-        return 1;
+        std::fprintf(stderr, "mechanism_benchmark: %s: %s\n", name.c_str(),
+                     status.ToString().c_str());
+        exit_code = 1;
       }
     }
   }
-  return 0;
+  return exit_code;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/seeded_random.h"
+#include "submix/base/testing/status_matchers.h"
 #include "submix/mechanism/operator_view.h"
 
 namespace submix::mechanism {
@@ -45,6 +46,24 @@ TEST(PrivateMixtureTest, KeepsItsReleaseAndCharges) {
   const PrivateMixture moved = std::move(mixture);
   EXPECT_EQ(moved.release_id(), (base::ReleaseId{3, 4}));
   EXPECT_EQ(moved.charges(), (std::vector<accounting::FixedNats>{charge, {}}));
+}
+
+TEST(OperatorViewTest, OpensAScreenWithWhatItIsGiven) {
+  const std::vector<accounting::FixedNats> remaining(3, accounting::FixedNats::RoundDown(1));
+  std::size_t budgets = 0;
+  base::ReleaseId released;
+  PrivateScreen screen({3, 4}, remaining,
+                       [&](base::RandomSource&, std::span<const accounting::FixedNats> left,
+                           base::ReleaseId next) -> base::StatusOr<std::unique_ptr<Proposal>> {
+                         budgets = left.size();
+                         released = next;
+                         return base::InternalError("asked");
+                       });
+  const auto random = base::MakeSeededRandomSource(4);
+  EXPECT_THAT(OperatorView::Open(std::move(screen), *random, remaining, {5, 6}),
+              base::StatusIs(base::StatusCode::kInternal, testing::HasSubstr("asked")));
+  EXPECT_EQ(budgets, 3u);
+  EXPECT_EQ(released, (base::ReleaseId{5, 6}));
 }
 
 TEST(PrivateMixtureDeathTest, HasMassBelowTheLimitAndIsDrawnFromOnce) {
