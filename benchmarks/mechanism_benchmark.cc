@@ -29,6 +29,7 @@ struct Settings {
   std::size_t vocabulary = 50257;
   std::string order = "2";
   double target_leakage = 2.0 / 1024;
+  double ball_radius = 0.5;
   int repetitions = 31;
   bool json = false;
 };
@@ -93,6 +94,7 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
   options.num_parts = num_parts;
   SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse(settings.order));
   options.target_leakage = settings.target_leakage;
+  options.ball_radius = settings.ball_radius;
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<mechanism::Mechanism> mechanism,
                           mechanism::MakeMechanism(options));
 
@@ -138,6 +140,7 @@ int Run(int argc, char** argv) {
   app.add_option("--vocabulary", settings.vocabulary, "tokens")->check(CLI::PositiveNumber);
   app.add_option("--order", settings.order, "order of the charges: 2, 1.5, inf");
   app.add_option("--target-leakage", settings.target_leakage, "beta, in nats");
+  app.add_option("--ball-radius", settings.ball_radius, "of mechanisms that take one, in nats");
   app.add_option("--repetitions", settings.repetitions, "answers timed")
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", settings.json, "one JSON object a line");

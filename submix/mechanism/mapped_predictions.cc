@@ -8,6 +8,7 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/softmax.h"
+#include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {
@@ -18,6 +19,11 @@ constexpr double kLeastProbability = std::numeric_limits<double>::min();
 
 bool AllFinite(std::span<const float> logits) {
   return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+}
+
+template <typename Integer>
+std::size_t AsSize(Integer value) {
+  return static_cast<std::size_t>(value);
 }
 
 float Largest(std::span<const float> logits) {
@@ -53,16 +59,18 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
                                       " rows of " + std::to_string(vocab_size) + " logits, found " +
                                       std::to_string(member_logits.size()));
   }
-  if (!AllFinite(public_logits)) {
-    return base::InternalError("the public model's logits are not finite: its weights are damaged");
-  }
   halves_ = halves;
   num_parts_ = static_cast<int>(member_logits.size() / vocab_size) / halves;
-  ChooseSupport(public_logits, options);
-  public_pmf_.resize(support_.size());
-  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
-  for (double& probability : public_pmf_) probability = std::max(probability, kLeastProbability);
-  MapMembers(member_logits, vocab_size, options.temperature);
+  vocab_size_ = vocab_size;
+  const bool has_top_k = options.top_k > 0 && AsSize(options.top_k) < vocab_size;
+  is_truncated_ = (has_top_k || options.top_p < 1) && AllFinite(public_logits);
+  if (is_truncated_) ChooseSupport(public_logits, options);
+  public_pmf_.resize(support_size());
+  if (!MapRow(public_logits, options.temperature, public_pmf_)) {
+    return base::InternalError("the public model's logits are not finite: its weights are damaged");
+  }
+  RaiseToLeast(kLeastProbability, public_pmf_.size(), public_pmf_.data());
+  MapMembers(member_logits, options.temperature);
   return base::OkStatus();
 }
 
@@ -81,18 +89,12 @@ void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
     support_.resize(kept);
   }
   if (options.top_p < 1) KeepMass(public_logits, options, likelier);
-  is_truncated_ = support_.size() < public_logits.size();
-  if (is_truncated_) {
-    std::sort(support_.begin(), support_.end());
-  } else {
-    std::iota(support_.begin(), support_.end(), 0);
-  }
+  std::sort(support_.begin(), support_.end());
 }
 
 template <typename Likelier>
 void MappedPredictions::KeepMass(std::span<const float> public_logits,
                                  const SamplingOptions& options, const Likelier& likelier) {
-  is_truncated_ = true;
   public_pmf_.resize(support_.size());
   SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
   // Positions in support_, sorted only as far as the mass reaches.
@@ -129,23 +131,22 @@ bool MappedPredictions::MapRow(std::span<const float> logits, double temperature
   return mass_limit < kUnderflowNats && divergence::Softmax(kept_logits_, temperature, pmf);
 }
 
-void MappedPredictions::MapMembers(std::span<const float> member_logits, std::size_t vocab_size,
-                                   double temperature) {
-  const std::size_t support_size = support_.size();
-  const auto halves = static_cast<std::size_t>(halves_);
-  member_pmfs_.resize(static_cast<std::size_t>(num_parts_) * halves * support_size);
-  for (std::size_t part = 0; part < static_cast<std::size_t>(num_parts_); ++part) {
+void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature) {
+  const std::size_t size = support_size();
+  const std::size_t halves = AsSize(halves_);
+  member_pmfs_.resize(AsSize(num_parts_) * halves * size);
+  for (std::size_t part = 0; part < AsSize(num_parts_); ++part) {
     bool is_null = false;
     for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
-      const auto pmf = std::span(member_pmfs_).subspan(row * support_size, support_size);
+      const auto pmf = std::span(member_pmfs_).subspan(row * size, size);
       const bool fits =
-          MapRow(member_logits.subspan(row * vocab_size, vocab_size), temperature, pmf);
+          MapRow(member_logits.subspan(row * vocab_size_, vocab_size_), temperature, pmf);
       is_null = is_null || !fits;
     }
     if (!is_null) continue;
     for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
       std::copy(public_pmf_.begin(), public_pmf_.end(),
-                member_pmfs_.begin() + static_cast<std::ptrdiff_t>(row * support_size));
+                member_pmfs_.begin() + static_cast<std::ptrdiff_t>(row * size));
     }
   }
 }
@@ -154,7 +155,12 @@ PartPredictions MappedPredictions::view() const {
   return {public_pmf_, member_pmfs_, num_parts_, halves_};
 }
 
+base::TokenId MappedPredictions::token(std::size_t support_index) const {
+  return is_truncated_ ? support_[support_index] : static_cast<base::TokenId>(support_index);
+}
+
 std::ptrdiff_t MappedPredictions::IndexOf(base::TokenId token) const {
+  if (!is_truncated_) return token >= 0 && AsSize(token) < vocab_size_ ? token : -1;
   const auto found = std::lower_bound(support_.begin(), support_.end(), token);
   if (found == support_.end() || *found != token) return -1;
   return found - support_.begin();

@@ -37,7 +37,7 @@ class MappedPredictions {
 
   PartPredictions view() const;
   // The token behind index x of the support.
-  base::TokenId token(std::size_t support_index) const { return support_[support_index]; }
+  base::TokenId token(std::size_t support_index) const;
   // The index of a token in the support, or -1 if it was truncated away. Cost: O(log V).
   std::ptrdiff_t IndexOf(base::TokenId token) const;
 
@@ -50,13 +50,15 @@ class MappedPredictions {
                 const Likelier& likelier);
   // The pmf of one row of logits on the support. False if the row makes its part null.
   bool MapRow(std::span<const float> logits, double temperature, std::span<double> pmf);
-  void MapMembers(std::span<const float> member_logits, std::size_t vocab_size, double temperature);
+  void MapMembers(std::span<const float> member_logits, double temperature);
+  std::size_t support_size() const { return is_truncated_ ? support_.size() : vocab_size_; }
 
-  bool is_truncated_ = false;
-  std::vector<float> kept_logits_;      // [V], of the row being mapped
+  std::size_t vocab_size_ = 0;
+  bool is_truncated_ = false;       // else every token is kept, and the vectors below are unused
+  std::vector<float> kept_logits_;  // [V], of the row being mapped
   std::vector<std::uint32_t> ranking_;  // positions in the support, while top-p works
   std::vector<base::TokenId> kept_;     // what top-p keeps, while it works
-  std::vector<base::TokenId> support_;  // [V], ascending
+  std::vector<base::TokenId> support_;  // ascending
   std::vector<double> public_pmf_;      // [V]
   std::vector<double> member_pmfs_;     // [K * halves, V]
   int num_parts_ = 0;

@@ -73,6 +73,11 @@ double CheckedSum(const double* p, std::size_t count) {
 }
 
 SUBMIX_VECTOR_CLONES
+void RaiseToLeast(double least, std::size_t count, double* values) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = values[i] < least ? least : values[i];
+}
+
+SUBMIX_VECTOR_CLONES
 std::size_t LargestIndex(const double* p, std::size_t count) {
   double most[kLanes];
   std::fill(most, most + kLanes, p[0]);

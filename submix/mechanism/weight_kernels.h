@@ -26,6 +26,9 @@ struct DirectedLanes {
 // The sum of p, or NaN if a value is NaN or negative. An infinity gives infinity or NaN.
 double CheckedSum(const double* p, std::size_t count);
 
+// values = max(values, least). NaN stays.
+void RaiseToLeast(double least, std::size_t count, double* values);
+
 // The first index of the largest value. Requires: count > 0, no NaN.
 std::size_t LargestIndex(const double* p, std::size_t count);
 
