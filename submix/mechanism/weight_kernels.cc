@@ -5,14 +5,7 @@
 #include <cstring>
 #include <limits>
 
-// One more body for each vector width; the arithmetic, and so every bit, is the same. The choice
-// between them is made before sanitizers are ready for it.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define SUBMIX_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define SUBMIX_VECTOR_CLONES
-#endif
+#include "submix/base/vector_clones.h"
 
 namespace submix::mechanism {
 namespace {
