@@ -18,27 +18,31 @@ std::string FormatShort(double value) {
   return buffer;
 }
 
-// A privacy cost with four digits, rounded up; what is within 1e-9 of the shorter number counts as
-// that number, so that 3 * 2 nats do not read 6.001.
-std::string FormatCost(double nats) {
-  if (!(nats > 0) || std::isinf(nats)) return FormatShort(nats);
-  const double last_digit = std::pow(10, std::floor(std::log10(nats)) - (kShownDigits - 1));
-  return FormatShort(std::ceil(nats / last_digit * (1 - 1e-9)) * last_digit);
+std::string UnitWords(PrivacyUnit unit) {
+  switch (unit) {
+    case PrivacyUnit::kPart:
+      return "part";
+    case PrivacyUnit::kUserKey:
+      return "user key";
+    case PrivacyUnit::kTrainingExample:
+      return "training example";
+  }
+  return "";
 }
 
-// Everything that must stand beside a number.
-std::string Labels(const PrivacyStatement& statement, PrivacyUnit unit, Adjacency adjacency) {
-  std::string labels = unit == PrivacyUnit::kPart ? "unit: part" : "unit: user key";
-  if (adjacency == Adjacency::kNull) {
-    labels += "; adjacency: replaced by the public model";
-  } else {
-    labels += "; adjacency: records changed, added or removed";
+std::string AdjacencyWords(Adjacency adjacency) {
+  switch (adjacency) {
+    case Adjacency::kNull:
+      return "replaced by the public model";
+    case Adjacency::kReplace:
+      return "records changed, added or removed";
+    case Adjacency::kPresence:
+      return "present or absent";
   }
-  labels += statement.worst_case ? "; worst case: holds for every data set"
-                                 : "; data-dependent: for this data only, and private itself";
-  labels += statement.proven ? "; proven: " : "; NOT proven: ";
-  return " [" + labels + statement.proof + "]";
+  return "";
 }
+
+std::string Bracketed(const std::string& labels) { return " [" + labels + "]"; }
 
 std::string BoundLine(const RdpBound& bound, const std::string& labels) {
   return FormatCost(bound.rdp) + " nats of Renyi divergence at order " +
@@ -81,7 +85,7 @@ std::vector<RdpBound> UserLevelBounds(const PrivacyStatement& statement) {
 }
 
 void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::string>& lines) {
-  if (statement.unit == PrivacyUnit::kUserKey) return;  // said already
+  if (statement.unit != PrivacyUnit::kPart) return;  // said already, or no parts
   if (!statement.worst_case || !statement.proven) {
     lines.push_back(
         "for one user key nothing follows: that needs a part-level bound proven for every data "
@@ -93,7 +97,10 @@ void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::strin
     lines.push_back("for one user key nothing follows from orders of 1 and below");
     return;
   }
-  const std::string labels = Labels(statement, PrivacyUnit::kUserKey, Adjacency::kReplace);
+  PrivacyStatement of_user = statement;
+  of_user.unit = PrivacyUnit::kUserKey;
+  of_user.adjacency = Adjacency::kReplace;
+  const std::string labels = Bracketed(of_user.Labels());
   lines.push_back(BoundLine(bounds.front(), labels));
   lines.push_back(ConversionLine(bounds, statement.delta, labels));
 }
@@ -102,7 +109,7 @@ void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::strin
 
 std::vector<std::string> PrivacyStatement::Lines() const {
   const std::vector<RdpBound> bounds = BoundsOf(*this);
-  const std::string labels = Labels(*this, unit, adjacency);
+  const std::string labels = Bracketed(Labels());
   std::vector<std::string> lines = {"mechanism: " + mechanism, BoundLine(bounds.front(), labels),
                                     ConversionLine(bounds, delta, labels)};
   AddUserLevelLines(*this, lines);
@@ -113,6 +120,21 @@ std::string PrivacyStatement::ToText() const {
   std::string text;
   for (const std::string& line : Lines()) text += line + "\n";
   return text;
+}
+
+std::string PrivacyStatement::Labels() const {
+  return "unit: " + UnitWords(unit) + "; adjacency: " + AdjacencyWords(adjacency) +
+         (worst_case ? "; worst case: holds for every data set"
+                     : "; data-dependent: for this data only, and private itself") +
+         (proven ? "; proven: " : "; NOT proven: ") + proof;
+}
+
+std::string FormatCost(double nats) {
+  if (!(nats > 0) || std::isinf(nats)) return FormatShort(nats);
+  // What is within 1e-9 of the shorter number counts as that number, so that 3 * 2 nats do not read
+  // 6.001.
+  const double last_digit = std::pow(10, std::floor(std::log10(nats)) - (kShownDigits - 1));
+  return FormatShort(std::ceil(nats / last_digit * (1 - 1e-9)) * last_digit);
 }
 
 }  // namespace submix::accounting

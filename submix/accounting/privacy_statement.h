@@ -12,12 +12,13 @@
 namespace submix::accounting {
 
 // Whose data the two neighbouring worlds differ in.
-enum class PrivacyUnit { kPart, kUserKey };
+enum class PrivacyUnit { kPart, kUserKey, kTrainingExample };
 
 // How they differ.
 enum class Adjacency {
-  kNull,     // the part is replaced by the public model
-  kReplace,  // the unit's records are changed, added or removed
+  kNull,      // the part is replaced by the public model
+  kReplace,   // the unit's records are changed, added or removed
+  kPresence,  // the unit is there or not, everything else the same
 };
 
 // A guarantee and everything that must be said with it. Plain value.
@@ -47,6 +48,11 @@ struct PrivacyStatement {
   std::vector<std::string> Lines() const;
   // The lines, each ended by a newline.
   std::string ToText() const;
+  // What must stand beside every number of the statement: unit, adjacency, scope, proof status.
+  std::string Labels() const;
 };
+
+// A privacy cost with four digits, rounded up.
+std::string FormatCost(double nats);
 
 }  // namespace submix::accounting

@@ -130,6 +130,15 @@ TEST(PrivacyStatementTest, AUserLevelStatementIsNotRepeated) {
   EXPECT_EQ(statement.Lines().size(), 3u);
 }
 
+TEST(PrivacyStatementTest, UnitsWithoutPartsSaySo) {
+  PrivacyStatement statement = FilteredSubmix();
+  statement.unit = PrivacyUnit::kTrainingExample;
+  statement.adjacency = Adjacency::kPresence;
+  EXPECT_THAT(statement.Labels(),
+              StartsWith("unit: training example; adjacency: present or absent;"));
+  EXPECT_EQ(statement.Lines().size(), 3u);
+}
+
 TEST(PrivacyStatementTest, ShownCostsAreRoundedUp) {
   PrivacyStatement statement = FilteredSubmix();
   statement.epsilon = FixedNats::RoundUp(0.123401);

@@ -9,6 +9,7 @@ namespace submix::apps {
 void AddTokenizerCommand(CLI::App& command, Action& action);
 void AddDeployCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
+void AddAccountCommand(CLI::App& command, Action& action);
 
 // Run by `submix-train`.
 void AddPretrainCommand(CLI::App& command, Action& action);

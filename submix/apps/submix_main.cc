@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
       {"evaluate", "Held-out perplexity of mechanisms and baselines", nullptr},
       {"budget", "What a deployment's ledger holds; verify its chain",
        &submix::apps::AddBudgetCommand},
+      {"account", "What releases cost, and how many an epsilon buys: the calculator",
+       &submix::apps::AddAccountCommand},
       {"forget", "Unlearn a user: retrain the one half that held the text", nullptr},
   };
   return submix::apps::RunProgram(argc, argv, commands, "submix-train");

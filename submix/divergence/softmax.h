@@ -5,8 +5,8 @@
 
 namespace submix::divergence {
 
-// pmf[x] = exp(logits[x] / temperature) / sum. Allocates nothing; the loops are vectorised; the same
-// work whatever the logits and the same bits on every processor.
+// pmf[x] = exp(logits[x] / temperature) / sum. Allocates nothing; the loops are vectorised; the
+// same work whatever the logits and the same bits on every processor.
 //
 // Relative error of each probability, for up to 2^17 logits: below 1e-15 * (12 + d), where d is
 // (largest logit - logit) / temperature. Of it at most 3.4e-16 d comes from the exponent (log2(e),

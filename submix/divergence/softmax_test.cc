@@ -48,7 +48,8 @@ TEST_P(SoftmaxSizeTest, AgreesWithLongDoubleAtEveryDistanceFromTheLargest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, SoftmaxSizeTest, testing::Values(1, 2, 31, 32, 33, 1023, 1024, 1025, 50257, 131073));
+INSTANTIATE_TEST_SUITE_P(Sizes, SoftmaxSizeTest,
+                         testing::Values(1, 2, 31, 32, 33, 1023, 1024, 1025, 50257, 131073));
 
 TEST(SoftmaxTest, GivesZeroFarBelowTheLargest) {
   std::vector<double> pmf(3);
