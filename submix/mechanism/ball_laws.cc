@@ -80,7 +80,8 @@ LawWeights BallLaws::MaxBallLaw(int part, double radius) const {
   double scale = 1;
   for (std::size_t x = 0; x < pmf.size(); ++x) {
     const double excess = kTotal * pmf[x] / static_cast<double>(public_law_[x]) - 1;
-    scale = std::min(scale, excess > 0 ? rise / excess : fall / -excess);
+    if (excess > 0) scale = std::min(scale, rise / excess);
+    if (excess < 0) scale = std::min(scale, fall / -excess);
   }
   LawWeights law(pmf.size());
   std::int64_t left = 0;

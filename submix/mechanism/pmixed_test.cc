@@ -153,6 +153,11 @@ TEST(PMixedTest, MaxBallLawsAreInTheBallExactly) {
     moved += law == laws.public_law() ? 0 : 1;
   }
   EXPECT_GT(moved, 400);
+  // A token on which the part agrees exactly does not hold the others back.
+  const SimulatedPredictions agreeing({.5, .25, .25}, {{.5, .3, .2}});
+  const BallLaws some = *BallLaws::Create(agreeing.view());
+  EXPECT_EQ(some.MaxBallLaw(0, 1)[0], some.public_law()[0]);
+  EXPECT_NEAR(static_cast<double>(some.MaxBallLaw(0, 1)[1]) / kTotalWeight, .3, 1e-9);
   const SimulatedPredictions broken({.5, .5}, {{std::nan(""), .5}});
   const BallLaws laws = *BallLaws::Create(broken.view());
   EXPECT_EQ(laws.MaxBallLaw(0, 1), laws.public_law());
