@@ -1,5 +1,6 @@
 #include "submix/mechanism/constant_charge.h"
 
+#include <cmath>
 #include <utility>
 
 #include "submix/accounting/rdp_accountant.h"
@@ -30,7 +31,7 @@ accounting::PrivacyStatement ConstantChargeStatement(
   for (const divergence::RenyiOrder further : accounting::DefaultOrders()) {
     // A product of two doubles is off by 2^-53.
     const double nats = static_cast<double>(answers) * answer_nats(further) * (1 + 0x1p-50);
-    statement.further_bounds.push_back({further, nats});
+    if (std::isfinite(nats)) statement.further_bounds.push_back({further, nats});
   }
   return statement;
 }

@@ -9,6 +9,7 @@
 #include "submix/mechanism/ensemble_mean.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
+#include "submix/mechanism/gnmax.h"
 #include "submix/mechanism/pmixed.h"
 #include "submix/mechanism/public_model.h"
 #include "submix/mechanism/screened.h"
@@ -34,6 +35,7 @@ constexpr std::pair<std::string_view,
         {kScreenedName, Create<Screened>},
         {kPMixedName, Create<PMixed>},
         {kAdaPMixedName, Create<AdaPMixed>},
+        {kGnmaxName, Create<Gnmax>},
         {kDpDecodingName, Create<DpDecoding>},
         {kPublicModelName, Create<PublicModel>},
         {kEnsembleMeanName, Create<EnsembleMean>},

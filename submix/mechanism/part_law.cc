@@ -1,5 +1,7 @@
 #include "submix/mechanism/part_law.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "submix/base/check.h"
@@ -43,28 +45,38 @@ void PartPmf::AddTo(std::span<std::uint64_t> weights, std::int64_t total,
                     std::size_t remainder_token) const {
   SUBMIX_CHECK(weights.size() == first_.size() && remainder_token < first_.size(),
                "weights of another support");
-  SUBMIX_CHECK(total >= 0 && total <= std::int64_t{1} << 52, "a total out of range");
+  SUBMIX_CHECK(total >= 0 && total <= std::int64_t{1} << 50, "a total out of range");
   // The error of the sums and of each product is below (V + 8) 2^-53 of the total.
   const double margin = static_cast<double>(first_.size() + 8) * 0x1p-51;
   const double scale = static_cast<double>(total) * (1 - margin) / sum_;
+  std::array<double, kBlockTokens> block;
+  std::array<std::int64_t, kBlockTokens> integers;
   std::int64_t rest = total;
-  for (std::size_t x = 0; x < first_.size(); ++x) {
-    const auto weight = static_cast<std::int64_t>(scale * (first_[x] + second_[x]));
-    weights[x] += static_cast<std::uint64_t>(weight);
-    rest -= weight;
+  for (std::size_t begin = 0; begin < first_.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, first_.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      block[i] = scale * (first_[begin + i] + second_[begin + i]);
+    }
+    rest -= FloorInPlace(block.data(), integers.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      weights[begin + i] += static_cast<std::uint64_t>(integers[i]);
+    }
   }
   SUBMIX_CHECK(rest >= 0, "rounding down cannot add weight");
   weights[remainder_token] += static_cast<std::uint64_t>(rest);
 }
 
 std::size_t PartPmf::TopToken() const {
+  std::array<double, kBlockTokens> block;
   std::size_t top = 0;
   double largest = -1;
-  for (std::size_t x = 0; x < first_.size(); ++x) {
-    const double probability = first_[x] + second_[x];
-    if (probability > largest) {
-      largest = probability;
-      top = x;
+  for (std::size_t begin = 0; begin < first_.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, first_.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) block[i] = first_[begin + i] + second_[begin + i];
+    const std::size_t top_of_block = LargestIndex(block.data(), count);
+    if (block[top_of_block] > largest) {
+      largest = block[top_of_block];
+      top = begin + top_of_block;
     }
   }
   return top;

@@ -24,7 +24,7 @@ class PartPmf {
   explicit PartPmf(const PartPredictions& predictions);
 
   // weights += whole numbers >= 0 with sum `total`: floor(total * pmf), and what rounding down
-  // leaves on `remainder_token`. Requires: 0 <= total <= 2^52, sizes of the support, which has at
+  // leaves on `remainder_token`. Requires: 0 <= total <= 2^50, sizes of the support, which has at
   // most 2^32 tokens.
   void AddTo(std::span<std::uint64_t> weights, std::int64_t total,
              std::size_t remainder_token) const;

@@ -1,0 +1,258 @@
+#include "submix/mechanism/gnmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "submix/accounting/gnmax_rdp.h"
+#include "submix/base/check.h"
+#include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/constant_charge.h"
+#include "submix/mechanism/noisy_votes.h"
+#include "submix/mechanism/part_law.h"
+
+namespace submix::mechanism {
+namespace {
+
+using accounting::FixedNats;
+using divergence::RenyiOrder;
+
+constexpr double kVotedWeight = 0x1p61;
+
+using Votes = std::vector<std::size_t>;  // [K]: the token of each part
+
+// A token and how many votes it has.
+struct Candidate {
+  std::size_t token;
+  int votes;
+};
+
+// The votes counted: tokens with votes, ascending, and the levels of all tokens of the support.
+// There are as many levels whatever the votes: j different counts above zero need j (j+1) / 2
+// votes.
+class Election {
+ public:
+  Election(Votes votes, std::size_t support_size) {
+    std::sort(votes.begin(), votes.end());
+    for (const std::size_t token : votes) {
+      if (candidates_.empty() || candidates_.back().token != token)
+        candidates_.push_back({token, 0});
+      ++candidates_.back().votes;
+    }
+    std::vector<std::int64_t> tokens_with(votes.size() + 1);
+    tokens_with[0] = static_cast<std::int64_t>(support_size - candidates_.size());
+    for (const Candidate& candidate : candidates_) {
+      ++tokens_with[static_cast<std::size_t>(candidate.votes)];
+    }
+    levels_.push_back({0, tokens_with[0]});
+    for (std::size_t count = 1; count < tokens_with.size(); ++count) {
+      if (tokens_with[count] > 0) levels_.push_back({static_cast<int>(count), tokens_with[count]});
+    }
+    std::size_t most_levels = 1;
+    while (most_levels * (most_levels + 1) / 2 <= votes.size()) ++most_levels;
+    levels_.resize(most_levels);
+  }
+
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+
+  // The weight of a token for each count of votes that occurs.
+  class Weights {
+   public:
+    Weights(const std::vector<VoteLevel>& levels, double noise_scale)
+        : levels_(levels), probabilities_(levels.size()) {
+      NoisyVotesLaw(levels, noise_scale, probabilities_);
+    }
+    std::uint64_t operator()(int votes) const {
+      std::size_t level = 0;
+      while (levels_[level].votes != votes) ++level;
+      return kUniformVoteWeight +
+             static_cast<std::uint64_t>(std::llround(kVotedWeight * probabilities_[level]));
+    }
+
+   private:
+    const std::vector<VoteLevel>& levels_;
+    std::vector<double> probabilities_;
+  };
+  Weights WeightsFor(double noise_scale) const { return Weights(levels_, noise_scale); }
+
+ private:
+  std::vector<Candidate> candidates_;
+  std::vector<VoteLevel> levels_;
+};
+
+std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
+                                      double noise_scale) {
+  const Election election(votes, support_size);
+  const auto weight = election.WeightsFor(noise_scale);
+  std::vector<std::uint64_t> law(support_size, weight(0));
+  for (const Candidate& candidate : election.candidates()) {
+    law[candidate.token] = weight(candidate.votes);
+  }
+  return law;
+}
+
+class GnmaxProposal final : public Proposal {
+ public:
+  GnmaxProposal(base::ReleaseId release_id, std::vector<FixedNats> charges, Votes votes,
+                std::size_t public_vote, std::size_t support_size, double noise_scale)
+      : Proposal(release_id, std::move(charges)),
+        votes_(std::move(votes)),
+        public_vote_(public_vote),
+        support_size_(support_size),
+        noise_scale_(noise_scale) {}
+
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
+    SUBMIX_CHECK(paid.size() == votes_.size(), "who paid: one answer a part");
+    for (std::size_t part = 0; part < paid.size(); ++part) {
+      if (!paid[part]) votes_[part] = public_vote_;
+    }
+    return PrivateMixture(release_id(), LawOfVotes(votes_, support_size_, noise_scale_),
+                          PaidCharges(paid));
+  }
+
+ private:
+  Votes votes_;
+  std::size_t public_vote_;
+  std::size_t support_size_;
+  double noise_scale_;
+};
+
+// The law as a pmf.
+std::vector<double> PmfOfVotes(const Votes& votes, std::size_t support_size, double noise_scale) {
+  const std::vector<std::uint64_t> law = LawOfVotes(votes, support_size, noise_scale);
+  double total = 0;
+  for (const std::uint64_t weight : law) total += static_cast<double>(weight);
+  std::vector<double> pmf;
+  pmf.reserve(law.size());
+  for (const std::uint64_t weight : law) pmf.push_back(static_cast<double>(weight) / total);
+  return pmf;
+}
+
+bool IsConstant(ChargeAccounting accounting) {
+  return accounting == ChargeAccounting::kDefault || accounting == ChargeAccounting::kWorstCase;
+}
+
+// The least deviation within `limit_nats`, or infinity.
+double LeastNoiseScale(double limit_nats, RenyiOrder order) {
+  const auto nats = [&](double inverse_variance) {
+    return GnmaxAnswerNats(1 / std::sqrt(inverse_variance), order);
+  };
+  double feasible = 0;
+  double infeasible = limit_nats;  // of 1 / s^2: one answer costs more than order / s^2
+  for (int i = 0; i < 64; ++i) {
+    const double middle = (feasible + infeasible) / 2;
+    (nats(middle) <= limit_nats ? feasible : infeasible) = middle;
+  }
+  return feasible > 0 ? 1 / std::sqrt(feasible) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+double GnmaxAnswerNats(double noise_scale, RenyiOrder order) {
+  if (order.is_infinite()) return std::numeric_limits<double>::infinity();
+  const double inverse_variance = 1 / (noise_scale * noise_scale);
+  const double b = std::max(order.value(), 1 + std::sqrt(kLawRounding / inverse_variance));
+  return (b * inverse_variance + (2 * b - 1) / (b - 1) * kLawRounding) * (1 + 0x1p-48);
+}
+
+base::StatusOr<std::unique_ptr<Gnmax>> Gnmax::Create(const MechanismOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
+  if (options.order.is_infinite()) {
+    return base::InvalidArgumentError(
+        "order: Gaussian noise has no bound at order inf; gnmax needs a finite one");
+  }
+  const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
+  const double noise_scale = LeastNoiseScale(limit * (1 - 0x1p-40), options.order);
+  if (!std::isfinite(noise_scale)) {
+    return base::InvalidArgumentError("target leakage (beta): one answer of gnmax costs at least " +
+                                      std::to_string(2 * kLawRounding) +
+                                      " nats by rounding alone, found " +
+                                      std::to_string(options.target_leakage));
+  }
+  return std::unique_ptr<Gnmax>(new Gnmax(options, noise_scale));
+}
+
+Gnmax::Gnmax(const MechanismOptions& options, double noise_scale)
+    : options_(options),
+      noise_scale_(noise_scale),
+      charge_(FixedNats::RoundUp(GnmaxAnswerNats(noise_scale, options.order))) {
+  SUBMIX_CHECK(charge_ <= FixedNats::RoundDown(options.target_leakage),
+               "noise that costs more than it may");
+}
+
+bool Gnmax::is_sound() const { return IsConstant(options_.accounting); }
+
+accounting::ChargeRule Gnmax::charge_rule() const {
+  return is_sound() ? accounting::ChargeRule::kPerPart : accounting::ChargeRule::kAllOrStop;
+}
+
+accounting::PrivacyStatement Gnmax::Statement(FixedNats budget) const {
+  if (is_sound()) {
+    return ConstantChargeStatement(
+        std::string(name()), options_.order, budget, charge_, "theorem of noisy votes",
+        [this](RenyiOrder order) { return GnmaxAnswerNats(noise_scale_, order); });
+  }
+  accounting::PrivacyStatement statement;
+  statement.mechanism =
+      std::string(name()) + ", accounting " + std::string(ToString(options_.accounting));
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.order = options_.order;
+  statement.epsilon = budget;
+  if (options_.accounting == ChargeAccounting::kPublished) {
+    statement.adjacency = accounting::Adjacency::kReplace;
+    statement.proof =
+        "research: Theorem 6 of Papernot et al. 2018 counts from the private votes, so that the "
+        "charges, and the end that follows from them, are functions of all parts";
+  } else {
+    statement.adjacency = accounting::Adjacency::kNull;
+    statement.proof =
+        "research: a part's charge is exact for these votes only, and so depends on the other "
+        "parts";
+  }
+  return statement;
+}
+
+std::vector<FixedNats> Gnmax::Charges(const Votes& votes, std::size_t public_vote,
+                                      std::size_t support_size) const {
+  std::vector<FixedNats> charges(votes.size(), charge_);
+  if (options_.accounting == ChargeAccounting::kPublished) {
+    std::vector<double> counts(support_size);
+    for (const std::size_t token : votes) ++counts[token];
+    std::fill(charges.begin(), charges.end(),
+              FixedNats::RoundUp(
+                  accounting::GnmaxDataDependentRdp(counts, noise_scale_, options_.order)));
+  } else if (options_.accounting == ChargeAccounting::kLeaveOneOut) {
+    const std::vector<double> law = PmfOfVotes(votes, support_size, noise_scale_);
+    for (std::size_t part = 0; part < votes.size(); ++part) {
+      Votes without = votes;
+      without[part] = public_vote;
+      charges[part] = FixedNats::RoundUp(divergence::SymmetricRenyiDivergence(
+          law, PmfOfVotes(without, support_size, noise_scale_), options_.order));
+    }
+  }
+  return charges;
+}
+
+base::StatusOr<std::unique_ptr<Proposal>> Gnmax::Propose(const PartPredictions& predictions,
+                                                         std::span<const FixedNats> remaining,
+                                                         base::ReleaseId release_id) const {
+  SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
+  SUBMIX_RETURN_IF_ERROR(CheckPublicPmf(predictions.public_pmf));
+  const std::size_t support_size = predictions.support_size();
+  if (support_size > kLargestVotedSupport) {
+    return base::InvalidArgumentError("gnmax: expected at most 2^20 tokens, found " +
+                                      std::to_string(support_size));
+  }
+  const std::size_t public_vote = PartPmf(predictions).TopToken();
+  Votes votes;
+  for (int part = 0; part < options_.num_parts; ++part) {
+    votes.push_back(PartPmf(predictions, part).TopToken());
+  }
+  std::vector<FixedNats> charges = Charges(votes, public_vote, support_size);
+  return std::unique_ptr<Proposal>(std::make_unique<GnmaxProposal>(
+      release_id, std::move(charges), std::move(votes), public_vote, support_size, noise_scale_));
+}
+
+}  // namespace submix::mechanism
