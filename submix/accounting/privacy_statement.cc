@@ -124,8 +124,9 @@ std::string PrivacyStatement::ToText() const {
 
 std::string PrivacyStatement::Labels() const {
   return "unit: " + UnitWords(unit) + "; adjacency: " + AdjacencyWords(adjacency) +
-         (worst_case ? "; worst case: holds for every data set"
-                     : "; data-dependent: for this data only, and private itself") +
+         (!worst_case ? "; data-dependent: for this data only, and private itself"
+          : proven    ? "; worst case: holds for every data set"
+                      : "; worst case, as its authors claim") +
          (proven ? "; proven: " : "; NOT proven: ") + proof;
 }
 

@@ -75,6 +75,8 @@ TEST(PrivacyStatementTest, AWorstCaseThatIsNotProvenPromisesUsersNothing) {
   PrivacyStatement statement = FilteredSubmix();
   statement.proven = false;
   EXPECT_THAT(statement.ToText(), AllOf(HasSubstr("nothing follows"), Not(HasSubstr("38.29"))));
+  EXPECT_THAT(statement.ToText(), AllOf(HasSubstr("worst case, as its authors claim; NOT proven"),
+                                        Not(HasSubstr("holds for every data set"))));
 }
 
 TEST(PrivacyStatementTest, BoundsAtManyOrdersConvertAtTheBest) {
