@@ -10,6 +10,7 @@ namespace submix::accounting {
 namespace {
 
 constexpr std::int64_t kMostAnswers = 20000;
+constexpr double kLargestRange = 100;  // nats; beyond it there is no privacy to report
 // Lattice points in one range.
 constexpr double kFewestPoints = 4;
 constexpr double kMostPoints = 48;
@@ -123,9 +124,9 @@ class BoundedRangeComposition::Recursion {
 
 base::StatusOr<BoundedRangeComposition> BoundedRangeComposition::Create(double range,
                                                                         std::int64_t count) {
-  if (!(range > 0 && std::isfinite(range)) || count < 1) {
+  if (!(range > 0 && range <= kLargestRange) || count < 1) {
     return base::InvalidArgumentError(
-        "composition: expected a finite range above 0 and at least 1 answer, found " +
+        "composition: expected a range in (0, 100] and at least 1 answer, found " +
         std::to_string(range) + " and " + std::to_string(count));
   }
   if (count > kMostAnswers) {

@@ -26,7 +26,7 @@ struct Bracket {
 class BoundedRangeComposition {
  public:
   // Time grows as count^1.5; 0.1 s for 1,000, some seconds at the limit. Errors: kInvalidArgument
-  // unless range > 0 is finite and count >= 1; kUnimplemented for more than 20,000 answers.
+  // unless 0 < range <= 100 and count >= 1; kUnimplemented for more than 20,000 answers.
   static base::StatusOr<BoundedRangeComposition> Create(double range, std::int64_t count);
 
   // Requires: epsilon >= 0.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
@@ -150,7 +149,7 @@ TEST(BoundedRangeCompositionTest, FallsWithEpsilonAndGrowsWithTheAnswers) {
 }
 
 TEST(BoundedRangeCompositionTest, RefusesWhatItCannotDo) {
-  for (const double range : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const double range : {0.0, -1.0, 101.0, std::nan("")}) {
     EXPECT_THAT(BoundedRangeComposition::Create(range, 1),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("range")));
   }

@@ -15,6 +15,7 @@ constexpr double kMostExcess = 65535;
 constexpr double kExcessRatio = 1.08;
 constexpr int kIntegersTo = 64;
 constexpr double kMostRuns = 0x1p53;
+constexpr double kRounding = 1e-12;
 
 }  // namespace
 
@@ -72,7 +73,8 @@ base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonDelta&
     if (order.value() < kLeastImprovedOrder) continue;
     SUBMIX_ASSIGN_OR_RETURN(const double budget,
                             RdpForEpsilon(order, target, ConversionKind::kImproved));
-    const double count = std::floor(budget / RunRdp(run, order));  // NaN: both are infinite
+    // Down, whatever rounding did; NaN where both are infinite.
+    const double count = std::floor(budget / RunRdp(run, order) * (1 - kRounding));
     if (!(count > static_cast<double>(most.count))) continue;
     most = {order, static_cast<std::int64_t>(std::min(count, kMostRuns))};
   }
