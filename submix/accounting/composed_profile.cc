@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 
+#include "submix/accounting/bisection.h"
 #include "submix/accounting/dp_decoding_rdp.h"
 #include "submix/accounting/log_space.h"
 #include "submix/accounting/privacy_loss_distribution.h"
@@ -15,11 +15,8 @@ namespace {
 
 using base::StatusOr;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMostAnswers = 100000;
 constexpr double kMostPoints = 1 << 14;
-constexpr double kLargestEpsilon = 1e6;
-constexpr int kBisections = 100;
 
 // delta of N(mu, 1) against N(0, 1), mu = sqrt(count) / z (Balle and Wang 2018).
 PrivacyProfile GaussianProfile(double mu) {
@@ -118,19 +115,11 @@ StatusOr<Bracket> ComposedEpsilon(const PrivacyProfile& profile, double delta) {
     return base::InvalidArgumentError("delta: expected a number in (0, 1), found " +
                                       std::to_string(delta));
   }
-  // The feasible end of the upper curve, the infeasible end of the lower one.
-  const auto least = [&](double Bracket::*bound, bool feasible_end) {
-    if (profile(0).*bound <= delta) return 0.0;
-    double low = 0, high = 1;
-    while (high < kLargestEpsilon && profile(high).*bound > delta) high *= 2;
-    if (high >= kLargestEpsilon) return feasible_end ? kInfinity : low;
-    for (int i = 0; i < kBisections; ++i) {
-      const double middle = low + (high - low) / 2;
-      (profile(middle).*bound > delta ? low : high) = middle;
-    }
-    return feasible_end ? high : low;
+  const auto boundary = [&](double Bracket::*bound) {
+    if (profile(0).*bound <= delta) return Boundary{};
+    return FindBoundary(0, 1, [&](double epsilon) { return profile(epsilon).*bound > delta; });
   };
-  return Bracket{least(&Bracket::lower, false), least(&Bracket::upper, true)};
+  return Bracket{boundary(&Bracket::lower).holds, boundary(&Bracket::upper).fails};
 }
 
 }  // namespace submix::accounting

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "submix/accounting/bisection.h"
 #include "submix/divergence/divergence_kernel.h"
 #include "submix/divergence/renyi_divergence.h"
 
@@ -15,7 +16,6 @@ namespace {
 using divergence::RenyiOrder;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kBisections = 100;
 
 // The divergence of two pmfs that agree but for two tokens, whose probabilities they swap.
 // `difference` is high - low, which the caller knows better.
@@ -53,12 +53,8 @@ base::StatusOr<double> DpDecodingMixingWeight(double rdp, std::int64_t vocab_siz
                                       std::to_string(rdp) + " and " + std::to_string(vocab_size));
   }
   if (DpDecodingRdp(1, vocab_size, order) <= rdp) return 1.0;
-  double low = 0, high = 1;
-  for (int i = 0; i < kBisections; ++i) {
-    const double middle = low + (high - low) / 2;
-    (DpDecodingRdp(middle, vocab_size, order) <= rdp ? low : high) = middle;
-  }
-  return low;
+  const auto fits = [&](double weight) { return DpDecodingRdp(weight, vocab_size, order) <= rdp; };
+  return FindBoundary(0, 1, fits).holds;
 }
 
 }  // namespace submix::accounting

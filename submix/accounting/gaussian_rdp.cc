@@ -5,13 +5,14 @@
 #include <limits>
 #include <string>
 
+#include "submix/accounting/bisection.h"
+
 namespace submix::accounting {
 namespace {
 
 using divergence::RenyiOrder;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kBisections = 200;  // more than a double has bits and powers of two in play
 
 // log of the delta that order a gives.
 double LogDelta(double rho, double epsilon, double a) {
@@ -21,16 +22,10 @@ double LogDelta(double rho, double epsilon, double a) {
 double LeastDelta(double rho, double epsilon) {
   if (rho == 0) return 0;
   // The derivative grows with a, from -infinity at 1 to infinity.
-  const auto derivative = [&](double a) {
-    return (2 * a - 1) * rho - epsilon + std::log1p(-1 / a);
+  const auto falls = [&](double a) {
+    return (2 * a - 1) * rho - epsilon + std::log1p(-1 / a) <= 0;
   };
-  double low = 1, high = 2;
-  while (std::isfinite(high) && !(derivative(high) > 0)) high *= 2;
-  for (int i = 0; i < kBisections; ++i) {
-    const double middle = low + (high - low) / 2;
-    (derivative(middle) > 0 ? high : low) = middle;
-  }
-  return std::min(1.0, std::exp(LogDelta(rho, epsilon, high)));
+  return std::min(1.0, std::exp(LogDelta(rho, epsilon, FindBoundary(1, 2, falls).fails)));
 }
 
 }  // namespace
@@ -59,13 +54,7 @@ base::StatusOr<double> EpsilonForZcdp(double rho, double delta) {
                                       std::to_string(rho) + " and " + std::to_string(delta));
   }
   if (LeastDelta(rho, 0) <= delta) return 0.0;
-  double low = 0, high = 1;
-  while (LeastDelta(rho, high) > delta) high *= 2;
-  for (int i = 0; i < kBisections; ++i) {
-    const double middle = low + (high - low) / 2;
-    (LeastDelta(rho, middle) > delta ? low : high) = middle;
-  }
-  return high;
+  return FindBoundary(0, 1, [&](double epsilon) { return LeastDelta(rho, epsilon) > delta; }).fails;
 }
 
 }  // namespace submix::accounting

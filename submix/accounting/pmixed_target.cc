@@ -5,28 +5,18 @@
 #include <limits>
 #include <string>
 
+#include "submix/accounting/bisection.h"
 #include "submix/accounting/log_space.h"
 #include "submix/accounting/poisson_amplification.h"
 #include "submix/accounting/rdp_conversion.h"
 
 namespace submix::accounting {
-namespace {
-
-constexpr int kBisections = 100;
-
-}  // namespace
 
 double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order) {
   const auto fits = [&](double beta) {
     return PmixedAnswerRdp(beta, num_drawn, sampling_probability, order) <= rdp;
   };
-  double low = 0, high = 1;
-  while (fits(high)) high *= 2;
-  for (int i = 0; i < kBisections; ++i) {
-    const double middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  return low;
+  return FindBoundary(0, 1, fits).holds;
 }
 
 double PmixedSubsetRdp(double beta, int num_drawn, int order) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "submix/accounting/bisection.h"
 #include "submix/accounting/gnmax_rdp.h"
 #include "submix/accounting/log_space.h"
 #include "submix/base/check.h"
@@ -21,7 +22,6 @@ constexpr int kCellsPerVote = 16;
 // How far the neighbourhood of one more vote reaches: a cell more than it must, so that rounding
 // cannot leave a neighbour's own neighbourhood outside.
 constexpr int kReach = kCellsPerVote + 1;
-constexpr int kBisections = 100;
 
 // Moves x with erfc(x) = 2 q / (V - 1), the scale on which one changed vote moves at most 1 / s.
 class ErrorScale {
@@ -34,13 +34,7 @@ class ErrorScale {
   double LogError(double x) const { return std::min(Uncapped(x), log_cap_); }
   // The x >= 0 of a log_error; where it was capped, the largest: left of it the cost is flat.
   double Position(double log_error) const {
-    double low = 0, high = 1;
-    while (Uncapped(high) > log_error) high *= 2;
-    for (int i = 0; i < kBisections; ++i) {
-      const double middle = low + (high - low) / 2;
-      (Uncapped(middle) > log_error ? low : high) = middle;
-    }
-    return high;
+    return FindBoundary(0, 1, [&](double x) { return Uncapped(x) > log_error; }).fails;
   }
 
  private:
