@@ -123,21 +123,30 @@ std::int64_t DrawDiscreteGaussian(RandomSource& random, Ratio variance) {
 // With u = 1 / scale, r = shift u and s = (2a-1) u, summing P(x)^a P(x - shift)^(1-a) left of,
 // between and right of the two peaks gives e^((a-1) r) (1 - c (1 - e^(-(2a-1) r))),
 //     c = e^-u (1 - e^(-2(a-1) u)) / ((1 + e^-u) (1 - e^-s)) <= 1/2,
-// and in the limit a = 1:  r - 2 e^-u u (1 - e^-r) / (1 - e^(-2u));  at infinity r.
-double DiscreteLaplaceDivergence(std::uint64_t shift, Ratio scale, divergence::RenyiOrder order) {
+// in the limit a = 1  r - c (1 - e^-r) with c = 2 e^-u u / (1 - e^(-2u)), and at infinity r.
+DiscreteLaplaceDivergence::DiscreteLaplaceDivergence(Ratio scale, divergence::RenyiOrder order)
+    : inverse_scale_(static_cast<double>(scale.denominator) / static_cast<double>(scale.numerator)),
+      order_(order.value()),
+      share_of_middle_(0) {
   SUBMIX_CHECK(IsWithin(scale, kLargestLaplaceTerm), "a Laplace scale out of range");
-  SUBMIX_CHECK(order.value() >= 1, "orders below 1 have no charge");
-  if (shift == 0) return 0;
-  const double u = static_cast<double>(scale.denominator) / static_cast<double>(scale.numerator);
-  const double r = static_cast<double>(shift) * u;
-  const double a = order.value();
-  double saved = 0;  // what is below the pure r
+  SUBMIX_CHECK(order_ >= 1, "orders below 1 have no charge");
+  const double u = inverse_scale_;
   if (order.is_one()) {
-    saved = 2 * std::exp(-u) * u * std::expm1(-r) / std::expm1(-2 * u);
+    share_of_middle_ = -2 * std::exp(-u) * u / std::expm1(-2 * u);
   } else if (!order.is_infinite()) {
-    const double c = std::exp(-u) / (1 + std::exp(-u)) * std::expm1(-2 * (a - 1) * u) /
-                     std::expm1(-(2 * a - 1) * u);
-    saved = -std::log1p(c * std::expm1(-(2 * a - 1) * r)) / (a - 1);
+    share_of_middle_ = std::exp(-u) / (1 + std::exp(-u)) * std::expm1(-2 * (order_ - 1) * u) /
+                       std::expm1(-(2 * order_ - 1) * u);
+  }
+}
+
+double DiscreteLaplaceDivergence::operator()(std::uint64_t shift) const {
+  if (shift == 0) return 0;
+  const double r = static_cast<double>(shift) * inverse_scale_;
+  double saved = 0;  // what is below the pure r
+  if (order_ == 1) {
+    saved = -share_of_middle_ * std::expm1(-r);
+  } else if (share_of_middle_ > 0) {
+    saved = -std::log1p(share_of_middle_ * std::expm1(-(2 * order_ - 1) * r)) / (order_ - 1);
   }
   // r and what it saves each carry a few roundings.
   constexpr double kSlack = 0x1p-48;

@@ -39,9 +39,19 @@ inline constexpr std::uint64_t kLargestVarianceTerm = std::uint64_t{1} << 61;
 std::int64_t DrawDiscreteGaussian(base::RandomSource& random, Ratio variance);
 
 // D_order(X + shift || X), in nats, of discrete Laplace noise X: exact, the same in both
-// directions, and rounded outward. Convex in the shift and zero at zero, so the cost of shifts on
-// several coordinates is at most that of their sum on one. Requires: order >= 1, shift >= 0, scale
-// as above.
-double DiscreteLaplaceDivergence(std::uint64_t shift, Ratio scale, divergence::RenyiOrder order);
+// directions, and rounded outward. Convex in the shift and zero at zero, so that shifts on several
+// coordinates cost at most what their sum does on one. Immutable; thread-safe.
+class DiscreteLaplaceDivergence {
+ public:
+  // Requires: order >= 1, scale as above.
+  DiscreteLaplaceDivergence(Ratio scale, divergence::RenyiOrder order);
+
+  double operator()(std::uint64_t shift) const;
+
+ private:
+  double inverse_scale_;    // u
+  double order_;            // a
+  double share_of_middle_;  // c, see the definition
+};
 
 }  // namespace submix::mechanism

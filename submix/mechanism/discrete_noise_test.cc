@@ -283,15 +283,15 @@ TEST(DiscreteNoiseTest, LaplaceDivergenceIsTheHighPrecisionOne) {
   double expected = 0;
   int compared = 0;
   while (table >> scale.numerator >> scale.denominator >> shift >> order >> expected) {
-    const double actual = DiscreteLaplaceDivergence(shift, scale, *RenyiOrder::Create(order));
+    const double actual = DiscreteLaplaceDivergence(scale, *RenyiOrder::Create(order))(shift);
     const double slack = 0x1p-47 * static_cast<double>(shift) / ToDouble(scale);
     EXPECT_GE(actual, expected);
     EXPECT_LE(actual, expected + slack) << ToDouble(scale) << " " << shift << " " << order;
     ++compared;
   }
   EXPECT_EQ(compared, 210);
-  EXPECT_NEAR(DiscreteLaplaceDivergence(7, {2, 1}, RenyiOrder::Infinity()), 3.5, 1e-12);
-  EXPECT_EQ(DiscreteLaplaceDivergence(0, {2, 1}, *RenyiOrder::Create(1e300)), 0);
+  EXPECT_NEAR(DiscreteLaplaceDivergence({2, 1}, RenyiOrder::Infinity())(7), 3.5, 1e-12);
+  EXPECT_EQ(DiscreteLaplaceDivergence({2, 1}, *RenyiOrder::Create(1e300))(0), 0);
 }
 
 TEST(DiscreteNoiseTest, OnAFineGridTheDivergenceIsMironovs) {
@@ -302,21 +302,18 @@ TEST(DiscreteNoiseTest, OnAFineGridTheDivergenceIsMironovs) {
       const double expected = std::log(a / (2 * a - 1) * std::exp((a - 1) * r) +
                                        (a - 1) / (2 * a - 1) * std::exp(-a * r)) /
                               (a - 1);
-      EXPECT_NEAR(DiscreteLaplaceDivergence(shift, scale, *RenyiOrder::Create(a)), expected, 1e-10);
+      EXPECT_NEAR(DiscreteLaplaceDivergence(scale, *RenyiOrder::Create(a))(shift), expected, 1e-10);
     }
-    EXPECT_NEAR(DiscreteLaplaceDivergence(shift, scale, RenyiOrder::One()), r + std::expm1(-r),
+    EXPECT_NEAR(DiscreteLaplaceDivergence(scale, RenyiOrder::One())(shift), r + std::expm1(-r),
                 1e-10);
   }
 }
 
 TEST(DiscreteNoiseTest, LaplaceDivergenceIsConvexInTheShift) {
-  const Ratio scale = {30, 1};
-  for (const double value : {1.0, 1.5, 2.0, 64.0}) {
-    const RenyiOrder order = *RenyiOrder::Create(value);
+  for (const double order : {1.0, 1.5, 2.0, 64.0}) {
+    const DiscreteLaplaceDivergence divergence({30, 1}, *RenyiOrder::Create(order));
     for (std::uint64_t shift = 1; shift < 200; ++shift) {
-      EXPECT_LE(2 * DiscreteLaplaceDivergence(shift, scale, order),
-                DiscreteLaplaceDivergence(shift - 1, scale, order) +
-                    DiscreteLaplaceDivergence(shift + 1, scale, order) + 1e-12);
+      EXPECT_LE(2 * divergence(shift), divergence(shift - 1) + divergence(shift + 1) + 1e-12);
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "submix/mechanism/gnmax.h"
 #include "submix/mechanism/pmixed.h"
 #include "submix/mechanism/public_model.h"
+#include "submix/mechanism/sample_and_aggregate.h"
 #include "submix/mechanism/screened.h"
 #include "submix/mechanism/submix.h"
 
@@ -35,6 +36,7 @@ constexpr std::pair<std::string_view,
         {kScreenedName, Create<Screened>},
         {kPMixedName, Create<PMixed>},
         {kAdaPMixedName, Create<AdaPMixed>},
+        {kSampleAndAggregateName, Create<SampleAndAggregate>},
         {kGnmaxName, Create<Gnmax>},
         {kDpDecodingName, Create<DpDecoding>},
         {kPublicModelName, Create<PublicModel>},
