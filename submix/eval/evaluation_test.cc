@@ -107,6 +107,22 @@ TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
   for (const SettingResult& setting : result.settings) EXPECT_EQ(setting.epsilon_spent_max, 0);
 }
 
+TEST(EvaluationTest, MechanismsWithNoiseSpendTheirConstant) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings.clear();
+  for (const char* name : {"gnmax", "dp-decoding", "sample-and-aggregate"}) {
+    plan.settings.emplace_back().mechanism.name = name;
+  }
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  for (const SettingResult& setting : result.settings) {
+    EXPECT_LE(setting.epsilon_spent_max, 2);
+    EXPECT_GT(setting.epsilon_spent_mean, 1.999) << setting.setting.mechanism.name;
+    EXPECT_TRUE(std::isfinite(setting.perplexity.mean()));
+  }
+}
+
 TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
   ensemble::FakePredictor with_two(kParts + 2, kVocabulary, 0.5);
   EvaluationPlan plan = MakePlan();

@@ -16,7 +16,7 @@ namespace submix::mechanism {
 enum class ChargeAccounting {
   kDefault,      // the mechanism's own
   kPublished,    // as its paper counts
-  kLeaveOneOut,  // the exact divergence without each part: data-dependent, research
+  kLeaveOneOut,  // the exact divergence without each part; research where it depends on the others
   kWorstCase,    // a constant that holds for every data set
 };
 // "default", "published", "leave-one-out", "worst-case".
