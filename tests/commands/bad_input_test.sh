@@ -39,8 +39,9 @@ two=(--parts 2)
 options=(--rank 2 --targets c_attn --top-layers 1
          --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0)
 
-# A small good corpus: 6 users, both parts non-empty under the demo's key.
-for user in a b c d e f; do
+# A small good corpus: so many users that a fresh key leaves no part empty (2^-25), and both parts are
+# filled under the demo's key.
+for user in {a..z}; do
   echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"
 done >"$work/good.jsonl"
 key=(--partition-key "$data/demo_partition.key")
@@ -110,7 +111,7 @@ cp -r "$work/deployment" "$work/other"
 sed -i 's/"max_mixing_weight": 0.6/"max_mixing_weight": 0.5/' "$work/other/deployment.json"
 expect 1 "ledger" "${generate[@]}" "$work/other" "The"
 cp -r "$work/deployment" "$work/newer"
-sed -i 's/"format": 1/"format": 99/' "$work/newer/deployment.json"
+sed -i 's/"format": [0-9]*/"format": 99/' "$work/newer/deployment.json"
 expect 1 "newer Submix" "${generate[@]}" "$work/newer" "The"
 exec 9>"$work/deployment/ledger.sqlite.lock"
 flock -n 9 || failures=$((failures + 1))
