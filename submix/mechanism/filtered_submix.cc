@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/mechanism/mean_mixture.h"
 #include "submix/mechanism/mechanism_options.h"
-#include "submix/mechanism/mixing_scale.h"
 #include "submix/mechanism/submix_charge.h"
 #include "submix/mechanism/weight_kernels.h"
 
@@ -29,28 +27,26 @@ double TargetExcess(const ShiftExcess& kernel, double limit_nats, const PublicWe
          8 * tokens / base.total();
 }
 
-// Rounds the direction at `scale` down to integers, puts what that leaves on the top token, and
+// Rounds the direction at its scale down to integers, puts what that leaves on the top token, and
 // returns the excess of exactly these integers.
-DirectedExcess QuantiseShift(const PartDirection& direction, double scale,
-                             const ShiftExcess& kernel, std::span<std::int64_t> shift) {
-  const PublicWeights& base = direction.base();
+DirectedExcess ExcessOfIntegers(const PublicWeights& base, const ShiftExcess& kernel,
+                                PartShift& part) {
   const std::size_t top = base.top_token();
-  std::array<double, kBlockTokens> block;
+  std::array<double, kBlockTokens> shift;
   DirectedLanes lanes;
   std::int64_t sum = 0;
   for (std::size_t begin = 0; begin < base.size(); begin += kBlockTokens) {
     const std::size_t count = std::min(kBlockTokens, base.size() - begin);
-    direction.Fill(begin, count, scale, block.data());
-    sum += FloorInPlace(block.data(), shift.data() + begin, count);
+    sum += part.direction.FillFloors(begin, count, part.scale, shift.data());
     if (top >= begin && top < begin + count) {
-      sum -= shift[top];
-      block[top - begin] = 0;
+      sum -= static_cast<std::int64_t>(shift[top - begin]);
+      shift[top - begin] = 0;
     }
-    kernel.Add(base.least_rest() + begin, block.data(), count, lanes);
+    kernel.Add(base.least_rest() + begin, shift.data(), count, lanes);
   }
-  shift[top] = -sum;
-  std::array<double, kLanes> top_den;
-  std::array<double, kLanes> top_shift{};
+  part.top_shift = -sum;
+  std::array<double, PadToLanes(1)> top_den;
+  std::array<double, PadToLanes(1)> top_shift{};
   top_den.fill(1);
   top_den[0] = base.least_rest()[top];
   top_shift[0] = static_cast<double>(-sum);
@@ -59,14 +55,15 @@ DirectedExcess QuantiseShift(const PartDirection& direction, double scale,
   return kernel.Excess(lanes, base.total());
 }
 
-// The exact excess, from the integers.
-DirectedExcess ExactShiftExcess(const PublicWeights& base, std::span<const std::int64_t> shift,
-                                divergence::RenyiOrder order) {
-  std::array<double, kExactChargeTokens> shift_as_double;
-  std::copy(shift.begin(), shift.end(), shift_as_double.begin());
+// The same of a small support, with T2's last term.
+DirectedExcess ExactExcessOfIntegers(const PublicWeights& base, const PartShift& part,
+                                     divergence::RenyiOrder order) {
+  std::array<double, PadToLanes(kExactChargeTokens)> shift;
+  part.direction.FillFloors(0, base.size(), part.scale, shift.data());
+  shift[base.top_token()] = static_cast<double>(part.top_shift);
   const double rest = (base.num_parts() - 1) * base.spare();
-  return ExactExcess(std::span(base.least_rest(), base.size()),
-                     std::span(shift_as_double).first(base.size()), rest, base.total(), order);
+  return ExactExcess(std::span(base.least_rest(), base.size()), std::span(shift).first(base.size()),
+                     rest, base.total(), order);
 }
 
 }  // namespace
@@ -84,7 +81,8 @@ base::StatusOr<std::unique_ptr<FilteredSubmix>> FilteredSubmix::Create(
 FilteredSubmix::FilteredSubmix(const MechanismOptions& options)
     : options_(options),
       largest_charge_(accounting::FixedNats::RoundDown(options.target_leakage)),
-      kernel_(options.order) {}
+      kernel_(options.order),
+      solver_(options.order) {}
 
 accounting::PrivacyStatement FilteredSubmix::Statement(accounting::FixedNats budget) const {
   accounting::PrivacyStatement statement;
@@ -99,42 +97,43 @@ accounting::PrivacyStatement FilteredSubmix::Statement(accounting::FixedNats bud
   return statement;
 }
 
-accounting::FixedNats FilteredSubmix::ProposePart(const PartDirection& direction,
-                                                  accounting::FixedNats limit,
-                                                  std::span<std::int64_t> shift) const {
-  const PublicWeights& base = direction.base();
-  const double target = TargetExcess(kernel_, limit.ToNatsRoundedUp(), base);
-  const double scale = LargestScale(direction, kernel_, target);
-  DirectedExcess excess = QuantiseShift(direction, scale, kernel_, shift);
+accounting::FixedNats FilteredSubmix::Charge(const PublicWeights& base, accounting::FixedNats limit,
+                                             PartShift& shift) const {
+  DirectedExcess excess = ExcessOfIntegers(base, kernel_, shift);
   if (base.size() <= kExactChargeTokens) {
-    excess = ExactShiftExcess(base, shift, options_.order);
+    excess = ExactExcessOfIntegers(base, shift, options_.order);
   }
   const accounting::FixedNats charge = kernel_.ChargeOf(excess, base.size());
-  return charge <= limit ? charge : accounting::FixedNats::Unpayable();
+  if (charge <= limit) return charge;
+  // A hair was not enough (a target near the resolution of the integers): null for this token.
+  shift.scale = 0;
+  shift.top_shift = 0;
+  return accounting::FixedNats();
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
     const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
     base::ReleaseId release_id) const {
   SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
-  SUBMIX_ASSIGN_OR_RETURN(const PublicWeights base,
+  SUBMIX_ASSIGN_OR_RETURN(PublicWeights base,
                           PublicWeights::Create(predictions.public_pmf, options_.num_parts,
                                                 options_.max_mixing_weight));
-  PartShifts shifts(options_.num_parts, base.size());
-  std::vector<accounting::FixedNats> charges(remaining.size());
+  std::vector<PartShift> shifts;
+  std::vector<accounting::FixedNats> charges;
+  shifts.reserve(remaining.size());
+  charges.reserve(remaining.size());
   for (int part = 0; part < options_.num_parts; ++part) {
-    const auto i = static_cast<std::size_t>(part);
-    const PartDirection direction(base, predictions.public_pmf, predictions.member(part, 0),
-                                  predictions.member(part, predictions.halves - 1));
-    charges[i] = ProposePart(direction, std::min(largest_charge_, remaining[i]), shifts.row(part));
-    // A hair was not enough (a target near the resolution of the integers): null for this token.
-    if (!charges[i].is_payable()) {
-      charges[i] = accounting::FixedNats();
-      shifts.SitOut(part);
-    }
+    const accounting::FixedNats limit =
+        std::min(largest_charge_, remaining[static_cast<std::size_t>(part)]);
+    const ScaledDirection scaled =
+        solver_.Solve(base, predictions.public_pmf, predictions.member(part, 0),
+                      predictions.member(part, predictions.halves - 1),
+                      TargetExcess(kernel_, limit.ToNatsRoundedUp(), base));
+    shifts.push_back({scaled.direction, scaled.scale});
+    charges.push_back(Charge(base, limit, shifts.back()));
   }
   return std::unique_ptr<Proposal>(std::make_unique<MeanProposal>(
-      release_id, std::move(charges), base.weights(), std::move(shifts)));
+      release_id, std::move(charges), std::move(base), std::move(shifts)));
 }
 
 }  // namespace submix::mechanism

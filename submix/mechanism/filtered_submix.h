@@ -14,7 +14,9 @@
 #include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/mean_mixture.h"
 #include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/mixing_scale.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/shift_excess.h"
 
@@ -40,13 +42,14 @@ class FilteredSubmix final : public Mechanism {
  private:
   explicit FilteredSubmix(const MechanismOptions& options);
 
-  // Writes the part's w_i - w_0 and returns its charge; Unpayable if it is more than `limit`.
-  accounting::FixedNats ProposePart(const PartDirection& direction, accounting::FixedNats limit,
-                                    std::span<std::int64_t> shift) const;
+  // The charge of the part's integers; zero, and a part that sits out, if it is more than `limit`.
+  accounting::FixedNats Charge(const PublicWeights& base, accounting::FixedNats limit,
+                               PartShift& shift) const;
 
   MechanismOptions options_;
   accounting::FixedNats largest_charge_;  // beta
   ShiftExcess kernel_;
+  ScaleSolver solver_;
 };
 
 }  // namespace submix::mechanism

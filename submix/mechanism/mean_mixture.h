@@ -2,48 +2,35 @@
 // w_i = w_0 for a part that sits out (proofs.md T11).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
 
-// w_i - w_0 of every part. Move-only value; the rows start uninitialised.
-class PartShifts {
- public:
-  PartShifts(int num_parts, std::size_t support_size);
-
-  // [V]: part i's row.
-  std::span<std::int64_t> row(int part);
-  std::span<const std::int64_t> row(int part) const;
-  int num_parts() const { return num_parts_; }
-  std::size_t support_size() const { return support_size_; }
-  // Counts the row as zero, with the same work afterwards as for any other.
-  void SitOut(int part) { sits_out_[static_cast<std::size_t>(part)] = true; }
-  bool sits_out(int part) const { return sits_out_[static_cast<std::size_t>(part)]; }
-
- private:
-  int num_parts_;
-  std::size_t support_size_;
-  std::vector<bool> sits_out_;              // [K]
-  std::unique_ptr<std::int64_t[]> shifts_;  // [K, V]
+// How one part's integers follow from its pmf: w_i = w_0 + floor(scale * direction), except on the
+// top token, which gets what rounding down leaves.
+struct PartShift {
+  PartDirection direction;
+  double scale = 0;  // 0: the part sits out, with the same work as any other
+  std::int64_t top_shift = 0;
 };
 
+// Keeps no rows of integers: once it is known who paid they are computed anew, by the function that
+// was charged for.
 class MeanProposal final : public Proposal {
  public:
-  // public_weights [V]: w_0. Requires: sizes that fit.
+  // Requires: a charge and a shift for each of base's parts, directions made with `base`.
   MeanProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
-               std::vector<std::uint64_t> public_weights, PartShifts shifts);
+               PublicWeights base, std::vector<PartShift> shifts);
 
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && override;
 
  private:
-  std::vector<std::uint64_t> public_weights_;
-  PartShifts shifts_;
+  PublicWeights base_;
+  std::vector<PartShift> shifts_;  // [K]
 };
 
 }  // namespace submix::mechanism

@@ -1,6 +1,5 @@
 #include "submix/mechanism/private_mixture.h"
 
-#include <limits>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -10,11 +9,18 @@ namespace submix::mechanism {
 PrivateMixture::PrivateMixture(base::ReleaseId release_id, std::vector<std::uint64_t> weights,
                                std::vector<accounting::FixedNats> charges)
     : release_id_(release_id), weights_(std::move(weights)), charges_(std::move(charges)) {
-  constexpr std::uint64_t kLargestTotal = std::numeric_limits<std::int64_t>::max();
+  // Upper and lower halves apart: neither sum can overflow, and the compiler vectorises both.
+  constexpr std::uint64_t kLowerHalf = 0xffffffff;
+  SUBMIX_CHECK(weights_.size() <= kLowerHalf, "a support of 2^32 tokens or more");
+  std::uint64_t upper = 0;
+  std::uint64_t lower = 0;
   for (const std::uint64_t weight : weights_) {
-    SUBMIX_CHECK(weight <= kLargestTotal - total_, "weights of 2^63 or more in all");
-    total_ += weight;
+    upper += weight >> 32;
+    lower += weight & kLowerHalf;
   }
+  upper += lower >> 32;
+  SUBMIX_CHECK(upper < std::uint64_t{1} << 31, "weights of 2^63 or more in all");
+  total_ = (upper << 32) + (lower & kLowerHalf);
   SUBMIX_CHECK(total_ > 0, "a mixture without mass");
 }
 

@@ -70,6 +70,9 @@ TEST(PrivateMixtureDeathTest, HasMassBelowTheLimitAndIsDrawnFromOnce) {
   const std::uint64_t half = std::uint64_t{1} << 62;
   EXPECT_DEATH(PrivateMixture({}, {0, 0}, {}), "without mass");
   EXPECT_DEATH(PrivateMixture({}, {half, half}, {}), "2\\^63");
+  EXPECT_DEATH(PrivateMixture({}, {2 * half, 0}, {}), "2\\^63");
+  EXPECT_DEATH(PrivateMixture({}, {2 * half, 2 * half, 1}, {}), "2\\^63");
+  EXPECT_DEATH(PrivateMixture({}, {half, half - 0xffffffff, 0xffffffff}, {}), "2\\^63");
   PrivateMixture mixture({}, {1, 1}, {});
   const PrivateMixture moved = std::move(mixture);
   const auto random = base::MakeSeededRandomSource(3);

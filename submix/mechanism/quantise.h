@@ -13,10 +13,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/mechanism/shift_kernels.h"
 
 namespace submix::mechanism {
 
@@ -33,7 +36,7 @@ bool IsPmf(std::span<const double> pmf);
 void QuantiseLaw(std::span<const double> pmf, std::size_t remainder_token,
                  std::span<std::uint64_t> weights);
 
-// w_0, u and what follows from them; public. Immutable; thread-safe.
+// w_0, u and what follows from them; public. Immutable; thread-safe; moved without copying arrays.
 class PublicWeights {
  public:
   // Errors: kInvalidArgument if public_pmf is not a pmf.
@@ -45,11 +48,13 @@ class PublicWeights {
   int num_parts() const { return num_parts_; }
   // [V]: w_0.
   const std::vector<std::uint64_t>& weights() const { return weights_; }
+  // The same, out of an object that is not used any more.
+  std::vector<std::uint64_t> TakeWeights() && { return std::move(weights_); }
   // [V, padded]: w_0 - u, by which a part may lower a token; padding 0.
-  const double* room() const { return room_.data(); }
+  const double* room() const { return room_.get(); }
   // [V, padded]: w_0 + (k - 1) u, the least k W h'(x) can be with this part replaced by the public
   // model; padding 1. As a double, so rounded to 53 bits.
-  const double* least_rest() const { return least_rest_.data(); }
+  const double* least_rest() const { return least_rest_.get(); }
   // W - sum u.
   double spare() const { return spare_; }
   // k W.
@@ -64,34 +69,51 @@ class PublicWeights {
 
   int num_parts_ = 0;
   std::vector<std::uint64_t> weights_;
-  std::vector<double> room_;
-  std::vector<double> least_rest_;
+  std::unique_ptr<double[]> room_;
+  std::unique_ptr<double[]> least_rest_;
   double spare_ = 0;
   double floor_count_ = 0;
   std::size_t top_token_ = 0;
 };
 
-// The direction in which one part moves the public weights. A view: `base` and the pmfs outlive it.
+// The direction in which one part moves the public weights: towards the mean of `first` and
+// `second` (twice the same for a part of one member). A view of the pmfs and of `base`'s arrays,
+// which outlive it; `base` itself may move.
 class PartDirection {
  public:
-  // The part's pmf is the mean of `first` and `second` (twice the same for a part of one member).
-  // If one of them is not a pmf the direction is null: it points nowhere, is_null() holds, and only
-  // scale 0 makes sense. Requires: sizes as base.
-  PartDirection(const PublicWeights& base, std::span<const double> public_pmf,
-                std::span<const double> first, std::span<const double> second);
+  // Takes both for pmfs, with sums of exactly 1. Requires: sizes as base.
+  PartDirection(const PublicWeights& base, std::span<const double> first,
+                std::span<const double> second);
 
+  // What one pass over the members tells: the first moments of the direction against
+  // base.least_rest(), `moments` of all tokens and `fall_moments` of those that fall, and the sums
+  // of the members.
+  MomentLanes Measure(const PublicWeights& base, int moments, int fall_moments) const;
+  // The same direction once that is known: normalised, or null if one half is not a pmf. A null
+  // direction is as much work as any other, on numbers that do no harm (`public_pmf`), and only
+  // scale 0 makes sense.
+  PartDirection Checked(const PublicWeights& base, std::span<const double> public_pmf,
+                        const MomentLanes& measured) const;
   bool is_null() const { return is_null_; }
-  const PublicWeights& base() const { return base_; }
+
   // block[0 .. count) = scale * direction from token `begin` on, then zeros up to a whole number of
   // lanes. Requires: block has room for them.
   void Fill(std::size_t begin, std::size_t count, double scale, double* block) const;
+  // The same, rounded down; returns the sum.
+  std::int64_t FillFloors(std::size_t begin, std::size_t count, double scale, double* block) const;
+  // weights += floor(scale * direction), the same numbers. Requires: size as base, no sum below 0.
+  void AddFloors(double scale, std::span<std::uint64_t> weights) const;
 
  private:
-  const PublicWeights& base_;
+  MemberBlock Block(std::size_t begin) const {
+    return {first_ + begin, second_ + begin, room_ + begin, pmf_scale_};
+  }
+
   const double* first_;
   const double* second_;
+  const double* room_;
   double pmf_scale_;
-  bool is_null_;
+  bool is_null_ = false;
 };
 
 }  // namespace submix::mechanism

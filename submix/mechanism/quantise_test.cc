@@ -84,13 +84,21 @@ TEST(PublicWeightsTest, RefusesAPublicModelWithoutAPmf) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("public")));
 }
 
+PartDirection Checked(const PublicWeights& base, const Pmf& public_pmf, const Pmf& first,
+                      const Pmf& second) {
+  const PartDirection direction(base, first, second);
+  return direction.Checked(base, public_pmf,
+                           direction.Measure(base, kMomentsAtATime, kMomentsAtATime));
+}
+
 TEST(PartDirectionTest, SumsToJustBelowZeroAndKeepsTheFloor) {
   const auto random = base::MakeSeededRandomSource(2);
   for (const std::size_t support_size : {1u, 2u, 500u}) {
     const Pmf public_pmf = RandomPmf(*random, support_size, 3);
-    const Pmf pmf = RandomPmf(*random, support_size, 30);
+    Pmf pmf = RandomPmf(*random, support_size, 30);
+    for (double& p : pmf) p *= 1 + 9e-10;  // still a pmf to IsPmf
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto base, PublicWeights::Create(public_pmf, 4, .9));
-    const PartDirection direction(base, public_pmf, pmf, pmf);
+    const PartDirection direction = Checked(base, public_pmf, pmf, pmf);
     EXPECT_FALSE(direction.is_null());
     Pmf block(512, 7);
     direction.Fill(0, support_size, 1, block.data());
@@ -104,21 +112,60 @@ TEST(PartDirectionTest, SumsToJustBelowZeroAndKeepsTheFloor) {
 TEST(PartDirectionTest, PadsItsBlockWithZeros) {
   const Pmf pmf{.2, .3, .5};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto base, PublicWeights::Create(pmf, 2, .5));
-  Pmf block(8, 7);
-  PartDirection(base, pmf, pmf, pmf).Fill(0, 3, .5, block.data());
-  for (std::size_t i = 3; i < 8; ++i) EXPECT_EQ(block[i], 0);
+  Pmf block(PadToLanes(3), 7);
+  Checked(base, pmf, pmf, pmf).Fill(0, 3, .5, block.data());
+  for (std::size_t i = 3; i < block.size(); ++i) EXPECT_EQ(block[i], 0);
+  block.assign(PadToLanes(3), 7);
+  Checked(base, pmf, pmf, pmf).FillFloors(0, 3, .5, block.data());
+  for (std::size_t i = 3; i < block.size(); ++i) EXPECT_EQ(block[i], 0);
+}
+
+TEST(PartDirectionTest, RoundsDownToTheSameIntegersEverywhere) {
+  const auto random = base::MakeSeededRandomSource(3);
+  for (const std::size_t support_size : {1u, 7u, 8u, 9u, 511u, 512u, 513u, 1000u}) {
+    const Pmf public_pmf = RandomPmf(*random, support_size, 4);
+    const Pmf first = RandomPmf(*random, support_size, 4);
+    const Pmf second = RandomPmf(*random, support_size, 4);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto base, PublicWeights::Create(public_pmf, 4, .9));
+    const PartDirection direction = Checked(base, public_pmf, first, second);
+    constexpr std::uint64_t kStart = std::uint64_t{1} << 60;
+    std::vector<std::uint64_t> weights(support_size, kStart);
+    direction.AddFloors(.3, weights);
+    Pmf exact(kBlockTokens);
+    Pmf floors(kBlockTokens);
+    for (std::size_t begin = 0; begin < support_size; begin += kBlockTokens) {
+      const std::size_t count = std::min(kBlockTokens, support_size - begin);
+      direction.Fill(begin, count, .3, exact.data());
+      const std::int64_t sum = direction.FillFloors(begin, count, .3, floors.data());
+      EXPECT_EQ(static_cast<double>(sum),
+                std::accumulate(floors.begin(), floors.begin() + count, 0.0));
+      for (std::size_t x = 0; x < count; ++x) {
+        ASSERT_EQ(floors[x], std::floor(exact[x]));
+        ASSERT_EQ(static_cast<double>(static_cast<std::int64_t>(weights[begin + x] - kStart)),
+                  floors[x]);
+      }
+    }
+  }
 }
 
 TEST(PartDirectionTest, IsNullIfOneHalfIsNoPmf) {
   const Pmf public_pmf{.5, .5};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto base, PublicWeights::Create(public_pmf, 2, .5));
+  const double infinity = std::numeric_limits<double>::infinity();
   const Pmf broken{std::numeric_limits<double>::quiet_NaN(), .5};
   // Together they would sum to two.
   const Pmf heavy{.75, .75};
   const Pmf light{.25, .25};
-  EXPECT_TRUE(PartDirection(base, public_pmf, broken, public_pmf).is_null());
-  EXPECT_TRUE(PartDirection(base, public_pmf, public_pmf, broken).is_null());
-  EXPECT_TRUE(PartDirection(base, public_pmf, heavy, light).is_null());
+  const auto is_null = [&](const Pmf& first, const Pmf& second) {
+    return Checked(base, public_pmf, first, second).is_null();
+  };
+  EXPECT_FALSE(is_null(public_pmf, {.25, .75}));
+  EXPECT_TRUE(is_null(broken, public_pmf));
+  EXPECT_TRUE(is_null(public_pmf, broken));
+  EXPECT_TRUE(is_null(heavy, light));
+  EXPECT_TRUE(is_null({1.5, -.5}, public_pmf));
+  EXPECT_TRUE(is_null(public_pmf, {1.5, -.5}));
+  EXPECT_TRUE(is_null({infinity, -infinity}, public_pmf));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/divergence/divergence_kernel.h"
 #include "submix/divergence/renyi_order.h"
-#include "submix/mechanism/weight_kernels.h"
+#include "submix/mechanism/shift_kernels.h"
 
 namespace submix::mechanism {
 
@@ -31,8 +31,6 @@ class ShiftExcess {
   explicit ShiftExcess(divergence::RenyiOrder order);
 
   divergence::RenyiOrder order() const { return order_; }
-  // At order 2 alone: the backward excess at scale s, divided by s^2, is convex in s.
-  bool is_quadratic() const { return order_.value() == 2; }
 
   // Takes in one block. Requires: count <= kBlockTokens; arrays padded to whole lanes (den with 1,
   // shift with 0); den > 0 and den + shift > 0.

@@ -1,0 +1,168 @@
+#include "submix/mechanism/shift_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "submix/base/testing/seeded_random.h"
+#include "submix/mechanism/testing/simulated_predictions.h"
+
+namespace submix::mechanism {
+namespace {
+
+// The bodies once more, whatever this processor would choose.
+namespace width2 {
+constexpr std::size_t kWidth = 2;
+#define SUBMIX_TARGET
+#include "submix/mechanism/shift_kernels.inc"
+#undef SUBMIX_TARGET
+}  // namespace width2
+
+#if defined(__x86_64__)
+namespace width4 {
+constexpr std::size_t kWidth = 4;
+#define SUBMIX_TARGET __attribute__((target("avx2")))
+#include "submix/mechanism/shift_kernels.inc"
+#undef SUBMIX_TARGET
+}  // namespace width4
+
+namespace width8 {
+constexpr std::size_t kWidth = 8;
+#define SUBMIX_TARGET __attribute__((target("avx512f")))
+#include "submix/mechanism/shift_kernels.inc"
+#undef SUBMIX_TARGET
+}  // namespace width8
+#endif
+
+// A block of a part: everything that the kernels read.
+struct Block {
+  explicit Block(std::uint64_t seed) : den(kBlockTokens), shift(kBlockTokens), room(kBlockTokens) {
+    const auto random = base::MakeSeededRandomSource(seed);
+    first = RandomPmf(*random, kBlockTokens, 6);
+    second = RandomPmf(*random, kBlockTokens, 6);
+    for (std::size_t x = 0; x < kBlockTokens; ++x) {
+      den[x] = 1 + std::pow(2, 40 * NextUnit(*random));
+      room[x] = std::floor(den[x] * NextUnit(*random) / 2);
+      shift[x] = pmf_scale * (first[x] + second[x]) - room[x];
+    }
+  }
+  MemberBlock members() const { return {first.data(), second.data(), room.data(), pmf_scale}; }
+
+  double pmf_scale = 0x1p30;
+  Pmf den;
+  Pmf shift;
+  Pmf room;
+  Pmf first;
+  Pmf second;
+};
+
+// What all kernels give for a block, byte for byte.
+struct Results {
+  DirectedLanes two, three, eighteen, sixty_four, infinite;
+  MomentLanes moments;
+  std::int64_t sum = 0;
+  double floors[kBlockTokens] = {};
+  std::uint64_t weights[kBlockTokens] = {};
+};
+
+bool AreSame(const Results& a, const Results& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+#define SUBMIX_RUN_ALL(kernels, block, result)                                                \
+  do {                                                                                        \
+    const double* const den = (block).den.data();                                             \
+    const double* const shift = (block).shift.data();                                         \
+    kernels::AddOrderTwo(den, shift, kBlockTokens, (result).two);                             \
+    kernels::AddIntegerOrder(3, den, shift, kBlockTokens, (result).three);                    \
+    kernels::AddIntegerOrder(18, den, shift, kBlockTokens, (result).eighteen);                \
+    kernels::AddIntegerOrder(64, den, shift, kBlockTokens, (result).sixty_four);              \
+    kernels::MaxRatio(den, shift, kBlockTokens, (result).infinite);                           \
+    kernels::AddMoments(den, (block).members(), kBlockTokens, kMostMoments, kMostFallMoments, \
+                        (result).moments);                                                    \
+    (result).sum = kernels::FillFloors((block).members(), .3, 509, (result).floors);          \
+    kernels::AddFloors((block).members(), .3, 509, (result).weights);                         \
+  } while (false)
+
+TEST(ShiftKernelsTest, GiveTheSameBitsWhateverTheWidth) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Block block(seed);
+    Results narrow;
+    SUBMIX_RUN_ALL(width2, block, narrow);
+    Results chosen;
+    SUBMIX_RUN_ALL(mechanism, block, chosen);
+    EXPECT_TRUE(AreSame(narrow, chosen));
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+      Results wide;
+      SUBMIX_RUN_ALL(width4, block, wide);
+      EXPECT_TRUE(AreSame(narrow, wide));
+    }
+    if (__builtin_cpu_supports("avx512f")) {
+      Results wide;
+      SUBMIX_RUN_ALL(width8, block, wide);
+      EXPECT_TRUE(AreSame(narrow, wide));
+    }
+#endif
+  }
+}
+
+double Sum(const double (&lanes)[kLanes]) {
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+TEST(AddMomentsTest, AddsThePowersOfTheRatios) {
+  for (const std::size_t count : {16u, 32u, 496u, 512u}) {
+    const Block block(count);
+    MomentLanes lanes;
+    AddMoments(block.den.data(), block.members(), count, kMostMoments, kMostFallMoments, lanes);
+    std::vector<long double> all(kMostMoments, 0);
+    std::vector<long double> falls(kMostFallMoments, 0);
+    long double rise = 0;
+    long double fall = 0;
+    for (std::size_t x = 0; x < count; ++x) {
+      const long double den = block.den[x];
+      const long double t = block.shift[x] / den;
+      for (int i = 0; i < kMostMoments; ++i) all[i] += den * std::pow(t, i + 2);
+      if (t < 0) {
+        for (int i = 0; i < kMostFallMoments; ++i) falls[i] += den * std::pow(-t, i + 2);
+      }
+      rise = std::max(rise, t);
+      fall = std::max(fall, -t);
+    }
+    // The sums over all tokens alternate in sign; what counts is the error against the falls.
+    for (int i = 0; i < kMostMoments; ++i) {
+      const double size = static_cast<double>(std::abs(all[i])) + Sum(lanes.falls[0]);
+      EXPECT_NEAR(Sum(lanes.all[i]), static_cast<double>(all[i]), 1e-13 * size) << i;
+    }
+    for (int i = 0; i < kMostFallMoments; ++i) {
+      EXPECT_NEAR(Sum(lanes.falls[i]) / static_cast<double>(falls[i]), 1, 1e-13) << i;
+    }
+    EXPECT_NEAR(*std::max_element(lanes.steepest_rise, lanes.steepest_rise + kLanes),
+                static_cast<double>(rise), 1e-14 * static_cast<double>(rise));
+    EXPECT_NEAR(*std::max_element(lanes.steepest_fall, lanes.steepest_fall + kLanes),
+                static_cast<double>(fall), 1e-14);
+  }
+}
+
+TEST(AddMomentsTest, AddsUpTheMembers) {
+  Block block(7);
+  block.second[100] = -.25;
+  MomentLanes lanes;
+  AddMoments(block.den.data(), block.members(), kBlockTokens, 3, 3, lanes);
+  const auto sum_of = [](const Pmf& pmf) {
+    double sum = 0;
+    for (const double p : pmf) sum += p;
+    return sum;
+  };
+  EXPECT_NEAR(Sum(lanes.first_sums[0]) + Sum(lanes.first_sums[1]), sum_of(block.first), 1e-14);
+  EXPECT_NEAR(Sum(lanes.second_sums[0]) + Sum(lanes.second_sums[1]), sum_of(block.second), 1e-14);
+  EXPECT_EQ(*std::min_element(lanes.least, lanes.least + kLanes), -.25);
+}
+
+}  // namespace
+}  // namespace submix::mechanism
