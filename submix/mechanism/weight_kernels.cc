@@ -104,6 +104,19 @@ void FillShift(const double* __restrict first, const double* __restrict second,
 }
 
 SUBMIX_VECTOR_CLONES
+std::int64_t FloorInPlace(double* __restrict values, std::int64_t* __restrict integers,
+                          std::size_t count) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Floor floor = FloorOf(values[i]);
+    values[i] = floor.value;
+    integers[i] = floor.integer;
+    sum += floor.integer;
+  }
+  return sum;
+}
+
+SUBMIX_VECTOR_CLONES
 std::int64_t FloorToWeights(const double* __restrict p, double scale, std::size_t count,
                             std::uint64_t* __restrict weights) {
   std::int64_t sum = 0;

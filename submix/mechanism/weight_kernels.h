@@ -42,6 +42,9 @@ std::size_t LargestIndex(const double* p, std::size_t count);
 void FillShift(const double* first, const double* second, const double* room, double pmf_scale,
                double scale, std::size_t count, double* out);
 
+// values = floor(values), also as integers into `integers`; returns their sum.
+// Requires: |values| < 2^51.
+std::int64_t FloorInPlace(double* values, std::int64_t* integers, std::size_t count);
 // weights = 1 + floor(scale * p); returns the sum of the floors. Requires: 0 <= scale * p < 2^51.
 std::int64_t FloorToWeights(const double* p, double scale, std::size_t count,
                             std::uint64_t* weights);
