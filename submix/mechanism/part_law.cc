@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "submix/base/check.h"
-#include "submix/divergence/pmf.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
-namespace {
-
-// False for NaN, CheckedSum's word for a value that is no probability.
-bool SumsToOne(double sum) { return std::abs(sum - 1) <= divergence::kPmfSumTolerance; }
-
-}  // namespace
 
 base::Status CheckPublicPmf(std::span<const double> public_pmf) {
   if (IsPmf(public_pmf)) return base::OkStatus();

@@ -19,8 +19,14 @@ double ScaleBelow(double total, double sum, std::size_t support_size) {
   return total * (1 - margin) / sum;
 }
 
-// False for NaN, CheckedSum's word for a value that is no probability.
-bool SumsToOne(double sum) { return std::abs(sum - 1) <= divergence::kPmfSumTolerance; }
+}  // namespace
+
+double LawScale(double sum, std::size_t support_size) {
+  return ScaleBelow(static_cast<double>(kTotalWeight) - static_cast<double>(support_size), sum,
+                    support_size);
+}
+
+namespace {
 
 // QuantiseLaw of a pmf with a known sum.
 void QuantiseLawWithSum(std::span<const double> pmf, double sum, std::size_t remainder_token,
@@ -37,6 +43,11 @@ void QuantiseLawWithSum(std::span<const double> pmf, double sum, std::size_t rem
 }
 
 }  // namespace
+
+// False for NaN, CheckedSum's word for a value that is no probability.
+bool SumsToOne(double checked_sum) {
+  return std::abs(checked_sum - 1) <= divergence::kPmfSumTolerance;
+}
 
 bool IsPmf(std::span<const double> pmf) { return SumsToOne(CheckedSum(pmf.data(), pmf.size())); }
 

@@ -30,6 +30,12 @@ inline constexpr int kMaxParts = (1 << 15) - 1;
 
 // True if no value is NaN or negative and the sum is within divergence::kPmfSumTolerance of 1.
 bool IsPmf(std::span<const double> pmf);
+// The same, of what CheckedSum said.
+bool SumsToOne(double checked_sum);
+
+// The factor of a law with this sum before it is rounded down: the floors of factor * law sum to at
+// most W - V, even if every value of the law is off by 2 roundings. Requires: V <= 2^32.
+double LawScale(double sum, std::size_t support_size);
 
 // Integers >= 1 with sum W: 1 + floor((W - V) pmf), the remainder on `remainder_token`.
 // Requires: IsPmf(pmf), remainder_token < V = pmf.size() = weights.size() <= 2^32.

@@ -39,21 +39,22 @@ struct KernelTable {
   decltype(&plain::AddMoments) add_moments;
   decltype(&plain::FillFloors) fill_floors;
   decltype(&plain::AddFloors) add_floors;
+  decltype(&plain::AddQuotients) add_quotients;
 };
 
 KernelTable ChooseKernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
-    return {avx512::AddOrderTwo, avx512::AddIntegerOrder, avx512::MaxRatio,
-            avx512::AddMoments,  avx512::FillFloors,      avx512::AddFloors};
+    return {avx512::AddOrderTwo, avx512::AddIntegerOrder, avx512::MaxRatio,    avx512::AddMoments,
+            avx512::FillFloors,  avx512::AddFloors,       avx512::AddQuotients};
   }
   if (__builtin_cpu_supports("avx2")) {
-    return {avx2::AddOrderTwo, avx2::AddIntegerOrder, avx2::MaxRatio,
-            avx2::AddMoments,  avx2::FillFloors,      avx2::AddFloors};
+    return {avx2::AddOrderTwo, avx2::AddIntegerOrder, avx2::MaxRatio,    avx2::AddMoments,
+            avx2::FillFloors,  avx2::AddFloors,       avx2::AddQuotients};
   }
 #endif
-  return {plain::AddOrderTwo, plain::AddIntegerOrder, plain::MaxRatio,
-          plain::AddMoments,  plain::FillFloors,      plain::AddFloors};
+  return {plain::AddOrderTwo, plain::AddIntegerOrder, plain::MaxRatio,    plain::AddMoments,
+          plain::FillFloors,  plain::AddFloors,       plain::AddQuotients};
 }
 
 const KernelTable& Kernels() {
@@ -88,6 +89,11 @@ std::int64_t FillFloors(const MemberBlock& members, double scale, std::size_t co
 void AddFloors(const MemberBlock& members, double scale, std::size_t count,
                std::uint64_t* weights) {
   Kernels().add_floors(members, scale, count, weights);
+}
+
+void AddQuotients(const PairBlock& pair, const double* shares, std::size_t count,
+                  QuotientLanes& lanes) {
+  Kernels().add_quotients(pair, shares, count, lanes);
 }
 
 }  // namespace submix::mechanism

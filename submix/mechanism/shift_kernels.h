@@ -71,4 +71,22 @@ struct MomentLanes {
 void AddMoments(const double* den, const MemberBlock& members, std::size_t count, int moments,
                 int fall_moments, MomentLanes& lanes);
 
+// Two pmfs and the public one; a probability p counts as the weight 1 + spread p.
+struct PairBlock {
+  const double* public_pmf;
+  const double* first;
+  const double* second;
+  double spread;
+};
+
+inline constexpr int kQuotientsAtATime = 4;
+struct QuotientLanes {
+  double sums[kQuotientsAtATime][kLanes] = {};
+};
+
+// Adds (first - second)^2 / ((1 - s) public + s second), in weights, for each s of `shares`
+// [kQuotientsAtATime]. Requires: 0 <= s <= 1, count as from PadToLanes, of any size.
+void AddQuotients(const PairBlock& pair, const double* shares, std::size_t count,
+                  QuotientLanes& lanes);
+
 }  // namespace submix::mechanism

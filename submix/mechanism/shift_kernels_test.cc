@@ -44,6 +44,7 @@ struct Block {
     const auto random = base::MakeSeededRandomSource(seed);
     first = RandomPmf(*random, kBlockTokens, 6);
     second = RandomPmf(*random, kBlockTokens, 6);
+    third = RandomPmf(*random, kBlockTokens, 6);
     for (std::size_t x = 0; x < kBlockTokens; ++x) {
       den[x] = 1 + std::pow(2, 40 * NextUnit(*random));
       room[x] = std::floor(den[x] * NextUnit(*random) / 2);
@@ -51,6 +52,7 @@ struct Block {
     }
   }
   MemberBlock members() const { return {first.data(), second.data(), room.data(), pmf_scale}; }
+  PairBlock pair() const { return {third.data(), first.data(), second.data(), 0x1p48}; }
 
   double pmf_scale = 0x1p30;
   Pmf den;
@@ -58,12 +60,14 @@ struct Block {
   Pmf room;
   Pmf first;
   Pmf second;
+  Pmf third;
 };
 
 // What all kernels give for a block, byte for byte.
 struct Results {
   DirectedLanes two, three, eighteen, sixty_four, infinite;
   MomentLanes moments;
+  QuotientLanes quotients;
   std::int64_t sum = 0;
   double floors[kBlockTokens] = {};
   std::uint64_t weights[kBlockTokens] = {};
@@ -84,6 +88,8 @@ bool AreSame(const Results& a, const Results& b) { return std::memcmp(&a, &b, si
                         (result).moments);                                                    \
     (result).sum = kernels::FillFloors((block).members(), .3, 509, (result).floors);          \
     kernels::AddFloors((block).members(), .3, 509, (result).weights);                         \
+    const double shares[kQuotientsAtATime] = {0, .3, .9, 1};                                  \
+    kernels::AddQuotients((block).pair(), shares, kBlockTokens, (result).quotients);          \
   } while (false)
 
 TEST(ShiftKernelsTest, GiveTheSameBitsWhateverTheWidth) {
@@ -146,6 +152,23 @@ TEST(AddMomentsTest, AddsThePowersOfTheRatios) {
                 static_cast<double>(rise), 1e-14 * static_cast<double>(rise));
     EXPECT_NEAR(*std::max_element(lanes.steepest_fall, lanes.steepest_fall + kLanes),
                 static_cast<double>(fall), 1e-14);
+  }
+}
+
+TEST(AddQuotientsTest, DividesTheDistanceByEachMixture) {
+  const Block block(8);
+  const double shares[kQuotientsAtATime] = {0, .3, .9, 1};
+  QuotientLanes lanes;
+  AddQuotients(block.pair(), shares, kBlockTokens, lanes);
+  for (int j = 0; j < kQuotientsAtATime; ++j) {
+    long double sum = 0;
+    for (std::size_t x = 0; x < kBlockTokens; ++x) {
+      const long double base = 1 + 0x1p48L * block.third[x];
+      const long double second = 1 + 0x1p48L * block.second[x];
+      const long double distance = 0x1p48L * (block.first[x] - block.second[x]);
+      sum += distance * distance / ((1 - shares[j]) * base + shares[j] * second);
+    }
+    EXPECT_NEAR(Sum(lanes.sums[j]) / static_cast<double>(sum), 1, 1e-13) << j;
   }
 }
 

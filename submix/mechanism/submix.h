@@ -1,16 +1,17 @@
 // SubMix as published (arXiv 2201.00971v1, Algorithm 2), for comparison: research only.
 //
 //     hbar_i   = mean of part i's two halves
-//     lambda_i = max { lambda <= 1 : D(lambda a_i + (1-lambda) h0 || lambda b_i + (1-lambda) h0) <=
-//     beta } h        = lambda* hbar + (1 - lambda*) h0,     lambda*, hbar: means over the parts
+//     lambda_i = max { lambda <= 1 :
+//                      D(lambda a_i + (1-lambda) h0 || lambda b_i + (1-lambda) h0) <= beta }
+//     h        = lambda* hbar + (1 - lambda*) h0,     lambda*, hbar: means over the parts
 //     charge_i = max of both directions of D(h || h'_i), h'_i the same with part i left out
 //
 // Why it is not sound: the charges are exact for this ensemble, so one part's charge depends on the
 // others, and a stop that comes from private ledgers is an event of its own (proofs.md T1, T13).
 //
-// Numbers: every pmf is made integers first (QuantiseLaw), h and every h'_i again, so that the laws
-// compared are exactly the one sampled here and the ones that the same program would sample without
-// the part. One part left out of one is the public model.
+// Numbers: lambda_i is feasible and within 1e-3 of the maximum (pair_weight.h); h and every h'_i
+// become integers, so that the laws compared are exactly the one sampled here and the ones that the
+// same program would sample without the part (leave_one_out.h).
 #pragma once
 
 #include <memory>

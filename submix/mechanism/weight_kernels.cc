@@ -156,4 +156,46 @@ void MultiplyWeights(std::uint64_t factor, std::size_t count, std::uint64_t* wei
   for (std::size_t i = 0; i < count; ++i) weights[i] *= factor;
 }
 
+SUBMIX_VECTOR_CLONES
+void AddBoth(const double* __restrict first, const double* __restrict second, std::size_t count,
+             double* __restrict sums) {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += first[i] + second[i];
+}
+
+SUBMIX_VECTOR_CLONES
+std::int64_t FillLaw(const double* __restrict sums, const double* __restrict public_pmf,
+                     double members, double public_model, std::size_t count, double* __restrict law,
+                     std::uint64_t* __restrict weights) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Floor floor = FloorOf(members * sums[i] + public_model * public_pmf[i]);
+    law[i] = 1 + floor.value;
+    weights[i] = static_cast<std::uint64_t>(1 + floor.integer);
+    sum += floor.integer;
+  }
+  return sum;
+}
+
+SUBMIX_VECTOR_CLONES
+std::int64_t FillLawWithout(const double* __restrict sums, const double* __restrict first,
+                            const double* __restrict second, const double* __restrict public_pmf,
+                            double members, double public_model, std::size_t count,
+                            double* __restrict law) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double difference = sums[i] - (first[i] + second[i]);
+    const double others = difference > 0 ? difference : 0.0;
+    const Floor floor = FloorOf(members * others + public_model * public_pmf[i]);
+    law[i] = 1 + floor.value;
+    sum += floor.integer;
+  }
+  return sum;
+}
+
+SUBMIX_VECTOR_CLONES
+void Subtract(const double* __restrict a, const double* __restrict b, std::size_t count,
+              double* __restrict out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = a[i] - b[i];
+}
+
 }  // namespace submix::mechanism

@@ -57,4 +57,17 @@ double FillPublicFloors(const std::uint64_t* weights, double floor_fraction, dou
 // weights *= factor.
 void MultiplyWeights(std::uint64_t factor, std::size_t count, std::uint64_t* weights);
 
+// sums += first + second.
+void AddBoth(const double* first, const double* second, std::size_t count, double* sums);
+// law = 1 + floor(members * sums + public_model * public_pmf), also as integers into `weights`;
+// returns the sum of the floors. Requires: floors in [0, 2^51).
+std::int64_t FillLaw(const double* sums, const double* public_pmf, double members,
+                     double public_model, std::size_t count, double* law, std::uint64_t* weights);
+// The same, as doubles only, with max(0, sums - (first + second)) for sums.
+std::int64_t FillLawWithout(const double* sums, const double* first, const double* second,
+                            const double* public_pmf, double members, double public_model,
+                            std::size_t count, double* law);
+// out = a - b.
+void Subtract(const double* a, const double* b, std::size_t count, double* out);
+
 }  // namespace submix::mechanism
