@@ -5,9 +5,6 @@
 
 namespace submix::divergence {
 
-// Evaluations of the cost that LargestFeasible makes, whatever the data: time must not tell.
-inline constexpr int kMixingWeightEvaluations = 16;
-
 // The state of the search: a bracket with one feasible and one infeasible end. One thread at a
 // time.
 class MixingWeightBracket {
@@ -20,23 +17,24 @@ class MixingWeightBracket {
   // Takes the cost of the weight last proposed.
   void Observe(double cost);
   // The largest weight found feasible; 0 if none was.
-  double feasible() const { return feasible_; }
+  double feasible() const;
 
  private:
+  // Positions are logarithms of the weight, from 0 (taken for weight 0) to 1 (upper).
   struct Point {
-    double weight = 0;
-    double gap = 0;  // sqrt(cost) - sqrt(target); infinity for costs that are not finite
+    double position = 0;
+    double gap = 0;  // log(cost / target), clipped; infinity for NaN
     bool is_feasible = true;
   };
 
+  double WeightAt(double position) const;
   double Width() const;
   // Where to look between newest_ (0) and opposite_ (1).
   double NextShare() const;
 
   double upper_;
   double target_;
-  double target_root_;
-  double feasible_ = 0;
+  double feasible_ = 0;                  // a position
   Point newest_;                         // the weight last proposed, one end of the bracket
   Point opposite_;                       // the other end
   Point replaced_;                       // the end that the last step moved
@@ -45,20 +43,23 @@ class MixingWeightBracket {
 };
 
 // The largest x in [0, upper] with cost(x) <= target, for a non-decreasing cost with cost(0) = 0
-// (a divergence along a mixture: B1.3 of the mathematics page).
+// (a divergence along a mixture: B1.3 of the mathematics page, or its excess).
 //
 // The returned x was itself evaluated and found feasible, or is 0: never a midpoint. A cost of NaN
-// or infinity is infeasible. If target is not >= 0 (NaN too), the result is 0.
-// Cost: exactly kMixingWeightEvaluations calls of cost(x), 0 <= x <= upper, whatever it returns.
-// Chandrupatla's method on sqrt(cost), which is nearly linear for divergences: inverse quadratic
-// steps where they are safe, else bisection. Error: for divergences about 1e-6 upper or less, for
-// any monotone cost at most upper * 2^-5. Requires: 0 <= upper < infinity.
+// or infinity is infeasible. If the target is not > 0 (NaN too), the result is 0. Weights below
+// upper * e^-40 count as 0.
+// Cost: exactly `evaluations` calls of cost(x), 0 < x <= upper, whatever it returns.
+//
+// Costs of mixtures are nearly powers of the weight, from the first to the order-th, over many
+// magnitudes: so this is Chandrupatla's method on log(cost) against log(x), where a search in x
+// would be blinded by a cost of 10^300 at its far end. Relative error of x: about 1e-5 after 10
+// evaluations if the cost is nearly a power; for any monotone cost the result is at least
+// e^(-40 / 2^((n-1)/3)) of the largest feasible x after n.
+// Requires: 0 <= upper < infinity, evaluations >= 1.
 template <typename Cost>
-double LargestFeasible(double upper, double target, const Cost& cost) {
+double LargestFeasible(double upper, double target, int evaluations, const Cost& cost) {
   MixingWeightBracket bracket(upper, target);
-  for (int i = 0; i < kMixingWeightEvaluations; ++i) {
-    bracket.Observe(cost(bracket.Propose()));
-  }
+  for (int i = 0; i < evaluations; ++i) bracket.Observe(cost(bracket.Propose()));
   return bracket.feasible();
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "submix/mechanism/log_bracket.h"
+#include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
@@ -60,7 +60,7 @@ LawWeights BallLaws::RenyiBallLaw(int part, const ShiftExcess& kernel, double ra
   std::vector<double> pmf;
   if (!PartPmf(part, pmf)) return public_law_;
   const std::span<const double> public_pmf = predictions_.public_pmf;
-  const double scale = LargestScaleInLogBracket(
+  const double scale = divergence::LargestFeasible(
       1.0, kernel.FromNats(radius), kEvaluations,
       [&](double candidate) { return ExcessAt(pmf, public_pmf, candidate, kernel); });
   for (std::size_t x = 0; x < pmf.size(); ++x) {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "submix/mechanism/log_bracket.h"
+#include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/shift_kernels.h"
 #include "submix/mechanism/weight_kernels.h"
 
@@ -52,7 +52,7 @@ double ScaleByBracket(const PublicWeights& base, const PartDirection& direction,
   // From order 2 upwards g(t) >= (order - 1) t^2 on t >= -1: no scale above it is feasible.
   const double upper =
       order >= 2 ? std::min(1.0, std::sqrt(target / ((order - 1) * quadratic))) : 1.0;
-  return LargestScaleInLogBracket(upper, target, kEvaluations, [&](double scale) {
+  return divergence::LargestFeasible(upper, target, kEvaluations, [&](double scale) {
     return ExcessAt(base, direction, kernel, scale).larger();
   });
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/mechanism/log_bracket.h"
+#include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/shift_kernels.h"
 
@@ -179,7 +179,7 @@ double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, doub
                "two members on the public support");
   if (kernel.order().value() == 2) return WeightByQuotients(pair, target);
   constexpr int kEvaluations = 16;
-  return LargestScaleInLogBracket(1.0, target, kEvaluations, [&](double weight) {
+  return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {
     return ForwardExcess(pair, kernel, weight);
   });
 }

@@ -26,7 +26,7 @@ struct MemberPair {
 //           are affine in s, so it is concave: chords of 1 / G lie below it, and what they allow is
 //           feasible; chords extended lie above it, and what they do not allow is not. Three sweeps
 //           over the support evaluate G at four weights each, the later ones between the two roots.
-// otherwise A bracket (log_bracket.h), to 1e-6.
+// otherwise A bracket (divergence/mixing_weight.h), mostly within 1e-6.
 double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, double target);
 
 }  // namespace submix::mechanism
