@@ -206,6 +206,74 @@ TEST(TranscriptTest, SoundFiltersAreNeverFalsified) {
   }
 }
 
+// The larger direction of a null part's divergence over the budget.
+double ShareOfBudget(const Mechanism& mechanism, const Policy& policy, std::size_t num_parts,
+                     double budget, std::size_t steps, std::size_t sequences, RenyiOrder order) {
+  const auto law_by = [&](const Answerer& answerer) {
+    return TranscriptLaw({answerer, policy, num_parts, budget, steps, sequences}).law();
+  };
+  return SymmetricRenyiDivergence(law_by(PlainAnswerer(mechanism)),
+                                  law_by(PlainAnswerer(mechanism, 0)), order) /
+         budget;
+}
+
+// Two sequences at a time, both proposed with the budgets of the step's start.
+TEST(TranscriptTest, InterleavedSequencesStayWithinTheBudget) {
+  const auto random = base::MakeSeededRandomSource(4);
+  double largest = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::size_t num_parts = 2 + random->NextBelow(3);
+    const std::size_t support_size = 2 + random->NextBelow(3);
+    const double value = std::vector<double>{1, 2, 8, kInfinity}[random->NextBelow(4)];
+    const double budget = std::pow(10, -1.5 + NextUnit(*random));
+    const auto mechanism = Make(static_cast<int>(num_parts), value, .3 + .7 * NextUnit(*random),
+                                budget * (.2 + .7 * NextUnit(*random)));
+    const Policy policy = RandomPolicy(*random, support_size, num_parts, 4);
+    const double share =
+        ShareOfBudget(*mechanism, policy, num_parts, budget, 2, 2, *RenyiOrder::Create(value));
+    ASSERT_LE(share, 1 + 1e-9);
+    largest = std::max(largest, share);
+  }
+  EXPECT_GT(largest, .5) << "the search is too weak";
+}
+
+// Tokens of a few units of the integers: there rounding moves a probability by a third or doubles
+// it. The charges are of the rounded laws, so nothing is lost.
+TEST(TranscriptTest, ACoarseGridIsPaidFor) {
+  const auto random = base::MakeSeededRandomSource(5);
+  double largest = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t num_parts = 1 + random->NextBelow(3);
+    constexpr std::size_t kSteps = 3;
+    std::vector<SimulatedPredictions> nodes;
+    const auto thin = [&] {
+      const double unit = static_cast<double>(1 + random->NextBelow(12)) * 0x1p-49;
+      return Pmf{1 - unit, unit};
+    };
+    for (int node = 0; node < (1 << kSteps) - 1; ++node) {
+      std::vector<Pmf> members;
+      for (std::size_t part = 0; part < num_parts; ++part) {
+        members.push_back(random->NextBelow(3) == 0 ? RandomPmf(*random, 2, 40) : thin());
+      }
+      nodes.emplace_back(thin(), members);
+    }
+    const Policy policy = [&](const History& history) {
+      std::size_t index = 0;
+      for (const std::size_t token : history) index = index * 2 + token + 1;
+      return nodes[index];
+    };
+    const double value = std::vector<double>{1, 2, 8, kInfinity}[random->NextBelow(4)];
+    const double budget = std::pow(10, -1 + 2 * NextUnit(*random));
+    const auto mechanism = Make(static_cast<int>(num_parts), value, .3 + .6 * NextUnit(*random),
+                                budget * (.3 + .6 * NextUnit(*random)));
+    const double share =
+        ShareOfBudget(*mechanism, policy, num_parts, budget, kSteps, 1, *RenyiOrder::Create(value));
+    ASSERT_LE(share, 1 + 1e-9);
+    largest = std::max(largest, share);
+  }
+  EXPECT_GT(largest, .5) << "the search is too weak";
+}
+
 TEST(TranscriptTest, AGlobalStopIsFalsified) {
   const Falsification result = Falsify(Filter::kGlobalStop, false, 2, 60);
   EXPECT_GT(result.violations, 0);

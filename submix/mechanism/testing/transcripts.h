@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,14 +41,18 @@ inline Pmf LawOf(const PrivateMixture& mixture, std::size_t support_size) {
   return law;
 }
 
-// A mechanism without randomness of its own, charged by its own rule.
-inline Answerer PlainAnswerer(const Mechanism& mechanism) {
-  return [&mechanism](const PartPredictions& predictions,
-                      const std::vector<accounting::FixedNats>& remaining, Accounts accounts) {
+// A mechanism without randomness of its own, charged by its own rule. The null part, if there is
+// one, never takes part: to the last unit of the integers what "replaced by the public model"
+// means.
+inline Answerer PlainAnswerer(const Mechanism& mechanism,
+                              std::optional<std::size_t> null_part = std::nullopt) {
+  return [&mechanism, null_part](const PartPredictions& predictions,
+                                 const std::vector<accounting::FixedNats>& remaining,
+                                 Accounts accounts) {
     NoRandomness no_randomness;
     auto proposal = *mechanism.Propose(predictions, remaining, {});
-    const std::vector<bool> paid =
-        ChargeAccounts(mechanism.charge_rule(), proposal->charges(), accounts);
+    std::vector<bool> paid = ChargeAccounts(mechanism.charge_rule(), proposal->charges(), accounts);
+    if (null_part) paid[*null_part] = false;
     const PrivateMixture mixture = std::move(*proposal).Mix(paid, no_randomness);
     std::vector<Branch> branches;
     branches.push_back({1, std::move(accounts), LawOf(mixture, predictions.support_size())});
