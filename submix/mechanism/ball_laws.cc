@@ -1,37 +1,16 @@
 #include "submix/mechanism/ball_laws.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "submix/divergence/mixing_weight.h"
+#include "submix/mechanism/pair_weight.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {
 
-constexpr int kEvaluations = 32;
 constexpr double kTotal = static_cast<double>(kTotalWeight);
-
-// The excess of h0 + scale (pmf - h0) against h0, both directions.
-double ExcessAt(const std::vector<double>& pmf, std::span<const double> public_pmf, double scale,
-                const ShiftExcess& kernel) {
-  std::array<double, kBlockTokens> den;
-  std::array<double, kBlockTokens> shift;
-  DirectedLanes lanes;
-  for (std::size_t begin = 0; begin < pmf.size(); begin += kBlockTokens) {
-    const std::size_t count = std::min(kBlockTokens, pmf.size() - begin);
-    std::fill(den.begin(), den.end(), 1.0);
-    std::fill(shift.begin(), shift.end(), 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      den[i] = kTotal * public_pmf[begin + i];
-      shift[i] = scale * (kTotal * pmf[begin + i] - den[i]);
-    }
-    kernel.Add(den.data(), shift.data(), count, lanes);
-  }
-  return kernel.Excess(lanes, kTotal).larger();
-}
 
 }  // namespace
 
@@ -60,9 +39,9 @@ LawWeights BallLaws::RenyiBallLaw(int part, const ShiftExcess& kernel, double ra
   std::vector<double> pmf;
   if (!PartPmf(part, pmf)) return public_law_;
   const std::span<const double> public_pmf = predictions_.public_pmf;
-  const double scale = divergence::LargestFeasible(
-      1.0, kernel.FromNats(radius), kEvaluations,
-      [&](double candidate) { return ExcessAt(pmf, public_pmf, candidate, kernel); });
+  const double target = kernel.FromNats(radius);
+  const double scale = std::min(LargestPairWeight({public_pmf, pmf, public_pmf}, kernel, target),
+                                LargestPairWeight({public_pmf, public_pmf, pmf}, kernel, target));
   for (std::size_t x = 0; x < pmf.size(); ++x) {
     pmf[x] = public_pmf[x] + scale * (pmf[x] - public_pmf[x]);
   }

@@ -174,9 +174,10 @@ double ForwardExcess(const MemberPair& pair, const ShiftExcess& kernel, double w
 }  // namespace
 
 double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, double target) {
-  SUBMIX_CHECK(pair.first.size() == pair.public_pmf.size() &&
-                   pair.second.size() == pair.public_pmf.size() && target > 0,
-               "two members on the public support");
+  SUBMIX_CHECK(
+      pair.first.size() == pair.public_pmf.size() && pair.second.size() == pair.public_pmf.size(),
+      "two members on the public support");
+  if (!(target > 0)) return 0;
   if (kernel.order().value() == 2) return WeightByQuotients(pair, target);
   constexpr int kEvaluations = 16;
   return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {

@@ -18,8 +18,8 @@ struct MemberPair {
   std::span<const double> second;  // b
 };
 
-// The largest weight with an excess (shift_excess.h) of at most `target`. The result is feasible;
-// the same work whatever the data. Requires: target > 0, pmfs.
+// The largest weight with an excess (shift_excess.h) of at most `target`; 0 if that is not > 0. The
+// result is feasible; the same work whatever the data. Requires: pmfs.
 //
 // Order 2   Within 1e-3 of the maximum, mostly within 1e-8. The excess at weight s is s^2 G(s) with
 //           G = sum d^2 / ((1-s) h0 + s b), d = a - b. 1 / G is a harmonic sum of functions that

@@ -97,6 +97,17 @@ TEST(LargestPairWeightTest, IsOneWhereTheHalvesAgree) {
   }
 }
 
+TEST(LargestPairWeightTest, IsZeroWithoutATarget) {
+  const Pmf public_pmf{.5, .5};
+  const Pmf first{.4, .6};
+  for (const double order : {1.0, 2.0, 8.0}) {
+    const ShiftExcess kernel(*RenyiOrder::Create(order));
+    for (const double target : {0.0, -1.0, std::nan("")}) {
+      EXPECT_EQ(LargestPairWeight({public_pmf, first, public_pmf}, kernel, target), 0);
+    }
+  }
+}
+
 TEST(LargestPairWeightTest, StaysFeasibleOnDisjointHalves) {
   const Pmf public_pmf{.5, .5 - 1e-12, 1e-12, 0};
   for (const double value : {1.0, 2.0, 8.0}) {

@@ -43,8 +43,8 @@ class ShiftExcess {
   accounting::FixedNats ChargeOf(const DirectedExcess& excess, std::size_t support_size) const;
 
   // Relative error of a sum over `support_size` tokens, in either direction, with room to spare:
-  // each term is within 1e-13 (Kernel, Horner's scheme of degree <= 62), a sum of non-negative
-  // terms adds at most V 2^-53.
+  // each term is within 1e-13 (divergence's kernel, the powers of shift_kernels.h), a sum of
+  // non-negative terms adds at most V 2^-53.
   static double RelativeError(std::size_t support_size) {
     return 1e-12 + static_cast<double>(support_size) * 0x1p-52;
   }
