@@ -7,6 +7,8 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(lzma REQUIRED IMPORTED_TARGET liblzma)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)  # oneDNN's own threads, kept to one
 if(SUBMIX_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -1,0 +1,107 @@
+// Products of a few rows of activations with one large weight, packed once: the pass over the
+// weights that decoding is made of. A product knows a shape and how to pack and multiply it; the
+// packed weights lie elsewhere (packed_weights.h), so that they can be a mapped file.
+//
+// No value of one row has any influence on another row's result, bit for bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "submix/decode/precision.h"
+#include "submix/model/safetensors.h"
+
+namespace submix::decode {
+
+// How a product reads its rows of activations; results are float32 always.
+enum class ActivationFormat {
+  kFloat32,
+  kBfloat16,
+  kInt8,  // symmetric, one scale a row: x = scale * q, |q| <= 127
+};
+
+// Bytes of one row of `count` activations, a multiple of 64.
+std::size_t ActivationRowBytes(ActivationFormat format, int count);
+// Converts one row of floats. `scale` is written for kInt8 alone. A row with NaN or infinity gives
+// results that are not finite.
+void StoreActivations(ActivationFormat format, std::span<const float> row, std::byte* out,
+                      float* scale);
+
+// A weight as its file has it.
+struct WeightSource {
+  model::TensorView tensor;         // [inputs, outputs]; or [outputs, inputs]:
+  bool is_output_by_input = false;  // as torch.nn.Linear and embeddings have it
+};
+
+class MatrixProduct {
+ public:
+  virtual ~MatrixProduct() = default;
+
+  int inputs() const { return inputs_; }
+  int outputs() const { return outputs_; }
+  ActivationFormat format() const { return format_; }
+
+  // The outputs are computed in blocks of neighbouring columns, the unit of work of a thread.
+  struct Columns {
+    int begin = 0;
+    int end = 0;
+    int count() const { return end - begin; }
+  };
+  int num_blocks() const { return num_blocks_; }
+  Columns block(int index) const;
+
+  // Bytes of the packed weight, a multiple of 64. Packed weights are 64-byte aligned.
+  virtual std::size_t packed_bytes() const = 0;
+  // Writes one block's share of the packed weight. Thread-safe for different blocks.
+  virtual void Pack(int block, const WeightSource& source, std::byte* packed) const = 0;
+  // Bytes of scratch that Multiply needs for this many rows.
+  virtual std::size_t scratch_bytes(int rows) const = 0;
+  // Bytes that one product reads of its weight.
+  virtual std::size_t weight_bytes() const { return packed_bytes(); }
+
+  struct Operands {
+    const std::byte* packed = nullptr;
+    const float* bias = nullptr;           // [outputs], or null
+    const std::byte* activations = nullptr;  // [rows] of ActivationRowBytes(format, inputs)
+    const float* scales = nullptr;         // [rows], for kInt8
+    int rows = 0;
+    float* results = nullptr;  // [rows, outputs], rows `results_stride` floats apart
+    std::size_t results_stride = 0;
+    std::byte* scratch = nullptr;  // of this thread, 64-byte aligned
+  };
+  // results[:, columns of block] = activations * W + bias. One thread a block; different blocks may
+  // run at once. `Prepare` must have seen this many rows before.
+  virtual void Multiply(int block, const Operands& operands) const = 0;
+  // Makes what Multiply needs for `rows` rows; may allocate. Not thread-safe.
+  virtual void Prepare(int /*rows*/) {}
+
+ protected:
+  // Blocks of at most `most_columns`, multiples of `granule` but for the last, and as many as keep
+  // `workers` threads equally busy.
+  MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int granule,
+                int most_columns);
+
+ private:
+  int inputs_;
+  int outputs_;
+  ActivationFormat format_;
+  int block_columns_ = 0;
+  int num_blocks_ = 0;
+};
+
+// The product of this precision on this processor: kBfloat16 is oneDNN's where the processor
+// multiplies bfloat16 (AMX, AVX-512 bf16), else our own with weights widened in registers.
+std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
+                                                 int workers);
+
+// Our own loops over panels of 32 columns: float32 activations, weights of float32 or bfloat16.
+// Each result is one sum in the order of the inputs, whatever the number of rows.
+std::unique_ptr<MatrixProduct> MakePanelProduct(bool has_bfloat16_weights, int inputs, int outputs,
+                                                int workers);
+// oneDNN's: bfloat16 x bfloat16, or int8 x int8 with a weight scale per output.
+std::unique_ptr<MatrixProduct> MakeDnnlProduct(Precision precision, int inputs, int outputs,
+                                               int workers);
+
+}  // namespace submix::decode

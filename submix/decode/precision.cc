@@ -1,0 +1,40 @@
+#include "submix/decode/precision.h"
+
+#include <string>
+
+#include <dnnl.hpp>
+
+namespace submix::decode {
+
+base::StatusOr<Precision> ParsePrecision(std::string_view text) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    if (text == PrecisionName(precision)) return precision;
+  }
+  return base::InvalidArgumentError("precision \"" + std::string(text) +
+                                    "\": expected f32, bf16 or int8");
+}
+
+std::string_view PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return "f32";
+    case Precision::kBfloat16:
+      return "bf16";
+    case Precision::kInt8:
+      return "int8";
+  }
+  return "";
+}
+
+bool ProcessorMultipliesBfloat16() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::avx512_core_bf16:
+    case dnnl::cpu_isa::avx512_core_amx:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace submix::decode

@@ -1,0 +1,19 @@
+// What the weights are kept in and multiplied with. Sums are float32 always.
+#pragma once
+
+#include <string_view>
+
+#include "submix/base/status.h"
+
+namespace submix::decode {
+
+enum class Precision { kFloat32, kBfloat16, kInt8 };
+
+// "f32", "bf16", "int8". Errors: kInvalidArgument.
+base::StatusOr<Precision> ParsePrecision(std::string_view text);
+std::string_view PrecisionName(Precision precision);
+
+// Whether the processor multiplies bfloat16 itself (AMX, AVX-512 bf16).
+bool ProcessorMultipliesBfloat16();
+
+}  // namespace submix::decode
