@@ -63,9 +63,9 @@ class MatrixProduct {
 
   struct Operands {
     const std::byte* packed = nullptr;
-    const float* bias = nullptr;           // [outputs], or null
+    const float* bias = nullptr;             // [outputs], or null
     const std::byte* activations = nullptr;  // [rows] of ActivationRowBytes(format, inputs)
-    const float* scales = nullptr;         // [rows], for kInt8
+    const float* scales = nullptr;           // [rows], for kInt8
     int rows = 0;
     float* results = nullptr;  // [rows, outputs], rows `results_stride` floats apart
     std::size_t results_stride = 0;

@@ -8,13 +8,15 @@
 #include "submix/train/causal_attention_kernel.h"
 #include "submix/train/fused_kernels.h"
 
+#define SUBMIX_KERNEL_INLINE [[gnu::always_inline]] inline
+
 namespace submix::train {
 namespace {
 
 // vector_math.inc comes first.
 // clang-format off
 namespace plain {
-#include "submix/train/vector_math.inc"
+#include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
 }  // namespace plain
@@ -22,7 +24,7 @@ namespace plain {
 #pragma GCC push_options
 #pragma GCC target("arch=haswell")
 namespace avx2 {
-#include "submix/train/vector_math.inc"
+#include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
 }  // namespace avx2
@@ -31,7 +33,7 @@ namespace avx2 {
 #pragma GCC push_options
 #pragma GCC target("arch=skylake-avx512")
 namespace avx512 {
-#include "submix/train/vector_math.inc"
+#include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
 }  // namespace avx512

@@ -1,0 +1,97 @@
+// The inner loops of decoding, compiled for AVX-512, AVX2 and plain x86-64 and chosen at start-up.
+// `Stored` is what weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all
+// arithmetic is float32. Every result is summed in one fixed order that depends on its own inputs
+// alone, never on how many rows are computed together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace submix::decode {
+
+using Bfloat16 = std::uint16_t;
+
+// Stored numbers come in pairs of vectors of 16, so that two vectors of bfloat16 are one load and
+// one operation each to widen: element `lane` of vector `which` of a pair is at PairIndex.
+inline constexpr int kPairLength = 32;
+template <typename Stored>
+constexpr std::size_t PairIndex(int which, int lane) {
+  const bool is_interleaved = sizeof(Stored) == 2;
+  return static_cast<std::size_t>(is_interleaved ? 2 * lane + which : 16 * which + lane);
+}
+constexpr int PairsFor(int count) { return (count + kPairLength - 1) / kPairLength; }
+
+// Columns of a panel: a pair an input.
+inline constexpr int kPanelColumns = kPairLength;
+// Tokens of a page of keys and values.
+inline constexpr int kPageTokens = 16;
+// Queries that AttendToPages takes at a time.
+inline constexpr int kMostQueries = 4;
+
+// results[m, n] = bias[n] + sum_k x[m, k] W[k, n] for n < columns.
+template <typename Stored>
+struct PanelOperands {
+  const Stored* panels = nullptr;  // [PairsFor(columns), inputs] pairs of columns
+  const float* x = nullptr;        // [rows, inputs], rows x_stride apart
+  std::size_t x_stride = 0;
+  int rows = 0;
+  int inputs = 0;
+  const float* bias = nullptr;  // [columns], or null
+  float* results = nullptr;     // rows results_stride apart
+  std::size_t results_stride = 0;
+  int columns = 0;
+};
+template <typename Stored>
+void MultiplyPanels(const PanelOperands<Stored>& operands);
+
+// out = (x - mean) / sqrt(variance + epsilon) * gain + shift.
+void NormalizeRow(const float* x, const float* gain, const float* shift, float epsilon, int count,
+                  float* out);
+// x = gelu_new(x), GPT-2's tanh form.
+void GeluInPlace(float* x, int count);
+// y += x.
+void AddInPlace(float* y, const float* x, int count);
+
+// low [rank] = x A^T, with A [rank, PairsFor(inputs)] pairs, zeros behind the last input.
+template <typename Stored>
+void LowRankDown(const float* x, const Stored* a, int inputs, int rank, float* low);
+// y [count] += low B, with B [rank, PairsFor(count)] pairs, rows b_stride apart.
+template <typename Stored>
+void LowRankUp(const float* low, const Stored* b, std::size_t b_stride, int rank, int count,
+               float* y);
+
+// A page of one head holds 16 tokens: keys [width / 2 rounded up] pairs (two elements of the head,
+// a lane a token), then values [8, padded_width / 16] pairs (two tokens, a lane an element).
+// padded_width is the width rounded up to 16.
+struct HeadPage {
+  int width = 0;
+  int padded_width = 0;
+  int key_numbers() const { return (width + 1) / 2 * kPairLength; }
+  int numbers() const { return key_numbers() + kPageTokens * padded_width; }
+};
+// Writes the key and the value of one token into slot `slot` < 16 of a page.
+template <typename Stored>
+void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, int slot,
+                   Stored* page);
+
+// Causal attention of neighbouring tokens of one row and head over its pages; query i sees
+// `first_length + i` tokens.
+template <typename Stored>
+struct AttentionOperands {
+  const float* queries = nullptr;  // [count, width], rows query_stride apart
+  std::size_t query_stride = 0;
+  int count = 0;  // 1 .. kMostQueries
+  int first_length = 0;
+  HeadPage shape;
+  const std::byte* const* pages = nullptr;  // of the sequence
+  std::size_t page_offset = 0;              // bytes from there to this head's page
+  float* out = nullptr;                     // [count, width], rows out_stride apart
+  std::size_t out_stride = 0;
+  float* scratch = nullptr;  // AttentionScratch floats
+};
+// For contexts of up to `length` tokens.
+std::size_t AttentionScratch(int length, const HeadPage& shape);
+template <typename Stored>
+void AttendToPages(const AttentionOperands<Stored>& operands);
+
+}  // namespace submix::decode
