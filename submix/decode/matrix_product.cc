@@ -25,11 +25,11 @@ MatrixProduct::Columns MatrixProduct::block(int index) const {
 
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers) {
-  if (precision == Precision::kInt8 ||
+  if ((precision == Precision::kInt8 && ProcessorMultipliesInt8()) ||
       (precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16())) {
     return MakeDnnlProduct(precision, inputs, outputs, workers);
   }
-  return MakePanelProduct(precision == Precision::kBfloat16, inputs, outputs, workers);
+  return MakePanelProduct(precision != Precision::kFloat32, inputs, outputs, workers);
 }
 
 }  // namespace submix::decode

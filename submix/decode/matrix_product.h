@@ -92,7 +92,8 @@ class MatrixProduct {
 };
 
 // The product of this precision on this processor: kBfloat16 is oneDNN's where the processor
-// multiplies bfloat16 (AMX, AVX-512 bf16), else our own with weights widened in registers.
+// multiplies bfloat16 (AMX, AVX-512 bf16), else our own with weights widened in registers. kInt8 is
+// oneDNN's where the processor multiplies bytes (AMX, AVX-512 VNNI), else as kBfloat16.
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers);
 
@@ -100,7 +101,9 @@ std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs
 // Each result is one sum in the order of the inputs, whatever the number of rows.
 std::unique_ptr<MatrixProduct> MakePanelProduct(bool has_bfloat16_weights, int inputs, int outputs,
                                                 int workers);
-// oneDNN's: bfloat16 x bfloat16, or int8 x int8 with a weight scale per output.
+// oneDNN's: bfloat16 x bfloat16, or int8 x int8 with a weight scale per output. Results of int8 do
+// not depend on the number of rows; those of bfloat16 may, within rounding. Needs AVX-512, for int8
+// a processor that ProcessorMultipliesInt8. The packed layout is the processor's and oneDNN's.
 std::unique_ptr<MatrixProduct> MakeDnnlProduct(Precision precision, int inputs, int outputs,
                                                int workers);
 

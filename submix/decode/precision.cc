@@ -7,8 +7,7 @@
 namespace submix::decode {
 
 base::StatusOr<Precision> ParsePrecision(std::string_view text) {
-  for (const Precision precision :
-       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
     if (text == PrecisionName(precision)) return precision;
   }
   return base::InvalidArgumentError("precision \"" + std::string(text) +
@@ -35,6 +34,11 @@ bool ProcessorMultipliesBfloat16() {
     default:
       return false;
   }
+}
+
+bool ProcessorMultipliesInt8() {
+  return ProcessorMultipliesBfloat16() ||
+         dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_vnni;
 }
 
 }  // namespace submix::decode

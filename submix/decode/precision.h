@@ -15,5 +15,8 @@ std::string_view PrecisionName(Precision precision);
 
 // Whether the processor multiplies bfloat16 itself (AMX, AVX-512 bf16).
 bool ProcessorMultipliesBfloat16();
+// Whether it multiplies bytes and adds up their products in 32 bits (AMX, AVX-512 VNNI). Without,
+// oneDNN adds up pairs in 16 bits, which saturate.
+bool ProcessorMultipliesInt8();
 
 }  // namespace submix::decode

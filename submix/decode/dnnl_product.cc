@@ -1,0 +1,386 @@
+// Products by oneDNN: one matmul a block of columns and up to 64 rows into sums of this thread,
+// which are then scaled, biased and written. Inputs and columns are padded with zeros to whole
+// tiles: a weight with padding of oneDNN's own would be written to whenever it is multiplied.
+//
+// A block's packed weight is oneDNN's (with what it subtracts for signed activations), then, for
+// int8, one scale a column. Compiled without fused products: one rounding on every processor.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include "submix/base/check.h"
+#include "submix/base/vector_clones.h"
+#include "submix/decode/matrix_product.h"
+
+// Of the run-time that oneDNN is linked to. <omp.h> would be the compiler's.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+}
+
+namespace submix::decode {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+// Whole tiles of every layout of oneDNN's.
+constexpr int kColumnGranule = 64;
+// Rows of one call: beyond it nothing is gained, and the sums stay in the second-level cache, as
+// does a block's weight while call after call reads it.
+constexpr int kMostRows = 64;
+constexpr int kRowGranule = 16;  // of AMX
+constexpr std::size_t kMostBlockBytes = 5 << 18;
+// |sum| < 2^31 for int8.
+constexpr int kMostInputs = 1 << 17;
+
+std::size_t Aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+int RoundUp(int value, int granule) { return (value + granule - 1) / granule * granule; }
+
+// Many rows are computed in equal shares of whole tiles, so that no call is left with a few.
+int RowsOfCall(int rows) {
+  const int calls = (rows + kMostRows - 1) / kMostRows;
+  return calls <= 1 ? rows : RoundUp((rows + calls - 1) / calls, kRowGranule);
+}
+
+// oneDNN divides a call among the OpenMP threads of the calling thread, when it plans and when it
+// executes. Our threads are one each; what the thread had stays for others, such as libtorch.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneOpenMpThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// What oneDNN cannot plan for these shapes and types, it cannot for any: our bug.
+template <typename Plan>
+auto Planned(Plan plan) {
+  try {
+    return plan();
+  } catch (const dnnl::error& error) {
+    base::CheckFailed(__FILE__, __LINE__, "oneDNN plans a product", error.message);
+  }
+}
+
+void CheckSuccess(dnnl_status_t status) {
+  SUBMIX_CHECK(status == dnnl_success, "oneDNN refuses to multiply");
+}
+
+// `bias` may be null.
+SUBMIX_VECTOR_CLONES void AddBias(const float* __restrict sums, const float* __restrict bias,
+                                  int count, float* __restrict results) {
+  if (bias == nullptr) {
+    for (int i = 0; i < count; ++i) results[i] = sums[i];
+  } else {
+    for (int i = 0; i < count; ++i) results[i] = sums[i] + bias[i];
+  }
+}
+
+SUBMIX_VECTOR_CLONES void ScaleAndAddBias(const std::int32_t* __restrict sums, float row_scale,
+                                          const float* __restrict scales,
+                                          const float* __restrict bias, int count,
+                                          float* __restrict results) {
+  if (bias == nullptr) {
+    for (int i = 0; i < count; ++i) {
+      results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]);
+    }
+  } else {
+    for (int i = 0; i < count; ++i) {
+      results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]) + bias[i];
+    }
+  }
+}
+
+// weights [columns, inputs]: these columns of the source.
+std::vector<float> ReadColumns(const WeightSource& source, int inputs, int outputs,
+                               MatrixProduct::Columns columns) {
+  const auto depth = static_cast<std::size_t>(inputs);
+  const auto begin = static_cast<std::size_t>(columns.begin);
+  const auto count = static_cast<std::size_t>(columns.count());
+  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
+  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs) * element,
+               "the source has another shape than the product");
+  const auto read = [&](std::size_t first, std::span<float> out) {
+    const model::TensorView view{
+        source.tensor.dtype,
+        {static_cast<std::int64_t>(out.size())},
+        source.tensor.bytes.subspan(first * element, out.size() * element)};
+    model::ConvertToFloat(view, out);
+  };
+  std::vector<float> weights(count * depth);
+  if (source.is_output_by_input) {
+    read(begin * depth, weights);
+    return weights;
+  }
+  std::vector<float> line(count);
+  for (std::size_t k = 0; k < depth; ++k) {
+    read(k * static_cast<std::size_t>(outputs) + begin, line);
+    for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
+  }
+  return weights;
+}
+
+class DnnlProduct final : public MatrixProduct {
+ public:
+  DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers);
+
+  std::size_t packed_bytes() const override {
+    return PackedBegin(num_blocks() - 1) + BytesOf(WidthOf(num_blocks() - 1));
+  }
+  void Pack(int index, const WeightSource& source, std::byte* packed) const override;
+  std::size_t scratch_bytes(int rows) const override;
+  void Multiply(int index, const Operands& operands) const override;
+  void Prepare(int rows) override;
+
+ private:
+  // What blocks of one width share. The last block may be narrower than the others.
+  struct Width {
+    int padded_columns = 0;
+    dnnl::memory::desc weights;  // the packed layout, whatever the number of rows
+    std::array<std::size_t, kMostRows + 1> scratchpad_bytes{};  // for so many rows and fewer
+    std::array<dnnl::matmul, kMostRows + 1> by_rows;            // those prepared
+  };
+  // One block's call with so many rows. Kept because making its parts costs as much as small
+  // products do; only the thread that has the block touches it.
+  struct Call {
+    dnnl::matmul primitive;
+    dnnl::stream stream;
+    dnnl::memory activations;
+    dnnl::memory weights;
+    dnnl::memory sums;
+    dnnl::memory scratchpad;
+  };
+  using CallsOfBlock = std::array<std::unique_ptr<Call>, kMostRows + 1>;
+
+  bool is_int8() const { return format() == ActivationFormat::kInt8; }
+  dnnl::memory::data_type stored_type() const {
+    return is_int8() ? dnnl::memory::data_type::s8 : dnnl::memory::data_type::bf16;
+  }
+  const Width& WidthOf(int index) const { return widths_[WidthIndex(index)]; }
+  std::size_t WidthIndex(int index) const {
+    return block(index).count() == block(0).count() ? 0 : 1;
+  }
+  std::size_t BytesOf(const Width& width) const {
+    const std::size_t scales =
+        is_int8() ? static_cast<std::size_t>(width.padded_columns) * sizeof(float) : 0;
+    return Aligned(width.weights.get_size()) + Aligned(scales);
+  }
+  std::size_t PackedBegin(int index) const {
+    return static_cast<std::size_t>(index) * BytesOf(widths_[0]);
+  }
+  static std::size_t SumsBytes(const Width& width, int rows) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width.padded_columns) *
+           sizeof(float);
+  }
+
+  Width MakeWidth(int columns) const;
+  dnnl::matmul::primitive_desc Plan(const dnnl::memory::desc& weights, int rows) const;
+  void PrepareCalls(int rows);
+  static void Execute(const Call& call, const std::byte* activations, const std::byte* weights,
+                      std::byte* scratch, std::size_t sums_bytes);
+  void WriteResults(int index, int first_row, int rows, const Operands& operands) const;
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  int padded_inputs_;
+  std::vector<Width> widths_;  // the first blocks', then the last one's if it is narrower
+  std::vector<CallsOfBlock> calls_;
+};
+
+int MostColumns(ActivationFormat format, int inputs) {
+  const std::size_t fitting = kMostBlockBytes / ActivationRowBytes(format, inputs);
+  return std::max(static_cast<int>(fitting) / kColumnGranule, 1) * kColumnGranule;
+}
+
+DnnlProduct::DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers)
+    : MatrixProduct(inputs, outputs, format, workers, kColumnGranule, MostColumns(format, inputs)),
+      padded_inputs_(static_cast<int>(ActivationRowBytes(format, inputs) /
+                                      dnnl::memory::data_type_size(stored_type()))),
+      calls_(static_cast<std::size_t>(num_blocks())) {
+  SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
+  const OneOpenMpThread one;
+  const int last = block(num_blocks() - 1).count();
+  widths_.push_back(MakeWidth(block(0).count()));
+  if (last != block(0).count()) widths_.push_back(MakeWidth(last));
+}
+
+DnnlProduct::Width DnnlProduct::MakeWidth(int columns) const {
+  Width width;
+  width.padded_columns = RoundUp(columns, kColumnGranule);
+  const dnnl::memory::desc any({padded_inputs_, width.padded_columns}, stored_type(),
+                               dnnl::memory::format_tag::any);
+  // One layout for all, though each might want its own.
+  width.weights = Planned([&] { return Plan(any, kMostRows).weights_desc(); });
+  const auto& dims = width.weights.data;
+  SUBMIX_CHECK(std::equal(dims.dims, dims.dims + 2, dims.padded_dims),
+               "oneDNN pads the weight although it has whole tiles");
+  for (std::size_t rows = 1; rows <= kMostRows; ++rows) {
+    const std::size_t bytes = Planned(
+        [&] { return Plan(width.weights, static_cast<int>(rows)).scratchpad_desc().get_size(); });
+    width.scratchpad_bytes[rows] = std::max(width.scratchpad_bytes[rows - 1], bytes);
+  }
+  return width;
+}
+
+dnnl::matmul::primitive_desc DnnlProduct::Plan(const dnnl::memory::desc& weights, int rows) const {
+  using dnnl::memory;
+  const auto columns = weights.dims()[1];
+  const memory::desc activations({rows, padded_inputs_}, stored_type(), memory::format_tag::ab);
+  const memory::desc sums({rows, columns},
+                          is_int8() ? memory::data_type::s32 : memory::data_type::f32,
+                          memory::format_tag::ab);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return {dnnl::matmul::desc(activations, weights, sums), attributes, engine_};
+}
+
+void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed) const {
+  using dnnl::memory;
+  const OneOpenMpThread one;
+  const Columns columns = block(index);
+  const Width& width = WidthOf(index);
+  const std::vector<float> weights = ReadColumns(source, inputs(), outputs(), columns);
+  // Each column like a row of activations.
+  const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
+  std::vector<std::byte> rows(row_bytes * static_cast<std::size_t>(width.padded_columns));
+  std::vector<float> scales(static_cast<std::size_t>(width.padded_columns));
+  for (std::size_t n = 0; n < static_cast<std::size_t>(columns.count()); ++n) {
+    const std::size_t depth = static_cast<std::size_t>(inputs());
+    StoreActivations(format(), std::span(weights).subspan(n * depth, depth),
+                     rows.data() + n * row_bytes, &scales[n]);
+  }
+  std::byte* out = packed + PackedBegin(index);
+  std::memset(out, 0, BytesOf(width));  // oneDNN leaves some bytes as they are
+  Planned([&] {
+    const memory::desc plain({padded_inputs_, width.padded_columns}, stored_type(),
+                             memory::format_tag::ba);
+    dnnl::stream stream(engine_);
+    memory from(plain, engine_, rows.data());
+    memory to(width.weights, engine_, out);
+    dnnl::reorder(from, to).execute(stream, from, to);
+    return 0;
+  });
+  if (is_int8()) {
+    std::memcpy(out + Aligned(width.weights.get_size()), scales.data(),
+                scales.size() * sizeof(float));
+  }
+}
+
+// Never less for more rows.
+std::size_t DnnlProduct::scratch_bytes(int rows) const {
+  const int most = std::min(rows, kMostRows);
+  std::size_t bytes = 0;
+  for (const Width& width : widths_) {
+    bytes = std::max(bytes, Aligned(SumsBytes(width, most)) +
+                                Aligned(width.scratchpad_bytes[static_cast<std::size_t>(most)]));
+  }
+  return bytes;
+}
+
+void DnnlProduct::Prepare(int rows) {
+  const OneOpenMpThread one;
+  const int most = RowsOfCall(rows);
+  if (most == 0) return;
+  PrepareCalls(most);
+  if (rows % most != 0) PrepareCalls(rows % most);
+}
+
+void DnnlProduct::PrepareCalls(int rows) {
+  const auto at = static_cast<std::size_t>(rows);
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (calls_[i][at] != nullptr) continue;
+    Width& width = widths_[WidthIndex(static_cast<int>(i))];
+    calls_[i][at] = Planned([&] {
+      const dnnl::matmul::primitive_desc plan = Plan(width.weights, rows);
+      dnnl::matmul& primitive = width.by_rows[at];
+      if (!primitive) primitive = dnnl::matmul(plan);
+      return std::make_unique<Call>(Call{primitive, dnnl::stream(engine_),
+                                         dnnl::memory(plan.src_desc(), engine_, nullptr),
+                                         dnnl::memory(plan.weights_desc(), engine_, nullptr),
+                                         dnnl::memory(plan.dst_desc(), engine_, nullptr),
+                                         dnnl::memory(plan.scratchpad_desc(), engine_, nullptr)});
+    });
+  }
+}
+
+void DnnlProduct::Multiply(int index, const Operands& operands) const {
+  const OneOpenMpThread one;
+  const Width& width = WidthOf(index);
+  const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
+  const int rows_of_call = RowsOfCall(operands.rows);
+  for (int row = 0; row < operands.rows; row += rows_of_call) {
+    const int rows = std::min(rows_of_call, operands.rows - row);
+    const Call* call =
+        calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
+    SUBMIX_CHECK(call != nullptr, "Prepare has not seen this many rows");
+    Execute(*call, operands.activations + static_cast<std::size_t>(row) * row_bytes,
+            operands.packed + PackedBegin(index), operands.scratch,
+            Aligned(SumsBytes(width, rows)));
+    WriteResults(index, row, rows, operands);
+  }
+}
+
+// Into sums [rows, padded columns] at the beginning of the scratch.
+void DnnlProduct::Execute(const Call& call, const std::byte* activations, const std::byte* weights,
+                          std::byte* scratch, std::size_t sums_bytes) {
+  const auto set = [](const dnnl::memory& memory, const std::byte* bytes) {
+    // oneDNN only reads what a product reads.
+    CheckSuccess(dnnl_memory_set_data_handle(memory.get(), const_cast<std::byte*>(bytes)));
+  };
+  set(call.activations, activations);
+  set(call.weights, weights);
+  set(call.sums, scratch);
+  set(call.scratchpad, scratch + sums_bytes);
+  const std::array<dnnl_exec_arg_t, 4> arguments = {{
+      {DNNL_ARG_SRC, call.activations.get()},
+      {DNNL_ARG_WEIGHTS, call.weights.get()},
+      {DNNL_ARG_DST, call.sums.get()},
+      {DNNL_ARG_SCRATCHPAD, call.scratchpad.get()},
+  }};
+  // The C function: the C++ one allocates.
+  CheckSuccess(dnnl_primitive_execute(call.primitive.get(), call.stream.get(),
+                                      static_cast<int>(arguments.size()), arguments.data()));
+}
+
+void DnnlProduct::WriteResults(int index, int first_row, int rows, const Operands& operands) const {
+  const Columns columns = block(index);
+  const Width& width = WidthOf(index);
+  const int count = columns.count();
+  const float* bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
+  const auto* scales = reinterpret_cast<const float*>(operands.packed + PackedBegin(index) +
+                                                      Aligned(width.weights.get_size()));
+  for (int i = 0; i < rows; ++i) {
+    const auto row = static_cast<std::size_t>(first_row + i);
+    float* results = operands.results + row * operands.results_stride + columns.begin;
+    const std::byte* sums = operands.scratch + SumsBytes(width, i);
+    if (is_int8()) {
+      const auto* integers = reinterpret_cast<const std::int32_t*>(sums);
+      ScaleAndAddBias(integers, operands.scales[row], scales, bias, count, results);
+    } else {
+      AddBias(reinterpret_cast<const float*>(sums), bias, count, results);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<MatrixProduct> MakeDnnlProduct(Precision precision, int inputs, int outputs,
+                                               int workers) {
+  SUBMIX_CHECK(precision != Precision::kFloat32, "float32 is multiplied by panels");
+  SUBMIX_CHECK(precision != Precision::kInt8 || ProcessorMultipliesInt8(), "sums would saturate");
+  const ActivationFormat format =
+      precision == Precision::kInt8 ? ActivationFormat::kInt8 : ActivationFormat::kBfloat16;
+  return std::make_unique<DnnlProduct>(format, inputs, outputs, workers);
+}
+
+}  // namespace submix::decode

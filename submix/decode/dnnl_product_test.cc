@@ -1,0 +1,547 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "submix/decode/matrix_product.h"
+#include "submix/model/half_float.h"
+
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+}
+
+namespace submix::decode {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr auto kUntouched = std::byte{0x5a};
+constexpr float kUnwritten = 12345;
+
+// 64-byte aligned, with a margin that nobody may write to.
+class Bytes {
+ public:
+  explicit Bytes(std::size_t size, std::byte filling = kUntouched)
+      : size_(size), lines_(size / sizeof(Line) + 2) {
+    std::memset(lines_.data(), static_cast<int>(filling), lines_.size() * sizeof(Line));
+    std::memset(data() + size, static_cast<int>(kUntouched), sizeof(Line));
+  }
+  std::byte* data() { return lines_.data()->bytes; }
+  const std::byte* data() const { return lines_.data()->bytes; }
+  std::size_t size() const { return size_; }
+  bool margin_is_untouched() const {
+    return std::all_of(data() + size_, data() + size_ + sizeof(Line),
+                       [](std::byte byte) { return byte == kUntouched; });
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::size_t size_;
+  std::vector<Line> lines_;
+};
+
+std::vector<float> RandomFloats(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+// A weight [inputs, outputs] as a file of this type has it.
+struct Weight {
+  int inputs = 0;
+  int outputs = 0;
+  std::vector<float> values;  // what the file's numbers are, exactly
+  std::vector<std::byte> bytes;
+  WeightSource source;
+
+  float at(int input, int output) const {
+    return values[static_cast<std::size_t>(input) * static_cast<std::size_t>(outputs) +
+                  static_cast<std::size_t>(output)];
+  }
+};
+
+struct WeightFile {
+  model::Dtype dtype = model::Dtype::kF32;
+  bool is_output_by_input = false;
+};
+
+float Rounded(float value, model::Dtype dtype) {
+  switch (dtype) {
+    case model::Dtype::kF32:
+      return value;
+    case model::Dtype::kF16:
+      return model::FloatFromHalf(model::HalfFromFloat(value));
+    case model::Dtype::kBf16:
+      return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
+  }
+  return 0;
+}
+
+void Encode(float value, model::Dtype dtype, std::byte* out) {
+  if (dtype == model::Dtype::kF32) {
+    std::memcpy(out, &value, sizeof(value));
+    return;
+  }
+  const std::uint16_t half =
+      dtype == model::Dtype::kF16 ? model::HalfFromFloat(value) : model::Bfloat16FromFloat(value);
+  std::memcpy(out, &half, sizeof(half));
+}
+
+Weight MakeWeight(int inputs, int outputs, std::vector<float> values, WeightFile file = {}) {
+  Weight weight{inputs, outputs, std::move(values), {}, {}};
+  const std::size_t element = model::DtypeBytes(file.dtype);
+  weight.bytes.resize(weight.values.size() * element);
+  for (int k = 0; k < inputs; ++k) {
+    for (int n = 0; n < outputs; ++n) {
+      float& value = weight.values[static_cast<std::size_t>(k * outputs + n)];
+      value = Rounded(value, file.dtype);
+      const int place = file.is_output_by_input ? n * inputs + k : k * outputs + n;
+      Encode(value, file.dtype, weight.bytes.data() + static_cast<std::size_t>(place) * element);
+    }
+  }
+  weight.source.is_output_by_input = file.is_output_by_input;
+  weight.source.tensor.dtype = file.dtype;
+  weight.source.tensor.shape = file.is_output_by_input ? std::vector<std::int64_t>{outputs, inputs}
+                                                       : std::vector<std::int64_t>{inputs, outputs};
+  weight.source.tensor.bytes = weight.bytes;
+  return weight;
+}
+
+Weight RandomWeight(int inputs, int outputs, WeightFile file = {}) {
+  return MakeWeight(inputs, outputs, RandomFloats(inputs * outputs, 7), file);
+}
+
+// One product of the test with its packed weight.
+class Packed {
+ public:
+  Packed(Precision precision, const Weight& weight, int workers = 3, std::byte filling = kUntouched)
+      : product_(MakeDnnlProduct(precision, weight.inputs, weight.outputs, workers)),
+        packed_(product_->packed_bytes(), filling) {
+    for (int i = 0; i < product_->num_blocks(); ++i) {
+      product_->Pack(i, weight.source, packed_.data());
+    }
+    EXPECT_TRUE(packed_.margin_is_untouched());
+    EXPECT_EQ(product_->packed_bytes() % 64, 0u);
+  }
+
+  // [rows, outputs]
+  std::vector<float> Multiply(const std::vector<float>& x, const float* bias = nullptr) const {
+    return Multiply(x, bias, packed_.data());
+  }
+  std::vector<float> Multiply(const std::vector<float>& x, const float* bias,
+                              const std::byte* packed) const;
+
+  const MatrixProduct& product() const { return *product_; }
+  const Bytes& bytes() const { return packed_; }
+
+ private:
+  std::unique_ptr<MatrixProduct> product_;
+  Bytes packed_;
+};
+
+// Rows as a product wants them.
+struct Activations {
+  Bytes bytes;
+  std::vector<float> scales;
+};
+
+Activations StoreRows(const MatrixProduct& product, const std::vector<float>& x) {
+  const auto inputs = static_cast<std::size_t>(product.inputs());
+  const std::size_t rows = x.size() / inputs;
+  const std::size_t row_bytes = ActivationRowBytes(product.format(), product.inputs());
+  Activations activations{Bytes(rows * row_bytes), std::vector<float>(rows)};
+  for (std::size_t m = 0; m < rows; ++m) {
+    StoreActivations(product.format(), std::span(x).subspan(m * inputs, inputs),
+                     activations.bytes.data() + m * row_bytes, &activations.scales[m]);
+  }
+  return activations;
+}
+
+std::vector<float> Packed::Multiply(const std::vector<float>& x, const float* bias,
+                                    const std::byte* packed) const {
+  const auto inputs = static_cast<std::size_t>(product_->inputs());
+  const auto outputs = static_cast<std::size_t>(product_->outputs());
+  const std::size_t rows = x.size() / inputs;
+  const std::size_t stride = outputs + 3;
+  const Activations activations = StoreRows(*product_, x);
+  std::vector<float> strided(rows * stride, kUnwritten);
+  product_->Prepare(static_cast<int>(rows));
+  Bytes scratch(product_->scratch_bytes(static_cast<int>(rows)));
+  const MatrixProduct::Operands operands{.packed = packed,
+                                         .bias = bias,
+                                         .activations = activations.bytes.data(),
+                                         .scales = activations.scales.data(),
+                                         .rows = static_cast<int>(rows),
+                                         .results = strided.data(),
+                                         .results_stride = stride,
+                                         .scratch = scratch.data()};
+  for (int i = 0; i < product_->num_blocks(); ++i) product_->Multiply(i, operands);
+  EXPECT_TRUE(scratch.margin_is_untouched());
+  EXPECT_TRUE(activations.bytes.margin_is_untouched());
+  std::vector<float> results;
+  for (std::size_t m = 0; m < rows; ++m) {
+    const auto row = strided.begin() + static_cast<std::ptrdiff_t>(m * stride);
+    results.insert(results.end(), row, row + static_cast<std::ptrdiff_t>(outputs));
+    for (std::size_t i = outputs; i < stride; ++i) EXPECT_EQ(strided[m * stride + i], kUnwritten);
+  }
+  return results;
+}
+
+// A row or a column as int8 products see it; StoreActivations has its own test.
+struct Quantised {
+  std::vector<int> integers;
+  float scale = 0;
+};
+
+Quantised Quantise(const std::vector<float>& values) {
+  Quantised quantised;
+  std::vector<std::int8_t> stored(
+      ActivationRowBytes(ActivationFormat::kInt8, static_cast<int>(values.size())));
+  StoreActivations(ActivationFormat::kInt8, values, reinterpret_cast<std::byte*>(stored.data()),
+                   &quantised.scale);
+  quantised.integers.assign(stored.begin(),
+                            stored.begin() + static_cast<std::ptrdiff_t>(values.size()));
+  return quantised;
+}
+
+std::vector<float> Row(const std::vector<float>& x, int m, int count) {
+  const auto begin = x.begin() + m * count;
+  return {begin, begin + count};
+}
+
+std::vector<float> Column(const Weight& weight, int n) {
+  std::vector<float> column;
+  for (int k = 0; k < weight.inputs; ++k) column.push_back(weight.at(k, n));
+  return column;
+}
+
+// Integer sums are exact: every bit of the result is known.
+std::vector<float> Int8Reference(const Weight& weight, const std::vector<float>& x,
+                                 const float* bias) {
+  std::vector<Quantised> columns;
+  for (int n = 0; n < weight.outputs; ++n) columns.push_back(Quantise(Column(weight, n)));
+  std::vector<float> results;
+  for (std::size_t m = 0; m < x.size() / static_cast<std::size_t>(weight.inputs); ++m) {
+    const Quantised row = Quantise(Row(x, static_cast<int>(m), weight.inputs));
+    for (int n = 0; n < weight.outputs; ++n) {
+      const Quantised& column = columns[static_cast<std::size_t>(n)];
+      int sum = 0;
+      for (std::size_t k = 0; k < row.integers.size(); ++k) {
+        sum += row.integers[k] * column.integers[k];
+      }
+      const float product = static_cast<float>(sum) * (row.scale * column.scale);
+      results.push_back(bias == nullptr ? product : product + bias[n]);
+    }
+  }
+  return results;
+}
+
+// The sum of the rounded numbers in double, and what float32 sums in any order may be off.
+void ExpectBfloat16Products(const Weight& weight, const std::vector<float>& x, const float* bias,
+                            const std::vector<float>& results) {
+  const auto rounded = [](float value) {
+    return double{model::FloatFromBfloat16(model::Bfloat16FromFloat(value))};
+  };
+  std::size_t at = 0;
+  for (int m = 0; m < static_cast<int>(x.size()) / weight.inputs; ++m) {
+    for (int n = 0; n < weight.outputs; ++n, ++at) {
+      double sum = bias == nullptr ? 0 : double{bias[n]};
+      double magnitude = std::abs(sum);
+      for (int k = 0; k < weight.inputs; ++k) {
+        const double term =
+            rounded(x[static_cast<std::size_t>(m * weight.inputs + k)]) * rounded(weight.at(k, n));
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const double tolerance = magnitude * (weight.inputs + 2) * 0x1p-24;
+      ASSERT_NEAR(double{results[at]}, sum, tolerance) << m << ", " << n;
+    }
+  }
+}
+
+// As bits: NaN equals itself, and 0 is not -0.
+std::vector<std::uint32_t> Bits(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits(values.size());
+  std::memcpy(bits.data(), values.data(), values.size() * sizeof(float));
+  return bits;
+}
+
+class DnnlProductTest : public testing::TestWithParam<Precision> {
+ protected:
+  void SetUp() override {
+    if (!ProcessorMultipliesInt8()) GTEST_SKIP() << "no AVX-512 VNNI";
+  }
+
+  static bool is_int8() { return GetParam() == Precision::kInt8; }
+
+  static void ExpectProducts(const Weight& weight, const std::vector<float>& x, const float* bias,
+                             const std::vector<float>& results) {
+    if (is_int8()) {
+      EXPECT_EQ(Bits(results), Bits(Int8Reference(weight, x, bias)));
+    } else {
+      ExpectBfloat16Products(weight, x, bias, results);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, DnnlProductTest,
+                         testing::Values(Precision::kInt8, Precision::kBfloat16),
+                         [](const auto& test) { return std::string(PrecisionName(test.param)); });
+
+TEST_P(DnnlProductTest, IsTheProductForEveryShape) {
+  constexpr std::array<std::array<int, 2>, 7> kShapes = {
+      {{1, 1}, {3, 65}, {37, 29}, {64, 64}, {130, 200}, {259, 1031}, {1025, 70}}};
+  for (const auto& [inputs, outputs] : kShapes) {
+    SCOPED_TRACE(testing::Message() << inputs << " x " << outputs);
+    const Weight weight = RandomWeight(inputs, outputs);
+    const std::vector<float> bias = RandomFloats(outputs, 3);
+    const Packed packed(GetParam(), weight);
+    for (const int rows : {1, 2, 17, 65}) {
+      const std::vector<float> x = RandomFloats(rows * inputs, static_cast<unsigned>(rows));
+      ExpectProducts(weight, x, bias.data(), packed.Multiply(x, bias.data()));
+      ExpectProducts(weight, x, nullptr, packed.Multiply(x));
+    }
+  }
+}
+
+TEST_P(DnnlProductTest, IsTheProductForEveryNumberOfRows) {
+  const Weight weight = RandomWeight(70, 150);
+  const Packed packed(GetParam(), weight);
+  const std::vector<float> bias = RandomFloats(150, 3);
+  for (const int rows : {1, 3, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 193, 256, 300}) {
+    SCOPED_TRACE(rows);
+    const std::vector<float> x = RandomFloats(rows * 70, static_cast<unsigned>(rows));
+    ExpectProducts(weight, x, bias.data(), packed.Multiply(x, bias.data()));
+  }
+}
+
+TEST_P(DnnlProductTest, ReadsEveryKindOfFile) {
+  for (const model::Dtype dtype : {model::Dtype::kF32, model::Dtype::kF16, model::Dtype::kBf16}) {
+    for (const bool is_output_by_input : {false, true}) {
+      const Weight weight = RandomWeight(101, 203, {dtype, is_output_by_input});
+      const std::vector<float> x = RandomFloats(5 * 101, 4);
+      ExpectProducts(weight, x, nullptr, Packed(GetParam(), weight).Multiply(x));
+    }
+  }
+}
+
+// Integers at the ends of their range: what adds up pairs in 16 bits would saturate.
+TEST_P(DnnlProductTest, LargeNumbersOfOneSignAddUp) {
+  const int inputs = 3072;
+  const Weight weight = MakeWeight(inputs, 66, std::vector<float>(inputs * 66, 127.0f));
+  for (const float sign : {1.0f, -1.0f}) {
+    const std::vector<float> results =
+        Packed(GetParam(), weight).Multiply(std::vector<float>(17 * inputs, sign * 127));
+    for (const float result : results) EXPECT_EQ(result, sign * 127 * 127 * inputs);
+  }
+}
+
+class DnnlInt8ProductTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!ProcessorMultipliesInt8()) GTEST_SKIP() << "no AVX-512 VNNI";
+  }
+};
+
+// How far from the weights themselves int8 may be: half a step of every factor.
+TEST_F(DnnlInt8ProductTest, IsNearTheUnroundedProduct) {
+  const Weight weight = RandomWeight(300, 90);
+  const std::vector<float> x = RandomFloats(20 * 300, 4);
+  const std::vector<float> results = Packed(Precision::kInt8, weight).Multiply(x);
+  for (int m = 0; m < 20; ++m) {
+    const double row_step = double{Quantise(Row(x, m, 300)).scale} / 2;
+    for (int n = 0; n < 90; ++n) {
+      const double column_step = double{Quantise(Column(weight, n)).scale} / 2;
+      double sum = 0;
+      double tolerance = 0;
+      for (int k = 0; k < 300; ++k) {
+        const double factor = x[static_cast<std::size_t>(m * 300 + k)];
+        const double other = weight.at(k, n);
+        sum += factor * other;
+        tolerance +=
+            std::abs(factor) * column_step + std::abs(other) * row_step + row_step * column_step;
+      }
+      const double result = results[static_cast<std::size_t>(m * 90 + n)];
+      // Errors of both signs: far less than all of them added up.
+      ASSERT_NEAR(result, sum, tolerance / 4);
+    }
+  }
+}
+
+TEST_F(DnnlInt8ProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
+  const Weight weight = RandomWeight(200, 1031);
+  const Packed packed(Precision::kInt8, weight);
+  const std::vector<float> x = RandomFloats(300 * 200, 4);
+  const std::vector<float> all = packed.Multiply(x);
+  for (const int rows : {1, 2, 16, 17, 64, 65, 130, 299}) {
+    const std::vector<float> some = packed.Multiply({x.begin(), x.begin() + rows * 200});
+    EXPECT_EQ(Bits(some), Bits({all.begin(), all.begin() + rows * 1031})) << rows;
+  }
+}
+
+TEST_P(DnnlProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
+  const Weight weight = RandomWeight(200, 330);
+  const Packed packed(GetParam(), weight);
+  for (const int rows : {2, 17, 64, 100}) {
+    const std::vector<float> x = RandomFloats(rows * 200, 4);
+    const std::vector<float> before = packed.Multiply(x);
+    for (const int kept : {0, rows / 2, rows - 1}) {
+      std::vector<float> others = RandomFloats(rows * 200, 5);
+      std::copy_n(x.begin() + kept * 200, 200, others.begin() + kept * 200);
+      const std::vector<float> after = packed.Multiply(others);
+      EXPECT_EQ(Bits(Row(after, kept, 330)), Bits(Row(before, kept, 330))) << rows << ", " << kept;
+    }
+  }
+}
+
+TEST_P(DnnlProductTest, ABrokenRowBreaksItselfAlone) {
+  const Weight weight = RandomWeight(100, 140);
+  const Packed packed(GetParam(), weight);
+  const std::vector<float> bias = RandomFloats(140, 3);
+  for (const int rows : {1, 2, 17, 70}) {
+    const std::vector<float> x = RandomFloats(rows * 100, 4);
+    const std::vector<float> before = packed.Multiply(x, bias.data());
+    for (const float broken : {kNan, kInfinity, -kInfinity}) {
+      const int row = rows / 2;
+      std::vector<float> with_broken = x;
+      with_broken[static_cast<std::size_t>(row * 100 + 99)] = broken;
+      const std::vector<float> after = packed.Multiply(with_broken, bias.data());
+      for (int m = 0; m < rows; ++m) {
+        if (m == row) continue;
+        EXPECT_EQ(Bits(Row(after, m, 140)), Bits(Row(before, m, 140))) << m;
+      }
+      for (const float result : Row(after, row, 140)) EXPECT_FALSE(std::isfinite(result));
+    }
+  }
+}
+
+TEST_P(DnnlProductTest, ABrokenWeightBreaksItsColumnAlone) {
+  std::vector<float> values = RandomFloats(100 * 140, 7);
+  const std::vector<float> x = RandomFloats(3 * 100, 4);
+  const std::vector<float> before = Packed(GetParam(), MakeWeight(100, 140, values)).Multiply(x);
+  values[5 * 140 + 70] = kInfinity;
+  values[6 * 140 + 139] = kNan;
+  const std::vector<float> after = Packed(GetParam(), MakeWeight(100, 140, values)).Multiply(x);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const bool is_broken = i % 140 == 70 || i % 140 == 139;
+    if (is_broken) {
+      EXPECT_FALSE(std::isfinite(after[i]));
+    } else {
+      EXPECT_EQ(after[i], before[i]);
+    }
+  }
+}
+
+TEST_P(DnnlProductTest, RowsAndColumnsOfZerosGiveTheBias) {
+  std::vector<float> values = RandomFloats(100 * 140, 7);
+  for (std::size_t k = 0; k < 100; ++k) values[k * 140 + 3] = 0;
+  const Packed packed(GetParam(), MakeWeight(100, 140, values));
+  const std::vector<float> bias = RandomFloats(140, 3);
+  std::vector<float> x = RandomFloats(4 * 100, 4);
+  std::fill_n(x.begin() + 200, 100, 0.0f);
+  const std::vector<float> results = packed.Multiply(x, bias.data());
+  EXPECT_EQ(Row(results, 2, 140), bias);
+  for (int m = 0; m < 4; ++m) EXPECT_EQ(results[static_cast<std::size_t>(m * 140 + 3)], bias[3]);
+}
+
+// A file that is mapped for reading.
+TEST_P(DnnlProductTest, NeverWritesToThePackedWeight) {
+  for (const int outputs : {64, 70}) {
+    const Weight weight = RandomWeight(37, outputs);
+    const Packed packed(GetParam(), weight, 1);
+    void* const mapped = mmap(nullptr, packed.bytes().size(), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    std::memcpy(mapped, packed.bytes().data(), packed.bytes().size());
+    ASSERT_EQ(mprotect(mapped, packed.bytes().size(), PROT_READ), 0);
+    const std::vector<float> x = RandomFloats(70 * 37, 4);
+    EXPECT_EQ(packed.Multiply(x, nullptr, static_cast<const std::byte*>(mapped)),
+              packed.Multiply(x));
+    munmap(mapped, packed.bytes().size());
+  }
+}
+
+TEST_P(DnnlProductTest, PackedBytesDependOnTheWeightAlone) {
+  const Weight weight = RandomWeight(100, 1031);
+  const Packed one(GetParam(), weight, 3, std::byte{0x00});
+  const Packed other(GetParam(), weight, 3, std::byte{0xff});
+  EXPECT_EQ(std::memcmp(one.bytes().data(), other.bytes().data(), one.bytes().size()), 0);
+}
+
+TEST_P(DnnlProductTest, ScratchForMoreRowsIsEnoughForFewer) {
+  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 200, 1031, 2);
+  for (int rows = 2; rows <= 300; ++rows) {
+    EXPECT_GE(product->scratch_bytes(rows), product->scratch_bytes(rows - 1)) << rows;
+  }
+}
+
+int NumThreads() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    count += entry.exists() ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_P(DnnlProductTest, StartsNoThreadsAndLeavesOpenMpAsItWas) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(3);
+  const int threads = NumThreads();
+  const Weight weight = RandomWeight(768, 1024);
+  const Packed packed(GetParam(), weight, 1);
+  packed.Multiply(RandomFloats(64 * 768, 4));
+  EXPECT_EQ(NumThreads(), threads);
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  omp_set_num_threads(before);
+}
+
+TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
+  const int rows = 40;
+  const Weight weight = RandomWeight(200, 1031);
+  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 200, 1031, 4);
+  ASSERT_GE(product->num_blocks(), 4);
+  Bytes packed(product->packed_bytes());
+  std::vector<float> results(rows * 1031, kUnwritten);
+  const std::vector<float> x = RandomFloats(rows * 200, 4);
+  const Activations activations = StoreRows(*product, x);
+  product->Prepare(rows);
+  const auto in_two_threads = [&](const auto& work) {
+    const auto every_other = [&](int first) {
+      for (int i = first; i < product->num_blocks(); i += 2) work(i);
+    };
+    std::thread other(every_other, 1);
+    every_other(0);
+    other.join();
+  };
+  in_two_threads([&](int i) { product->Pack(i, weight.source, packed.data()); });
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    in_two_threads([&](int i) {
+      Bytes scratch(product->scratch_bytes(rows));
+      product->Multiply(i, {.packed = packed.data(),
+                            .bias = nullptr,
+                            .activations = activations.bytes.data(),
+                            .scales = activations.scales.data(),
+                            .rows = rows,
+                            .results = results.data(),
+                            .results_stride = 1031,
+                            .scratch = scratch.data()});
+    });
+  }
+  EXPECT_EQ(Bits(results), Bits(Packed(GetParam(), weight, 4).Multiply(x)));
+}
+
+}  // namespace
+}  // namespace submix::decode
