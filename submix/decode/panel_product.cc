@@ -70,11 +70,10 @@ void PanelProduct<Stored>::Pack(int index, const WeightSource& source, std::byte
   std::vector<float> run(source.is_output_by_input ? static_cast<std::size_t>(inputs())
                                                    : kPanelColumns);
   const auto read = [&](std::size_t row, std::size_t column, std::size_t count) {
-    const model::TensorView view{
+    model::ConvertToFloat(
         source.tensor.dtype,
-        {static_cast<std::int64_t>(count)},
-        source.tensor.bytes.subspan((row * inner + column) * element, count * element)};
-    model::ConvertToFloat(view, std::span(run).first(count));
+        source.tensor.bytes.subspan((row * inner + column) * element, count * element),
+        std::span(run).first(count));
   };
   for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
     auto* panel = reinterpret_cast<Stored*>(

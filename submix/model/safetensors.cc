@@ -164,16 +164,20 @@ base::StatusOr<std::vector<float>> SafetensorsFile::Read(
 }
 
 void ConvertToFloat(const TensorView& tensor, std::span<float> out) {
-  SUBMIX_CHECK(out.size() * DtypeBytes(tensor.dtype) == tensor.bytes.size(),
+  ConvertToFloat(tensor.dtype, tensor.bytes, out);
+}
+
+void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<float> out) {
+  SUBMIX_CHECK(out.size() * DtypeBytes(dtype) == bytes.size(),
                "the output must have as many elements as the tensor");
-  switch (tensor.dtype) {
+  switch (dtype) {
     case Dtype::kF32:
-      if (!out.empty()) std::memcpy(out.data(), tensor.bytes.data(), tensor.bytes.size());
+      if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
       return;
     case Dtype::kF16:
-      return Widen16(tensor.bytes, out, FloatFromHalf);
+      return Widen16(bytes, out, FloatFromHalf);
     case Dtype::kBf16:
-      return Widen16(tensor.bytes, out, FloatFromBfloat16);
+      return Widen16(bytes, out, FloatFromBfloat16);
   }
 }
 

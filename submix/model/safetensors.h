@@ -51,6 +51,8 @@ class SafetensorsFile {
 
 // Conversion of one tensor, exact for F16 and BF16. Requires: out.size() == num_elements().
 void ConvertToFloat(const TensorView& tensor, std::span<float> out);
+// The same for a run of `out.size()` elements.
+void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<float> out);
 
 struct NamedTensor {
   std::string name;

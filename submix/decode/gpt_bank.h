@@ -1,0 +1,102 @@
+// A model and the adapters over it, packed for decoding: rows that one pass over one set of weights
+// serves. The public model and all LoRA members are one bank; a member that is a whole model is a
+// bank of its own. `Stored` is what adapters are kept in: float or Bfloat16.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/decode/aligned_buffer.h"
+#include "submix/decode/matrix_product.h"
+#include "submix/decode/packed_weights.h"
+#include "submix/model/gpt_config.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/model/safetensors.h"
+
+namespace submix::decode {
+
+// One member's adapter of one linear layer: results += (x A^T) B, scaled.
+template <typename Stored>
+struct LowRankFactors {
+  int rank = 0;                // 0: this row is not adapted here
+  const Stored* a = nullptr;   // [rank, PairsFor(inputs)] pairs
+  const Stored* b = nullptr;   // [rank, PairsFor(outputs)] pairs, times the scaling
+};
+
+template <typename Stored>
+struct LinearLayer {
+  MatrixProduct* product = nullptr;
+  const std::byte* packed = nullptr;
+  std::vector<float> bias;                       // [outputs]
+  std::vector<LowRankFactors<Stored>> adapters;  // [groups], or empty: nothing adapted
+};
+
+struct NormLayer {
+  std::vector<float> gain;   // [C]
+  std::vector<float> shift;  // [C]
+};
+
+template <typename Stored>
+struct TransformerLayer {
+  NormLayer norm_1, norm_2;
+  LinearLayer<Stored> attention_in, attention_out, mlp_in, mlp_out;
+};
+
+// Immutable once loaded, but for what products prepare.
+template <typename Stored>
+struct GptBank {
+  model::GptConfig config;
+  int groups = 1;               // rows of one token: group g is the predictor's row rows[g]
+  std::vector<int> rows;        // [groups]
+  int first_adapted_layer = 0;  // below it all groups are equal and computed once
+  int most_rank = 0;
+  std::vector<TransformerLayer<Stored>> layers;
+  NormLayer final_norm;
+  MatrixProduct* unembedding = nullptr;
+  const std::byte* packed_unembedding = nullptr;
+
+  // What the above points into.
+  std::unique_ptr<model::SafetensorsFile> file;
+  model::TensorView token_embedding;      // [V, C]
+  std::vector<float> position_embedding;  // [context_length, C]
+  std::unique_ptr<PackedWeights> packed;
+  std::vector<AlignedBuffer> adapter_buffers;
+  std::size_t adapter_bytes = 0;
+
+  int GroupsAt(int layer) const { return layer < first_adapted_layer ? 1 : groups; }
+  // out [C] = embedding of a token at a position.
+  void Embed(base::TokenId token, int position, float* out) const;
+};
+
+// Products are the same for all layers and banks of one shape.
+class ProductSet {
+ public:
+  ProductSet(Precision precision, int workers) : precision_(precision), workers_(workers) {}
+  MatrixProduct* Get(int inputs, int outputs);
+  void Prepare(int rows);
+  std::size_t scratch_bytes(int rows) const;
+
+ private:
+  const Precision precision_;
+  const int workers_;
+  std::vector<std::unique_ptr<MatrixProduct>> products_;
+};
+
+struct BankFiles {
+  std::string directory;         // config.json, model.safetensors
+  int row = 0;                   // the predictor's row of the model itself
+  std::vector<std::string> adapters;  // directories
+  std::vector<int> adapter_rows;
+  std::string cache_directory;  // of packed weights; empty: none
+};
+
+// Errors: those of LoadGptConfig, SafetensorsFile::Open and Read, and LoadLoraAdapter.
+template <typename Stored>
+base::StatusOr<GptBank<Stored>> LoadGptBank(const BankFiles& files, ProductSet& products,
+                                            WorkerTeam& team);
+
+}  // namespace submix::decode

@@ -1,0 +1,178 @@
+#include "submix/decode/packed_weights.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <dnnl.hpp>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/base/log.h"
+#include "submix/decode/aligned_buffer.h"
+
+namespace submix::decode {
+namespace {
+
+// A cache file: the key as text, zeros up to here, then the packed weights one after another.
+constexpr std::size_t kHeaderBytes = 16384;
+// Changes whenever the packed form does.
+constexpr int kPackingFormat = 1;
+
+struct PackedLayout {
+  std::vector<std::size_t> offsets;  // in bytes behind the header
+  std::size_t bytes = 0;
+};
+
+PackedLayout LayOut(const std::vector<PackedWeight>& weights) {
+  PackedLayout layout;
+  for (const PackedWeight& weight : weights) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes += weight.product->packed_bytes();
+  }
+  return layout;
+}
+
+// Everything the packed form depends on. Empty if the model file cannot be named.
+std::string CacheKey(const std::vector<PackedWeight>& weights, const std::string& model_path) {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(model_path, error).string();
+  struct stat status = {};
+  if (error || ::stat(path.c_str(), &status) != 0) return "";
+  const dnnl_version_t* version = dnnl::version();
+  std::string key = "submix packed weights " + std::to_string(kPackingFormat) + "\n" + path + "\n" +
+                    std::to_string(status.st_size) + " bytes, inode " +
+                    std::to_string(status.st_ino) + ", changed " +
+                    std::to_string(status.st_mtim.tv_sec) + "." +
+                    std::to_string(status.st_mtim.tv_nsec) + "\noneDNN " +
+                    std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+                    std::to_string(version->patch) + ", instruction set " +
+                    std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
+  for (const PackedWeight& weight : weights) {
+    const MatrixProduct& product = *weight.product;
+    key += std::to_string(product.inputs()) + "x" + std::to_string(product.outputs()) + " format " +
+           std::to_string(static_cast<int>(product.format())) + " blocks " +
+           std::to_string(product.num_blocks()) + " bytes " +
+           std::to_string(product.packed_bytes()) + "\n";
+  }
+  return key.size() < kHeaderBytes ? key : "";
+}
+
+class InMemory final : public PackedWeights {
+ public:
+  // The buffer begins with room for the header, so that it can be written as it is.
+  explicit InMemory(PackedLayout layout)
+      : layout_(std::move(layout)), buffer_(kHeaderBytes + layout_.bytes) {}
+
+  void Pack(const std::vector<PackedWeight>& weights, WorkerTeam& team) {
+    std::memset(buffer_.data(), 0, kHeaderBytes);
+    team.Run([&](int worker) {
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        const MatrixProduct& product = *weights[i].product;
+        for (int block = worker; block < product.num_blocks(); block += team.size()) {
+          product.Pack(block, weights[i].source,
+                       buffer_.data() + kHeaderBytes + layout_.offsets[i]);
+        }
+      }
+    });
+  }
+
+  base::Status Save(const std::string& key, const std::string& path) {
+    std::memcpy(buffer_.data(), key.data(), key.size());
+    return base::PosixFileSystem().WriteFile(
+        path, std::string_view(buffer_.as<char>(), buffer_.size()), 0600);
+  }
+
+  const std::byte* data(std::size_t index) const override {
+    return buffer_.data() + kHeaderBytes + layout_.offsets[index];
+  }
+  std::size_t bytes() const override { return layout_.bytes; }
+  bool is_mapped() const override { return false; }
+
+ private:
+  const PackedLayout layout_;
+  AlignedBuffer buffer_;
+};
+
+class Mapped final : public PackedWeights {
+ public:
+  Mapped(const std::byte* begin, PackedLayout layout) : begin_(begin), layout_(std::move(layout)) {}
+  ~Mapped() override {
+    ::munmap(const_cast<std::byte*>(begin_), kHeaderBytes + layout_.bytes);
+  }
+
+  const std::byte* data(std::size_t index) const override {
+    return begin_ + kHeaderBytes + layout_.offsets[index];
+  }
+  std::size_t bytes() const override { return layout_.bytes; }
+  bool is_mapped() const override { return true; }
+
+ private:
+  const std::byte* const begin_;
+  const PackedLayout layout_;
+};
+
+// The cache file, if it is there, whole and of this key.
+std::unique_ptr<PackedWeights> Map(const std::string& path, const std::string& key,
+                                   const PackedLayout& layout) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  struct stat status = {};
+  const std::size_t size = kHeaderBytes + layout.bytes;
+  const bool is_whole =
+      ::fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == size;
+  void* begin = is_whole ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  ::close(file);
+  if (begin == MAP_FAILED) return nullptr;
+  auto mapped = std::make_unique<Mapped>(static_cast<const std::byte*>(begin), layout);
+  std::string header(kHeaderBytes, '\0');
+  key.copy(header.data(), key.size());
+  if (std::memcmp(begin, header.data(), kHeaderBytes) != 0) return nullptr;
+  (void)::madvise(begin, size, MADV_WILLNEED);
+  return mapped;
+}
+
+std::string CachePath(const std::string& directory, const std::string& key) {
+  return base::JoinPath(directory, base::ToHex(base::Sha256(key)).substr(0, 32) + ".packed");
+}
+
+}  // namespace
+
+std::unique_ptr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeight>& weights,
+                                                   const std::string& model_path,
+                                                   const std::string& cache_directory,
+                                                   WorkerTeam& team) {
+  PackedLayout layout = LayOut(weights);
+  const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_path);
+  const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
+  if (!path.empty()) {
+    if (auto mapped = Map(path, key, layout)) return mapped;
+  }
+  auto packed = std::make_unique<InMemory>(std::move(layout));
+  packed->Pack(weights, team);
+  if (!path.empty()) {
+    base::Status saved = base::PosixFileSystem().MakeDirectories(cache_directory);
+    if (saved.ok()) saved = packed->Save(key, path);
+    if (!saved.ok()) base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
+  }
+  return packed;
+}
+
+std::string DefaultCacheDirectory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return base::JoinPath(cache, "submix");
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') {
+    return base::JoinPath(base::JoinPath(home, ".cache"), "submix");
+  }
+  return "";
+}
+
+}  // namespace submix::decode

@@ -1,0 +1,43 @@
+// The packed weights of a model: made once from its file, or mapped from a file of packed weights
+// that an earlier start has left.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/decode/matrix_product.h"
+#include "submix/decode/worker_team.h"
+
+namespace submix::decode {
+
+struct PackedWeight {
+  const MatrixProduct* product = nullptr;
+  WeightSource source;
+};
+
+// Immutable, thread-safe.
+class PackedWeights {
+ public:
+  virtual ~PackedWeights() = default;
+
+  // Packs with all workers. With a `cache_directory`, maps the file that fits `weights`, this
+  // processor, oneDNN's version and the model file (its path, size and time of change), or leaves
+  // one there; whatever keeps it from doing so only costs the time of packing. A cache file is as
+  // trusted as the model file: whoever can write there decides the answers.
+  static std::unique_ptr<PackedWeights> Load(const std::vector<PackedWeight>& weights,
+                                             const std::string& model_path,
+                                             const std::string& cache_directory, WorkerTeam& team);
+
+  // The packed form of weights[index].
+  virtual const std::byte* data(std::size_t index) const = 0;
+  virtual std::size_t bytes() const = 0;
+  virtual bool is_mapped() const = 0;
+};
+
+// $XDG_CACHE_HOME/submix or ~/.cache/submix; empty if there is neither.
+std::string DefaultCacheDirectory();
+
+}  // namespace submix::decode
