@@ -8,7 +8,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/forgetting.h"
-#include "submix/train/testing/tiny_model.h"
+#include "submix/model/testing/tiny_model.h"
 
 namespace submix::train {
 namespace {
@@ -25,10 +25,10 @@ constexpr int kUsers = 12;
 class EnsembleTrainingTest : public testing::Test {
  protected:
   void SetUp() override {
-    model::GptConfig config = TinyConfig();
+    model::GptConfig config = model::TinyConfig();
     config.vocab_size = 257;  // bytes and the end of text
     config.end_of_text = 256;
-    WriteTinyModel(File("public"), config, /*seed=*/1);
+    model::WriteTinyModel(File("public"), config, /*seed=*/1);
     tokenizer::BpeTrainer trainer;
     trainer.AddText("no merges are learned from this");
     SUBMIX_ASSERT_OK(trainer.Train(257, File("public")));

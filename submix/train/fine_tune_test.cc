@@ -7,7 +7,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/model/safetensors.h"
-#include "submix/train/testing/tiny_model.h"
+#include "submix/model/testing/tiny_model.h"
 #include "submix/train/torch_predictor.h"
 
 namespace submix::train {
@@ -22,8 +22,8 @@ constexpr auto kSilent = base::ProgressStyle::kSilent;
 
 class FineTuneTest : public ::testing::Test {
  protected:
-  FineTuneTest() : config_(TinyConfig()) {
-    WriteTinyModel(public_directory(), config_, /*seed=*/1);
+  FineTuneTest() : config_(model::TinyConfig()) {
+    model::WriteTinyModel(public_directory(), config_, /*seed=*/1);
     options_.lora->rank = 2;
     options_.lora->lora_alpha = 4;
     options_.lora->target_modules = {"c_attn", "mlp.c_fc"};
@@ -45,7 +45,7 @@ class FineTuneTest : public ::testing::Test {
     task.seed = seed;
     for (std::size_t i = 0; i < num_blocks; ++i) {
       task.blocks.push_back(
-          RandomTokens(1 + (seed + 3 * i) % 9, config_.vocab_size, 100 * seed + i));
+          model::RandomTokens(1 + (seed + 3 * i) % 9, config_.vocab_size, 100 * seed + i));
     }
     return task;
   }
@@ -229,7 +229,7 @@ TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
   EXPECT_THAT(Train({foreign}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("vocabulary of 53")));
   MemberTask too_long = Task("a", 3, 4);
-  too_long.blocks[1] = RandomTokens(10, config_.vocab_size, 1);
+  too_long.blocks[1] = model::RandomTokens(10, config_.vocab_size, 1);
   EXPECT_THAT(Train({too_long}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("10 tokens")));
   options_.block_tokens = 26;
   EXPECT_THAT(Train({Task("a", 3, 4)}),

@@ -7,7 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/train/fused_operations.h"
 #include "submix/train/member_models.h"
-#include "submix/train/testing/tiny_model.h"
+#include "submix/model/testing/tiny_model.h"
 
 namespace submix::train {
 namespace {
@@ -18,8 +18,8 @@ TokenBatch MakeBatch(const model::GptConfig& config, int groups) {
   TokenBatch batch(2 * groups, kPositions);
   for (int group = 0; group < groups; ++group) {
     const auto seed = static_cast<std::uint64_t>(group);
-    batch.SetRow(2 * group, RandomTokens(8, config.vocab_size, seed));
-    batch.SetRow(2 * group + 1, RandomTokens(5, config.vocab_size, 10 + seed));
+    batch.SetRow(2 * group, model::RandomTokens(8, config.vocab_size, seed));
+    batch.SetRow(2 * group + 1, model::RandomTokens(5, config.vocab_size, 10 + seed));
     batch.WeighEqually(2 * group, 2 * group + 2);
   }
   return batch;
@@ -54,7 +54,7 @@ void ExpectGradients(MemberModels& models, const TokenBatch& batch) {
 class GptModuleTest : public ::testing::Test {
  protected:
   GptModuleTest() {
-    WriteTinyModel(directory_.path(), TinyConfig(), 1);
+    model::WriteTinyModel(directory_.path(), model::TinyConfig(), 1);
     auto model = LoadPublicModel(directory_.path());
     SUBMIX_EXPECT_OK(model);
     public_model_ = *std::move(model);

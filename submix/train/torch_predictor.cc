@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
 #include <torch/torch.h>
 
-#include "submix/base/file_system.h"
+#include "submix/ensemble/predictor_checks.h"
 #include "submix/train/fused_operations.h"
 #include "submix/train/gpt_module.h"
 #include "submix/train/key_value_cache.h"
@@ -56,23 +55,25 @@ class Impl final : public TorchPredictor {
   void Close(SequenceId sequence) override { sequences_.erase(sequence); }
 
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
-    SUBMIX_RETURN_IF_ERROR(CheckAppends(appends, logits));
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckAppends(
+        *this, appends, logits.size(), [this](SequenceId sequence) { return LengthOf(sequence); }));
     if (appends.empty()) return base::OkStatus();
     return CatchTorchErrors([&] { return CheckedStep(appends, logits); });
   }
 
   base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
                      const PositionSink& sink) override {
-    SUBMIX_RETURN_IF_ERROR(CheckDocument(tokens, first));
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckDocument(*this, tokens, first));
     return CatchTorchErrors([&] { return CheckedScore(tokens, first, sink); });
   }
 
  private:
   std::int64_t num_rows() const { return num_members_ + 1; }
 
-  base::Status CheckTokens(std::span<const base::TokenId> tokens) const;
-  base::Status CheckAppends(std::span<const Append> appends, std::span<float> logits) const;
-  base::Status CheckDocument(std::span<const base::TokenId> tokens, std::size_t first) const;
+  std::int64_t LengthOf(SequenceId sequence) const {
+    const auto found = sequences_.find(sequence);
+    return found == sequences_.end() ? -1 : found->second.front().length();
+  }
 
   base::Status CheckedStep(std::span<const Append> appends, std::span<float> logits);
   at::Tensor StepBank(std::size_t bank, const at::Tensor& tokens, const at::Tensor& positions,
@@ -93,56 +94,6 @@ class Impl final : public TorchPredictor {
   SequenceId last_sequence_ = 0;
   std::map<SequenceId, std::vector<KeyValueCache>> sequences_;  // one cache a bank
 };
-
-base::Status Impl::CheckTokens(std::span<const base::TokenId> tokens) const {
-  for (const base::TokenId id : tokens) {
-    if (id < 0 || id >= config_.vocab_size) {
-      return base::InvalidArgumentError("token id outside the model's vocabulary of " +
-                                        std::to_string(config_.vocab_size));
-    }
-  }
-  return base::OkStatus();
-}
-
-base::Status Impl::CheckAppends(std::span<const Append> appends, std::span<float> logits) const {
-  const std::size_t expected = appends.size() * static_cast<std::size_t>(num_rows()) *
-                               static_cast<std::size_t>(config_.vocab_size);
-  if (logits.size() != expected) {
-    return base::InvalidArgumentError("logits: expected room for " + std::to_string(expected) +
-                                      " numbers, found " + std::to_string(logits.size()));
-  }
-  std::set<SequenceId> seen;
-  for (const Append& append : appends) {
-    const auto found = sequences_.find(append.sequence);
-    if (found == sequences_.end()) {
-      return base::InvalidArgumentError("unknown sequence " + std::to_string(append.sequence));
-    }
-    if (!seen.insert(append.sequence).second) {
-      return base::InvalidArgumentError("sequence " + std::to_string(append.sequence) +
-                                        " is listed twice");
-    }
-    if (append.tokens.empty()) return base::InvalidArgumentError("an append without tokens");
-    const std::int64_t length = found->second.front().length();
-    if (length + std::ssize(append.tokens) > config_.context_length) {
-      return base::InvalidArgumentError("the sequence holds " + std::to_string(length) +
-                                        " tokens; " + std::to_string(append.tokens.size()) +
-                                        " more do not fit the model's context of " +
-                                        std::to_string(config_.context_length));
-    }
-    SUBMIX_RETURN_IF_ERROR(CheckTokens(append.tokens));
-  }
-  return base::OkStatus();
-}
-
-base::Status Impl::CheckDocument(std::span<const base::TokenId> tokens, std::size_t first) const {
-  if (first < 1) return base::InvalidArgumentError("the first token has nothing before it");
-  if (tokens.size() > static_cast<std::size_t>(config_.context_length) + 1) {
-    return base::InvalidArgumentError("a document of " + std::to_string(tokens.size()) +
-                                      " tokens does not fit the model's context of " +
-                                      std::to_string(config_.context_length));
-  }
-  return CheckTokens(tokens);
-}
 
 base::Status Impl::CheckedStep(std::span<const Append> appends, std::span<float> logits) {
   const at::NoGradGuard no_grad;
@@ -275,28 +226,11 @@ void Impl::Unembed(std::span<const at::Tensor> hidden, at::Tensor& logits) const
   }
 }
 
-bool IsAdapter(const std::string& directory) {
-  return base::PosixFileSystem().Exists(base::JoinPath(directory, "adapter_config.json"));
-}
-
 // As trained, but with the unembedding in float32: rounding logits to bfloat16 would show.
 base::StatusOr<GptWeights> LoadForPrediction(const std::string& directory, Precision precision) {
   SUBMIX_ASSIGN_OR_RETURN(GptWeights weights, LoadGptWeights(directory, ComputeType(precision)));
   weights.unembedding = weights.wte;
   return weights;
-}
-
-base::Status CheckSameShape(const model::GptConfig& member, const model::GptConfig& expected,
-                            const std::string& directory) {
-  model::GptConfig same = member;
-  same.end_of_text = expected.end_of_text;
-  if (same == expected) return base::OkStatus();
-  return base::FailedPreconditionError(
-      base::JoinPath(directory, "config.json") +
-      ": expected the public model's shape (vocabulary " + std::to_string(expected.vocab_size) +
-      ", width " + std::to_string(expected.width) + ", layers " + std::to_string(expected.layers) +
-      "), found another (" + std::to_string(member.vocab_size) + ", " +
-      std::to_string(member.width) + ", " + std::to_string(member.layers) + ")");
 }
 
 base::StatusOr<std::vector<ModelBank>> LoadBanks(const TorchPredictorOptions& options) {
@@ -309,7 +243,7 @@ base::StatusOr<std::vector<ModelBank>> LoadBanks(const TorchPredictorOptions& op
   for (std::size_t m = 0; m < options.member_directories.size(); ++m) {
     const std::string& directory = options.member_directories[m];
     const auto row = static_cast<std::int64_t>(m) + 1;
-    if (IsAdapter(directory)) {
+    if (ensemble::IsAdapterDirectory(directory)) {
       SUBMIX_ASSIGN_OR_RETURN(model::LoraAdapter adapter,
                               model::LoadLoraAdapter(directory, config));
       adapters.push_back(std::move(adapter));
@@ -317,7 +251,7 @@ base::StatusOr<std::vector<ModelBank>> LoadBanks(const TorchPredictorOptions& op
       continue;
     }
     SUBMIX_ASSIGN_OR_RETURN(GptWeights weights, LoadForPrediction(directory, options.precision));
-    SUBMIX_RETURN_IF_ERROR(CheckSameShape(weights.config, config, directory));
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckMemberShape(weights.config, config, directory));
     whole_models.push_back(BankOfOne(std::move(weights), row));
   }
   ModelBank shared;

@@ -1,5 +1,4 @@
-#include "submix/train/torch_predictor.h"
-
+// What every predictor promises. Compiled once for each, with one that makes it (…_under_test.cc).
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -10,9 +9,10 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/train/testing/tiny_model.h"
+#include "submix/model/testing/tiny_model.h"
+#include "tests/predictors/predictor_under_test.h"
 
-namespace submix::train {
+namespace submix {
 namespace {
 
 using base::StatusCode;
@@ -78,26 +78,22 @@ model::LoraConfig AllModules(std::vector<int> layers = {}) {
   return config;
 }
 
-class TorchPredictorTest : public ::testing::Test {
+class PredictorContractTest : public ::testing::Test {
  protected:
-  TorchPredictorTest() : config_(TinyConfig()) {
-    WriteTinyModel(public_directory(), config_, /*seed=*/1);
+  PredictorContractTest() : config_(model::TinyConfig()) {
+    model::WriteTinyModel(public_directory(), config_, /*seed=*/1);
   }
 
   std::string public_directory() const { return directory_.File("public"); }
 
   std::string Adapter(std::uint64_t seed, std::vector<int> layers = {}) {
     const std::string path = directory_.File("adapter" + std::to_string(seed));
-    WriteTinyAdapter(path, config_, AllModules(std::move(layers)), seed);
+    model::WriteTinyAdapter(path, config_, AllModules(std::move(layers)), seed);
     return path;
   }
 
   std::unique_ptr<ensemble::Predictor> Load(std::vector<std::string> members) {
-    TorchPredictorOptions options;
-    options.public_directory = public_directory();
-    options.member_directories = std::move(members);
-    options.threads = 1;
-    auto predictor = TorchPredictor::Load(options);
+    auto predictor = LoadUnderTest({public_directory(), std::move(members)});
     SUBMIX_EXPECT_OK(predictor);
     return *std::move(predictor);
   }
@@ -106,10 +102,10 @@ class TorchPredictorTest : public ::testing::Test {
   model::GptConfig config_;
 };
 
-TEST_F(TorchPredictorTest, StepTokenByTokenEqualsScore) {
+TEST_F(PredictorContractTest, StepTokenByTokenEqualsScore) {
   for (const std::vector<int>& layers : {std::vector<int>{}, std::vector<int>{2}}) {
     const auto predictor = Load({Adapter(2, layers), Adapter(3, layers), Adapter(4, layers)});
-    const std::vector<TokenId> tokens = RandomTokens(20, config_.vocab_size, 5);
+    const std::vector<TokenId> tokens = model::RandomTokens(20, config_.vocab_size, 5);
     const std::vector<Logits> scored = ScoreOrDie(*predictor, tokens);
     ASSERT_EQ(scored.size(), tokens.size() - 1);
     const ensemble::SequenceId sequence = predictor->Open();
@@ -120,9 +116,9 @@ TEST_F(TorchPredictorTest, StepTokenByTokenEqualsScore) {
   }
 }
 
-TEST_F(TorchPredictorTest, WholePromptEqualsTokenByToken) {
+TEST_F(PredictorContractTest, WholePromptEqualsTokenByToken) {
   const auto predictor = Load({Adapter(2), Adapter(3)});
-  const std::vector<TokenId> tokens = RandomTokens(21, config_.vocab_size, 6);
+  const std::vector<TokenId> tokens = model::RandomTokens(21, config_.vocab_size, 6);
   const ensemble::SequenceId whole = predictor->Open();
   const ensemble::SequenceId pieces = predictor->Open();
   const Logits at_once = StepOrDie(*predictor, {{whole, tokens}});
@@ -131,10 +127,10 @@ TEST_F(TorchPredictorTest, WholePromptEqualsTokenByToken) {
   ExpectNear(StepOrDie(*predictor, {{pieces, std::span(tokens).subspan(19)}}), at_once, kTolerance);
 }
 
-TEST_F(TorchPredictorTest, RaggedSequencesAnswerAsIfAlone) {
+TEST_F(PredictorContractTest, RaggedSequencesAnswerAsIfAlone) {
   const auto predictor = Load({Adapter(2), Adapter(3)});
-  const std::vector<TokenId> a = RandomTokens(17, config_.vocab_size, 7);
-  const std::vector<TokenId> b = RandomTokens(3, config_.vocab_size, 8);
+  const std::vector<TokenId> a = model::RandomTokens(17, config_.vocab_size, 7);
+  const std::vector<TokenId> b = model::RandomTokens(3, config_.vocab_size, 8);
   const ensemble::SequenceId first = predictor->Open();
   const ensemble::SequenceId second = predictor->Open();
   const ensemble::SequenceId alone_a = predictor->Open();
@@ -151,11 +147,11 @@ TEST_F(TorchPredictorTest, RaggedSequencesAnswerAsIfAlone) {
   ExpectNear(std::span(swapped).first(half), StepOrDie(*predictor, {{alone_b, next}}), kTolerance);
 }
 
-TEST_F(TorchPredictorTest, AnotherMembersAdapterLeavesARowBitwiseUnchanged) {
+TEST_F(PredictorContractTest, AnotherMembersAdapterLeavesARowBitwiseUnchanged) {
   const std::string kept = Adapter(2);
   const auto before = Load({Adapter(3), kept, Adapter(4)});
   const auto after = Load({Adapter(13), kept, Adapter(14)});
-  const std::vector<TokenId> tokens = RandomTokens(19, config_.vocab_size, 9);
+  const std::vector<TokenId> tokens = model::RandomTokens(19, config_.vocab_size, 9);
   const std::vector<Logits> scored_before = ScoreOrDie(*before, tokens);
   const std::vector<Logits> scored_after = ScoreOrDie(*after, tokens);
   const Logits stepped_before = StepOrDie(*before, {{before->Open(), tokens}});
@@ -169,7 +165,7 @@ TEST_F(TorchPredictorTest, AnotherMembersAdapterLeavesARowBitwiseUnchanged) {
   EXPECT_NE(Row(*before, stepped_before, 0, 1)[0], Row(*after, stepped_after, 0, 1)[0]);
 }
 
-TEST_F(TorchPredictorTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
+TEST_F(PredictorContractTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
   const std::string broken = Adapter(3);
   auto adapter = model::LoadLoraAdapter(broken, config_);
   SUBMIX_ASSERT_OK(adapter);
@@ -178,7 +174,7 @@ TEST_F(TorchPredictorTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
   const std::string kept = Adapter(2);
   const auto healthy = Load({kept, Adapter(4)});
   const auto predictor = Load({kept, broken});
-  const std::vector<TokenId> tokens = RandomTokens(10, config_.vocab_size, 9);
+  const std::vector<TokenId> tokens = model::RandomTokens(10, config_.vocab_size, 9);
   const Logits expected = StepOrDie(*healthy, {{healthy->Open(), tokens}});
   const Logits logits = StepOrDie(*predictor, {{predictor->Open(), tokens}});
   ExpectNear(Row(*predictor, logits, 0, 0), Row(*healthy, expected, 0, 0), 0);
@@ -186,16 +182,13 @@ TEST_F(TorchPredictorTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
   EXPECT_TRUE(std::isnan(Row(*predictor, logits, 0, 2)[0]));
 }
 
-TEST_F(TorchPredictorTest, WholeModelsAndAdaptersMix) {
+TEST_F(PredictorContractTest, WholeModelsAndAdaptersMix) {
   const std::string other = directory_.File("other");
-  WriteTinyModel(other, config_, /*seed=*/77);
+  model::WriteTinyModel(other, config_, /*seed=*/77);
   const auto predictor = Load({Adapter(2), other, Adapter(3)});
   const auto adapters = Load({Adapter(2), Adapter(3)});
-  TorchPredictorOptions options;
-  options.threads = 1;
-  options.public_directory = other;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto alone, TorchPredictor::Load(options));
-  const std::vector<TokenId> tokens = RandomTokens(12, config_.vocab_size, 9);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto alone, LoadUnderTest({other}));
+  const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 9);
   const std::vector<Logits> scored = ScoreOrDie(*predictor, tokens);
   const std::vector<Logits> scored_adapters = ScoreOrDie(*adapters, tokens);
   const std::vector<Logits> scored_alone = ScoreOrDie(*alone, tokens);
@@ -209,23 +202,20 @@ TEST_F(TorchPredictorTest, WholeModelsAndAdaptersMix) {
   ExpectNear(stepped, last, kTolerance);
 }
 
-TEST_F(TorchPredictorTest, ChunksOfMembersChangeNothing) {
+TEST_F(PredictorContractTest, ChunksOfMembersChangeNothing) {
   const std::vector<std::string> members = {Adapter(2), Adapter(3), Adapter(4)};
   const auto whole = Load(members);
-  TorchPredictorOptions options;
-  options.threads = 1;
-  options.public_directory = public_directory();
-  options.member_directories = members;
-  options.score_tokens_at_a_time = 1;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto chunked, TorchPredictor::Load(options));
-  const std::vector<TokenId> tokens = RandomTokens(12, config_.vocab_size, 3);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto chunked,
+      LoadUnderTest({public_directory(), members, /*rows_at_a_time=*/1}));
+  const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 3);
   ExpectNear(ScoreOrDie(*chunked, tokens).back(), ScoreOrDie(*whole, tokens).back(), kTolerance);
 }
 
-TEST_F(TorchPredictorTest, RefusesWhatDoesNotFitAndAppendsNothing) {
+TEST_F(PredictorContractTest, RefusesWhatDoesNotFitAndAppendsNothing) {
   const auto predictor = Load({Adapter(2)});
   const ensemble::SequenceId sequence = predictor->Open();
-  const std::vector<TokenId> long_prompt = RandomTokens(25, config_.vocab_size, 1);
+  const std::vector<TokenId> long_prompt = model::RandomTokens(25, config_.vocab_size, 1);
   Logits logits(2 * static_cast<std::size_t>(config_.vocab_size));
   const std::vector<ensemble::Predictor::Append> too_long = {{sequence, long_prompt}};
   EXPECT_THAT(predictor->Step(too_long, logits),
@@ -243,15 +233,15 @@ TEST_F(TorchPredictorTest, RefusesWhatDoesNotFitAndAppendsNothing) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown sequence")));
   // The sequence is still empty: the whole context fits.
   StepOrDie(*predictor, {{sequence, std::span(long_prompt).first(24)}});
-  EXPECT_THAT(predictor->Score(RandomTokens(26, config_.vocab_size, 1), 1, nullptr),
+  EXPECT_THAT(predictor->Score(model::RandomTokens(26, config_.vocab_size, 1), 1, nullptr),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("26 tokens")));
 }
 
-TEST_F(TorchPredictorTest, ScoreStopsAtTheSinksFirstError) {
+TEST_F(PredictorContractTest, ScoreStopsAtTheSinksFirstError) {
   const auto predictor = Load({});
   int calls = 0;
   const base::Status status = predictor->Score(
-      RandomTokens(9, config_.vocab_size, 1), 3, [&](std::size_t position, std::span<const float>) {
+      model::RandomTokens(9, config_.vocab_size, 1), 3, [&](std::size_t position, std::span<const float>) {
         ++calls;
         return position == 5 ? base::UnavailableError("enough") : base::OkStatus();
       });
@@ -259,25 +249,18 @@ TEST_F(TorchPredictorTest, ScoreStopsAtTheSinksFirstError) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(TorchPredictorTest, RefusesMembersOfAnotherShape) {
+TEST_F(PredictorContractTest, RefusesMembersOfAnotherShape) {
   model::GptConfig wider = config_;
   wider.vocab_size = 60;
   const std::string other = directory_.File("wider");
-  WriteTinyModel(other, wider, 1);
-  TorchPredictorOptions options;
-  options.threads = 1;
-  options.public_directory = public_directory();
-  options.member_directories = {other};
-  EXPECT_THAT(TorchPredictor::Load(options),
+  model::WriteTinyModel(other, wider, 1);
+  EXPECT_THAT(LoadUnderTest({public_directory(), {other}}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("60")));
 }
 
 // Log-probabilities of every case in a reference file against the model in `directory`.
 void ExpectReference(const std::string& directory, const std::string& reference, double tolerance) {
-  TorchPredictorOptions options;
-  options.threads = 1;
-  options.public_directory = directory;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, TorchPredictor::Load(options));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, LoadUnderTest({directory}));
   std::ifstream file(reference);
   const nlohmann::json json = nlohmann::json::parse(file);
   for (const nlohmann::json& item : json.at("cases")) {
@@ -300,17 +283,17 @@ void ExpectReference(const std::string& directory, const std::string& reference,
   }
 }
 
-TEST(TorchPredictorReferenceTest, EqualsPyTorchOnThePublicModel) {
+TEST(PredictorReferenceTest, EqualsPyTorchOnThePublicModel) {
   const std::string directory = std::string(SUBMIX_SHARED_DIR) + "/data/models/base-8k";
   if (!base::PosixFileSystem().Exists(directory)) GTEST_SKIP() << "no " << directory;
   ExpectReference(directory, directory + "/reference.json", 1e-3);
 }
 
-TEST(TorchPredictorReferenceTest, EqualsPyTorchOnTheBundledModelUpToItsHalfFloats) {
+TEST(PredictorReferenceTest, EqualsPyTorchOnTheBundledModelUpToItsHalfFloats) {
   // Weights rounded to F16: eleven bits of mantissa over six layers.
   ExpectReference(std::string(SUBMIX_DATA_DIR) + "/public_model",
                   std::string(SUBMIX_TESTDATA_DIR) + "/base_8k_reference.json", 3e-2);
 }
 
 }  // namespace
-}  // namespace submix::train
+}  // namespace submix

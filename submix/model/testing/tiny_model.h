@@ -9,21 +9,21 @@
 #include "submix/model/gpt_config.h"
 #include "submix/model/lora_adapter.h"
 
-namespace submix::train {
+namespace submix::model {
 
 // Vocabulary 53, context 24, width 16, 3 layers, 2 attention heads.
-model::GptConfig TinyConfig();
+GptConfig TinyConfig();
 
 // Writes config.json and model.safetensors with random weights, large enough that every part of the
 // model shows in the logits. The directory is made.
-void WriteTinyModel(const std::string& directory, const model::GptConfig& config,
+void WriteTinyModel(const std::string& directory, const GptConfig& config,
                     std::uint64_t seed);
 
 // Writes a PEFT directory with random A and B.
-void WriteTinyAdapter(const std::string& directory, const model::GptConfig& model,
-                      const model::LoraConfig& config, std::uint64_t seed);
+void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
+                      const LoraConfig& config, std::uint64_t seed);
 
 // `count` uniform tokens.
 std::vector<base::TokenId> RandomTokens(std::size_t count, int vocab_size, std::uint64_t seed);
 
-}  // namespace submix::train
+}  // namespace submix::model

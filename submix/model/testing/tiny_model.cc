@@ -1,4 +1,4 @@
-#include "submix/train/testing/tiny_model.h"
+#include "submix/model/testing/tiny_model.h"
 
 #include <numeric>
 #include <random>
@@ -7,7 +7,7 @@
 #include "submix/base/file_system.h"
 #include "submix/model/safetensors.h"
 
-namespace submix::train {
+namespace submix::model {
 namespace {
 
 void CheckOk(const base::Status& status) { SUBMIX_CHECK(status.ok(), status.message().c_str()); }
@@ -27,7 +27,7 @@ struct TinyTensor {
   double deviation;
 };
 
-std::vector<TinyTensor> TinyTensors(const model::GptConfig& config) {
+std::vector<TinyTensor> TinyTensors(const GptConfig& config) {
   const std::int64_t width = config.width;
   std::vector<TinyTensor> tensors = {{"wte.weight", {config.vocab_size, width}, 0, 0.6},
                                      {"wpe.weight", {config.context_length, width}, 0, 0.3},
@@ -53,8 +53,8 @@ std::vector<TinyTensor> TinyTensors(const model::GptConfig& config) {
 
 }  // namespace
 
-model::GptConfig TinyConfig() {
-  model::GptConfig config;
+GptConfig TinyConfig() {
+  GptConfig config;
   config.vocab_size = 53;
   config.context_length = 24;
   config.width = 16;
@@ -64,12 +64,12 @@ model::GptConfig TinyConfig() {
   return config;
 }
 
-void WriteTinyModel(const std::string& directory, const model::GptConfig& config,
+void WriteTinyModel(const std::string& directory, const GptConfig& config,
                     std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   const std::vector<TinyTensor> tensors = TinyTensors(config);
   std::vector<std::vector<float>> values;
-  std::vector<model::NamedTensor> named;
+  std::vector<NamedTensor> named;
   for (const TinyTensor& tensor : tensors) {
     const std::int64_t count = std::accumulate(tensor.shape.begin(), tensor.shape.end(),
                                                std::int64_t{1}, std::multiplies<>());
@@ -80,26 +80,26 @@ void WriteTinyModel(const std::string& directory, const model::GptConfig& config
     named.push_back({tensors[i].name, tensors[i].shape, values[i]});
   }
   CheckOk(base::PosixFileSystem().MakeDirectories(directory));
-  CheckOk(model::SaveGptConfig(config, base::JoinPath(directory, "config.json")));
-  CheckOk(model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named,
-                                  model::Dtype::kF32, {}));
+  CheckOk(SaveGptConfig(config, base::JoinPath(directory, "config.json")));
+  CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named,
+                                  Dtype::kF32, {}));
 }
 
-void WriteTinyAdapter(const std::string& directory, const model::GptConfig& model,
-                      const model::LoraConfig& config, std::uint64_t seed) {
+void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
+                      const LoraConfig& config, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
-  base::StatusOr<std::vector<model::LoraModule>> modules = model::AdaptedModules(model, config);
+  base::StatusOr<std::vector<LoraModule>> modules = AdaptedModules(model, config);
   CheckOk(modules.status());
-  model::LoraAdapter adapter;
+  LoraAdapter adapter;
   adapter.config = config;
   adapter.modules = *std::move(modules);
   const auto rank = static_cast<std::size_t>(config.rank);
-  for (model::LoraModule& module : adapter.modules) {
+  for (LoraModule& module : adapter.modules) {
     module.a = RandomValues(rank * static_cast<std::size_t>(module.inputs), 0, 0.3, generator);
     module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0, 0.3, generator);
   }
   CheckOk(base::PosixFileSystem().MakeDirectories(directory));
-  CheckOk(model::SaveLoraAdapter(adapter, directory));
+  CheckOk(SaveLoraAdapter(adapter, directory));
 }
 
 std::vector<base::TokenId> RandomTokens(std::size_t count, int vocab_size, std::uint64_t seed) {
@@ -111,4 +111,4 @@ std::vector<base::TokenId> RandomTokens(std::size_t count, int vocab_size, std::
   return tokens;
 }
 
-}  // namespace submix::train
+}  // namespace submix::model

@@ -1,0 +1,56 @@
+// The Predictor for processors: the public model, all members and all sequences of a step in one
+// pass over the weights. Layers below the lowest adapted one are the same for all members and are
+// computed, and cached, once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/decode/precision.h"
+#include "submix/decode/stage_clock.h"
+#include "submix/ensemble/predictor.h"
+
+namespace submix::decode {
+
+struct CpuPredictorOptions {
+  std::string public_directory;  // Hugging Face's layout
+  // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's
+  // shape.
+  std::vector<std::string> member_directories;
+  Precision precision = Precision::kBfloat16;
+  int threads = 0;              // 0: as many as processors
+  std::string cache_directory;  // of packed weights (packed_weights.h); empty: none
+  // Long prompts and documents are computed so many rows (members times tokens) at a time: bounds
+  // the memory of a step, changes no result.
+  int rows_at_a_time = 4096;
+};
+
+// What a predictor holds, in bytes.
+struct CpuPredictorMemory {
+  std::size_t weights = 0;   // packed; all models
+  std::size_t adapters = 0;  // all members
+  // Keys and values of one sequence, for every 16 tokens begun.
+  std::size_t cache_per_16_tokens = 0;
+};
+
+// In float32 no row depends on anything but its own model and tokens, bit for bit; in bfloat16 with
+// oneDNN's products a row's rounding may also depend on the number of rows. Step allocates nothing
+// once it has seen the largest batch, but for a slab of cache every 16 tokens that no closed
+// sequence has left.
+class CpuPredictor : public ensemble::Predictor {
+ public:
+  // Errors: those of LoadGptConfig, SafetensorsFile::Open and LoadLoraAdapter; kFailedPrecondition
+  // for a whole model of another shape than the public one; kInvalidArgument for options out of
+  // range.
+  static base::StatusOr<std::unique_ptr<CpuPredictor>> Load(const CpuPredictorOptions& options);
+
+  virtual CpuPredictorMemory memory() const = 0;
+  // Time spent in Step and Score so far, as the calling thread saw it.
+  virtual StageSeconds stage_seconds() const = 0;
+};
+
+}  // namespace submix::decode

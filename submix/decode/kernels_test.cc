@@ -1,0 +1,221 @@
+#include "submix/decode/kernels.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "submix/model/half_float.h"
+
+namespace submix::decode {
+namespace {
+
+class KernelsTest : public ::testing::Test {
+ protected:
+  std::vector<float> Random(std::size_t count, double deviation = 1) {
+    std::normal_distribution<double> normal(0, deviation);
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(normal(generator_));
+    return values;
+  }
+
+  std::mt19937_64 generator_{1};
+};
+
+template <typename Stored>
+Stored ToStored(float value) {
+  if constexpr (sizeof(Stored) == sizeof(float)) {
+    return value;
+  } else {
+    return model::Bfloat16FromFloat(value);
+  }
+}
+float Rounded(float value, float) { return value; }
+float Rounded(float value, Bfloat16) {
+  return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
+}
+
+TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
+  for (const int count : {1, 15, 16, 53, 768}) {
+    const auto size = static_cast<std::size_t>(count);
+    const auto x = Random(size), gain = Random(size), shift = Random(size);
+    std::vector<float> out(size);
+    NormalizeRow(x.data(), gain.data(), shift.data(), 1e-5f, count, out.data());
+    double mean = 0, variance = 0;
+    for (const float v : x) mean += v / count;
+    for (const float v : x) variance += (v - mean) * (v - mean) / count;
+    for (std::size_t i = 0; i < size; ++i) {
+      const double expected = (x[i] - mean) / std::sqrt(variance + 1e-5) * gain[i] + shift[i];
+      EXPECT_NEAR(out[i], expected, 1e-5 * (1 + std::abs(expected)));
+    }
+  }
+}
+
+TEST_F(KernelsTest, GeluIsTheTanhForm) {
+  for (const int count : {1, 16, 37}) {
+    const auto x = Random(static_cast<std::size_t>(count), 3);
+    auto y = x;
+    GeluInPlace(y.data(), count);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double v = x[i];
+      const double expected =
+          0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+      EXPECT_NEAR(y[i], expected, 1e-6 * (1 + std::abs(v)));
+    }
+  }
+}
+
+// A run of `count` numbers as pairs of vectors.
+template <typename Stored>
+std::vector<Stored> Pairs(const std::vector<float>& rows, int count) {
+  const std::size_t stride = static_cast<std::size_t>(PairsFor(count)) * kPairLength;
+  const std::size_t num_rows = rows.size() / static_cast<std::size_t>(count);
+  std::vector<Stored> stored(num_rows * stride, ToStored<Stored>(0));
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    for (int i = 0; i < count; ++i) {
+      const std::size_t pair = static_cast<std::size_t>(i / kPairLength) * kPairLength;
+      stored[r * stride + pair + PairIndex<Stored>(i % kPairLength / 16, i % 16)] =
+          ToStored<Stored>(rows[r * static_cast<std::size_t>(count) + static_cast<std::size_t>(i)]);
+    }
+  }
+  return stored;
+}
+
+template <typename Stored>
+void ExpectLowRank(KernelsTest&, const std::vector<float>& x, const std::vector<float>& a,
+                   const std::vector<float>& b, int rank, std::vector<float> y) {
+  const auto inputs = static_cast<int>(x.size());
+  const auto outputs = static_cast<int>(y.size());
+  std::vector<double> expected(y.begin(), y.end());
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rank); ++r) {
+    double low = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) low += x[i] * Rounded(a[r * x.size() + i], Stored{});
+    for (std::size_t n = 0; n < y.size(); ++n) {
+      expected[n] += low * Rounded(b[r * y.size() + n], Stored{});
+    }
+  }
+  std::vector<float> low(static_cast<std::size_t>(rank));
+  LowRankDown(x.data(), Pairs<Stored>(a, inputs).data(), inputs, rank, low.data());
+  LowRankUp(low.data(), Pairs<Stored>(b, outputs).data(),
+            static_cast<std::size_t>(PairsFor(outputs)) * kPairLength, rank, outputs, y.data());
+  for (std::size_t n = 0; n < y.size(); ++n) EXPECT_NEAR(y[n], expected[n], 1e-3);
+}
+
+TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
+  for (const int rank : {1, 3, 8, 17}) {
+    for (const auto [inputs, outputs] : {std::pair(16, 48), std::pair(33, 5), std::pair(64, 95)}) {
+      const auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
+      const auto r = static_cast<std::size_t>(rank);
+      const auto x = Random(in), a = Random(r * in), b = Random(r * out), y = Random(out);
+      ExpectLowRank<float>(*this, x, a, b, rank, y);
+      ExpectLowRank<Bfloat16>(*this, x, a, b, rank, y);
+    }
+  }
+}
+
+// Attention over pages of garbage beyond the sequence's end, against the definition.
+template <typename Stored>
+class PagedAttention {
+ public:
+  PagedAttention(int width, int tokens, const std::vector<float>& keys,
+                 const std::vector<float>& values)
+      : shape_{width, (width + 15) / 16 * 16}, width_(static_cast<std::size_t>(width)) {
+    const int pages = (tokens + kPageTokens - 1) / kPageTokens;
+    for (int page = 0; page < pages; ++page) {
+      storage_.emplace_back(static_cast<std::size_t>(shape_.numbers()) + kOffset,
+                            ToStored<Stored>(std::nanf("")));
+    }
+    for (auto& page : storage_) pages_.push_back(reinterpret_cast<std::byte*>(page.data()));
+    for (int t = 0; t < tokens; ++t) {
+      const std::size_t at = static_cast<std::size_t>(t) * width_;
+      StoreKeyValue(shape_, keys.data() + at, values.data() + at, t % kPageTokens,
+                    storage_[static_cast<std::size_t>(t / kPageTokens)].data() + kOffset);
+    }
+  }
+
+  std::vector<float> Attend(const std::vector<float>& queries, int first_length) const {
+    AttentionOperands<Stored> operands;
+    operands.queries = queries.data();
+    operands.query_stride = width_;
+    operands.count = static_cast<int>(queries.size() / width_);
+    operands.first_length = first_length;
+    operands.shape = shape_;
+    operands.pages = pages_.data();
+    operands.page_offset = kOffset * sizeof(Stored);
+    std::vector<float> out(queries.size());
+    operands.out = out.data();
+    operands.out_stride = width_;
+    std::vector<float> scratch(AttentionScratch(first_length + kMostQueries, shape_));
+    operands.scratch = scratch.data();
+    AttendToPages(operands);
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kOffset = 32;
+  const HeadPage shape_;
+  const std::size_t width_;
+  std::vector<std::vector<Stored>> storage_;
+  std::vector<const std::byte*> pages_;
+};
+
+template <typename Stored>
+std::vector<double> Expected(const std::vector<float>& query, const std::vector<float>& keys,
+                             const std::vector<float>& values, int length) {
+  const std::size_t width = query.size();
+  std::vector<double> out(width, 0);
+  double sum = 0;
+  for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+    double score = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+      score += query[i] * Rounded(keys[t * width + i], Stored{});
+    }
+    const double weight = std::exp(score / std::sqrt(static_cast<double>(width)));
+    sum += weight;
+    for (std::size_t i = 0; i < width; ++i) {
+      out[i] += weight * Rounded(values[t * width + i], Stored{});
+    }
+  }
+  for (double& value : out) value /= sum;
+  return out;
+}
+
+template <typename Stored>
+void ExpectAttention(const std::vector<float>& queries, const std::vector<float>& keys,
+                     const std::vector<float>& values, int width, int first_length) {
+  const auto wide = static_cast<std::size_t>(width);
+  const auto tokens = static_cast<int>(keys.size() / wide);
+  const PagedAttention<Stored> attention(width, tokens, keys, values);
+  const std::vector<float> together = attention.Attend(queries, first_length);
+  for (std::size_t q = 0; q * wide < queries.size(); ++q) {
+    const std::vector<float> query(queries.begin() + static_cast<std::ptrdiff_t>(q * wide),
+                                   queries.begin() + static_cast<std::ptrdiff_t>((q + 1) * wide));
+    const int length = first_length + static_cast<int>(q);
+    const auto expected = Expected<Stored>(query, keys, values, length);
+    // The same bits alone as together with its neighbours.
+    const std::vector<float> alone = attention.Attend(query, length);
+    for (std::size_t i = 0; i < wide; ++i) {
+      EXPECT_NEAR(together[q * wide + i], expected[i], 1e-5);
+      EXPECT_EQ(together[q * wide + i], alone[i]);
+    }
+  }
+}
+
+TEST_F(KernelsTest, AttentionIsTheDefinition) {
+  for (const int width : {8, 16, 43, 64, 80}) {
+    for (const int length : {1, 15, 16, 17, 64, 200}) {
+      for (const int count : {1, 2, 3, 4}) {
+        const auto wide = static_cast<std::size_t>(width);
+        const auto tokens = static_cast<std::size_t>(length + count - 1);
+        const auto queries = Random(static_cast<std::size_t>(count) * wide);
+        const auto keys = Random(tokens * wide), values = Random(tokens * wide);
+        ExpectAttention<float>(queries, keys, values, width, length);
+        ExpectAttention<Bfloat16>(queries, keys, values, width, length);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace submix::decode

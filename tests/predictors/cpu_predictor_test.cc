@@ -1,0 +1,293 @@
+// What the CPU predictor promises beyond the contract: no influence between rows, bounds of its
+// precisions, bounded memory, nothing allocated a token, a cache of packed weights.
+#include "submix/decode/cpu_predictor.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/model/testing/tiny_model.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations = 0;
+
+}  // namespace
+
+// Counts what is allocated; memory as malloc gives it, so that sanitizers see it too.
+void* operator new(std::size_t size) {
+  ++allocations;
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace submix::decode {
+namespace {
+
+using base::TokenId;
+using ensemble::SequenceId;
+
+using Append = ensemble::Predictor::Append;
+using Logits = std::vector<float>;
+
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
+
+class CpuPredictorTest : public ::testing::Test {
+ protected:
+  CpuPredictorTest() {
+    config_ = model::TinyConfig();
+    config_.context_length = 64;
+    config_.width = 64;
+    config_.attention_heads = 4;
+    config_.vocab_size = 211;
+    model::WriteTinyModel(directory_.File("public"), config_, 1);
+  }
+
+  std::string Adapter(int seed) {
+    const std::string path = directory_.File("adapter" + std::to_string(seed));
+    model::LoraConfig config;
+    config.rank = 4;
+    config.lora_alpha = 8;
+    config.layers = {1, 2};
+    model::WriteTinyAdapter(path, config_, config, static_cast<std::uint64_t>(seed));
+    return path;
+  }
+  std::vector<std::string> Adapters(int count) {
+    std::vector<std::string> members;
+    for (int m = 0; m < count; ++m) members.push_back(Adapter(100 + m));
+    return members;
+  }
+
+  std::unique_ptr<CpuPredictor> Load(const std::vector<std::string>& members, Precision precision,
+                                     const std::string& cache_directory = "") {
+    CpuPredictorOptions options;
+    options.public_directory = directory_.File("public");
+    options.member_directories = members;
+    options.precision = precision;
+    options.threads = 2;
+    options.cache_directory = cache_directory;
+    auto predictor = CpuPredictor::Load(options);
+    SUBMIX_EXPECT_OK(predictor);
+    return *std::move(predictor);
+  }
+
+  static Logits Step(CpuPredictor& predictor, const std::vector<Append>& appends) {
+    Logits logits(appends.size() * static_cast<std::size_t>(predictor.num_members() + 1) *
+                  static_cast<std::size_t>(predictor.vocab_size()));
+    SUBMIX_EXPECT_OK(predictor.Step(appends, logits));
+    return logits;
+  }
+
+  Logits Row(const Logits& logits, std::size_t row) const {
+    const auto vocab = static_cast<std::ptrdiff_t>(config_.vocab_size);
+    const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row) * vocab;
+    return {begin, begin + vocab};
+  }
+
+  std::vector<TokenId> Tokens(std::size_t count, std::uint64_t seed) const {
+    return model::RandomTokens(count, config_.vocab_size, seed);
+  }
+
+  base::TemporaryDirectory directory_;
+  model::GptConfig config_;
+};
+
+// Contract 6, to the bit and in every precision: swap the other members' adapters and the other
+// sequences' texts.
+TEST_F(CpuPredictorTest, ARowKnowsNothingOfOtherRows) {
+  for (const Precision precision : kPrecisions) {
+    const std::string kept = Adapter(1);
+    const auto before = Load({Adapter(2), kept, Adapter(3)}, precision);
+    const auto after = Load({Adapter(12), kept, Adapter(13)}, precision);
+    const std::vector<TokenId> mine = Tokens(21, 5);
+    const std::vector<TokenId> others[] = {Tokens(9, 6), Tokens(9, 7)};
+    const Logits a = Step(*before, {{before->Open(), others[0]}, {before->Open(), mine}});
+    const Logits b = Step(*after, {{after->Open(), others[1]}, {after->Open(), mine}});
+    for (const std::size_t row : {std::size_t{4}, std::size_t{6}}) {
+      EXPECT_EQ(Row(a, row), Row(b, row)) << PrecisionName(precision);
+    }
+    EXPECT_NE(Row(a, 0), Row(b, 0));
+    EXPECT_NE(Row(a, 5), Row(b, 5));
+  }
+}
+
+TEST_F(CpuPredictorTest, Float32IsBitwiseTheSameInAnyBatch) {
+  const auto many = Load(Adapters(64), Precision::kFloat32);
+  const auto few = Load({Adapter(100)}, Precision::kFloat32);
+  const std::vector<TokenId> mine = Tokens(37, 5);
+  std::vector<std::vector<TokenId>> texts;
+  for (std::uint64_t i = 0; i < 9; ++i) texts.push_back(Tokens(1 + 3 * i, i));
+  std::vector<Append> appends;
+  for (const auto& text : texts) appends.push_back({many->Open(), text});
+  const SequenceId sequence = many->Open();
+  appends.push_back({sequence, std::span(mine).first(30)});
+  Step(*many, appends);
+  Logits a;
+  for (std::size_t t = 30; t < mine.size(); ++t) {  // token by token, beside a neighbour
+    const std::vector<TokenId> next = {7};
+    a = Step(*many, {{appends[0].sequence, next}, {sequence, std::span(mine).subspan(t, 1)}});
+  }
+  const Logits b = Step(*few, {{few->Open(), mine}});  // at once, alone
+  EXPECT_EQ(Row(a, 65), Row(b, 0));
+  EXPECT_EQ(Row(a, 66), Row(b, 1));
+}
+
+// KL(f32 || precision) in nats over the rows of a step.
+struct Divergences {
+  double worst = 0;
+  double mean = 0;
+};
+
+Divergences Compare(const Logits& exact, const Logits& rounded, int vocab_size) {
+  const auto vocab = static_cast<std::size_t>(vocab_size);
+  Divergences result;
+  const auto log_sum = [&](const float* x) {
+    double sum = 0;
+    for (std::size_t i = 0; i < vocab; ++i) sum += std::exp(static_cast<double>(x[i]));
+    return std::log(sum);
+  };
+  for (std::size_t begin = 0; begin < exact.size(); begin += vocab) {
+    const float* p = exact.data() + begin;
+    const float* q = rounded.data() + begin;
+    const double p_sum = log_sum(p), q_sum = log_sum(q);
+    double divergence = 0;
+    for (std::size_t i = 0; i < vocab; ++i) {
+      divergence += std::exp(p[i] - p_sum) * (p[i] - p_sum - q[i] + q_sum);
+    }
+    result.worst = std::max(result.worst, divergence);
+    result.mean += divergence * static_cast<double>(vocab) / static_cast<double>(exact.size());
+  }
+  return result;
+}
+
+// All positions of a text.
+Logits ScoreAll(CpuPredictor& predictor, const std::vector<TokenId>& tokens) {
+  Logits all;
+  SUBMIX_EXPECT_OK(predictor.Score(tokens, 1, [&](std::size_t, std::span<const float> logits) {
+    all.insert(all.end(), logits.begin(), logits.end());
+    return base::OkStatus();
+  }));
+  return all;
+}
+
+// The bundled model, which is trained and so has the outliers that make rounding hard.
+TEST(CpuPredictorPrecisionTest, BoundsOnTheBundledModel) {
+  const std::string directory = std::string(SUBMIX_DATA_DIR) + "/public_model";
+  const auto load = [&](Precision precision) {
+    CpuPredictorOptions options;
+    options.public_directory = directory;
+    options.precision = precision;
+    options.threads = 2;
+    auto predictor = CpuPredictor::Load(options);
+    SUBMIX_EXPECT_OK(predictor);
+    return *std::move(predictor);
+  };
+  const auto exact = load(Precision::kFloat32);
+  const auto tokens = model::RandomTokens(200, exact->vocab_size(), 3);
+  const Logits expected = ScoreAll(*exact, tokens);
+  const std::pair<Precision, Divergences> bounds[] = {{Precision::kBfloat16, {2e-2, 1e-3}},
+                                                      {Precision::kInt8, {1e-1, 1e-2}}};
+  for (const auto& [precision, bound] : bounds) {
+    const Divergences found =
+        Compare(expected, ScoreAll(*load(precision), tokens), exact->vocab_size());
+    EXPECT_LE(found.worst, bound.worst) << PrecisionName(precision);
+    EXPECT_LE(found.mean, bound.mean) << PrecisionName(precision);
+    RecordProperty("mean_divergence_" + std::string(PrecisionName(precision)),
+                   std::to_string(found.mean));
+    EXPECT_GT(found.mean, 0);
+  }
+}
+
+TEST_F(CpuPredictorTest, NothingIsAllocatedATokenAndClosedMemoryIsUsedAgain) {
+  for (const Precision precision : kPrecisions) {
+    const auto predictor = Load(Adapters(5), precision);
+    const std::vector<TokenId> prompt = Tokens(18, 1), one = {3};
+    const std::vector<SequenceId> first = {predictor->Open(), predictor->Open()};
+    std::vector<Append> appends = {{first[0], prompt}, {first[1], prompt}};
+    Logits logits = Step(*predictor, appends);
+    for (Append& append : appends) append.tokens = one;
+    SUBMIX_ASSERT_OK(predictor->Step(appends, logits));
+    const std::int64_t before = allocations;
+    for (int i = 0; i < 10; ++i) SUBMIX_ASSERT_OK(predictor->Step(appends, logits));
+    EXPECT_EQ(allocations - before, 0) << PrecisionName(precision);
+    for (const SequenceId id : first) predictor->Close(id);
+    appends = {{predictor->Open(), one}, {predictor->Open(), one}};
+    const std::int64_t reopened = allocations;
+    for (int i = 0; i < 20; ++i) SUBMIX_ASSERT_OK(predictor->Step(appends, logits));
+    EXPECT_EQ(allocations - reopened, 0) << PrecisionName(precision);
+  }
+}
+
+TEST_F(CpuPredictorTest, StatesItsMemory) {
+  const auto predictor = Load(Adapters(16), Precision::kBfloat16);
+  const CpuPredictorMemory memory = predictor->memory();
+  // Per 16 tokens: one shared layer of one group and two of 17; keys and values; 2 bytes.
+  EXPECT_EQ(memory.cache_per_16_tokens, std::size_t{16 * (1 + 2 * 17) * 64 * 2 * 2});
+  // c_attn of two layers, rank 4: A [4, 64] and B [4, 192] a member.
+  EXPECT_EQ(memory.adapters, std::size_t{16 * 2 * 4 * (64 + 192) * 2});
+  EXPECT_GE(memory.weights, std::size_t{2 * (3 * 12 * 64 * 64 + 211 * 64)});
+}
+
+TEST_F(CpuPredictorTest, PackedWeightsAreMappedAgainAndNeverTrustedBlindly) {
+  const std::vector<TokenId> tokens = Tokens(9, 2);
+  for (const Precision precision : kPrecisions) {
+    const std::string cache = directory_.File("cache_" + std::string(PrecisionName(precision)));
+    const auto answer = [&] {
+      const auto predictor = Load({Adapter(1)}, precision, cache);
+      return Step(*predictor, {{predictor->Open(), tokens}});
+    };
+    const Logits packed = answer();
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto names, base::PosixFileSystem().List(cache));
+    ASSERT_EQ(names.size(), 1u);
+    EXPECT_EQ(answer(), packed);
+    // Cut short, or of another key: packed anew.
+    const std::string path = base::JoinPath(cache, names[0]);
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+    EXPECT_EQ(answer(), packed);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(std::string content, base::PosixFileSystem().ReadFile(path));
+    content[3] ^= 1;
+    SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, content));
+    EXPECT_EQ(answer(), packed);
+  }
+}
+
+TEST_F(CpuPredictorTest, AnotherModelIsNeverAnsweredFromTheCache) {
+  const std::string cache = directory_.File("cache");
+  const std::vector<TokenId> tokens = Tokens(9, 2);
+  const auto answer = [&] {
+    const auto predictor = Load({}, Precision::kBfloat16, cache);
+    return Step(*predictor, {{predictor->Open(), tokens}});
+  };
+  const Logits first = answer();
+  model::WriteTinyModel(directory_.File("public"), config_, 2);
+  const Logits second = answer();
+  EXPECT_NE(first, second);
+}
+
+TEST_F(CpuPredictorTest, ManyThreadsAndMembers) {
+  CpuPredictorOptions options;
+  options.public_directory = directory_.File("public");
+  options.member_directories = Adapters(16);
+  options.threads = 5;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto five, CpuPredictor::Load(options));
+  options.threads = 1;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto one, CpuPredictor::Load(options));
+  const std::vector<TokenId> tokens = Tokens(40, 2);
+  const Logits a = Step(*five, {{five->Open(), tokens}});
+  const Logits b = Step(*one, {{one->Open(), tokens}});
+  EXPECT_LT(Compare(a, b, config_.vocab_size).worst, 1e-3);
+  options.threads = -1;
+  EXPECT_THAT(CpuPredictor::Load(options),
+              base::StatusIs(base::StatusCode::kInvalidArgument, ::testing::HasSubstr("threads")));
+}
+
+}  // namespace
+}  // namespace submix::decode

@@ -1,0 +1,16 @@
+#include "submix/decode/cpu_predictor.h"
+#include "tests/predictors/predictor_under_test.h"
+
+namespace submix {
+
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadUnderTest(const PredictorFiles& files) {
+  decode::CpuPredictorOptions options;
+  options.public_directory = files.public_directory;
+  options.member_directories = files.member_directories;
+  options.precision = decode::Precision::kFloat32;
+  options.threads = 2;
+  options.rows_at_a_time = files.rows_at_a_time;
+  return decode::CpuPredictor::Load(options);
+}
+
+}  // namespace submix

@@ -1,0 +1,15 @@
+#include "submix/train/torch_predictor.h"
+#include "tests/predictors/predictor_under_test.h"
+
+namespace submix {
+
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadUnderTest(const PredictorFiles& files) {
+  train::TorchPredictorOptions options;
+  options.public_directory = files.public_directory;
+  options.member_directories = files.member_directories;
+  options.threads = 1;
+  options.score_tokens_at_a_time = files.rows_at_a_time;
+  return train::TorchPredictor::Load(options);
+}
+
+}  // namespace submix
