@@ -15,7 +15,7 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t bytes)
       : data_(static_cast<std::byte*>(::operator new(bytes, AlignmentOf(bytes))),
-              Free{AlignmentOf(bytes)}),
+              Free(AlignmentOf(bytes))),
         bytes_(bytes) {
     if (bytes >= kHugePage) (void)::madvise(data_.get(), bytes, MADV_HUGEPAGE);
   }
@@ -38,7 +38,9 @@ class AlignedBuffer {
     return std::align_val_t{bytes >= kHugePage ? kHugePage : kLine};
   }
   struct Free {
-    std::align_val_t alignment{};
+    Free() : Free(std::align_val_t{kLine}) {}
+    explicit Free(std::align_val_t a) : alignment(a) {}
+    std::align_val_t alignment;
     void operator()(std::byte* data) const { ::operator delete(data, alignment); }
   };
   std::unique_ptr<std::byte, Free> data_;

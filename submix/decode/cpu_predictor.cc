@@ -79,8 +79,8 @@ class Impl final : public CpuPredictor {
 
   // Extends the batch by one append; its slabs are taken.
   void AddToBatch(const Append& append);
-  // Computes the batch. final_[bank] becomes [wanted, groups, C]: the outcome before the final norm.
-  // `slabs_of(bank, groups)` is the layout that the runs' slabs have.
+  // Computes the batch. final_[bank] becomes [wanted, groups, C]: the outcome before the final
+  // norm. `slabs_of(bank, groups)` is the layout that the runs' slabs have.
   template <typename SlabsOf>
   void RunBatch(bool is_scoring, const SlabsOf& slabs_of);
   template <typename SlabsOf>
@@ -262,8 +262,13 @@ void Impl<Stored>::RunBatch(bool is_scoring, const SlabsOf& slabs_of) {
   shared_.Reserve(static_cast<std::size_t>(batch_.size()) * width() * sizeof(float));
   for (std::size_t i = 0; i < banks_.size(); ++i) {
     const GptBank<Stored>& bank = banks_[i];
-    const int rows = batch_.size() * GroupsAtATime(bank);
-    PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, longest, buffers_);
+    const int at_a_time = GroupsAtATime(bank);
+    // Of the shared layers, of a share of the groups, of the last share.
+    for (const int groups : {1, at_a_time, bank.groups % at_a_time}) {
+      if (groups > 0) products_->Prepare(batch_.size() * groups);
+    }
+    PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), batch_.size() * at_a_time,
+                   longest, buffers_);
     finals_[i].Reserve(batch_.wanted.size() * static_cast<std::size_t>(bank.groups) * width() *
                        sizeof(float));
   }
@@ -292,8 +297,8 @@ void Impl<Stored>::RunBank(std::size_t index, bool is_scoring, const SlabsOf& sl
   for (int begin = 0; begin < bank.groups; begin += at_a_time) {
     const int groups = std::min(at_a_time, bank.groups - begin);
     const SlabLayout slabs = slabs_of(index, at_a_time);
-    const Pass<Stored> pass{bank,   slabs,         is_scoring ? 0 : begin, begin,
-                            groups, batch_.size(), batch_.runs};
+    const Pass<Stored> pass{bank,          slabs,      is_scoring ? 0 : begin, begin, groups,
+                            batch_.size(), batch_.runs};
     CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), groups, worker);
     RunLayers(pass, shared_layers, bank.config.layers, buffers_, *team_, worker, clock_);
     KeepWanted(bank, index, begin, groups, worker);
@@ -329,8 +334,7 @@ void Impl<Stored>::CopyRows(const float* from, float* to, int groups, int worker
 template <typename Stored>
 void Impl<Stored>::KeepWanted(const GptBank<Stored>& bank, std::size_t index, int group_begin,
                               int groups, int worker) {
-  const WorkerTeam::Share share =
-      team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
+  const WorkerTeam::Share share = team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
   for (int i = share.begin; i < share.end; ++i) {
     for (int group = 0; group < groups; ++group) {
       const int row = group * batch_.size() + batch_.wanted[static_cast<std::size_t>(i)];
@@ -348,13 +352,14 @@ void Impl<Stored>::RunHeads(int begin, int count, float* logits) {
   for (std::size_t i = 0; i < banks_.size(); ++i) {
     const GptBank<Stored>& bank = banks_[i];
     const int rows = count * bank.groups;
+    products_->Prepare(rows);
     PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, 1, buffers_);
     const bool is_all = banks_.size() == 1;
     if (!is_all) {
       bank_logits_.Reserve(static_cast<std::size_t>(rows) * vocab() * sizeof(float));
     }
-    const float* hidden = finals_[i].template as<float>() +
-                          static_cast<std::size_t>(begin * bank.groups) * width();
+    const float* hidden =
+        finals_[i].template as<float>() + static_cast<std::size_t>(begin * bank.groups) * width();
     float* results = is_all ? logits : bank_logits_.as<float>();
     team_->Run([&](int worker) {
       if (worker == 0) clock_.Start();
@@ -399,16 +404,15 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
 }
 
 template <typename Stored>
-StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options,
-                                                  int threads) {
+StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options, int threads) {
   auto team = std::make_unique<WorkerTeam>(threads);
   auto products = std::make_unique<ProductSet>(options.precision, threads);
   std::vector<GptBank<Stored>> banks;
   for (const BankFiles& files : SortMembers(options)) {
     SUBMIX_ASSIGN_OR_RETURN(auto bank, LoadGptBank<Stored>(files, *products, *team));
     banks.push_back(std::move(bank));
-    SUBMIX_RETURN_IF_ERROR(ensemble::CheckMemberShape(banks.back().config, banks.front().config,
-                                                      files.directory));
+    SUBMIX_RETURN_IF_ERROR(
+        ensemble::CheckMemberShape(banks.back().config, banks.front().config, files.directory));
   }
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(
       static_cast<int>(options.member_directories.size()), options.rows_at_a_time, std::move(team),

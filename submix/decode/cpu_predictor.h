@@ -39,8 +39,8 @@ struct CpuPredictorMemory {
 
 // In float32 no row depends on anything but its own model and tokens, bit for bit; in bfloat16 with
 // oneDNN's products a row's rounding may also depend on the number of rows. Step allocates nothing
-// once it has seen the largest batch, but for a slab of cache every 16 tokens that no closed
-// sequence has left.
+// once it has seen the largest batch, but for what oneDNN does within a product, and for a slab of
+// cache every 16 tokens that no closed sequence has left.
 class CpuPredictor : public ensemble::Predictor {
  public:
   // Errors: those of LoadGptConfig, SafetensorsFile::Open and LoadLoraAdapter; kFailedPrecondition

@@ -123,8 +123,8 @@ template <typename Stored>
 Status BankLoader<Stored>::ReadModel(const std::string& directory) {
   SUBMIX_ASSIGN_OR_RETURN(bank_.config,
                           model::LoadGptConfig(base::JoinPath(directory, "config.json")));
-  SUBMIX_ASSIGN_OR_RETURN(bank_.file, model::SafetensorsFile::Open(
-                                          base::JoinPath(directory, "model.safetensors")));
+  SUBMIX_ASSIGN_OR_RETURN(
+      bank_.file, model::SafetensorsFile::Open(base::JoinPath(directory, "model.safetensors")));
   const model::GptConfig& config = bank_.config;
   if (bank_.file->tensors().contains("transformer.wte.weight")) prefix_ = "transformer.";
   SUBMIX_ASSIGN_OR_RETURN(bank_.token_embedding,
@@ -161,11 +161,10 @@ void BankLoader<Stored>::AddAdapter(const model::LoraAdapter& adapter, int group
   for (const model::LoraModule& module : adapter.modules) {
     LinearLayer<Stored>* layer = Find(module.name);
     layer->adapters.resize(static_cast<std::size_t>(bank_.groups));
-    bank_.adapter_buffers.push_back(
-        StorePairs<Stored>(rank, module.inputs, [&](int r, int i) {
-          return module.a[static_cast<std::size_t>(r) * static_cast<std::size_t>(module.inputs) +
-                          static_cast<std::size_t>(i)];
-        }));
+    bank_.adapter_buffers.push_back(StorePairs<Stored>(rank, module.inputs, [&](int r, int i) {
+      return module.a[static_cast<std::size_t>(r) * static_cast<std::size_t>(module.inputs) +
+                      static_cast<std::size_t>(i)];
+    }));
     const AlignedBuffer& a = bank_.adapter_buffers.back();
     AlignedBuffer b = StorePairs<Stored>(rank, module.outputs, [&](int r, int i) {
       return scaling * module.b[static_cast<std::size_t>(i) * static_cast<std::size_t>(rank) +

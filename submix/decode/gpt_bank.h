@@ -22,9 +22,9 @@ namespace submix::decode {
 // One member's adapter of one linear layer: results += (x A^T) B, scaled.
 template <typename Stored>
 struct LowRankFactors {
-  int rank = 0;                // 0: this row is not adapted here
-  const Stored* a = nullptr;   // [rank, PairsFor(inputs)] pairs
-  const Stored* b = nullptr;   // [rank, PairsFor(outputs)] pairs, times the scaling
+  int rank = 0;               // 0: this row is not adapted here
+  const Stored* a = nullptr;  // [rank, PairsFor(inputs)] pairs
+  const Stored* b = nullptr;  // [rank, PairsFor(outputs)] pairs, times the scaling
 };
 
 template <typename Stored>
@@ -87,8 +87,8 @@ class ProductSet {
 };
 
 struct BankFiles {
-  std::string directory;         // config.json, model.safetensors
-  int row = 0;                   // the predictor's row of the model itself
+  std::string directory;              // config.json, model.safetensors
+  int row = 0;                        // the predictor's row of the model itself
   std::vector<std::string> adapters;  // directories
   std::vector<int> adapter_rows;
   std::string cache_directory;  // of packed weights; empty: none

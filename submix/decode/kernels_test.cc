@@ -43,7 +43,7 @@ TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
     std::vector<float> out(size);
     NormalizeRow(x.data(), gain.data(), shift.data(), 1e-5f, count, out.data());
     double mean = 0, variance = 0;
-    for (const float v : x) mean += v / count;
+    for (const float v : x) mean += static_cast<double>(v) / count;
     for (const float v : x) variance += (v - mean) * (v - mean) / count;
     for (std::size_t i = 0; i < size; ++i) {
       const double expected = (x[i] - mean) / std::sqrt(variance + 1e-5) * gain[i] + shift[i];
@@ -104,7 +104,7 @@ void ExpectLowRank(KernelsTest&, const std::vector<float>& x, const std::vector<
 
 TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
   for (const int rank : {1, 3, 8, 17}) {
-    for (const auto [inputs, outputs] : {std::pair(16, 48), std::pair(33, 5), std::pair(64, 95)}) {
+    for (const auto& [inputs, outputs] : {std::pair(16, 48), std::pair(33, 5), std::pair(64, 95)}) {
       const auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
       const auto r = static_cast<std::size_t>(rank);
       const auto x = Random(in), a = Random(r * in), b = Random(r * out), y = Random(out);

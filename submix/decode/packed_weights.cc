@@ -47,14 +47,13 @@ std::string CacheKey(const std::vector<PackedWeight>& weights, const std::string
   struct stat status = {};
   if (error || ::stat(path.c_str(), &status) != 0) return "";
   const dnnl_version_t* version = dnnl::version();
-  std::string key = "submix packed weights " + std::to_string(kPackingFormat) + "\n" + path + "\n" +
-                    std::to_string(status.st_size) + " bytes, inode " +
-                    std::to_string(status.st_ino) + ", changed " +
-                    std::to_string(status.st_mtim.tv_sec) + "." +
-                    std::to_string(status.st_mtim.tv_nsec) + "\noneDNN " +
-                    std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
-                    std::to_string(version->patch) + ", instruction set " +
-                    std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
+  std::string key =
+      "submix packed weights " + std::to_string(kPackingFormat) + "\n" + path + "\n" +
+      std::to_string(status.st_size) + " bytes, inode " + std::to_string(status.st_ino) +
+      ", changed " + std::to_string(status.st_mtim.tv_sec) + "." +
+      std::to_string(status.st_mtim.tv_nsec) + "\noneDNN " + std::to_string(version->major) + "." +
+      std::to_string(version->minor) + "." + std::to_string(version->patch) + ", instruction set " +
+      std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
   for (const PackedWeight& weight : weights) {
     const MatrixProduct& product = *weight.product;
     key += std::to_string(product.inputs()) + "x" + std::to_string(product.outputs()) + " format " +
@@ -104,9 +103,7 @@ class InMemory final : public PackedWeights {
 class Mapped final : public PackedWeights {
  public:
   Mapped(const std::byte* begin, PackedLayout layout) : begin_(begin), layout_(std::move(layout)) {}
-  ~Mapped() override {
-    ::munmap(const_cast<std::byte*>(begin_), kHeaderBytes + layout_.bytes);
-  }
+  ~Mapped() override { ::munmap(const_cast<std::byte*>(begin_), kHeaderBytes + layout_.bytes); }
 
   const std::byte* data(std::size_t index) const override {
     return begin_ + kHeaderBytes + layout_.offsets[index];
@@ -160,7 +157,8 @@ std::unique_ptr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeigh
   if (!path.empty()) {
     base::Status saved = base::PosixFileSystem().MakeDirectories(cache_directory);
     if (saved.ok()) saved = packed->Save(key, path);
-    if (!saved.ok()) base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
+    if (!saved.ok())
+      base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
   }
   return packed;
 }

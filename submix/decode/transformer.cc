@@ -215,12 +215,11 @@ void LayerWorker<Stored>::AttendOnce(int layer, int group, const QueryBlock& blo
 }  // namespace
 
 template <typename Stored>
-void PrepareBuffers(const GptBank<Stored>& bank, ProductSet& products, const HeadPage& head,
+void PrepareBuffers(const GptBank<Stored>& bank, const ProductSet& products, const HeadPage& head,
                     int workers, int rows, int length, PassBuffers& buffers) {
   constexpr std::size_t kFloat = sizeof(float);
   const auto count = static_cast<std::size_t>(rows);
   const auto width = static_cast<std::size_t>(bank.config.width);
-  products.Prepare(rows);
   buffers.hidden.Reserve(count * width * kFloat);
   buffers.narrow.Reserve(count * width * kFloat);
   buffers.wide.Reserve(count * 4 * width * kFloat);
@@ -228,8 +227,8 @@ void PrepareBuffers(const GptBank<Stored>& bank, ProductSet& products, const Hea
       count * ActivationRowBytes(bank.unembedding->format(), 4 * bank.config.width));
   buffers.scales.Reserve(count * kFloat);
   buffers.low.Reserve(count * static_cast<std::size_t>(bank.most_rank) * kFloat);
-  const std::size_t bytes = std::max({products.scratch_bytes(rows),
-                                      AttentionScratch(length, head) * kFloat, width * kFloat});
+  const std::size_t bytes = std::max(
+      {products.scratch_bytes(rows), AttentionScratch(length, head) * kFloat, width * kFloat});
   const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
   if (rounded > buffers.worker_bytes) {
     buffers.worker_bytes = rounded;
@@ -290,10 +289,10 @@ void RunHead(const GptBank<Stored>& bank, const float* hidden, int rows, PassBuf
   if (worker == 0) clock.Mark(Stage::kHead);
 }
 
-template void PrepareBuffers(const GptBank<float>&, ProductSet&, const HeadPage&, int, int, int,
-                             PassBuffers&);
-template void PrepareBuffers(const GptBank<Bfloat16>&, ProductSet&, const HeadPage&, int, int, int,
-                             PassBuffers&);
+template void PrepareBuffers(const GptBank<float>&, const ProductSet&, const HeadPage&, int, int,
+                             int, PassBuffers&);
+template void PrepareBuffers(const GptBank<Bfloat16>&, const ProductSet&, const HeadPage&, int, int,
+                             int, PassBuffers&);
 template void RunLayers(const Pass<float>&, int, int, PassBuffers&, WorkerTeam&, int, StageClock&);
 template void RunLayers(const Pass<Bfloat16>&, int, int, PassBuffers&, WorkerTeam&, int,
                         StageClock&);

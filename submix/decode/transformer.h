@@ -1,5 +1,5 @@
-// The layers of a bank over a batch of tokens, run by all workers in step. Rows of a pass are [group,
-// token]: group-major, tokens of one sequence neighbours.
+// The layers of a bank over a batch of tokens, run by all workers in step. Rows of a pass are
+// [group, token]: group-major, tokens of one sequence neighbours.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace submix::decode {
 
 // Neighbouring tokens of one sequence within a batch.
 struct TokenRun {
-  int begin = 0;                            // the first one's index among the batch's tokens
+  int begin = 0;  // the first one's index among the batch's tokens
   int count = 0;
   int start = 0;                            // tokens of the sequence before them
   const std::byte* const* slabs = nullptr;  // of the sequence, for start + count tokens
@@ -55,9 +55,10 @@ struct Pass {
   int rows() const { return groups * tokens; }
 };
 
-// Makes room for passes of `rows` rows and sequences of `length` tokens. Not within WorkerTeam::Run.
+// Makes room for passes of `rows` rows and sequences of `length` tokens. Not within
+// WorkerTeam::Run.
 template <typename Stored>
-void PrepareBuffers(const GptBank<Stored>& bank, ProductSet& products, const HeadPage& head,
+void PrepareBuffers(const GptBank<Stored>& bank, const ProductSet& products, const HeadPage& head,
                     int workers, int rows, int length, PassBuffers& buffers);
 // Cuts the runs into buffers.query_blocks.
 void PlanQueryBlocks(std::span<const TokenRun> runs, PassBuffers& buffers);

@@ -79,9 +79,9 @@ Status CheckMemberShape(const model::GptConfig& member, const model::GptConfig& 
   if (same == public_model) return base::OkStatus();
   return base::FailedPreconditionError(
       base::JoinPath(directory, "config.json") +
-      ": expected the public model's shape (vocabulary " +
-      std::to_string(public_model.vocab_size) + ", width " + std::to_string(public_model.width) +
-      ", layers " + std::to_string(public_model.layers) + "), found another (" +
+      ": expected the public model's shape (vocabulary " + std::to_string(public_model.vocab_size) +
+      ", width " + std::to_string(public_model.width) + ", layers " +
+      std::to_string(public_model.layers) + "), found another (" +
       std::to_string(member.vocab_size) + ", " + std::to_string(member.width) + ", " +
       std::to_string(member.layers) + ")");
 }

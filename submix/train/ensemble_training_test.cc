@@ -6,9 +6,9 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/model/testing/tiny_model.h"
 #include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/forgetting.h"
-#include "submix/model/testing/tiny_model.h"
 
 namespace submix::train {
 namespace {

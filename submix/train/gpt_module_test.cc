@@ -5,9 +5,9 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/model/testing/tiny_model.h"
 #include "submix/train/fused_operations.h"
 #include "submix/train/member_models.h"
-#include "submix/model/testing/tiny_model.h"
 
 namespace submix::train {
 namespace {

@@ -38,7 +38,8 @@ class CpuAgainstTorchTest : public ::testing::Test {
     model::WriteTinyModel(directory_.File("public"), config_, 1);
   }
 
-  std::string Adapter(int seed, std::vector<std::string> modules, std::vector<int> layers, int rank) {
+  std::string Adapter(int seed, std::vector<std::string> modules, std::vector<int> layers,
+                      int rank) {
     const std::string path = directory_.File("adapter" + std::to_string(seed));
     model::LoraConfig config;
     config.rank = rank;

@@ -10,7 +10,8 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadUnderTest(const Predict
   options.precision = decode::Precision::kFloat32;
   options.threads = 2;
   options.rows_at_a_time = files.rows_at_a_time;
-  return decode::CpuPredictor::Load(options);
+  SUBMIX_ASSIGN_OR_RETURN(auto predictor, decode::CpuPredictor::Load(options));
+  return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
 }
 
 }  // namespace submix

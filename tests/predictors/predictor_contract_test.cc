@@ -205,9 +205,8 @@ TEST_F(PredictorContractTest, WholeModelsAndAdaptersMix) {
 TEST_F(PredictorContractTest, ChunksOfMembersChangeNothing) {
   const std::vector<std::string> members = {Adapter(2), Adapter(3), Adapter(4)};
   const auto whole = Load(members);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(
-      const auto chunked,
-      LoadUnderTest({public_directory(), members, /*rows_at_a_time=*/1}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto chunked,
+                              LoadUnderTest({public_directory(), members, /*rows_at_a_time=*/1}));
   const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 3);
   ExpectNear(ScoreOrDie(*chunked, tokens).back(), ScoreOrDie(*whole, tokens).back(), kTolerance);
 }
@@ -240,11 +239,12 @@ TEST_F(PredictorContractTest, RefusesWhatDoesNotFitAndAppendsNothing) {
 TEST_F(PredictorContractTest, ScoreStopsAtTheSinksFirstError) {
   const auto predictor = Load({});
   int calls = 0;
-  const base::Status status = predictor->Score(
-      model::RandomTokens(9, config_.vocab_size, 1), 3, [&](std::size_t position, std::span<const float>) {
-        ++calls;
-        return position == 5 ? base::UnavailableError("enough") : base::OkStatus();
-      });
+  const base::Status status =
+      predictor->Score(model::RandomTokens(9, config_.vocab_size, 1), 3,
+                       [&](std::size_t position, std::span<const float>) {
+                         ++calls;
+                         return position == 5 ? base::UnavailableError("enough") : base::OkStatus();
+                       });
   EXPECT_THAT(status, StatusIs(StatusCode::kUnavailable, HasSubstr("enough")));
   EXPECT_EQ(calls, 3);
 }

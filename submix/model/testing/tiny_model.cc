@@ -64,8 +64,7 @@ GptConfig TinyConfig() {
   return config;
 }
 
-void WriteTinyModel(const std::string& directory, const GptConfig& config,
-                    std::uint64_t seed) {
+void WriteTinyModel(const std::string& directory, const GptConfig& config, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   const std::vector<TinyTensor> tensors = TinyTensors(config);
   std::vector<std::vector<float>> values;
@@ -81,8 +80,7 @@ void WriteTinyModel(const std::string& directory, const GptConfig& config,
   }
   CheckOk(base::PosixFileSystem().MakeDirectories(directory));
   CheckOk(SaveGptConfig(config, base::JoinPath(directory, "config.json")));
-  CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named,
-                                  Dtype::kF32, {}));
+  CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named, Dtype::kF32, {}));
 }
 
 void WriteTinyAdapter(const std::string& directory, const GptConfig& model,

@@ -16,8 +16,7 @@ GptConfig TinyConfig();
 
 // Writes config.json and model.safetensors with random weights, large enough that every part of the
 // model shows in the logits. The directory is made.
-void WriteTinyModel(const std::string& directory, const GptConfig& config,
-                    std::uint64_t seed);
+void WriteTinyModel(const std::string& directory, const GptConfig& config, std::uint64_t seed);
 
 // Writes a PEFT directory with random A and B.
 void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
