@@ -1,0 +1,413 @@
+// What one token costs: the public model and an ensemble over it, for rows of one and many,
+// contexts short and long, on a random model of GPT-2's small shape or a model from disk. One JSON
+// object a line. `members` counts rows: the public model and members - 1 adapters.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "submix/base/file_system.h"
+#include "submix/base/random.h"
+#include "submix/decode/cpu_predictor.h"
+#include "submix/decode/worker_team.h"
+#include "submix/mechanism/mapped_predictions.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/operator_view.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/model/safetensors.h"
+
+namespace submix {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::string model;  // empty: random, of GPT-2's small shape
+  std::vector<int> members = {1, 17, 33, 65, 129};
+  std::vector<int> contexts = {64, 512};
+  std::vector<std::string> precisions = {"bf16"};
+  std::vector<std::string> adapters = {"all", "top4"};
+  std::vector<int> sequences = {1};
+  int rank = 8;
+  int steps = 15;
+  int threads = 0;
+  bool json = false;
+};
+
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Removes its directory, whatever comes.
+class WorkDirectory {
+ public:
+  WorkDirectory() : path_("/tmp/decode_benchmark." + std::to_string(::getpid())) {}
+  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  std::string File(const std::string& name) const { return base::JoinPath(path_, name); }
+
+ private:
+  const std::string path_;
+};
+
+// Uniform in [-size, size): its values do not matter, only that they are no zeros.
+std::vector<float> RandomValues(std::size_t count, float size) {
+  static std::uint64_t state = 1;
+  std::vector<float> values(count);
+  for (float& value : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    value = size * (static_cast<float>(state >> 40) * 0x1p-23f - 1);
+  }
+  return values;
+}
+
+// GPT-2 small: 12 layers, 768, 12 heads, 50,257 words.
+base::Status WriteRandomModel(const std::string& directory) {
+  model::GptConfig config;
+  config.vocab_size = 50257;
+  config.context_length = 1024;
+  config.width = 768;
+  config.layers = 12;
+  config.attention_heads = 12;
+  config.end_of_text = 50256;
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(model::SaveGptConfig(config, base::JoinPath(directory, "config.json")));
+  std::vector<model::NamedTensor> tensors;
+  std::vector<std::vector<float>> values;
+  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, float size) {
+    const auto count =
+        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+    values.push_back(RandomValues(static_cast<std::size_t>(count), size));
+    tensors.push_back({name, std::move(shape), {}});
+  };
+  const auto add_norm = [&](const std::string& name) {
+    add(name + ".weight", {768}, 1);
+    add(name + ".bias", {768}, 0.1f);
+  };
+  const auto add_linear = [&](const std::string& name, std::int64_t in, std::int64_t out) {
+    add(name + ".weight", {in, out}, 0.05f);
+    add(name + ".bias", {out}, 0.05f);
+  };
+  add("wte.weight", {50257, 768}, 0.05f);
+  add("wpe.weight", {1024, 768}, 0.02f);
+  add_norm("ln_f");
+  for (int layer = 0; layer < 12; ++layer) {
+    const std::string prefix = "h." + std::to_string(layer) + ".";
+    add_norm(prefix + "ln_1");
+    add_norm(prefix + "ln_2");
+    add_linear(prefix + "attn.c_attn", 768, 2304);
+    add_linear(prefix + "attn.c_proj", 768, 768);
+    add_linear(prefix + "mlp.c_fc", 768, 3072);
+    add_linear(prefix + "mlp.c_proj", 3072, 768);
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].values = values[i];
+  return model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"), tensors,
+                                 model::Dtype::kF32, {});
+}
+
+// PEFT's default for GPT-2: rank 8 on c_attn.
+base::Status WriteAdapter(const Settings& settings, const model::GptConfig& config, bool is_top4,
+                          const std::string& directory) {
+  model::LoraAdapter adapter;
+  adapter.config.rank = settings.rank;
+  for (int i = 4; is_top4 && i >= 1; --i) adapter.config.layers.push_back(config.layers - i);
+  SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
+  for (model::LoraModule& module : adapter.modules) {
+    const auto rank = static_cast<std::size_t>(settings.rank);
+    module.a = RandomValues(rank * static_cast<std::size_t>(module.inputs), 0.02f);
+    module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0.02f);
+  }
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  return model::SaveLoraAdapter(adapter, directory);
+}
+
+// Bytes a second at which all threads together read memory that no cache holds.
+double MeasureBandwidth(int threads) {
+  constexpr std::size_t kWords = std::size_t{768} << 17;  // 768 MiB
+  const std::vector<std::uint64_t> words(kWords, 1);
+  decode::WorkerTeam team(threads);
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
+  double best = 0;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const auto start = Clock::now();
+    team.Run([&](int worker) {
+      const auto share = static_cast<std::size_t>(worker);
+      const std::size_t begin = kWords / static_cast<std::size_t>(threads) * share;
+      const std::size_t end = begin + kWords / static_cast<std::size_t>(threads);
+      std::uint64_t lanes[32] = {};
+      for (std::size_t i = begin; i + 32 <= end; i += 32) {
+        __builtin_prefetch(&words[i] + 512);
+        for (std::size_t lane = 0; lane < 32; ++lane) lanes[lane] += words[i + lane];
+      }
+      for (const std::uint64_t lane : lanes) sums[share * 8] += lane;
+    });
+    best = std::max(best, static_cast<double>(kWords) * 8e3 / MillisecondsSince(start));
+  }
+  if (sums[0] == 0) std::printf(" ");  // so that nothing is left out
+  return best;
+}
+
+// Resident memory in MiB, now or at its highest since ResetPeak.
+double ResidentMiB(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) return std::stod(line.substr(field.size())) / 1024;
+  }
+  return 0;
+}
+void ResetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+// From logits to a drawn token, a part a pair of members; without members the public model's draw.
+class PrivateDraw {
+ public:
+  static base::StatusOr<PrivateDraw> Make(int members) {
+    PrivateDraw draw;
+    mechanism::MechanismOptions options;
+    options.num_parts = std::max(1, (members - 1) / 2);
+    options.name = members > 2 ? "filtered-submix" : "public";
+    draw.halves_ = members > 2 ? 2 : 1;
+    draw.used_members_ = members > 2 ? (members - 1) / 2 * 2 : 1;
+    SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse("2"));
+    options.target_leakage = 2.0 / 1024;
+    SUBMIX_ASSIGN_OR_RETURN(draw.mechanism_, mechanism::MakeMechanism(options));
+    draw.remaining_.assign(static_cast<std::size_t>(options.num_parts),
+                           accounting::FixedNats::RoundDown(2));
+    draw.random_ = base::MakeSystemRandomSource();
+    return draw;
+  }
+
+  base::Status Draw(std::span<const float> logits, std::size_t vocab) {
+    const auto public_logits = logits.first(vocab);
+    const auto member_logits =
+        halves_ == 2 ? logits.subspan(vocab, static_cast<std::size_t>(used_members_) * vocab)
+                     : public_logits;
+    SUBMIX_RETURN_IF_ERROR(mapped_.Map(public_logits, member_logits, halves_, {}));
+    SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(mapped_.view(), remaining_, {}));
+    const auto mixture =
+        std::move(*proposal).Mix(std::vector<bool>(remaining_.size(), true), *random_);
+    drawn_ += mechanism::OperatorView::Draw(mixture, *random_);
+    return base::OkStatus();
+  }
+
+ private:
+  int halves_ = 1;
+  int used_members_ = 1;
+  std::unique_ptr<mechanism::Mechanism> mechanism_;
+  mechanism::MappedPredictions mapped_;
+  std::vector<accounting::FixedNats> remaining_;
+  std::unique_ptr<base::RandomSource> random_;
+  std::size_t drawn_ = 0;
+};
+
+struct Case {
+  int members = 1;
+  int context = 64;
+  decode::Precision precision = decode::Precision::kBfloat16;
+  std::string adapters = "all";
+  int sequences = 1;
+};
+
+struct Measured {
+  double step_ms = 0;       // one token of every sequence, models alone
+  double mechanism_ms = 0;  // one token of one sequence
+  double prefill_ms = 0;    // the prompts of all sequences
+  decode::StageSeconds stages{};
+};
+
+// Weights that a step reads once, and keys and values that it reads.
+double BytesOfStep(const Case& c, const decode::CpuPredictor& predictor) {
+  const decode::CpuPredictorMemory memory = predictor.memory();
+  return static_cast<double>(memory.weights + memory.adapters) +
+         static_cast<double>(memory.cache_per_16_tokens) * c.sequences * c.context / 16;
+}
+
+base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
+                                     decode::CpuPredictor& predictor) {
+  const auto vocab = static_cast<std::size_t>(predictor.vocab_size());
+  std::vector<base::TokenId> prompt(static_cast<std::size_t>(c.context));
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    prompt[i] = static_cast<base::TokenId>(i * 7919 % vocab);
+  }
+  const std::vector<base::TokenId> one = {5};
+  std::vector<ensemble::Predictor::Append> appends;
+  for (int i = 0; i < c.sequences; ++i) appends.push_back({predictor.Open(), prompt});
+  std::vector<float> logits(static_cast<std::size_t>(c.sequences * c.members) * vocab);
+  SUBMIX_ASSIGN_OR_RETURN(PrivateDraw draw, PrivateDraw::Make(c.members));
+
+  Measured measured;
+  auto start = Clock::now();
+  SUBMIX_RETURN_IF_ERROR(predictor.Step(appends, logits));
+  measured.prefill_ms = MillisecondsSince(start);
+  for (auto& append : appends) append.tokens = one;
+  SUBMIX_RETURN_IF_ERROR(predictor.Step(appends, logits));
+  const decode::StageSeconds before = predictor.stage_seconds();
+  std::vector<double> step_ms, mechanism_ms;
+  for (int i = 0; i < settings.steps; ++i) {
+    start = Clock::now();
+    SUBMIX_RETURN_IF_ERROR(predictor.Step(appends, logits));
+    step_ms.push_back(MillisecondsSince(start));
+    start = Clock::now();
+    SUBMIX_RETURN_IF_ERROR(
+        draw.Draw(std::span(logits).first(static_cast<std::size_t>(c.members) * vocab), vocab));
+    mechanism_ms.push_back(MillisecondsSince(start));
+  }
+  for (int stage = 0; stage < decode::kNumStages; ++stage) {
+    const auto i = static_cast<std::size_t>(stage);
+    measured.stages[i] = 1e3 * (predictor.stage_seconds()[i] - before[i]) / settings.steps;
+  }
+  measured.step_ms = Median(step_ms);
+  measured.mechanism_ms = Median(mechanism_ms);
+  for (const auto& append : appends) predictor.Close(append.sequence);
+  return measured;
+}
+
+void Print(const Settings& settings, const Case& c, const Measured& measured,
+           const decode::CpuPredictor& predictor, double bandwidth) {
+  const auto stage = [&](decode::Stage s) { return measured.stages[static_cast<std::size_t>(s)]; };
+  const double bytes_ms = 1e3 * BytesOfStep(c, predictor) / bandwidth;
+  const decode::CpuPredictorMemory memory = predictor.memory();
+  const double ms_per_token = measured.step_ms / c.sequences + measured.mechanism_ms;
+  std::printf(
+      settings.json
+          ? "{\"members\":%d,\"context\":%d,\"precision\":\"%s\",\"adapters\":\"%s\","
+            "\"sequences\":%d,\"ms_per_step\":%.3f,\"ms_per_token\":%.3f,\"tokens_per_s\":%.1f,"
+            "\"stages\":{\"products\":%.3f,\"attention\":%.3f,\"head\":%.3f,\"adapters\":%.3f,"
+            "\"rows\":%.3f,\"mechanism\":%.3f},\"prefill_ms\":%.1f,\"ms_to_read_bytes\":%.3f,"
+            "\"bandwidth_gb_s\":%.1f,\"weight_mib\":%.1f,\"adapter_mib\":%.2f,"
+            "\"cache_kib_per_token\":%.1f,\"peak_mib\":%.0f}\n"
+          : "%4d rows, context %4d, %s, %s, %2d sequences: %.2f ms a step, %.2f ms a private token "
+            "(%.1f/s); products %.2f, attention %.2f, head %.2f, adapters %.2f, rows %.2f, "
+            "mechanism %.2f; prompt %.0f ms; its bytes alone %.2f ms at %.1f GB/s; weights %.1f "
+            "MiB, adapters %.2f MiB, cache %.1f KiB a token, peak %.0f MiB\n",
+      c.members, c.context, std::string(decode::PrecisionName(c.precision)).c_str(),
+      c.adapters.c_str(), c.sequences, measured.step_ms, ms_per_token, 1e3 / ms_per_token,
+      stage(decode::Stage::kProducts), stage(decode::Stage::kAttention),
+      stage(decode::Stage::kHead), stage(decode::Stage::kAdapters), stage(decode::Stage::kRows),
+      measured.mechanism_ms, measured.prefill_ms, bytes_ms, 1e-9 * bandwidth,
+      static_cast<double>(memory.weights) / 0x1p20, static_cast<double>(memory.adapters) / 0x1p20,
+      static_cast<double>(memory.cache_per_16_tokens) / 16 / 1024, ResidentMiB("VmHWM:"));
+  std::fflush(stdout);
+}
+
+base::Status MeasureEnsemble(const Settings& settings, const std::string& directory,
+                             const WorkDirectory& work, Case c, double bandwidth) {
+  ResetPeak();
+  SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
+                          model::LoadGptConfig(base::JoinPath(directory, "config.json")));
+  decode::CpuPredictorOptions options;
+  options.public_directory = directory;
+  options.precision = c.precision;
+  options.threads = settings.threads;
+  options.cache_directory = work.File("cache");
+  for (int m = 1; m < c.members; ++m) {
+    options.member_directories.push_back(work.File("member" + std::to_string(m)));
+    SUBMIX_RETURN_IF_ERROR(
+        WriteAdapter(settings, config, c.adapters == "top4", options.member_directories.back()));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, decode::CpuPredictor::Load(options));
+  for (const int context : settings.contexts) {
+    for (const int sequences : settings.sequences) {
+      c.context = std::min(context, config.context_length - settings.steps - 2);
+      c.sequences = sequences;
+      SUBMIX_ASSIGN_OR_RETURN(const Measured measured, MeasureCase(settings, c, *predictor));
+      Print(settings, c, measured, *predictor, bandwidth);
+    }
+  }
+  return base::OkStatus();
+}
+
+// From the call of Load to the first logits, packing and with packed weights in the cache.
+base::Status MeasureStart(const Settings& settings, const std::string& directory,
+                          const WorkDirectory& work, decode::Precision precision) {
+  for (const char* what : {"packing", "cached"}) {
+    decode::CpuPredictorOptions options;
+    options.public_directory = directory;
+    options.precision = precision;
+    options.threads = settings.threads;
+    options.cache_directory = work.File("cache");
+    const auto start = Clock::now();
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, decode::CpuPredictor::Load(options));
+    std::vector<float> logits(static_cast<std::size_t>(predictor->vocab_size()));
+    const std::vector<base::TokenId> tokens = {1, 2, 3};
+    const std::vector<ensemble::Predictor::Append> appends = {{predictor->Open(), tokens}};
+    SUBMIX_RETURN_IF_ERROR(predictor->Step(appends, logits));
+    std::printf(settings.json
+                    ? "{\"what\":\"start to first token\",\"weights\":\"%s\",\"precision\":\"%s\","
+                      "\"ms\":%.1f}\n"
+                    : "start to first token, %s, %s: %.0f ms\n",
+                what, std::string(decode::PrecisionName(precision)).c_str(),
+                MillisecondsSince(start));
+  }
+  return base::OkStatus();
+}
+
+base::Status Measure(const Settings& settings) {
+  const WorkDirectory work;
+  std::string directory = settings.model;
+  if (directory.empty()) {
+    directory = work.File("random");
+    SUBMIX_RETURN_IF_ERROR(WriteRandomModel(directory));
+  }
+  const int threads = settings.threads > 0 ? settings.threads
+                                           : static_cast<int>(std::thread::hardware_concurrency());
+  for (const std::string& name : settings.precisions) {
+    SUBMIX_ASSIGN_OR_RETURN(const decode::Precision precision, decode::ParsePrecision(name));
+    SUBMIX_RETURN_IF_ERROR(MeasureStart(settings, directory, work, precision));
+    for (const std::string& adapters : settings.adapters) {
+      for (const int members : settings.members) {
+        SUBMIX_RETURN_IF_ERROR(MeasureEnsemble(settings, directory, work,
+                                               {members, 0, precision, adapters, 1},
+                                               MeasureBandwidth(threads)));
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
+int Run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{"Times one token of a public model and an ensemble over it; medians."};
+  app.add_option("--model", settings.model, "directory; default: random, of GPT-2's small shape");
+  app.add_option("--members", settings.members, "rows: the public model and the adapters over it")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--context", settings.contexts, "tokens before the one that is timed")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--precision", settings.precisions, "f32, bf16, int8")->delimiter(',');
+  app.add_option("--adapters", settings.adapters, "all: in every layer; top4: the highest four")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"all", "top4"}));
+  app.add_option("--sequences", settings.sequences, "at a time")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--rank", settings.rank, "of the adapters")->check(CLI::PositiveNumber);
+  app.add_option("--steps", settings.steps, "tokens timed")->check(CLI::PositiveNumber);
+  app.add_option("--threads", settings.threads, "0: all processors");
+  app.add_flag("--json", settings.json, "one JSON object a line");
+  CLI11_PARSE(app, argc, argv);
+  const base::Status status = Measure(settings);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "decode_benchmark: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace submix
+
+int main(int argc, char** argv) { return submix::Run(argc, argv); }
