@@ -31,7 +31,7 @@ constexpr int kColumnGranule = 64;
 // does a block's weight while call after call reads it.
 constexpr int kMostRows = 64;
 constexpr int kRowGranule = 16;  // of AMX
-constexpr std::size_t kMostBlockBytes = 5 << 18;
+constexpr std::size_t kMostBlockBytes = 3 << 18;
 // |sum| < 2^31 for int8.
 constexpr int kMostInputs = 1 << 17;
 

@@ -4,7 +4,8 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <random>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "submix/decode/matrix_product.h"
+#include "submix/decode/testing/packed_product.h"
 #include "submix/model/half_float.h"
 
 extern "C" {
@@ -24,181 +26,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr auto kUntouched = std::byte{0x5a};
-constexpr float kUnwritten = 12345;
-
-// 64-byte aligned, with a margin that nobody may write to.
-class Bytes {
- public:
-  explicit Bytes(std::size_t size, std::byte filling = kUntouched)
-      : size_(size), lines_(size / sizeof(Line) + 2) {
-    std::memset(lines_.data(), static_cast<int>(filling), lines_.size() * sizeof(Line));
-    std::memset(data() + size, static_cast<int>(kUntouched), sizeof(Line));
-  }
-  std::byte* data() { return lines_.data()->bytes; }
-  const std::byte* data() const { return lines_.data()->bytes; }
-  std::size_t size() const { return size_; }
-  bool margin_is_untouched() const {
-    return std::all_of(data() + size_, data() + size_ + sizeof(Line),
-                       [](std::byte byte) { return byte == kUntouched; });
-  }
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::size_t size_;
-  std::vector<Line> lines_;
-};
-
-std::vector<float> RandomFloats(int count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
-// A weight [inputs, outputs] as a file of this type has it.
-struct Weight {
-  int inputs = 0;
-  int outputs = 0;
-  std::vector<float> values;  // what the file's numbers are, exactly
-  std::vector<std::byte> bytes;
-  WeightSource source;
-
-  float at(int input, int output) const {
-    return values[static_cast<std::size_t>(input) * static_cast<std::size_t>(outputs) +
-                  static_cast<std::size_t>(output)];
-  }
-};
-
-struct WeightFile {
-  model::Dtype dtype = model::Dtype::kF32;
-  bool is_output_by_input = false;
-};
-
-float Rounded(float value, model::Dtype dtype) {
-  switch (dtype) {
-    case model::Dtype::kF32:
-      return value;
-    case model::Dtype::kF16:
-      return model::FloatFromHalf(model::HalfFromFloat(value));
-    case model::Dtype::kBf16:
-      return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
-  }
-  return 0;
-}
-
-void Encode(float value, model::Dtype dtype, std::byte* out) {
-  if (dtype == model::Dtype::kF32) {
-    std::memcpy(out, &value, sizeof(value));
-    return;
-  }
-  const std::uint16_t half =
-      dtype == model::Dtype::kF16 ? model::HalfFromFloat(value) : model::Bfloat16FromFloat(value);
-  std::memcpy(out, &half, sizeof(half));
-}
-
-Weight MakeWeight(int inputs, int outputs, std::vector<float> values, WeightFile file = {}) {
-  Weight weight{inputs, outputs, std::move(values), {}, {}};
-  const std::size_t element = model::DtypeBytes(file.dtype);
-  weight.bytes.resize(weight.values.size() * element);
-  for (int k = 0; k < inputs; ++k) {
-    for (int n = 0; n < outputs; ++n) {
-      float& value = weight.values[static_cast<std::size_t>(k * outputs + n)];
-      value = Rounded(value, file.dtype);
-      const int place = file.is_output_by_input ? n * inputs + k : k * outputs + n;
-      Encode(value, file.dtype, weight.bytes.data() + static_cast<std::size_t>(place) * element);
-    }
-  }
-  weight.source.is_output_by_input = file.is_output_by_input;
-  weight.source.tensor.dtype = file.dtype;
-  weight.source.tensor.shape = file.is_output_by_input ? std::vector<std::int64_t>{outputs, inputs}
-                                                       : std::vector<std::int64_t>{inputs, outputs};
-  weight.source.tensor.bytes = weight.bytes;
-  return weight;
-}
-
-Weight RandomWeight(int inputs, int outputs, WeightFile file = {}) {
-  return MakeWeight(inputs, outputs, RandomFloats(inputs * outputs, 7), file);
-}
-
-// One product of the test with its packed weight.
-class Packed {
- public:
-  Packed(Precision precision, const Weight& weight, int workers = 3, std::byte filling = kUntouched)
-      : product_(MakeDnnlProduct(precision, weight.inputs, weight.outputs, workers)),
-        packed_(product_->packed_bytes(), filling) {
-    for (int i = 0; i < product_->num_blocks(); ++i) {
-      product_->Pack(i, weight.source, packed_.data());
-    }
-    EXPECT_TRUE(packed_.margin_is_untouched());
-    EXPECT_EQ(product_->packed_bytes() % 64, 0u);
-  }
-
-  // [rows, outputs]
-  std::vector<float> Multiply(const std::vector<float>& x, const float* bias = nullptr) const {
-    return Multiply(x, bias, packed_.data());
-  }
-  std::vector<float> Multiply(const std::vector<float>& x, const float* bias,
-                              const std::byte* packed) const;
-
-  const MatrixProduct& product() const { return *product_; }
-  const Bytes& bytes() const { return packed_; }
-
- private:
-  std::unique_ptr<MatrixProduct> product_;
-  Bytes packed_;
-};
-
-// Rows as a product wants them.
-struct Activations {
-  Bytes bytes;
-  std::vector<float> scales;
-};
-
-Activations StoreRows(const MatrixProduct& product, const std::vector<float>& x) {
-  const auto inputs = static_cast<std::size_t>(product.inputs());
-  const std::size_t rows = x.size() / inputs;
-  const std::size_t row_bytes = ActivationRowBytes(product.format(), product.inputs());
-  Activations activations{Bytes(rows * row_bytes), std::vector<float>(rows)};
-  for (std::size_t m = 0; m < rows; ++m) {
-    StoreActivations(product.format(), std::span(x).subspan(m * inputs, inputs),
-                     activations.bytes.data() + m * row_bytes, &activations.scales[m]);
-  }
-  return activations;
-}
-
-std::vector<float> Packed::Multiply(const std::vector<float>& x, const float* bias,
-                                    const std::byte* packed) const {
-  const auto inputs = static_cast<std::size_t>(product_->inputs());
-  const auto outputs = static_cast<std::size_t>(product_->outputs());
-  const std::size_t rows = x.size() / inputs;
-  const std::size_t stride = outputs + 3;
-  const Activations activations = StoreRows(*product_, x);
-  std::vector<float> strided(rows * stride, kUnwritten);
-  product_->Prepare(static_cast<int>(rows));
-  Bytes scratch(product_->scratch_bytes(static_cast<int>(rows)));
-  const MatrixProduct::Operands operands{.packed = packed,
-                                         .bias = bias,
-                                         .activations = activations.bytes.data(),
-                                         .scales = activations.scales.data(),
-                                         .rows = static_cast<int>(rows),
-                                         .results = strided.data(),
-                                         .results_stride = stride,
-                                         .scratch = scratch.data()};
-  for (int i = 0; i < product_->num_blocks(); ++i) product_->Multiply(i, operands);
-  EXPECT_TRUE(scratch.margin_is_untouched());
-  EXPECT_TRUE(activations.bytes.margin_is_untouched());
-  std::vector<float> results;
-  for (std::size_t m = 0; m < rows; ++m) {
-    const auto row = strided.begin() + static_cast<std::ptrdiff_t>(m * stride);
-    results.insert(results.end(), row, row + static_cast<std::ptrdiff_t>(outputs));
-    for (std::size_t i = outputs; i < stride; ++i) EXPECT_EQ(strided[m * stride + i], kUnwritten);
-  }
-  return results;
-}
 
 // A row or a column as int8 products see it; StoreActivations has its own test.
 struct Quantised {
@@ -279,6 +106,11 @@ std::vector<std::uint32_t> Bits(const std::vector<float>& values) {
   return bits;
 }
 
+PackedProduct Packed(Precision precision, const Weight& weight, int workers = 3,
+                     std::byte filling = kUntouched) {
+  return {MakeDnnlProduct(precision, weight.inputs, weight.outputs, workers), weight, filling};
+}
+
 class DnnlProductTest : public testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
@@ -308,7 +140,7 @@ TEST_P(DnnlProductTest, IsTheProductForEveryShape) {
     SCOPED_TRACE(testing::Message() << inputs << " x " << outputs);
     const Weight weight = RandomWeight(inputs, outputs);
     const std::vector<float> bias = RandomFloats(outputs, 3);
-    const Packed packed(GetParam(), weight);
+    const PackedProduct packed = Packed(GetParam(), weight);
     for (const int rows : {1, 2, 17, 65}) {
       const std::vector<float> x = RandomFloats(rows * inputs, static_cast<unsigned>(rows));
       ExpectProducts(weight, x, bias.data(), packed.Multiply(x, bias.data()));
@@ -319,7 +151,7 @@ TEST_P(DnnlProductTest, IsTheProductForEveryShape) {
 
 TEST_P(DnnlProductTest, IsTheProductForEveryNumberOfRows) {
   const Weight weight = RandomWeight(70, 150);
-  const Packed packed(GetParam(), weight);
+  const PackedProduct packed = Packed(GetParam(), weight);
   const std::vector<float> bias = RandomFloats(150, 3);
   for (const int rows : {1, 3, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 193, 256, 300}) {
     SCOPED_TRACE(rows);
@@ -383,7 +215,7 @@ TEST_F(DnnlInt8ProductTest, IsNearTheUnroundedProduct) {
 
 TEST_F(DnnlInt8ProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
   const Weight weight = RandomWeight(200, 1031);
-  const Packed packed(Precision::kInt8, weight);
+  const PackedProduct packed = Packed(Precision::kInt8, weight);
   const std::vector<float> x = RandomFloats(300 * 200, 4);
   const std::vector<float> all = packed.Multiply(x);
   for (const int rows : {1, 2, 16, 17, 64, 65, 130, 299}) {
@@ -394,7 +226,7 @@ TEST_F(DnnlInt8ProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
 
 TEST_P(DnnlProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
   const Weight weight = RandomWeight(200, 330);
-  const Packed packed(GetParam(), weight);
+  const PackedProduct packed = Packed(GetParam(), weight);
   for (const int rows : {2, 17, 64, 100}) {
     const std::vector<float> x = RandomFloats(rows * 200, 4);
     const std::vector<float> before = packed.Multiply(x);
@@ -409,7 +241,7 @@ TEST_P(DnnlProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
 
 TEST_P(DnnlProductTest, ABrokenRowBreaksItselfAlone) {
   const Weight weight = RandomWeight(100, 140);
-  const Packed packed(GetParam(), weight);
+  const PackedProduct packed = Packed(GetParam(), weight);
   const std::vector<float> bias = RandomFloats(140, 3);
   for (const int rows : {1, 2, 17, 70}) {
     const std::vector<float> x = RandomFloats(rows * 100, 4);
@@ -448,7 +280,7 @@ TEST_P(DnnlProductTest, ABrokenWeightBreaksItsColumnAlone) {
 TEST_P(DnnlProductTest, RowsAndColumnsOfZerosGiveTheBias) {
   std::vector<float> values = RandomFloats(100 * 140, 7);
   for (std::size_t k = 0; k < 100; ++k) values[k * 140 + 3] = 0;
-  const Packed packed(GetParam(), MakeWeight(100, 140, values));
+  const PackedProduct packed = Packed(GetParam(), MakeWeight(100, 140, values));
   const std::vector<float> bias = RandomFloats(140, 3);
   std::vector<float> x = RandomFloats(4 * 100, 4);
   std::fill_n(x.begin() + 200, 100, 0.0f);
@@ -461,7 +293,7 @@ TEST_P(DnnlProductTest, RowsAndColumnsOfZerosGiveTheBias) {
 TEST_P(DnnlProductTest, NeverWritesToThePackedWeight) {
   for (const int outputs : {64, 70}) {
     const Weight weight = RandomWeight(37, outputs);
-    const Packed packed(GetParam(), weight, 1);
+    const PackedProduct packed = Packed(GetParam(), weight, 1);
     void* const mapped = mmap(nullptr, packed.bytes().size(), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
@@ -476,8 +308,8 @@ TEST_P(DnnlProductTest, NeverWritesToThePackedWeight) {
 
 TEST_P(DnnlProductTest, PackedBytesDependOnTheWeightAlone) {
   const Weight weight = RandomWeight(100, 1031);
-  const Packed one(GetParam(), weight, 3, std::byte{0x00});
-  const Packed other(GetParam(), weight, 3, std::byte{0xff});
+  const PackedProduct one = Packed(GetParam(), weight, 3, std::byte{0x00});
+  const PackedProduct other = Packed(GetParam(), weight, 3, std::byte{0xff});
   EXPECT_EQ(std::memcmp(one.bytes().data(), other.bytes().data(), one.bytes().size()), 0);
 }
 
@@ -501,7 +333,7 @@ TEST_P(DnnlProductTest, StartsNoThreadsAndLeavesOpenMpAsItWas) {
   omp_set_num_threads(3);
   const int threads = NumThreads();
   const Weight weight = RandomWeight(768, 1024);
-  const Packed packed(GetParam(), weight, 1);
+  const PackedProduct packed = Packed(GetParam(), weight, 1);
   packed.Multiply(RandomFloats(64 * 768, 4));
   EXPECT_EQ(NumThreads(), threads);
   EXPECT_EQ(omp_get_max_threads(), 3);
@@ -513,7 +345,7 @@ TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   const Weight weight = RandomWeight(200, 1031);
   const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 200, 1031, 4);
   ASSERT_GE(product->num_blocks(), 4);
-  Bytes packed(product->packed_bytes());
+  AlignedBytes packed(product->packed_bytes());
   std::vector<float> results(rows * 1031, kUnwritten);
   const std::vector<float> x = RandomFloats(rows * 200, 4);
   const Activations activations = StoreRows(*product, x);
@@ -529,7 +361,7 @@ TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   in_two_threads([&](int i) { product->Pack(i, weight.source, packed.data()); });
   for (int repeat = 0; repeat < 20; ++repeat) {
     in_two_threads([&](int i) {
-      Bytes scratch(product->scratch_bytes(rows));
+      AlignedBytes scratch(product->scratch_bytes(rows));
       product->Multiply(i, {.packed = packed.data(),
                             .bias = nullptr,
                             .activations = activations.bytes.data(),
