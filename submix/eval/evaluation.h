@@ -1,6 +1,6 @@
 // Held-out perplexity as in the papers: every position is one query, answered under a budget. One
-// pass over the models serves any number of settings; what is in memory is one position's logits,
-// whatever the length of the text.
+// pass over the models serves any number of settings. Logits are used position by position as the
+// predictor gives them, so their memory does not grow with the text.
 //
 // This is the operator's view, outside the budget: pmfs are read without paying (contract 7).
 // Publishing the numbers, or choosing options by them, is a release of its own.
