@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "submix/base/file_system.h"
-#include "submix/ledger/sqlite_ledger.h"
+#include "submix/ledger/durable_ledger.h"
 
 namespace submix {
 namespace {
@@ -44,18 +44,18 @@ class WorkDirectory {
   const std::string path_;
 };
 
-base::StatusOr<std::unique_ptr<ledger::SqliteLedger>> MakeLedger(const std::string& directory,
-                                                                 int num_parts) {
+base::StatusOr<std::unique_ptr<ledger::DurableLedger>> MakeLedger(const std::string& directory,
+                                                                  int num_parts) {
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
-  const ledger::SqliteLedgerOptions options{
+  const ledger::DurableLedgerOptions options{
       base::JoinPath(directory, "ledger.sqlite"), base::JoinPath(directory, "anchor"), {}};
   std::vector<ledger::Account> accounts;
   for (int part = 0; part < num_parts; ++part) {
     accounts.push_back(
         {"part " + std::to_string(part), accounting::FixedNats::RoundDown(1000), {}});
   }
-  SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(options, accounts, "2"));
-  return ledger::SqliteLedger::Open(options);
+  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(options, accounts, "2"));
+  return ledger::DurableLedger::Open(options);
 }
 
 // The seconds of each step, sorted.

@@ -55,6 +55,8 @@ RESTRICTED_HEADERS = (
                 "serving code never reads a mixture without paying"),
     Restriction("submix/base/chacha_random_source.h", ("submix/base/",), (),
                 "products draw from MakeSystemRandomSource, tests from SeededRandom"),
+    Restriction("submix/base/repeatable_random.h", ("submix/base/", "submix/eval/"), (),
+                "only the operator's simulations may draw the same twice"),
 )
 # A friend's name is a door: a class of this name defined elsewhere would open it.
 RESTRICTED_CLASSES = {

@@ -149,6 +149,8 @@ class CheckLayersTest(unittest.TestCase):
     def test_refuses_the_bare_cipher_outside_base(self):
         self.assert_refused("products draw from MakeSystemRandomSource", self.append(
             "submix/engine/engine.cc", '#include "submix/base/chacha_random_source.h"\n'))
+        self.assert_refused("only the operator's simulations", self.append(
+            "submix/engine/engine.cc", '#include "submix/base/repeatable_random.h"\n'))
 
     def test_keeps_torch_in_train(self):
         self.assert_accepted({"submix/train/CMakeLists.txt": "lora.cc",

@@ -17,9 +17,9 @@
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/engine/sample.h"
+#include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/ledger.h"
 #include "submix/ledger/memory_ledger.h"
-#include "submix/ledger/sqlite_ledger.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace {
@@ -42,8 +42,8 @@ constexpr std::array<double, 12> kMemberPmfs = {
 };
 
 // A ledger belongs to one deployment. Hash whatever defines yours; here it is a name.
-submix::ledger::SqliteLedgerOptions OnDisk(const std::string& directory) {
-  return {.path = directory + "/ledger.sqlite",
+submix::ledger::DurableLedgerOptions OnDisk(const std::string& directory) {
+  return {.location = directory + "/ledger.sqlite",
           .anchor_path = directory + "/anchor",
           .fingerprint = submix::base::Sha256("private_token example")};
 }
@@ -51,16 +51,16 @@ submix::ledger::SqliteLedgerOptions OnDisk(const std::string& directory) {
 StatusOr<std::unique_ptr<submix::ledger::Ledger>> OpenLedger(const std::string& directory,
                                                              FixedNats budget) {
   if (directory.empty()) return submix::ledger::MakeMemoryLedger(kNumParts, budget);
-  const submix::ledger::SqliteLedgerOptions options = OnDisk(directory);
-  if (!std::filesystem::exists(options.path)) {
+  const submix::ledger::DurableLedgerOptions options = OnDisk(directory);
+  if (!std::filesystem::exists(options.location)) {
     std::filesystem::create_directories(directory);
     std::vector<submix::ledger::Account> accounts;
     for (int part = 0; part < kNumParts; ++part) {
       accounts.push_back({.name = "part " + std::to_string(part), .budget = budget, .spent = {}});
     }
-    SUBMIX_RETURN_IF_ERROR(submix::ledger::SqliteLedger::Create(options, accounts, "2"));
+    SUBMIX_RETURN_IF_ERROR(submix::ledger::DurableLedger::Create(options, accounts, "2"));
   }
-  SUBMIX_ASSIGN_OR_RETURN(auto ledger, submix::ledger::SqliteLedger::Open(options));
+  SUBMIX_ASSIGN_OR_RETURN(auto ledger, submix::ledger::DurableLedger::Open(options));
   return std::unique_ptr<submix::ledger::Ledger>(std::move(ledger));
 }
 

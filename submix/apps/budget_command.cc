@@ -86,7 +86,7 @@ void PrintForMachines(const engine::Deployment& deployment,
 base::Status RestoreAnchor(const std::string& deployment) {
   SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
   SUBMIX_RETURN_IF_ERROR(
-      ledger::SqliteLedger::RestoreAnchor(engine::LedgerOptions(deployment, config)));
+      ledger::DurableLedger::RestoreAnchor(engine::LedgerOptions(deployment, config)));
   std::printf("The chain is whole; the anchor is written anew.\n");
   return base::OkStatus();
 }

@@ -167,17 +167,17 @@ class Demo {
     eval::EvaluationPlan plan;
     plan.num_parts = options_.parts;
     plan.num_fine_tuned = 1;
-    plan.queries = options_.queries;
     plan.runs = options_.runs;
-    plan.settings.push_back({options_.declared.mechanism, options_.declared.epsilon});
-    base::ProgressBar progress("Scoring", plan.queries * plan.runs, "answers");
+    plan.settings.push_back(
+        {options_.declared.mechanism, options_.declared.epsilon, options_.queries});
+    base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
     SUBMIX_ASSIGN_OR_RETURN(
         report_.evaluation,
         eval::Evaluate(*predictor,
                        eval::HeldoutFromUsers(corpus.heldout, predictor->context_length()), plan,
                        progress));
     progress.Finish();
-    report_.queries = plan.queries;
+    report_.queries = options_.queries;
     report_.parts = plan.num_parts;
     PrintPerplexityTable(report_);
     return base::OkStatus();

@@ -18,44 +18,45 @@ const eval::SettingResult& PrivateSetting(const DemoReport& report) {
 }
 
 eval::KeptShare KeptShareOf(const DemoReport& report) {
-  return eval::Kept(report.evaluation.public_model, PrivateSetting(report).perplexity,
-                    report.evaluation.fine_tuned.front());
+  const eval::Baselines& baselines = report.evaluation.BaselinesOf(PrivateSetting(report));
+  return eval::Kept(baselines.public_model, PrivateSetting(report).perplexity,
+                    baselines.fine_tuned.front());
 }
 
 }  // namespace
 
 void PrintPerplexityTable(const DemoReport& report) {
-  const eval::EvaluationResult& evaluation = report.evaluation;
   const eval::SettingResult& setting = PrivateSetting(report);
+  const eval::Baselines& baselines = report.evaluation.BaselinesOf(setting);
   const eval::KeptShare kept = KeptShareOf(report);
   std::printf("\n  %-44s %10s\n", "held-out speakers", "perplexity");
-  PrintRow("public model", evaluation.public_model.mean(), "private: it never saw the text");
-  PrintRow("one member alone (mean over members)", evaluation.single.mean(), "not private");
-  PrintRow("ensemble of all members", evaluation.ensemble.mean(), "not private");
-  PrintRow("fine-tuned on all private text", evaluation.fine_tuned.front().mean(), "not private");
+  PrintRow("public model", baselines.public_model.mean(), "private: it never saw the text");
+  PrintRow("one member alone (mean over members)", baselines.single.mean(), "not private");
+  PrintRow("ensemble of all members", baselines.ensemble.mean(), "not private");
+  PrintRow("fine-tuned on all private text", baselines.fine_tuned.front().mean(), "not private");
   PrintRow(setting.setting.mechanism.name.c_str(), setting.perplexity.mean(), "PRIVATE");
   std::printf(
       "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over %zu disjoint "
       "runs\n"
       "  of %lld answers), at epsilon = %g, order %s; the part that spent most spent %.3f.\n"
       "  %.1f private tokens a second.\n",
-      100 * kept.value, 100 * kept.low, 100 * kept.high, evaluation.public_model.runs.size(),
+      100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
       static_cast<long long>(report.queries), setting.setting.epsilon,
       setting.setting.mechanism.order.ToString().c_str(), setting.epsilon_spent_max,
       report.private_tokens_per_second);
 }
 
 base::Status WriteSummary(const DemoReport& report, const std::string& path) {
-  const eval::EvaluationResult& evaluation = report.evaluation;
   const eval::SettingResult& setting = PrivateSetting(report);
+  const eval::Baselines& baselines = report.evaluation.BaselinesOf(setting);
   const eval::KeptShare kept = KeptShareOf(report);
   nlohmann::json order = setting.setting.mechanism.order.value();
   if (setting.setting.mechanism.order.is_infinite()) order = "inf";
   const nlohmann::json summary = {
-      {"public_perplexity", evaluation.public_model.mean()},
-      {"single_perplexity", evaluation.single.mean()},
-      {"ensemble_perplexity", evaluation.ensemble.mean()},
-      {"fine_tuned_perplexity", evaluation.fine_tuned.front().mean()},
+      {"public_perplexity", baselines.public_model.mean()},
+      {"single_perplexity", baselines.single.mean()},
+      {"ensemble_perplexity", baselines.ensemble.mean()},
+      {"fine_tuned_perplexity", baselines.fine_tuned.front().mean()},
       {"private_perplexity", setting.perplexity.mean()},
       {"private_perplexity_runs", setting.perplexity.runs},
       {"kept", kept.value},

@@ -27,43 +27,51 @@ struct EvaluateOptions {
   std::string heldout;
   std::string fine_tuned;
   std::string csv;
+  std::string checkpoint;
   std::vector<std::string> mechanisms = {"filtered-submix"};
   std::vector<std::string> orders = {"2"};
   std::vector<double> epsilons = {2};
   std::vector<double> target_leakages;
   std::vector<double> max_mixing_weights = {0.6};
   MechanismFlags mechanism_flags;
-  std::int64_t queries = 1024;
+  std::vector<std::int64_t> queries = {1024};
   int runs = 4;
+  std::uint64_t seed = 0;
   bool json = false;
 };
 
+// One copy of every setting for every value.
+template <typename Value, typename Set>
+void Multiply(std::vector<eval::EvaluationSetting>& settings, const std::vector<Value>& values,
+              const Set& set) {
+  std::vector<eval::EvaluationSetting> product;
+  for (const eval::EvaluationSetting& setting : settings) {
+    for (const Value& value : values) set(product.emplace_back(setting), value);
+  }
+  settings = std::move(product);
+}
+
 // Every combination of the lists is one setting.
 StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options) {
+  using Setting = eval::EvaluationSetting;
+  std::vector<divergence::RenyiOrder> orders;
+  for (const std::string& text : options.orders) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Parse(text));
+    orders.push_back(order);
+  }
   std::vector<double> leakages = options.target_leakages;
   if (leakages.empty()) leakages.push_back(0);
-  mechanism::MechanismOptions base_options;
-  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(base_options));
-  std::vector<eval::EvaluationSetting> settings;
-  for (const std::string& mechanism : options.mechanisms) {
-    for (const std::string& order_text : options.orders) {
-      SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Parse(order_text));
-      for (const double epsilon : options.epsilons) {
-        for (const double leakage : leakages) {
-          for (const double weight : options.max_mixing_weights) {
-            eval::EvaluationSetting& setting = settings.emplace_back();
-            setting.mechanism = base_options;
-            setting.mechanism.name = mechanism;
-            setting.mechanism.order = order;
-            setting.mechanism.target_leakage =
-                leakage > 0 ? leakage : epsilon / static_cast<double>(options.queries);
-            setting.mechanism.max_mixing_weight = weight;
-            setting.epsilon = epsilon;
-          }
-        }
-      }
-    }
-  }
+  std::vector<Setting> settings(1);
+  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(settings[0].mechanism));
+  Multiply(settings, options.queries, [](Setting& s, std::int64_t value) { s.queries = value; });
+  Multiply(settings, options.mechanisms,
+           [](Setting& s, const std::string& value) { s.mechanism.name = value; });
+  Multiply(settings, orders, [](Setting& s, auto value) { s.mechanism.order = value; });
+  Multiply(settings, options.epsilons, [](Setting& s, double value) { s.epsilon = value; });
+  Multiply(settings, leakages,
+           [](Setting& s, double value) { s.mechanism.target_leakage = value; });
+  Multiply(settings, options.max_mixing_weights,
+           [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
   return settings;
 }
 
@@ -94,12 +102,46 @@ StatusOr<std::vector<std::string>> FineTunedMembers(const std::string& directory
   return members;
 }
 
+// Over what these ensembles' logits depend on, checked against the files.
+StatusOr<base::Sha256Digest> ModelsDigest(const std::vector<std::string>& ensembles) {
+  std::string text;
+  for (const std::string& directory : ensembles) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, directory));
+    text += base::ToHex(ensemble::EnsembleFingerprint(manifest)) + "\n";
+  }
+  return base::Sha256(text);
+}
+
+StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) {
+  eval::EvaluationCheckpoint checkpoint;
+  if (options.checkpoint.empty()) return checkpoint;
+  checkpoint.path = options.checkpoint;
+  std::vector<std::string> ensembles = {options.ensemble};
+  if (!options.fine_tuned.empty()) ensembles.push_back(options.fine_tuned);
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, ModelsDigest(ensembles));
+  return checkpoint;
+}
+
+nlohmann::json BaselinesJson(const eval::Baselines& baselines) {
+  nlohmann::json object = {{"queries", baselines.queries},
+                           {"runs", baselines.public_model.runs.size()},
+                           {"public_perplexity", baselines.public_model.mean()},
+                           {"single_perplexity", baselines.single.mean()},
+                           {"ensemble_perplexity", baselines.ensemble.mean()}};
+  if (!baselines.fine_tuned.empty()) {
+    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().mean();
+  }
+  return object;
+}
+
 nlohmann::json SettingJson(const eval::SettingResult& result) {
   nlohmann::json order = result.setting.mechanism.order.value();
   if (result.setting.mechanism.order.is_infinite()) order = "inf";
   return {{"mechanism", result.setting.mechanism.name},
           {"order", order},
           {"epsilon", result.setting.epsilon},
+          {"queries", result.setting.queries},
           {"target_leakage", result.setting.mechanism.target_leakage},
           {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
           {"perplexity", result.perplexity.mean()},
@@ -108,68 +150,74 @@ nlohmann::json SettingJson(const eval::SettingResult& result) {
           {"epsilon_spent_mean", result.epsilon_spent_mean}};
 }
 
-void PrintJson(const EvaluateOptions& options, const eval::EvaluationResult& result) {
-  nlohmann::json object = {{"queries", options.queries},
-                           {"runs", options.runs},
-                           {"public_perplexity", result.public_model.mean()},
-                           {"single_perplexity", result.single.mean()},
-                           {"ensemble_perplexity", result.ensemble.mean()},
-                           {"unit", "part"},
+void PrintJson(const eval::EvaluationResult& result) {
+  nlohmann::json object = {{"unit", "part"},
+                           {"baselines", nlohmann::json::array()},
                            {"settings", nlohmann::json::array()}};
-  if (!result.fine_tuned.empty()) {
-    object["fine_tuned_perplexity"] = result.fine_tuned.front().mean();
+  for (const auto& baselines : result.baselines) {
+    object["baselines"].push_back(BaselinesJson(baselines));
   }
   for (const auto& setting : result.settings) object["settings"].push_back(SettingJson(setting));
   std::printf("%s\n", object.dump().c_str());
 }
 
-void PrintTable(const EvaluateOptions& options, const eval::EvaluationResult& result) {
+// Calls row(name, perplexity) for each baseline.
+template <typename Row>
+void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
+  row("public", baselines.public_model);
+  row("single", baselines.single);
+  row("ensemble", baselines.ensemble);
+  for (const auto& fine_tuned : baselines.fine_tuned) row("fine-tuned", fine_tuned);
+}
+
+void PrintSettingRow(const eval::Baselines& baselines, const eval::SettingResult& setting) {
+  const mechanism::MechanismOptions& options = setting.setting.mechanism;
+  std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
+              options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
+              options.max_mixing_weight, setting.perplexity.mean(), setting.epsilon_spent_max);
+  if (baselines.fine_tuned.empty()) return;
+  const eval::KeptShare kept =
+      eval::Kept(baselines.public_model, setting.perplexity, baselines.fine_tuned.front());
+  std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept.value, kept.low, kept.high);
+}
+
+void PrintTable(const eval::EvaluationResult& result) {
   std::printf(
       "Operator's view, outside the budget: publishing these numbers, or choosing options by\n"
-      "them, is a release of its own.\n\n");
-  std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
-              "perplexity", "spent most");
-  const auto baseline = [](const char* name, double perplexity) {
-    std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity, "");
-  };
-  baseline("public", result.public_model.mean());
-  baseline("single", result.single.mean());
-  baseline("ensemble", result.ensemble.mean());
-  for (const auto& fine_tuned : result.fine_tuned) baseline("fine-tuned", fine_tuned.mean());
-  for (const eval::SettingResult& setting : result.settings) {
-    std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", setting.setting.mechanism.name.c_str(),
-                setting.setting.mechanism.order.ToString().c_str(), setting.setting.epsilon,
-                setting.setting.mechanism.target_leakage,
-                setting.setting.mechanism.max_mixing_weight, setting.perplexity.mean(),
-                setting.epsilon_spent_max);
-    if (!result.fine_tuned.empty()) {
-      const eval::KeptShare kept =
-          eval::Kept(result.public_model, setting.perplexity, result.fine_tuned.front());
-      std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept.value, kept.low, kept.high);
+      "them, is a release of its own. epsilon in nats at its order, per part.\n");
+  for (const eval::Baselines& baselines : result.baselines) {
+    std::printf("\n%zu runs of %lld answers, each with a fresh budget\n",
+                baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
+    std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
+                "perplexity", "spent most");
+    ForEachBaseline(baselines, [](const char* name, const eval::PerplexityRuns& perplexity) {
+      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.mean(),
+                  "");
+    });
+    for (const eval::SettingResult& setting : result.settings) {
+      if (setting.setting.queries == baselines.queries) PrintSettingRow(baselines, setting);
     }
   }
-  std::printf(
-      "\nepsilon in nats at its order, per part; %d runs of %lld answers, each with a fresh "
-      "budget\n",
-      options.runs, static_cast<long long>(options.queries));
 }
 
 Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
-  std::string csv = "model,order,epsilon,target_leakage,max_mixing_weight,perplexity,spent_max\n";
-  const auto baseline = [&](const char* name, double perplexity) {
-    csv += std::string(name) + ",,,,," + std::to_string(perplexity) + ",\n";
-  };
-  baseline("public", result.public_model.mean());
-  baseline("single", result.single.mean());
-  baseline("ensemble", result.ensemble.mean());
-  for (const auto& fine_tuned : result.fine_tuned) baseline("fine-tuned", fine_tuned.mean());
+  std::string csv =
+      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max\n";
+  char line[256];
+  for (const eval::Baselines& baselines : result.baselines) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
+      std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,\n", name,
+                    static_cast<long long>(baselines.queries), perplexity.runs.size(),
+                    perplexity.mean());
+      csv += line;
+    });
+  }
   for (const eval::SettingResult& setting : result.settings) {
-    char line[256];
-    std::snprintf(line, sizeof line, "%s,%s,%.9g,%.9g,%.9g,%.6f,%.9f\n",
-                  setting.setting.mechanism.name.c_str(),
-                  setting.setting.mechanism.order.ToString().c_str(), setting.setting.epsilon,
-                  setting.setting.mechanism.target_leakage,
-                  setting.setting.mechanism.max_mixing_weight, setting.perplexity.mean(),
+    const mechanism::MechanismOptions& options = setting.setting.mechanism;
+    std::snprintf(line, sizeof line, "%s,%s,%.9g,%lld,%zu,%.9g,%.9g,%.6f,%.9f\n",
+                  options.name.c_str(), options.order.ToString().c_str(), setting.setting.epsilon,
+                  static_cast<long long>(setting.setting.queries), setting.perplexity.runs.size(),
+                  options.target_leakage, options.max_mixing_weight, setting.perplexity.mean(),
                   setting.epsilon_spent_max);
     csv += line;
   }
@@ -190,19 +238,21 @@ Status RunEvaluate(const EvaluateOptions& options) {
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   eval::EvaluationPlan plan;
   SUBMIX_ASSIGN_OR_RETURN(plan.settings, Settings(options));
-  plan.queries = options.queries;
   plan.runs = options.runs;
+  plan.seed = options.seed;
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   plan.num_fine_tuned = static_cast<int>(extra.size());
-  base::ProgressBar progress("Scoring", plan.queries * plan.runs, "answers");
-  SUBMIX_ASSIGN_OR_RETURN(const auto result, eval::Evaluate(*predictor, blocks, plan, progress));
+  SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
+  base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
+  SUBMIX_ASSIGN_OR_RETURN(const auto result,
+                          eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, result));
   if (options.json) {
-    PrintJson(options, result);
+    PrintJson(result);
   } else {
-    PrintTable(options, result);
+    PrintTable(result);
   }
   return base::OkStatus();
 }
@@ -233,15 +283,28 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       .add_option("--max-mixing-weight", options->max_mixing_weights, "One or more largest weights")
       ->delimiter(',');
   AddMechanismFlags(command, options->mechanism_flags);
-  command.add_option("--queries", options->queries, "Answers under one budget (the papers' B)")
+  command
+      .add_option("--queries", options->queries,
+                  "One or more numbers of answers under one budget (the papers' B)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1'000'000'000));
+  command
+      .add_option("--runs", options->runs,
+                  "Disjoint stretches of the most --queries, each with a fresh budget; fewer "
+                  "queries are more runs on the same text")
       ->check(CLI::PositiveNumber);
-  command.add_option("--runs", options->runs, "Disjoint stretches, each with a fresh budget")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", options->seed,
+                     "Of what the mechanisms draw: the same command gives the same numbers");
+  command.add_option("--checkpoint", options->checkpoint,
+                     "Keep finished runs in this file; the same command goes on after them");
   command.add_option("--csv", options->csv, "Also write a CSV file");
   command.add_flag("--json", options->json, "One JSON object");
   command.footer(
       "All combinations are scored in one pass over the models.\n"
-      "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8");
+      "Interrupted? With --checkpoint the same command goes on after the last finished run and\n"
+      "gives the numbers of an uninterrupted one; with other models, text or options it refuses.\n"
+      "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n"
+      "             --queries 1024,10240 --checkpoint my_ensemble.evaluation");
   command.callback([options, &action] { action = [options] { return RunEvaluate(*options); }; });
 }
 

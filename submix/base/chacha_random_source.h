@@ -1,5 +1,6 @@
-// A ChaCha20 stream under a given key. Products key it with entropy (MakeSystemRandomSource); tests
-// key it with a seed (base/testing/seeded_random.h). Nothing else constructs one.
+// A ChaCha20 stream under a given key. Products key it with entropy (MakeSystemRandomSource);
+// simulations (base/repeatable_random.h) and tests (base/testing/seeded_random.h) with a seed.
+// Nothing else constructs one.
 #pragma once
 
 #include <array>

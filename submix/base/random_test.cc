@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/base/repeatable_random.h"
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::base {
@@ -17,6 +18,14 @@ TEST(RandomTest, SeedDeterminesTheStream) {
   auto c = MakeSeededRandomSource(2);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(a->NextUint64(), b->NextUint64());
   EXPECT_NE(a->NextUint64(), c->NextUint64());
+}
+
+TEST(RandomTest, TheKeyDeterminesARepeatableStream) {
+  auto a = MakeRepeatableRandomSource(Sha256("a"));
+  auto again = MakeRepeatableRandomSource(Sha256("a"));
+  auto b = MakeRepeatableRandomSource(Sha256("b"));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(a->NextUint64(), again->NextUint64());
+  EXPECT_NE(a->NextUint64(), b->NextUint64());
 }
 
 TEST(RandomTest, PiecesOfAnySizeAreTheSameStream) {

@@ -181,8 +181,8 @@ std::string DeploymentConfigPath(const std::string& deployment_directory) {
   return base::JoinPath(deployment_directory, "deployment.json");
 }
 
-ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_directory,
-                                          const DeploymentConfig& config) {
+ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directory,
+                                           const DeploymentConfig& config) {
   return {base::JoinPath(deployment_directory, "ledger.sqlite"),
           base::JoinPath(deployment_directory, "anchor"), DeploymentFingerprint(config)};
 }
@@ -236,12 +236,12 @@ Status CreateDeployment(const std::string& deployment_directory,
   SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
   SUBMIX_RETURN_IF_ERROR(files.MakePrivate(unfinished));
-  SUBMIX_RETURN_IF_ERROR(ledger::SqliteLedger::Create(
+  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
       options.mechanism.order.ToString()));
   SUBMIX_ASSIGN_OR_RETURN(auto ledger,
-                          ledger::SqliteLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
+                          ledger::DurableLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
   config.lineage = ledger->lineage();
   ledger.reset();
   SUBMIX_RETURN_IF_ERROR(SaveDeploymentConfig(config, unfinished));
@@ -275,11 +275,11 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   }
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism,
                           MakeDeployable(deployment.config.options.mechanism));
-  const ledger::SqliteLedgerOptions options =
+  const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
   SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge
-                                                 ? ledger::SqliteLedger::Open(options)
-                                                 : ledger::SqliteLedger::OpenReadOnly(options));
+                                                 ? ledger::DurableLedger::Open(options)
+                                                 : ledger::DurableLedger::OpenReadOnly(options));
   return deployment;
 }
 

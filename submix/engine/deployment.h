@@ -9,7 +9,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/ledger/sqlite_ledger.h"
+#include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::engine {
@@ -38,8 +38,8 @@ base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config);
 
 // Where the files of a deployment are.
 std::string DeploymentConfigPath(const std::string& deployment_directory);
-ledger::SqliteLedgerOptions LedgerOptions(const std::string& deployment_directory,
-                                          const DeploymentConfig& config);
+ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directory,
+                                           const DeploymentConfig& config);
 
 // Errors: kNotFound, kInvalidArgument naming file and field, kFailedPrecondition for a newer
 // format.
@@ -61,7 +61,7 @@ struct Deployment {
   DeploymentConfig config;
   ensemble::Manifest manifest;
   std::unique_ptr<mechanism::Mechanism> mechanism;
-  std::unique_ptr<ledger::SqliteLedger> ledger;
+  std::unique_ptr<ledger::DurableLedger> ledger;
 };
 
 enum class DeploymentAccess {

@@ -22,12 +22,12 @@ base::Status RebindDeployment(const std::string& deployment_directory) {
         "restore the ensemble");
   }
   // The ledger first. If a crash came between the two writes, it is bound to the new one already.
-  auto ledger = ledger::SqliteLedger::Open(LedgerOptions(deployment_directory, old_config));
+  auto ledger = ledger::DurableLedger::Open(LedgerOptions(deployment_directory, old_config));
   if (ledger.ok()) {
     SUBMIX_RETURN_IF_ERROR((*ledger)->Rebind(DeploymentFingerprint(new_config)));
   } else {
     const auto rebound =
-        ledger::SqliteLedger::OpenReadOnly(LedgerOptions(deployment_directory, new_config));
+        ledger::DurableLedger::OpenReadOnly(LedgerOptions(deployment_directory, new_config));
     if (!rebound.ok()) return ledger.status();
   }
   return SaveDeploymentConfig(new_config, deployment_directory);

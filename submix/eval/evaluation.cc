@@ -3,212 +3,299 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <string_view>
 
-#include "submix/base/random.h"
+#include "submix/base/check.h"
+#include "submix/base/repeatable_random.h"
 #include "submix/divergence/pmf.h"
-#include "submix/engine/sample.h"
-#include "submix/ledger/memory_ledger.h"
+#include "submix/engine/deployment.h"
+#include "submix/eval/finished_runs.h"
+#include "submix/eval/simulated_deployment.h"
 #include "submix/mechanism/mapped_predictions.h"
-#include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/operator_view.h"
 
 namespace submix::eval {
 namespace {
 
+using base::Sha256Digest;
 using base::Status;
 using base::StatusOr;
 
-// A mechanism answering one run's queries under a budget of its own.
-class SimulatedDeployment {
- public:
-  static StatusOr<SimulatedDeployment> Create(const EvaluationSetting& setting,
-                                              const EvaluationPlan& plan) {
-    mechanism::MechanismOptions options = setting.mechanism;
-    options.num_parts = plan.num_parts;
-    if (!(options.target_leakage > 0)) {
-      options.target_leakage = setting.epsilon / static_cast<double>(plan.queries);
+// The settings as they are answered: nothing is left to a default.
+std::vector<EvaluationSetting> CompleteSettings(const EvaluationPlan& plan) {
+  std::vector<EvaluationSetting> settings = plan.settings;
+  for (EvaluationSetting& setting : settings) {
+    setting.mechanism.num_parts = plan.num_parts;
+    if (!(setting.mechanism.target_leakage > 0)) {
+      setting.mechanism.target_leakage = setting.epsilon / static_cast<double>(setting.queries);
     }
-    SimulatedDeployment simulated;
-    simulated.random_ = base::MakeSystemRandomSource();
-    SUBMIX_ASSIGN_OR_RETURN(simulated.mechanism_, mechanism::MakeMechanism(options));
-    if (plan.halves < simulated.mechanism_->halves()) {
-      return base::InvalidArgumentError("the mechanism " + options.name + " needs " +
-                                        std::to_string(simulated.mechanism_->halves()) +
-                                        " members a part; train with --halves 2");
-    }
-    simulated.ledger_ =
-        ledger::MakeMemoryLedger(plan.num_parts, accounting::FixedNats::RoundDown(setting.epsilon));
-    return simulated;
   }
-
-  // Answers one query; returns the probability of the true token's support index.
-  StatusOr<double> Answer(const mechanism::PartPredictions& predictions, std::size_t true_index) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
-    SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(predictions, remaining,
-                                                               base::ReleaseId{0, ++releases_}));
-    SUBMIX_ASSIGN_OR_RETURN(ledger::Receipt receipt, Charge(*proposal));
-    if (proposal->leads_to_screen()) {
-      mechanism::PrivateScreen screen = std::move(*proposal).Screen(receipt.paid());
-      SUBMIX_ASSIGN_OR_RETURN(const auto left, ledger_->Remaining());
-      SUBMIX_ASSIGN_OR_RETURN(
-          proposal, engine::OpenScreen(std::move(screen), std::move(receipt), *random_, left,
-                                       base::ReleaseId{0, ++releases_}));
-      SUBMIX_ASSIGN_OR_RETURN(receipt, Charge(*proposal));
-    }
-    const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(
-        mechanism::OperatorView::Participants(*mechanism_, receipt.paid()), *random_);
-    return mechanism::OperatorView::Probability(mixture, true_index);
-  }
-
-  StatusOr<std::vector<double>> SpentNats() const {
-    SUBMIX_ASSIGN_OR_RETURN(const auto accounts, ledger_->Accounts());
-    std::vector<double> spent;
-    for (const ledger::Account& account : accounts)
-      spent.push_back(account.spent.ToNatsRoundedUp());
-    return spent;
-  }
-
- private:
-  StatusOr<ledger::Receipt> Charge(const mechanism::Proposal& proposal) {
-    const ledger::ChargeRequest request{proposal.release_id(), mechanism_->charge_rule(),
-                                        proposal.charges()};
-    SUBMIX_ASSIGN_OR_RETURN(auto receipts, ledger_->Charge(std::span(&request, 1)));
-    return std::move(receipts.front());
-  }
-
-  std::unique_ptr<base::RandomSource> random_;
-  std::unique_ptr<mechanism::Mechanism> mechanism_;
-  std::unique_ptr<ledger::Ledger> ledger_;
-  std::uint64_t releases_ = 0;
-};
-
-// −log-likelihood sums of one run, of everything that is scored.
-struct RunSums {
-  double public_model = 0;
-  std::vector<double> single;  // [members]
-  double ensemble = 0;
-  std::vector<double> fine_tuned;  // [num_fine_tuned]
-  std::vector<double> settings;
-};
-
-double MeanMemberProbability(const mechanism::PartPredictions& predictions, std::size_t index) {
-  double sum = 0;
-  const int members = predictions.num_parts * predictions.halves;
-  for (int part = 0; part < predictions.num_parts; ++part) {
-    for (int half = 0; half < predictions.halves; ++half)
-      sum += predictions.member(part, half)[index];
-  }
-  return sum / members;
+  return settings;
 }
 
-// Scores the positions of one pass, run after run.
-class Evaluator {
- public:
-  Evaluator(const EvaluationPlan& plan, int vocab_size)
-      : plan_(plan), vocab_size_(static_cast<std::size_t>(vocab_size)) {
-    result_.fine_tuned.resize(static_cast<std::size_t>(plan.num_fine_tuned));
-    for (const EvaluationSetting& setting : plan.settings) {
-      result_.settings.emplace_back().setting = setting;
-    }
+// Over everything that a setting's answers depend on besides models, text and draws.
+std::string SettingDigest(const EvaluationSetting& setting) {
+  engine::DeploymentConfig config;
+  config.options.mechanism = setting.mechanism;
+  config.options.epsilon = setting.epsilon;
+  return base::ToHex(engine::DeploymentFingerprint(config)) + " " + std::to_string(setting.queries);
+}
+
+Sha256Digest DrawsKey(std::uint64_t seed, const EvaluationSetting& setting, std::int64_t run) {
+  return base::Sha256("submix evaluation draws\n" + std::to_string(seed) + " " +
+                      std::to_string(run) + " " + SettingDigest(setting));
+}
+
+Sha256Digest TextDigest(const HeldoutBlocks& blocks) {
+  std::string bytes;
+  for (const std::vector<base::TokenId>& block : blocks) {
+    bytes += std::to_string(block.size()) + "\n";
+    bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
   }
+  return base::Sha256(bytes);
+}
 
-  bool done() const { return runs_done_ == plan_.runs; }
+Sha256Digest PlanDigest(const EvaluationPlan& plan) {
+  std::string text;
+  for (const std::int64_t number : {std::int64_t{plan.runs}, std::int64_t{plan.num_parts},
+                                    std::int64_t{plan.halves}, std::int64_t{plan.num_fine_tuned}}) {
+    text += std::to_string(number) + "\n";
+  }
+  text += std::to_string(plan.seed) + "\n";
+  for (const auto& setting : CompleteSettings(plan)) text += SettingDigest(setting) + "\n";
+  return base::Sha256(text);
+}
 
-  Status Add(base::TokenId true_token, std::span<const float> logits) {
-    if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun());
+// One position without mechanisms.
+struct ScoredPosition {
+  mechanism::PartPredictions predictions;
+  std::size_t true_index = 0;  // of the true token, in the predictions' support
+  // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
+  // models, members.
+  std::vector<double> losses;
+};
+
+class PositionScorer {
+ public:
+  PositionScorer(const EvaluationPlan& plan, int vocab_size)
+      : plan_(plan), vocab_size_(static_cast<std::size_t>(vocab_size)) {}
+
+  // Valid until the next call.
+  StatusOr<const ScoredPosition*> Score(base::TokenId true_token, std::span<const float> logits) {
     const std::size_t members = static_cast<std::size_t>(plan_.num_parts * plan_.halves);
     SUBMIX_RETURN_IF_ERROR(mapped_.Map(logits.first(vocab_size_),
                                        logits.subspan(vocab_size_, members * vocab_size_),
                                        plan_.halves, {}));
-    const auto index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
-    const mechanism::PartPredictions predictions = mapped_.view();
-    AddNonPrivate(predictions, index);
-    for (std::size_t i = 0; i < sums_.fine_tuned.size(); ++i) {
-      const auto row = logits.subspan((1 + members + i) * vocab_size_, vocab_size_);
-      sums_.fine_tuned[i] -= LogProbability(row, true_token);
+    scored_.predictions = mapped_.view();
+    scored_.true_index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
+    scored_.losses.assign(2, 0);
+    scored_.losses[0] = -std::log(scored_.predictions.public_pmf[scored_.true_index]);
+    for (int i = 0; i < plan_.num_fine_tuned; ++i) {
+      const std::size_t row = 1 + members + static_cast<std::size_t>(i);
+      scored_.losses.push_back(
+          -LogProbability(logits.subspan(row * vocab_size_, vocab_size_), true_token));
     }
-    for (std::size_t i = 0; i < simulated_.size(); ++i) {
-      SUBMIX_ASSIGN_OR_RETURN(const double probability, simulated_[i].Answer(predictions, index));
-      sums_.settings[i] -= std::log(probability);
+    double sum = 0;
+    for (int part = 0; part < plan_.num_parts; ++part) {
+      for (int half = 0; half < plan_.halves; ++half) {
+        const double probability = scored_.predictions.member(part, half)[scored_.true_index];
+        scored_.losses.push_back(-std::log(probability));
+        sum += probability;
+      }
     }
-    if (++queries_in_run_ == plan_.queries) return EndRun();
-    return base::OkStatus();
-  }
-
-  EvaluationResult Finish() && {
-    for (SettingResult& setting : result_.settings) {
-      setting.epsilon_spent_mean /= static_cast<double>(plan_.runs) * plan_.num_parts;
-    }
-    return std::move(result_);
+    scored_.losses[1] = -std::log(sum / static_cast<double>(members));
+    return &scored_;
   }
 
  private:
-  Status StartRun() {
-    sums_ = RunSums();
-    sums_.single.assign(static_cast<std::size_t>(plan_.num_parts * plan_.halves), 0);
-    sums_.fine_tuned.assign(static_cast<std::size_t>(plan_.num_fine_tuned), 0);
-    sums_.settings.assign(plan_.settings.size(), 0);
-    simulated_.clear();
-    for (const EvaluationSetting& setting : plan_.settings) {
-      SUBMIX_ASSIGN_OR_RETURN(auto simulated, SimulatedDeployment::Create(setting, plan_));
-      simulated_.push_back(std::move(simulated));
-    }
-    return base::OkStatus();
-  }
-
-  void AddNonPrivate(const mechanism::PartPredictions& predictions, std::size_t index) {
-    sums_.public_model -= std::log(predictions.public_pmf[index]);
-    for (std::size_t member = 0; member < sums_.single.size(); ++member) {
-      const int part = static_cast<int>(member) / plan_.halves;
-      const int half = static_cast<int>(member) % plan_.halves;
-      sums_.single[member] -= std::log(predictions.member(part, half)[index]);
-    }
-    sums_.ensemble -= std::log(MeanMemberProbability(predictions, index));
-  }
-
   double LogProbability(std::span<const float> logits, base::TokenId token) {
     scratch_.assign(logits.begin(), logits.end());
     return scratch_[static_cast<std::size_t>(token)] - divergence::LogSumExp(scratch_);
   }
 
-  double Perplexity(double negative_log_likelihood) const {
-    return std::exp(negative_log_likelihood / static_cast<double>(plan_.queries));
+  const EvaluationPlan& plan_;
+  const std::size_t vocab_size_;
+  mechanism::MappedPredictions mapped_;
+  ScoredPosition scored_;
+  std::vector<double> scratch_;
+};
+
+// The settings of one number of queries: they have the same runs, and the same baselines.
+class SettingGroup {
+ public:
+  SettingGroup(const EvaluationPlan& plan, std::int64_t queries,
+               const std::vector<EvaluationSetting>& settings)
+      : plan_(plan), queries_(queries), num_runs_(NumPositions(plan) / queries) {
+    baselines_.queries = queries;
+    baselines_.fine_tuned.resize(static_cast<std::size_t>(plan.num_fine_tuned));
+    for (const EvaluationSetting& setting : settings) results_.emplace_back().setting = setting;
   }
 
-  Status EndRun() {
-    result_.public_model.runs.push_back(Perplexity(sums_.public_model));
-    result_.ensemble.runs.push_back(Perplexity(sums_.ensemble));
-    double single = 0;
-    for (const double sum : sums_.single) single += Perplexity(sum);
-    result_.single.runs.push_back(single / static_cast<double>(sums_.single.size()));
-    for (std::size_t i = 0; i < sums_.fine_tuned.size(); ++i) {
-      result_.fine_tuned[i].runs.push_back(Perplexity(sums_.fine_tuned[i]));
-    }
+  // The first position after the finished runs; NumPositions if none is left to score.
+  std::int64_t next_run_begin() const {
+    return runs_done_ < num_runs_ ? runs_done_ * queries_ : NumPositions(plan_);
+  }
+
+  // The values of the run that ends here, if one does. Positions come one after the other, the
+  // first of them next_run_begin().
+  StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
+    if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
+    for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += position.losses[i];
     for (std::size_t i = 0; i < simulated_.size(); ++i) {
-      SettingResult& setting = result_.settings[i];
-      setting.perplexity.runs.push_back(Perplexity(sums_.settings[i]));
-      SUBMIX_ASSIGN_OR_RETURN(const std::vector<double> spent, simulated_[i].SpentNats());
-      setting.epsilon_spent_max =
-          std::max(setting.epsilon_spent_max, *std::max_element(spent.begin(), spent.end()));
-      setting.epsilon_spent_mean += std::accumulate(spent.begin(), spent.end(), 0.0);
+      SUBMIX_ASSIGN_OR_RETURN(const double probability,
+                              simulated_[i].Answer(position.predictions, position.true_index));
+      setting_losses_[i] -= std::log(probability);
     }
+    if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
     queries_in_run_ = 0;
+    SUBMIX_ASSIGN_OR_RETURN(auto values, RunValues());
+    return std::optional(std::move(values));
+  }
+
+  // Takes the values of the next run into the result. False if they are not those of a run.
+  bool AddRun(const std::vector<double>& values) {
+    const std::size_t fine_tuned = baselines_.fine_tuned.size();
+    if (values.size() != 3 + fine_tuned + 3 * results_.size() || runs_done_ == num_runs_) {
+      return false;
+    }
+    auto value = values.begin();
+    baselines_.public_model.runs.push_back(*value++);
+    baselines_.ensemble.runs.push_back(*value++);
+    baselines_.single.runs.push_back(*value++);
+    for (PerplexityRuns& model : baselines_.fine_tuned) model.runs.push_back(*value++);
+    for (SettingResult& result : results_) {
+      result.perplexity.runs.push_back(*value++);
+      result.epsilon_spent_max = std::max(result.epsilon_spent_max, *value++);
+      result.epsilon_spent_mean += *value++ / static_cast<double>(num_runs_);
+    }
     ++runs_done_;
+    return true;
+  }
+
+  const Baselines& baselines() const { return baselines_; }
+  const std::vector<SettingResult>& results() const { return results_; }
+
+ private:
+  Status StartRun(std::size_t num_losses) {
+    losses_.assign(num_losses, 0);
+    setting_losses_.assign(results_.size(), 0);
+    simulated_.clear();
+    for (const SettingResult& result : results_) {
+      const EvaluationSetting& setting = result.setting;
+      SUBMIX_ASSIGN_OR_RETURN(
+          auto simulated,
+          SimulatedDeployment::Create(
+              setting.mechanism, setting.epsilon, plan_.halves,
+              base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
+      simulated_.push_back(std::move(simulated));
+    }
     return base::OkStatus();
   }
 
+  double Perplexity(double loss) const { return std::exp(loss / static_cast<double>(queries_)); }
+
+  // Perplexities of the public model, the ensemble, a single member and the fine-tuned models; then
+  // of every setting its perplexity, the most and the mean that a part spent.
+  StatusOr<std::vector<double>> RunValues() const {
+    std::vector<double> values = {Perplexity(losses_[0]), Perplexity(losses_[1]), 0};
+    const std::size_t first_member = 2 + baselines_.fine_tuned.size();
+    for (std::size_t i = 2; i < first_member; ++i) values.push_back(Perplexity(losses_[i]));
+    for (std::size_t i = first_member; i < losses_.size(); ++i) {
+      values[2] += Perplexity(losses_[i]) / static_cast<double>(losses_.size() - first_member);
+    }
+    for (std::size_t i = 0; i < simulated_.size(); ++i) {
+      SUBMIX_ASSIGN_OR_RETURN(const std::vector<double> spent, simulated_[i].SpentNats());
+      values.push_back(Perplexity(setting_losses_[i]));
+      values.push_back(*std::max_element(spent.begin(), spent.end()));
+      values.push_back(std::accumulate(spent.begin(), spent.end(), 0.0) /
+                       static_cast<double>(spent.size()));
+    }
+    return values;
+  }
+
   const EvaluationPlan& plan_;
-  const std::size_t vocab_size_;
-  EvaluationResult result_;
-  mechanism::MappedPredictions mapped_;
-  std::vector<SimulatedDeployment> simulated_;  // [settings]
-  RunSums sums_;
-  std::vector<double> scratch_;
+  const std::int64_t queries_;
+  const std::int64_t num_runs_;
+  Baselines baselines_;
+  std::vector<SettingResult> results_;
+  std::int64_t runs_done_ = 0;
+
+  // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
-  int runs_done_ = 0;
+  std::vector<double> losses_;                  // as ScoredPosition::losses
+  std::vector<double> setting_losses_;          // [settings]
+  std::vector<SimulatedDeployment> simulated_;  // [settings]
 };
+
+// All groups of a plan, fed by one pass.
+class Evaluation {
+ public:
+  // `kept` may be null.
+  Evaluation(const EvaluationPlan& plan, int vocab_size, FinishedRuns* kept)
+      : scorer_(plan, vocab_size), kept_(kept) {
+    std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
+    for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
+    for (const auto& [queries, settings] : by_queries) {
+      groups_.emplace_back(plan, queries, settings);
+    }
+  }
+
+  // False if there are runs that the plan does not have.
+  bool TakeKeptRuns() {
+    for (const FinishedRun& run : kept_->runs()) {
+      if (run.group < 0 || run.group >= std::ssize(groups_)) return false;
+      if (!groups_[static_cast<std::size_t>(run.group)].AddRun(run.values)) return false;
+    }
+    return true;
+  }
+
+  // The first position that is still to be scored.
+  std::int64_t begin() const {
+    std::int64_t begin = groups_.front().next_run_begin();
+    for (const SettingGroup& group : groups_) begin = std::min(begin, group.next_run_begin());
+    return begin;
+  }
+
+  // Positions come one after the other, the first of them begin().
+  Status Score(std::int64_t position, base::TokenId true_token, std::span<const float> logits) {
+    SUBMIX_ASSIGN_OR_RETURN(const ScoredPosition* scored, scorer_.Score(true_token, logits));
+    for (int g = 0; g < std::ssize(groups_); ++g) {
+      SettingGroup& group = groups_[static_cast<std::size_t>(g)];
+      if (position < group.next_run_begin()) continue;
+      SUBMIX_ASSIGN_OR_RETURN(auto values, group.Score(*scored));
+      if (!values) continue;
+      SUBMIX_CHECK(group.AddRun(*values), "a run of the group's own");
+      if (kept_ != nullptr) SUBMIX_RETURN_IF_ERROR(kept_->Add({g, std::move(*values)}));
+    }
+    return base::OkStatus();
+  }
+
+  EvaluationResult Result(const EvaluationPlan& plan) const {
+    EvaluationResult result;
+    std::map<std::int64_t, std::vector<SettingResult>::const_iterator> next;
+    for (const SettingGroup& group : groups_) {
+      result.baselines.push_back(group.baselines());
+      next.emplace(group.baselines().queries, group.results().begin());
+    }
+    for (const auto& setting : plan.settings) {
+      result.settings.push_back(*next.at(setting.queries)++);
+    }
+    return result;
+  }
+
+ private:
+  PositionScorer scorer_;
+  FinishedRuns* const kept_;
+  std::vector<SettingGroup> groups_;  // fewest queries first
+};
+
+std::int64_t MostQueries(const EvaluationPlan& plan) {
+  std::int64_t most = 0;
+  for (const EvaluationSetting& setting : plan.settings) most = std::max(most, setting.queries);
+  return most;
+}
 
 Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& blocks,
                  const EvaluationPlan& plan) {
@@ -218,20 +305,61 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
                                       " members, the predictor has " +
                                       std::to_string(predictor.num_members()));
   }
-  if (plan.queries < 1 || plan.runs < 1) {
-    return base::InvalidArgumentError("queries and runs must be at least 1");
+  if (plan.settings.empty()) return base::InvalidArgumentError("no setting to score");
+  if (plan.runs < 1) return base::InvalidArgumentError("runs must be at least 1");
+  for (const EvaluationSetting& setting : plan.settings) {
+    if (setting.queries < 1) return base::InvalidArgumentError("queries must be at least 1");
   }
-  const std::int64_t needed = plan.queries * plan.runs;
+  const std::int64_t needed = NumPositions(plan);
   if (const std::int64_t found = CountQueries(blocks); found < needed) {
     return base::InvalidArgumentError(
         "the held-out text has " + std::to_string(found) + " positions, but " +
-        std::to_string(plan.runs) + " runs of " + std::to_string(plan.queries) + " need " +
+        std::to_string(plan.runs) + " runs of " + std::to_string(MostQueries(plan)) + " need " +
         std::to_string(needed) + ": use fewer runs or queries, or more held-out text");
   }
   return base::OkStatus();
 }
 
+StatusOr<FinishedRuns> OpenCheckpoint(const EvaluationCheckpoint& checkpoint,
+                                      const HeldoutBlocks& blocks, const EvaluationPlan& plan) {
+  return FinishedRuns::Open(checkpoint.path, {{"version of Submix", base::Sha256(SUBMIX_VERSION)},
+                                              {"models", checkpoint.models},
+                                              {"held-out text", TextDigest(blocks)},
+                                              {"options", PlanDigest(plan)}});
+}
+
+// Whole blocks, also where `begin` is inside one: a predictor's rounding may depend on how much of
+// a block it is asked for.
+Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& predictor,
+                 const HeldoutBlocks& blocks, Evaluation& evaluation, base::ProgressBar& progress) {
+  std::int64_t block_begin = 0;
+  for (const std::vector<base::TokenId>& block : blocks) {
+    const std::int64_t block_end = block_begin + std::ssize(block) - 1;
+    if (block_end > begin && block_begin < end) {
+      SUBMIX_RETURN_IF_ERROR(predictor.Score(
+          block, 1, [&](std::size_t index, std::span<const float> logits) -> Status {
+            const std::int64_t position = block_begin + static_cast<std::int64_t>(index) - 1;
+            if (position < begin || position >= end) return base::OkStatus();
+            progress.Advance(1);
+            return evaluation.Score(position, block[index], logits);
+          }));
+    }
+    block_begin = block_end;
+  }
+  return base::OkStatus();
+}
+
 }  // namespace
+
+std::int64_t NumPositions(const EvaluationPlan& plan) { return plan.runs * MostQueries(plan); }
+
+const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) const {
+  const auto found = std::find_if(
+      baselines.begin(), baselines.end(),
+      [&](const Baselines& candidate) { return candidate.queries == setting.setting.queries; });
+  SUBMIX_CHECK(found != baselines.end(), "a setting of another evaluation");
+  return *found;
+}
 
 double PerplexityRuns::mean() const {
   return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
@@ -265,19 +393,28 @@ KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private
 }
 
 StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutBlocks& blocks,
-                                    const EvaluationPlan& plan, base::ProgressBar& progress) {
+                                    const EvaluationPlan& plan, base::ProgressBar& progress,
+                                    const EvaluationCheckpoint& checkpoint) {
   SUBMIX_RETURN_IF_ERROR(CheckPlan(predictor, blocks, plan));
-  Evaluator evaluator(plan, predictor.vocab_size());
-  for (const std::vector<base::TokenId>& block : blocks) {
-    if (evaluator.done()) break;
-    SUBMIX_RETURN_IF_ERROR(predictor.Score(
-        block, 1, [&](std::size_t position, std::span<const float> logits) -> Status {
-          if (evaluator.done()) return base::OkStatus();
-          progress.Advance(1);
-          return evaluator.Add(block[position], logits);
-        }));
+  std::optional<FinishedRuns> kept;
+  if (!checkpoint.path.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(kept, OpenCheckpoint(checkpoint, blocks, plan));
   }
-  return std::move(evaluator).Finish();
+  Evaluation evaluation(plan, predictor.vocab_size(), kept ? &*kept : nullptr);
+  if (kept && !evaluation.TakeKeptRuns()) {
+    return base::DataLossError(checkpoint.path +
+                               ": the checkpoint has runs that its options do "
+                               "not; remove it to score from the start");
+  }
+  progress.SkipTo(evaluation.begin());
+  Status status =
+      ScoreFrom(evaluation.begin(), NumPositions(plan), predictor, blocks, evaluation, progress);
+  if (kept) {
+    const Status saved = kept->Save();
+    if (status.ok()) status = saved;
+  }
+  SUBMIX_RETURN_IF_ERROR(status);
+  return evaluation.Result(plan);
 }
 
 }  // namespace submix::eval

@@ -1,5 +1,6 @@
 // Held-out perplexity as in the papers: every position is one query, answered under a budget. One
-// pass over the models serves any number of settings.
+// pass over the models serves any number of settings. Logits are used position by position as the
+// predictor gives them, so their memory does not grow with the text.
 //
 // This is the operator's view, outside the budget: pmfs are read without paying (contract 7).
 // Publishing the numbers, or choosing options by them, is a release of its own.
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/base/digest.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
@@ -21,18 +23,27 @@ namespace submix::eval {
 struct EvaluationSetting {
   // target_leakage 0 = epsilon / queries, the papers' rule; num_parts is the plan's.
   mechanism::MechanismOptions mechanism;
-  double epsilon = 2;  // nats at the mechanism's order, per part and run
+  double epsilon = 2;           // nats at the mechanism's order, per part and run
+  std::int64_t queries = 1024;  // positions scored under one budget (the papers' B)
 };
 
+// All settings are scored on the same text: the first `runs` times the most queries of a setting.
+// A setting cuts it into as many disjoint runs of its own queries as fit, each with a fresh budget;
+// a rest shorter than a run is not scored.
 struct EvaluationPlan {
-  std::vector<EvaluationSetting> settings;
-  std::int64_t queries = 1024;  // positions scored under one budget
-  int runs = 8;                 // disjoint stretches of held-out text, each with a fresh budget
+  std::vector<EvaluationSetting> settings;  // at least one
+  int runs = 8;                             // of the settings with the most queries
   int num_parts = 0;
   int halves = 1;
   // Rows of the predictor after the members: non-private models trained on all private text.
   int num_fine_tuned = 0;
+  // Of what mechanisms draw. Each setting and run has a stream of its own, so that a setting's
+  // numbers depend neither on the others nor on where an interrupted evaluation went on.
+  std::uint64_t seed = 0;
 };
+
+// How many positions the plan scores.
+std::int64_t NumPositions(const EvaluationPlan& plan);
 
 // Perplexities of one model or mechanism, one value a run.
 struct PerplexityRuns {
@@ -40,19 +51,28 @@ struct PerplexityRuns {
   double mean() const;
 };
 
+// What needs no mechanism, on the runs of the settings with as many queries.
+struct Baselines {
+  std::int64_t queries = 0;
+  PerplexityRuns public_model;
+  PerplexityRuns single;    // mean over single members
+  PerplexityRuns ensemble;  // non-private mean of all members
+  std::vector<PerplexityRuns> fine_tuned;
+};
+
 struct SettingResult {
-  EvaluationSetting setting;
+  EvaluationSetting setting;  // with its target leakage and parts
   PerplexityRuns perplexity;
   double epsilon_spent_max = 0;   // largest over parts and runs, nats
   double epsilon_spent_mean = 0;  // over parts and runs, nats
 };
 
 struct EvaluationResult {
-  PerplexityRuns public_model;
-  PerplexityRuns single;    // mean over single members
-  PerplexityRuns ensemble;  // non-private mean of all members
-  std::vector<PerplexityRuns> fine_tuned;
-  std::vector<SettingResult> settings;
+  std::vector<Baselines> baselines;     // one for each number of queries, fewest first
+  std::vector<SettingResult> settings;  // as in the plan
+
+  // Those on the positions of this setting. Requires: it is one of `settings`.
+  const Baselines& BaselinesOf(const SettingResult& setting) const;
 };
 
 // (public − private) / (public − fine_tuned): the part of the gain of non-private training that
@@ -65,10 +85,20 @@ struct KeptShare {
 KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
                const PerplexityRuns& fine_tuned);
 
-// Errors: kInvalidArgument if the text has fewer than queries * runs positions, the predictor does
-// not have num_parts * halves + num_fine_tuned members, or a setting is out of range.
+// Where finished runs are kept, so that an interrupted evaluation goes on after them, with the same
+// result, bit for bit, as one that was never interrupted.
+struct EvaluationCheckpoint {
+  std::string path;             // empty: nowhere
+  base::Sha256Digest models{};  // of what decides the predictor's logits
+};
+
+// Errors: kInvalidArgument if the text has fewer than NumPositions, the predictor does not have
+// num_parts * halves + num_fine_tuned members, or a setting is out of range; those of
+// FinishedRuns::Open (finished_runs.h) if the checkpoint is not of this predictor, text and plan.
+// After any other error the checkpoint holds every run that ended.
 base::StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor,
                                           const HeldoutBlocks& blocks, const EvaluationPlan& plan,
-                                          base::ProgressBar& progress);
+                                          base::ProgressBar& progress,
+                                          const EvaluationCheckpoint& checkpoint = {});
 
 }  // namespace submix::eval

@@ -1,6 +1,7 @@
 #include "submix/eval/evaluation.h"
 
 #include <cmath>
+#include <utility>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/ensemble/testing/fake_predictor.h"
@@ -25,12 +26,18 @@ HeldoutBlocks MakeBlocks(int blocks, int tokens) {
   return result;
 }
 
+EvaluationSetting SettingOf(const std::string& mechanism) {
+  EvaluationSetting setting;
+  setting.mechanism.name = mechanism;
+  setting.queries = 50;
+  return setting;
+}
+
 EvaluationPlan MakePlan() {
   EvaluationPlan plan;
   plan.num_parts = kParts;
-  plan.queries = 50;
   plan.runs = 4;
-  plan.settings.push_back({});
+  plan.settings.push_back(SettingOf("filtered-submix"));
   return plan;
 }
 
@@ -48,20 +55,28 @@ double PublicLoss(base::TokenId last, base::TokenId next) {
   return std::log(sum) - 2 * std::cos(1.7 * next + 0.9 * last);
 }
 
+// The loss of the public model over positions [begin, end) of the blocks, by its formula.
+double PublicLossOf(const HeldoutBlocks& blocks, int begin, int end) {
+  double loss = 0;
+  int position = 0;
+  for (const auto& block : blocks) {
+    for (std::size_t t = 1; t < block.size(); ++t, ++position) {
+      if (position >= begin && position < end) loss += PublicLoss(block[t - 1], block[t]);
+    }
+  }
+  return loss;
+}
+
 TEST(EvaluationTest, PublicPerplexityIsTheExponentialOfTheMeanLossOfEachRun) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
   const HeldoutBlocks blocks = MakeBlocks(5, 41);  // 200 positions: runs cross blocks
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, blocks, MakePlan()));
-  ASSERT_EQ(result.public_model.runs.size(), 4u);
-  double loss = 0;
-  int queries = 0;
-  for (const auto& block : blocks) {
-    for (std::size_t t = 1; t < block.size() && queries < 50; ++t, ++queries) {
-      loss += PublicLoss(block[t - 1], block[t]);
-    }
-  }
-  EXPECT_NEAR(result.public_model.runs[0], std::exp(loss / 50), 1e-4 * std::exp(loss / 50));
+  ASSERT_EQ(result.baselines.size(), 1u);
+  const Baselines& baselines = result.baselines[0];
+  ASSERT_EQ(baselines.public_model.runs.size(), 4u);
+  const double loss = PublicLossOf(blocks, 0, 50);
+  EXPECT_NEAR(baselines.public_model.runs[0], std::exp(loss / 50), 1e-4 * std::exp(loss / 50));
 }
 
 TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
@@ -84,26 +99,24 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();
   plan.settings[0].epsilon = 1e-9;
-  plan.settings.push_back({});
+  plan.settings.push_back(SettingOf("filtered-submix"));
   plan.settings[1].epsilon = 4000;
   plan.settings[1].mechanism.target_leakage = 80;
   plan.settings[1].mechanism.max_mixing_weight = 1;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
-  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.public_model.mean(), 0.02);
-  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.ensemble.mean(), 0.02);
+  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.baselines[0].public_model.mean(), 0.02);
+  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.baselines[0].ensemble.mean(), 0.02);
 }
 
 TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();
-  plan.settings[0].mechanism.name = "public";
-  plan.settings.push_back({});
-  plan.settings[1].mechanism.name = "ensemble";
+  plan.settings = {SettingOf("public"), SettingOf("ensemble")};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
-  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.public_model.mean(), 1e-9);
-  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.ensemble.mean(), 1e-9);
+  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.baselines[0].public_model.mean(), 1e-9);
+  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.baselines[0].ensemble.mean(), 1e-9);
   for (const SettingResult& setting : result.settings) EXPECT_EQ(setting.epsilon_spent_max, 0);
 }
 
@@ -112,7 +125,7 @@ TEST(EvaluationTest, MechanismsWithNoiseSpendTheirConstant) {
   EvaluationPlan plan = MakePlan();
   plan.settings.clear();
   for (const char* name : {"gnmax", "dp-decoding", "sample-and-aggregate"}) {
-    plan.settings.emplace_back().mechanism.name = name;
+    plan.settings.push_back(SettingOf(name));
   }
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
@@ -129,12 +142,53 @@ TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
   plan.num_fine_tuned = 2;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(with_two, MakeBlocks(5, 41), plan));
-  ASSERT_EQ(result.fine_tuned.size(), 2u);
-  EXPECT_NE(result.fine_tuned[0].mean(), result.fine_tuned[1].mean());
+  const std::vector<PerplexityRuns>& fine_tuned = result.baselines[0].fine_tuned;
+  ASSERT_EQ(fine_tuned.size(), 2u);
+  EXPECT_NE(fine_tuned[0].mean(), fine_tuned[1].mean());
   ensemble::FakePredictor without(kParts, kVocabulary, 0.5);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult alone,
                               RunEvaluation(without, MakeBlocks(5, 41), MakePlan()));
-  EXPECT_EQ(alone.ensemble.runs, result.ensemble.runs);
+  EXPECT_EQ(alone.baselines[0].ensemble.runs, result.baselines[0].ensemble.runs);
+}
+
+TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  EvaluationPlan plan = MakePlan();
+  plan.runs = 3;
+  for (const std::int64_t queries : {20, 50, 40}) {
+    plan.settings.push_back(SettingOf("filtered-submix"));
+    plan.settings.back().queries = queries;
+  }
+  EXPECT_EQ(NumPositions(plan), 150);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, blocks, plan));
+  ASSERT_EQ(result.baselines.size(), 3u);
+  ASSERT_EQ(result.settings.size(), 4u);
+  const std::vector<std::pair<std::int64_t, int>> runs = {{20, 7}, {40, 3}, {50, 3}};
+  for (std::size_t b = 0; b < runs.size(); ++b) {
+    const auto [queries, count] = runs[b];
+    const Baselines& baselines = result.baselines[b];
+    EXPECT_EQ(baselines.queries, queries);
+    ASSERT_EQ(std::ssize(baselines.public_model.runs), count);
+    for (int run = 0; run < count; ++run) {
+      const int size = static_cast<int>(queries);
+      const double expected = std::exp(PublicLossOf(blocks, run * size, (run + 1) * size) / size);
+      EXPECT_NEAR(baselines.public_model.runs[static_cast<std::size_t>(run)], expected,
+                  1e-4 * expected);
+    }
+  }
+  for (std::size_t i = 0; i < result.settings.size(); ++i) {
+    const SettingResult& setting = result.settings[i];
+    EXPECT_EQ(setting.setting.queries, plan.settings[i].queries);
+    EXPECT_EQ(setting.setting.mechanism.target_leakage,
+              2.0 / static_cast<double>(setting.setting.queries));
+    EXPECT_EQ(setting.perplexity.runs.size(), result.BaselinesOf(setting).public_model.runs.size());
+    EXPECT_EQ(result.BaselinesOf(setting).queries, setting.setting.queries);
+    EXPECT_LE(setting.epsilon_spent_max, 2);
+    EXPECT_GT(setting.epsilon_spent_max, 0);
+  }
+  EXPECT_EQ(result.settings[0].perplexity.runs, result.settings[2].perplexity.runs);
 }
 
 TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
@@ -145,6 +199,13 @@ TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
   plan.settings[0].mechanism.name = "submix";
   EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--halves 2")));
+  plan.settings.clear();
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no setting")));
+  plan.settings.push_back(SettingOf("filtered-submix"));
+  plan.settings[0].queries = 0;
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
 }
 
 TEST(KeptTest, IsTheShareOfTheGainWithAnIntervalOverRuns) {

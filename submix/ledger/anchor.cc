@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "submix/base/file_system.h"
@@ -99,6 +100,46 @@ base::Status WriteError(const std::string& path, const char* action) {
   return base::InternalError(what);
 }
 
+// The file, open for writing, and nobody else writing it.
+class LockedFile {
+ public:
+  static base::StatusOr<std::unique_ptr<LockedFile>> Open(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) {
+      return base::FailedPreconditionError(
+          path + ": cannot be opened for writing: " + std::strerror(errno) + "; make it writable");
+    }
+    std::unique_ptr<LockedFile> file(new LockedFile(path, descriptor));
+    while (::flock(descriptor, LOCK_EX) != 0) {
+      if (errno != EINTR) return WriteError(path, "flock");
+    }
+    return file;
+  }
+  ~LockedFile() { ::close(descriptor_); }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+  // Durable when it returns.
+  base::Status Write(std::size_t start, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count =
+          ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(start));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return WriteError(path_, "write");
+      start += static_cast<std::size_t>(count);
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    if (::fdatasync(descriptor_) != 0) return WriteError(path_, "fdatasync");
+    return base::OkStatus();
+  }
+
+ private:
+  LockedFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  const std::string path_;
+  const int descriptor_;
+};
+
 }  // namespace
 
 base::Status Anchor::Create(const std::string& path, const AnchorPosition& position) {
@@ -116,38 +157,28 @@ base::StatusOr<AnchorPosition> Anchor::Read(const std::string& path) {
 
 base::StatusOr<std::unique_ptr<Anchor>> Anchor::Open(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) {
-    return base::FailedPreconditionError(
-        path + ": cannot be opened for writing: " + std::strerror(errno) + "; make it writable");
-  }
-  return std::unique_ptr<Anchor>(new Anchor(path, descriptor, newest.position, newest.slot));
+  SUBMIX_RETURN_IF_ERROR(LockedFile::Open(path).status());
+  return std::unique_ptr<Anchor>(new Anchor(path, newest.position));
 }
 
-Anchor::Anchor(std::string path, int descriptor, AnchorPosition position, int newest_slot)
-    : path_(std::move(path)),
-      descriptor_(descriptor),
-      position_(position),
-      newest_slot_(newest_slot) {}
-
-Anchor::~Anchor() { ::close(descriptor_); }
+Anchor::Anchor(std::string path, AnchorPosition position)
+    : path_(std::move(path)), position_(position) {}
 
 base::Status Anchor::Advance(const Ledger::Head& head) {
-  const AnchorPosition next{position_.lineage, head};
-  const int slot = (newest_slot_ + 1) % kNumSlots;
-  const std::string bytes = EncodeSlot(next);
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t count =
-        ::pwrite(descriptor_, bytes.data() + written, bytes.size() - written,
-                 static_cast<off_t>(static_cast<std::size_t>(slot) * kSlotBytes + written));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return WriteError(path_, "write");
-    written += static_cast<std::size_t>(count);
+  // Opened anew each time: writes must not go to a file that was replaced meanwhile.
+  SUBMIX_ASSIGN_OR_RETURN(const auto file, LockedFile::Open(path_));
+  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path_));
+  if (newest.position.lineage != position_.lineage) {
+    return base::FailedPreconditionError(path_ +
+                                         ": replaced by another ledger's anchor; put this "
+                                         "ledger's back");
   }
-  if (::fdatasync(descriptor_) != 0) return WriteError(path_, "fdatasync");
+  position_ = newest.position;
+  if (position_.head.records >= head.records) return base::OkStatus();
+  const AnchorPosition next{position_.lineage, head};
+  const auto slot = static_cast<std::size_t>((newest.slot + 1) % kNumSlots);
+  SUBMIX_RETURN_IF_ERROR(file->Write(slot * kSlotBytes, EncodeSlot(next)));
   position_ = next;
-  newest_slot_ = slot;
   return base::OkStatus();
 }
 

@@ -17,7 +17,7 @@ struct AnchorPosition {
   Ledger::Head head;
 };
 
-// The writer's side. One thread at a time. At most one writer: who holds the ledger's lock.
+// Who charges keeps one open. One thread at a time; several processes may advance one anchor.
 class Anchor {
  public:
   // A new file. Errors: kAlreadyExists, kNotFound without the folder, kResourceExhausted.
@@ -26,22 +26,21 @@ class Anchor {
   static base::StatusOr<AnchorPosition> Read(const std::string& path);
   // Opens for advancing. Errors: those of Read; kFailedPrecondition if it may not be written.
   static base::StatusOr<std::unique_ptr<Anchor>> Open(const std::string& path);
-  ~Anchor();
   Anchor(const Anchor&) = delete;
   Anchor& operator=(const Anchor&) = delete;
 
+  // The newest one seen by Open or Advance.
   const AnchorPosition& position() const { return position_; }
-  // Durable when it returns. A crash on the way leaves the old position or the new one. Errors:
-  // kResourceExhausted, kInternal.
+  // Moves the anchor to `head`, durably, unless it is there or further. A crash on the way leaves
+  // the old position or the new one. Errors: kResourceExhausted, kInternal; kDataLoss,
+  // kFailedPrecondition if somebody damaged or replaced the file.
   base::Status Advance(const Ledger::Head& head);
 
  private:
-  Anchor(std::string path, int descriptor, AnchorPosition position, int newest_slot);
+  Anchor(std::string path, AnchorPosition position);
 
   const std::string path_;
-  const int descriptor_;
   AnchorPosition position_;
-  int newest_slot_;
 };
 
 }  // namespace submix::ledger

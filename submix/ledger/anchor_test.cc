@@ -59,6 +59,30 @@ TEST_F(AnchorTest, ReadsBackItsNewestPosition) {
   }
 }
 
+TEST_F(AnchorTest, SeveralProcessesAdvanceItAndNoneMovesItBack) {
+  AdvanceTo(2);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto first, Anchor::Open(path_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto second, Anchor::Open(path_));
+  SUBMIX_ASSERT_OK(first->Advance(HeadAt(3)));
+  SUBMIX_ASSERT_OK(second->Advance(HeadAt(6)));
+  SUBMIX_ASSERT_OK(first->Advance(HeadAt(5)));
+  EXPECT_EQ(first->position().head.records, 6);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_EQ(position.head.records, 6);
+  EXPECT_EQ(position.head.hash, HeadAt(6).hash);
+}
+
+TEST_F(AnchorTest, IsNotAdvancedInTheFileOfAnotherLedger) {
+  AdvanceTo(2);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
+  std::filesystem::remove(path_);
+  EXPECT_THAT(anchor->Advance(HeadAt(3)), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_ASSERT_OK(Anchor::Create(path_, {Lineage{7}, HeadAt(1)}));
+  EXPECT_THAT(anchor->Advance(HeadAt(3)), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_EQ(position.head.records, 1);
+}
+
 TEST_F(AnchorTest, HoldsTheLargestNumber) {
   SUBMIX_ASSERT_OK(
       Anchor::Create(path_, {lineage_, HeadAt(std::numeric_limits<std::int64_t>::max())}));

@@ -1,47 +1,69 @@
-// What a ledger file must fulfil before it is believed: format, fingerprint, chain head, anchor,
-// and the whole chain where that is asked for. Nothing here writes.
+// What a stored ledger must fulfil before it is believed: format, fingerprint, chain head, state
+// digest, anchor. The same for every database; nothing here knows one. `name` is the
+// ledger's in messages: the file's path, or the database.
 #pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include "submix/base/status.h"
 #include "submix/ledger/anchor.h"
+#include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/ledger_records.h"
-#include "submix/ledger/sqlite_connection.h"
-#include "submix/ledger/sqlite_ledger.h"
 
 namespace submix::ledger {
 
-// What a ledger holds besides its older records.
+// What the tables say, in one committed state.
+struct StoredLedger {
+  int format = 0;
+  LedgerState state;
+  Record newest;
+  std::optional<Record> anchored;  // the record of the anchor's number, if there is one
+};
+
+// What a ledger holds besides its older records, believed.
 struct LedgerContents {
   LedgerState state;
   Ledger::Head head;
 };
 
-// The file's format, one of those that can be read. Errors: kDataLoss if it is no ledger,
-// kFailedPrecondition if it is newer.
-base::StatusOr<int> ReadKnownFormat(SqliteConnection& connection);
+base::Status DamagedError(const std::string& name, const std::string& what);
 
-// State and head, checked against the fingerprint and the newest record, at a cost that does not
-// grow with the ledger. Errors: kFailedPrecondition, kDataLoss.
-base::StatusOr<LedgerContents> ReadContents(SqliteConnection& connection, int format,
-                                            const base::Sha256Digest& fingerprint);
+// A format that can be read. Errors: kFailedPrecondition if it is newer, kDataLoss.
+base::Status CheckKnownFormat(int format, const std::string& name);
+// The newest one, for who does not migrate. Errors: those, and kFailedPrecondition if it is older.
+base::Status CheckNewestFormat(int format, const std::string& name);
 
-// The ledger holds everything that the anchor has seen. Errors: kDataLoss if it is an older copy,
-// kFailedPrecondition if the anchor is another ledger's.
-base::Status CheckAnchor(SqliteConnection& connection, const LedgerContents& contents,
-                         const AnchorPosition& anchor);
+// Adds the account of a row, read in the order of the parts. Errors: kDataLoss unless it is the
+// next one, with amounts that a budget can hold.
+base::Status AddAccount(std::int64_t part, std::string account_name, std::int64_t budget_units,
+                        std::int64_t spent_units, LedgerState& state, const std::string& name);
 
-// The error for an anchor that cannot be read: kDataLoss with the mend if it is missing.
-base::Status AnchorError(const base::Status& status, const SqliteLedgerOptions& options);
+// The stored state against fingerprint, newest record and, unless it is null, the anchor, at a cost
+// that does not grow with the ledger. Requires that the anchor was read before the ledger: a charge
+// that comes between moves the ledger ahead of it, never behind. Errors: kFailedPrecondition for
+// another deployment's ledger or another ledger's anchor; kDataLoss for damage, or if the ledger
+// lacks what the anchor has seen.
+base::StatusOr<LedgerContents> CheckStored(StoredLedger stored,
+                                           const base::Sha256Digest& fingerprint,
+                                           const AnchorPosition* anchor, const std::string& name);
 
-// ReadContents as one committed state beside a writer, and CheckAnchor unless `anchor` is null.
-// Requires that the anchor was read before: a charge that comes between moves the ledger ahead of
-// it, never behind.
-base::StatusOr<LedgerContents> ReadSnapshot(SqliteConnection& connection,
-                                            const base::Sha256Digest& fingerprint,
-                                            const AnchorPosition* anchor);
+// The ledger's anchor, for reading and for advancing. Errors: the anchor's, but kDataLoss with the
+// mend if it is missing.
+base::StatusOr<AnchorPosition> ReadAnchor(const DurableLedgerOptions& options,
+                                          const std::string& name);
+base::StatusOr<std::unique_ptr<Anchor>> OpenAnchor(const DurableLedgerOptions& options,
+                                                   const std::string& name);
 
-// Replays every record and compares with the tables, on a connection of its own, so that charging
-// goes on. Errors: kDataLoss naming the first record that is wrong.
-base::Status VerifyChain(const std::string& path);
+// Ok if the tables' state is what replaying the records gave, account for account. Errors:
+// kDataLoss.
+base::Status CheckSameState(const LedgerState& found, const LedgerState& replayed,
+                            const std::string& name);
+
+// What a ledger says that is open for reading only, and one that refuses for good since `cause`.
+base::Status OpenForReadingError(const std::string& name);
+base::Status NotDurableError(const base::Status& cause);
 
 }  // namespace submix::ledger

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/file_system.h"
-#include "submix/ledger/ledger_tables.h"
+#include "submix/ledger/sqlite_tables.h"
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
@@ -36,8 +36,8 @@ class LedgerDamageTest : public LedgerFixture {
     PutBack(content_);
   }
 
-  static void ChargeTimes(int steps, const SqliteLedgerOptions& options) {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto ledger, SqliteLedger::Open(options));
+  static void ChargeTimes(int steps, const DurableLedgerOptions& options) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto ledger, DurableLedger::Open(options));
     for (int i = 0; i < steps; ++i) SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1, 20, 300, 4}));
   }
 
@@ -55,14 +55,14 @@ class LedgerDamageTest : public LedgerFixture {
   }
 
   void PutBack(const std::string& ledger) {
-    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(options_.path + suffix);
-    Write(options_.path, ledger);
+    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(options_.location + suffix);
+    Write(options_.location, ledger);
     Write(options_.anchor_path, anchor_);
   }
 
   void ExpectRefusedOrTheSame(const std::string& ledger, const std::string& what) {
     PutBack(ledger);
-    const auto reader = SqliteLedger::OpenReadOnly(options_);
+    const auto reader = DurableLedger::OpenReadOnly(options_);
     if (!reader.ok() || !(*reader)->Verify().ok()) return;
     EXPECT_EQ(SpentOf(**reader), spent_) << what;
   }
@@ -70,7 +70,7 @@ class LedgerDamageTest : public LedgerFixture {
   // The same for a writer, which also must add to what was spent.
   void ExpectRefusedOrCharged(const std::string& ledger, const std::string& what) {
     PutBack(ledger);
-    const auto writer = SqliteLedger::Open(options_);
+    const auto writer = DurableLedger::Open(options_);
     if (!writer.ok()) return;
     EXPECT_EQ(SpentOf(**writer), spent_) << what;
     if (!ChargeOne(**writer, {1, 1, 1, 1}).ok()) return;
@@ -86,12 +86,12 @@ class LedgerDamageTest : public LedgerFixture {
  private:
   static Sample MakeSample() {
     const base::TemporaryDirectory directory;
-    const SqliteLedgerOptions options{directory.File("ledger.sqlite"), directory.File("anchor"),
-                                      base::Sha256("deployment")};
-    EXPECT_THAT(SqliteLedger::Create(options, Parts({1'000'000, 1'000'000, 1'000'000, 50}), "2"),
+    const DurableLedgerOptions options{directory.File("ledger.sqlite"), directory.File("anchor"),
+                                       base::Sha256("deployment")};
+    EXPECT_THAT(DurableLedger::Create(options, Parts({1'000'000, 1'000'000, 1'000'000, 50}), "2"),
                 base::IsOk());
     ChargeTimes(30, options);
-    return {Read(options.path), Read(options.anchor_path), {30, 600, 9000, 48}};
+    return {Read(options.location), Read(options.anchor_path), {30, 600, 9000, 48}};
   }
 };
 
@@ -118,9 +118,9 @@ TEST_F(LedgerDamageTest, AWriterMeetsFlippedBitsAsSafely) {
 TEST_F(LedgerDamageTest, AFileCutAtAnyPageIsRefused) {
   for (std::size_t bytes = 0; bytes < content_.size(); bytes += kPageBytes) {
     PutBack(content_.substr(0, bytes));
-    EXPECT_FALSE(SqliteLedger::Open(options_).ok()) << bytes;
+    EXPECT_FALSE(DurableLedger::Open(options_).ok()) << bytes;
     PutBack(content_.substr(0, bytes));
-    EXPECT_FALSE(SqliteLedger::OpenReadOnly(options_).ok()) << bytes;
+    EXPECT_FALSE(DurableLedger::OpenReadOnly(options_).ok()) << bytes;
     ExpectRefusedOrTheSame(content_.substr(0, bytes + kPageBytes / 2), std::to_string(bytes));
   }
 }
@@ -130,7 +130,7 @@ TEST_F(LedgerDamageTest, AZeroedPageIsRefusedByOpenOrVerify) {
     std::string damaged = content_;
     damaged.replace(start, kPageBytes, kPageBytes, '\0');
     PutBack(damaged);
-    const auto reader = SqliteLedger::OpenReadOnly(options_);
+    const auto reader = DurableLedger::OpenReadOnly(options_);
     EXPECT_TRUE(!reader.ok() || !(*reader)->Verify().ok()) << start;
   }
 }
@@ -141,11 +141,12 @@ class LedgerForgeryTest : public LedgerDamageTest,
 TEST_P(LedgerForgeryTest, AnEditedTableIsRefusedByOpen) {
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadWrite));
+        auto connection,
+        SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadWrite));
     SUBMIX_ASSERT_OK(connection.Execute(GetParam()));
   }
-  EXPECT_THAT(SqliteLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -166,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(LedgerDamageTest, VerifyNamesTheRecordAtWhichAnOldEditBreaksTheChain) {
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadWrite));
+        auto connection,
+        SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadWrite));
     SUBMIX_ASSERT_OK(connection.Execute(
         "UPDATE records SET payload = CAST(payload || x'00' AS BLOB) WHERE number = 12"));
   }
@@ -175,14 +177,14 @@ TEST_F(LedgerDamageTest, VerifyNamesTheRecordAtWhichAnOldEditBreaksTheChain) {
 
 TEST_F(LedgerDamageTest, ARestoredOlderCopyIsNoticed) {
   ChargeTimes(5);
-  CopyLedger(options_.path, directory_.File("newest"));
-  Write(options_.path, content_);
+  CopyLedger(options_.location, directory_.File("newest"));
+  Write(options_.location, content_);
   const auto older = StatusIs(StatusCode::kDataLoss,
                               HasSubstr("older copy of the ledger (it holds 31 records, the anchor "
                                         "has seen 36); restore the newest copy"));
-  EXPECT_THAT(SqliteLedger::Open(options_), older);
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), older);
-  CopyLedger(directory_.File("newest"), options_.path);
+  EXPECT_THAT(DurableLedger::Open(options_), older);
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), older);
+  CopyLedger(directory_.File("newest"), options_.location);
   SUBMIX_EXPECT_OK(Open()->Verify());
 }
 
@@ -195,35 +197,36 @@ TEST_F(LedgerDamageTest, AnOlderCopyThatWasChargedIsNoticed) {
     for (int i = 0; i < 10; ++i) SUBMIX_ASSERT_OK(ChargeOne(*ledger, {2, 2, 2, 2}));
   }
   Write(options_.anchor_path, newest_anchor);
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("record 36 is not the one")));
 }
 
 TEST_F(LedgerDamageTest, AMissingAnchorIsRefusedUntilTheOperatorVouches) {
   std::filesystem::remove(options_.anchor_path);
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("anchor is missing")));
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
-  SUBMIX_ASSERT_OK(SqliteLedger::RestoreAnchor(options_));
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
+  SUBMIX_ASSERT_OK(DurableLedger::RestoreAnchor(options_));
   EXPECT_EQ(SpentOf(*Open()), spent_);
-  EXPECT_THAT(SqliteLedger::RestoreAnchor(options_), StatusIs(StatusCode::kAlreadyExists, _));
+  EXPECT_THAT(DurableLedger::RestoreAnchor(options_), StatusIs(StatusCode::kAlreadyExists, _));
 }
 
 TEST_F(LedgerDamageTest, ADamagedAnchorIsRefused) {
   Write(options_.anchor_path, std::string(1024, 'x'));
-  EXPECT_THAT(SqliteLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
-  SUBMIX_ASSERT_OK(SqliteLedger::RestoreAnchor(options_));
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
+  SUBMIX_ASSERT_OK(DurableLedger::RestoreAnchor(options_));
   SUBMIX_EXPECT_OK(Open()->Verify());
 }
 
 TEST_F(LedgerDamageTest, NoAnchorForABrokenChain) {
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadWrite));
+        auto connection,
+        SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadWrite));
     SUBMIX_ASSERT_OK(connection.Execute("UPDATE records SET payload = x'02' WHERE number = 3"));
   }
   std::filesystem::remove(options_.anchor_path);
-  EXPECT_THAT(SqliteLedger::RestoreAnchor(options_),
+  EXPECT_THAT(DurableLedger::RestoreAnchor(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("record 3")));
   EXPECT_FALSE(std::filesystem::exists(options_.anchor_path));
 }
@@ -233,17 +236,17 @@ TEST_F(LedgerDamageTest, AnAnchorLeftBehindByACrashIsAdvanced) {
   Write(options_.anchor_path, anchor_);  // the crash came between commit and anchor
   ChargeTimes(1);
   EXPECT_THAT(Read(options_.anchor_path), HasSubstr(" 00000000000000000033 "));
-  Write(options_.path, content_);
-  EXPECT_THAT(SqliteLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
+  Write(options_.location, content_);
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
 }
 
 TEST_F(LedgerDamageTest, AnotherLedgersAnchorIsRefused) {
-  SqliteLedgerOptions other = options_;
-  other.path = directory_.File("other.sqlite");
+  DurableLedgerOptions other = options_;
+  other.location = directory_.File("other.sqlite");
   other.anchor_path = directory_.File("other.anchor");
-  SUBMIX_ASSERT_OK(SqliteLedger::Create(other, Parts({1, 1, 1, 1}), "2"));
+  SUBMIX_ASSERT_OK(DurableLedger::Create(other, Parts({1, 1, 1, 1}), "2"));
   other.anchor_path = options_.anchor_path;
-  EXPECT_THAT(SqliteLedger::Open(other),
+  EXPECT_THAT(DurableLedger::Open(other),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("belongs to another ledger")));
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/ledger/anchor.h"
-#include "submix/ledger/ledger_tables.h"
+#include "submix/ledger/sqlite_tables.h"
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
@@ -24,7 +24,7 @@ class LedgerMigrationTest : public LedgerFixture {
  protected:
   void Take(const std::string& name) {
     const std::string folder = std::string(SUBMIX_TESTDATA_DIR) + "/ledger/";
-    CopyLedger(folder + name + ".sqlite", options_.path);
+    CopyLedger(folder + name + ".sqlite", options_.location);
     CopyLedger(folder + name + ".anchor", options_.anchor_path);
   }
 
@@ -67,8 +67,11 @@ TEST_F(LedgerMigrationTest, AnOldLedgerKeepsEverySpentAmountAndItsChain) {
     EXPECT_EQ(receipts[0].paid(), (std::vector<bool>{true, false, true}));
   }
   SUBMIX_ASSERT_OK_AND_ASSIGN(
-      auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadOnly));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto migration, ReadRecord(connection, kRecords + 1));
+      auto connection,
+      SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadOnly));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const StoredLedger stored,
+                              ReadStored(connection, kNewestFormat, kRecords + 1));
+  const auto& migration = stored.anchored;
   ASSERT_TRUE(migration.has_value());
   EXPECT_EQ(migration->previous, before.head.hash) << "the chain goes on";
   EXPECT_EQ(migration->payload[0], static_cast<char>(RecordType::kMigrate));
@@ -81,7 +84,7 @@ TEST_F(LedgerMigrationTest, AnOldLedgerKeepsEverySpentAmountAndItsChain) {
 
 TEST_F(LedgerMigrationTest, AReaderLeavesAnOldLedgerAlone) {
   Take("format1");
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_),
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("older format (1)")));
 }
 
@@ -89,13 +92,15 @@ TEST_F(LedgerMigrationTest, AnOldLedgerThatDoesNotAddUpIsRefusedUntouched) {
   Take("format1");
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadWrite));
+        auto connection,
+        SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadWrite));
     SUBMIX_ASSERT_OK(connection.Execute("UPDATE accounts SET spent = 1 WHERE part = 0"));
   }
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("account 0")));
   SUBMIX_ASSERT_OK_AND_ASSIGN(
-      auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadOnly));
+      auto connection,
+      SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadOnly));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const int format, ReadFormat(connection));
   EXPECT_EQ(format, 1);
 }
@@ -103,8 +108,8 @@ TEST_F(LedgerMigrationTest, AnOldLedgerThatDoesNotAddUpIsRefusedUntouched) {
 TEST_F(LedgerMigrationTest, AnOldLedgerIsHeldToItsAnchor) {
   Take("format1");
   Take("format2");
-  CopyLedger(std::string(SUBMIX_TESTDATA_DIR) + "/ledger/format1.sqlite", options_.path);
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  CopyLedger(std::string(SUBMIX_TESTDATA_DIR) + "/ledger/format1.sqlite", options_.location);
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("record 5 is not the one")));
 }
 

@@ -61,7 +61,7 @@ using SqliteLedgerThreadTest = LedgerFixture;
 TEST_F(SqliteLedgerThreadTest, AddsUpBesideReaders) {
   Create({1'000'000, 1'000'000});
   const auto ledger = Open();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto reader, SqliteLedger::OpenReadOnly(options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto reader, DurableLedger::OpenReadOnly(options_));
   std::atomic<bool> done = false;
   std::thread watcher([&] { WatchUntil(done, *reader); });
   std::thread owner([&] { WatchUntil(done, *ledger); });

@@ -1,19 +1,13 @@
 #include "submix/ledger/sqlite_ledger.h"
 
 #include <filesystem>
-#include <limits>
 #include <mutex>
 #include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/base/random.h"
 #include "submix/ledger/anchor.h"
-#include "submix/ledger/ledger_checks.h"
-#include "submix/ledger/ledger_records.h"
-#include "submix/ledger/ledger_tables.h"
-#include "submix/ledger/receipt_press.h"
 #include "submix/ledger/sqlite_connection.h"
-#include "submix/ledger/step_charging.h"
+#include "submix/ledger/sqlite_tables.h"
 
 namespace submix::ledger {
 namespace {
@@ -38,29 +32,38 @@ base::StatusOr<std::unique_ptr<base::FileLock>> LockForWriting(const std::string
 
 struct Reading {
   SqliteConnection connection;
-  LedgerContents contents;
+  AnchorPosition anchor;
+  std::string lineage;
 };
 
-base::StatusOr<Reading> ReadBesideWriter(const SqliteLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.path));
-  const auto anchor = Anchor::Read(options.anchor_path);
-  if (!anchor.ok()) return AnchorError(anchor.status(), options);
+base::StatusOr<LedgerContents> ReadBeside(SqliteConnection& connection,
+                                          const base::Sha256Digest& fingerprint,
+                                          const AnchorPosition& anchor) {
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadSnapshot(connection, anchor.head.records));
+  return CheckStored(std::move(stored), fingerprint, &anchor, connection.path());
+}
+
+base::StatusOr<Reading> OpenBesideWriter(const DurableLedgerOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
-                          SqliteConnection::Open(options.path, Mode::kReadOnly));
-  SUBMIX_ASSIGN_OR_RETURN(LedgerContents contents,
-                          ReadSnapshot(connection, options.fingerprint, &anchor.value()));
-  return Reading{std::move(connection), std::move(contents)};
+                          SqliteConnection::Open(options.location, Mode::kReadOnly));
+  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
+                          ReadBeside(connection, options.fingerprint, anchor));
+  return Reading{std::move(connection), anchor, base::ToHex(contents.state.lineage)};
 }
 
-base::Status VerifyAgainstAnchor(const SqliteLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(ReadBesideWriter(options).status());
-  return VerifyChain(options.path);
+base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, anchor.head.records));
+  return CheckStored(std::move(stored), options.fingerprint, &anchor, options.location).status();
 }
 
-class SqliteWriter final : public SqliteLedger {
+class SqliteWriter final : public DurableLedger {
  public:
   struct Parts {
-    SqliteLedgerOptions options;
+    DurableLedgerOptions options;
     std::unique_ptr<base::FileLock> lock;
     SqliteConnection connection;
     TableWriter tables;
@@ -68,39 +71,16 @@ class SqliteWriter final : public SqliteLedger {
     LedgerContents contents;
   };
   explicit SqliteWriter(Parts parts)
-      : options_(std::move(parts.options)),
-        lineage_(base::ToHex(parts.contents.state.lineage)),
+      : DurableLedger(base::ToHex(parts.contents.state.lineage)),
+        options_(std::move(parts.options)),
         lock_(std::move(parts.lock)),
         connection_(std::move(parts.connection)),
         tables_(std::move(parts.tables)),
         anchor_(std::move(parts.anchor)),
         contents_(std::move(parts.contents)) {}
 
-  base::StatusOr<std::vector<Receipt>> Charge(std::span<const ChargeRequest> step) override {
-    const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
-    LedgerState after = contents_.state;
-    SUBMIX_ASSIGN_OR_RETURN(const auto booked, BookStep(step, after.accounts));
-    if (step.empty()) return std::vector<Receipt>();
-    std::string payload = EncodeCharge(booked, after);
-    SUBMIX_RETURN_IF_ERROR(MakeDurable(std::move(payload), std::move(after)));
-    return ReceiptPress::Press(booked, contents_.head.records);
-  }
-
-  base::StatusOr<std::vector<Account>> Accounts() const override {
-    const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
-    return contents_.state.accounts;
-  }
-
-  base::StatusOr<Head> head() const override {
-    const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
-    return contents_.head;
-  }
-
   base::Status Verify() const override {
-    SqliteLedgerOptions options = options_;
+    DurableLedgerOptions options = options_;
     {
       const std::lock_guard guard(mutex_);
       options.fingerprint = contents_.state.fingerprint;
@@ -108,38 +88,37 @@ class SqliteWriter final : public SqliteLedger {
     return VerifyAgainstAnchor(options);
   }
 
-  base::Status Rebind(const base::Sha256Digest& new_fingerprint) override {
+ protected:
+  base::StatusOr<std::int64_t> AppendRecord(const Change& change) override {
     const std::lock_guard guard(mutex_);
     SUBMIX_RETURN_IF_ERROR(poison_);
     LedgerState after = contents_.state;
-    after.fingerprint = new_fingerprint;
-    std::string payload = EncodeRebind(contents_.state.fingerprint, after);
-    return MakeDurable(std::move(payload), std::move(after));
+    SUBMIX_ASSIGN_OR_RETURN(std::string payload, change(after));
+    const Record record = ChainRecord(contents_.head, std::move(payload));
+    SUBMIX_RETURN_IF_ERROR(MakeDurable(record, after));
+    contents_ = {std::move(after), {record.number, record.hash}};
+    return record.number;
   }
 
-  std::string lineage() const override { return lineage_; }
+  base::StatusOr<LedgerContents> Read() const override {
+    const std::lock_guard guard(mutex_);
+    SUBMIX_RETURN_IF_ERROR(poison_);
+    return contents_;
+  }
 
  private:
-  // Ledger first, then anchor: a crash between leaves the anchor behind, which Open mends. Only
-  // then does the new state exist for callers. Requires: mutex_ held, not poisoned.
-  base::Status MakeDurable(std::string payload, LedgerState after) {
-    const Record record = ChainRecord(contents_.head, std::move(payload));
+  // Ledger first, then anchor: a crash between leaves the anchor behind, which Open mends.
+  // Requires: mutex_ held, not poisoned.
+  base::Status MakeDurable(const Record& record, const LedgerState& after) {
     base::Status status = tables_.Commit(record, after);
     if (status.ok()) status = anchor_->Advance({record.number, record.hash});
-    if (!status.ok()) {
-      // Whether the record is durable is unknown now, and so is what is left.
-      poison_ = base::Status(status.code(),
-                             "the ledger refuses until it is opened anew, because a "
-                             "charge could not be made durable: " +
-                                 status.message());
-      return poison_;
-    }
-    contents_ = {std::move(after), {record.number, record.hash}};
-    return base::OkStatus();
+    if (status.ok()) return status;
+    // Whether the record is durable is unknown now, and so is what is left.
+    poison_ = NotDurableError(status);
+    return poison_;
   }
 
-  const SqliteLedgerOptions options_;
-  const std::string lineage_;
+  const DurableLedgerOptions options_;
   const std::unique_ptr<base::FileLock> lock_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
@@ -150,70 +129,32 @@ class SqliteWriter final : public SqliteLedger {
   base::Status poison_;
 };
 
-class SqliteReader final : public SqliteLedger {
+class SqliteReader final : public DurableLedger {
  public:
-  SqliteReader(SqliteLedgerOptions options, SqliteConnection connection, std::string lineage)
-      : options_(std::move(options)),
-        lineage_(std::move(lineage)),
-        connection_(std::move(connection)) {}
-
-  base::StatusOr<std::vector<Receipt>> Charge(std::span<const ChargeRequest>) override {
-    return OpenForReadingOnly();
-  }
-
-  base::StatusOr<std::vector<Account>> Accounts() const override {
-    SUBMIX_ASSIGN_OR_RETURN(LedgerContents contents, Read());
-    return std::move(contents.state.accounts);
-  }
-
-  base::StatusOr<Head> head() const override {
-    SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents, Read());
-    return contents.head;
-  }
+  SqliteReader(DurableLedgerOptions options, Reading reading)
+      : DurableLedger(std::move(reading.lineage)),
+        options_(std::move(options)),
+        anchor_(reading.anchor),
+        connection_(std::move(reading.connection)) {}
 
   base::Status Verify() const override { return VerifyAgainstAnchor(options_); }
 
-  base::Status Rebind(const base::Sha256Digest&) override { return OpenForReadingOnly(); }
+ protected:
+  base::StatusOr<std::int64_t> AppendRecord(const Change&) override {
+    return OpenForReadingError(options_.location);
+  }
 
-  std::string lineage() const override { return lineage_; }
+  base::StatusOr<LedgerContents> Read() const override {
+    const std::lock_guard guard(mutex_);
+    return ReadBeside(connection_, options_.fingerprint, anchor_);
+  }
 
  private:
-  base::Status OpenForReadingOnly() const {
-    return base::FailedPreconditionError(options_.path + ": open for reading only");
-  }
-
-  base::StatusOr<LedgerContents> Read() const {
-    const std::lock_guard guard(mutex_);
-    return ReadSnapshot(connection_, options_.fingerprint, nullptr);
-  }
-
-  const SqliteLedgerOptions options_;
-  const std::string lineage_;
+  const DurableLedgerOptions options_;
+  const AnchorPosition anchor_;
   mutable std::mutex mutex_;
   mutable SqliteConnection connection_;  // guarded by mutex_
 };
-
-base::Status CheckNewState(const LedgerState& state) {
-  constexpr std::size_t kMaxTextBytes = std::numeric_limits<std::uint16_t>::max();
-  constexpr std::size_t kMaxAccounts = 1 << 20;
-  if (state.accounts.empty() || state.accounts.size() > kMaxAccounts) {
-    return base::InvalidArgumentError("a ledger has 1 to 1048576 accounts, not " +
-                                      std::to_string(state.accounts.size()));
-  }
-  if (state.order_text.size() > kMaxTextBytes) {
-    return base::InvalidArgumentError("the order's text is longer than 65535 bytes");
-  }
-  for (const Account& account : state.accounts) {
-    if (account.name.size() > kMaxTextBytes) {
-      return base::InvalidArgumentError("an account's name is longer than 65535 bytes");
-    }
-    if (!account.budget.is_payable() || !account.spent.is_payable()) {
-      return base::InvalidArgumentError("account " + account.name +
-                                        ": budget and spent must be finite amounts");
-    }
-  }
-  return base::OkStatus();
-}
 
 base::Status WriteNewFile(const std::string& path, const LedgerState& state, const Record& first) {
   {
@@ -237,34 +178,28 @@ void RemoveLeftovers(const std::string& path) {
 
 }  // namespace
 
-base::Status SqliteLedger::Create(const SqliteLedgerOptions& options,
-                                  const std::vector<Account>& parts,
-                                  const std::string& order_text) {
-  LedgerState state{{}, options.fingerprint, order_text, parts};
-  SUBMIX_RETURN_IF_ERROR(CheckNewState(state));
-  base::FillWithEntropy(std::as_writable_bytes(std::span(state.lineage)));
-  const Record first = ChainRecord(Head(), EncodeCreate(state));
-
+base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const LedgerState& state,
+                                const Record& first) {
   base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.path));
-  if (files.Exists(options.path)) {
-    return base::AlreadyExistsError(options.path +
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
+  if (files.Exists(options.location)) {
+    return base::AlreadyExistsError(options.location +
                                     ": there is a ledger already; a budget is never "
                                     "started anew");
   }
   if (files.Exists(options.anchor_path)) {
     return base::AlreadyExistsError(
-        options.anchor_path + ": the anchor of a ledger that is not at " + options.path +
+        options.anchor_path + ": the anchor of a ledger that is not at " + options.location +
         "; restore that ledger, or remove the anchor if it never answered anything");
   }
   // The ledger appears under its name as the last act: whoever finds it finds it whole.
-  const std::string unfinished = options.path + ".new";
+  const std::string unfinished = options.location + ".new";
   RemoveLeftovers(unfinished);
   base::Status status = WriteNewFile(unfinished, state, first);
   if (status.ok()) {
     status = Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}});
     if (status.ok()) {
-      status = files.Rename(unfinished, options.path);
+      status = files.Rename(unfinished, options.location);
       if (!status.ok()) (void)files.RemoveAll(options.anchor_path);
     }
   }
@@ -272,55 +207,47 @@ base::Status SqliteLedger::Create(const SqliteLedgerOptions& options,
   return status;
 }
 
-base::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(
-    const SqliteLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedger(
+    const DurableLedgerOptions& options) {
+  const std::string& path = options.location;
   // Before the lock, which would leave its file where no ledger is.
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.path));
-  SUBMIX_ASSIGN_OR_RETURN(auto lock, LockForWriting(options.path));
-  auto anchor = Anchor::Open(options.anchor_path);
-  if (!anchor.ok()) return AnchorError(anchor.status(), options);
+  SUBMIX_RETURN_IF_ERROR(CheckExists(path));
+  SUBMIX_ASSIGN_OR_RETURN(auto lock, LockForWriting(path));
+  SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, path));
+  const AnchorPosition position = anchor->position();
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
-                          SqliteConnection::Open(options.path, Mode::kReadWrite));
-  SUBMIX_ASSIGN_OR_RETURN(const int format, ReadKnownFormat(connection));
+                          SqliteConnection::Open(path, Mode::kReadWrite));
+  SUBMIX_ASSIGN_OR_RETURN(const int format, ReadFormat(connection));
+  SUBMIX_RETURN_IF_ERROR(CheckKnownFormat(format, path));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored,
+                          ReadStored(connection, format, position.head.records));
   SUBMIX_ASSIGN_OR_RETURN(LedgerContents contents,
-                          ReadContents(connection, format, options.fingerprint));
-  SUBMIX_RETURN_IF_ERROR(CheckAnchor(connection, contents, (*anchor)->position()));
+                          CheckStored(std::move(stored), options.fingerprint, &position, path));
   // Believed. From here on it is written.
   SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA journal_mode = WAL"));
   SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
   if (format < kNewestFormat) {
     SUBMIX_RETURN_IF_ERROR(MigrateTables(connection));
-    SUBMIX_ASSIGN_OR_RETURN(contents, ReadContents(connection, kNewestFormat, options.fingerprint));
+    SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(connection, options.fingerprint, position));
   }
-  if (contents.head.records != (*anchor)->position().head.records) {
-    SUBMIX_RETURN_IF_ERROR((*anchor)->Advance(contents.head));
-  }
+  SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
   SUBMIX_ASSIGN_OR_RETURN(TableWriter tables, TableWriter::Prepare(connection));
-  SqliteWriter::Parts parts{options,           std::move(lock),           std::move(connection),
-                            std::move(tables), std::move(anchor).value(), std::move(contents)};
-  return std::unique_ptr<SqliteLedger>(new SqliteWriter(std::move(parts)));
+  SqliteWriter::Parts parts{options,           std::move(lock),   std::move(connection),
+                            std::move(tables), std::move(anchor), std::move(contents)};
+  return std::unique_ptr<DurableLedger>(new SqliteWriter(std::move(parts)));
 }
 
-base::StatusOr<std::unique_ptr<SqliteLedger>> SqliteLedger::OpenReadOnly(
-    const SqliteLedgerOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(Reading reading, ReadBesideWriter(options));
-  return std::unique_ptr<SqliteLedger>(new SqliteReader(
-      options, std::move(reading.connection), base::ToHex(reading.contents.state.lineage)));
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedgerReadOnly(
+    const DurableLedgerOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(Reading reading, OpenBesideWriter(options));
+  return std::unique_ptr<DurableLedger>(new SqliteReader(options, std::move(reading)));
 }
 
-base::Status SqliteLedger::RestoreAnchor(const SqliteLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.path));
-  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.path));
-  if (Anchor::Read(options.anchor_path).ok()) {
-    return base::AlreadyExistsError(options.anchor_path + ": the anchor is there, and whole");
-  }
-  SUBMIX_RETURN_IF_ERROR(VerifyChain(options.path));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
-                          SqliteConnection::Open(options.path, Mode::kReadOnly));
-  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
-                          ReadSnapshot(connection, options.fingerprint, nullptr));
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(options.anchor_path));
-  return Anchor::Create(options.anchor_path, {contents.state.lineage, contents.head});
+base::StatusOr<LedgerContents> ReadSqliteLedgerWithoutAnchor(const DurableLedgerOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, 0));
+  return CheckStored(std::move(stored), options.fingerprint, nullptr, options.location);
 }
 
 }  // namespace submix::ledger

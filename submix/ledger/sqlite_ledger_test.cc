@@ -1,5 +1,3 @@
-#include "submix/ledger/sqlite_ledger.h"
-
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "submix/base/file_system.h"
+#include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/sqlite_connection.h"
 #include "submix/ledger/testing/ledger_fixture.h"
 
@@ -117,40 +116,40 @@ TEST_F(SqliteLedgerTest, CarriesOverWhatWasSpentElsewhere) {
 
 TEST_F(SqliteLedgerTest, IsNeverStartedAnew) {
   Create({100});
-  EXPECT_THAT(SqliteLedger::Create(options_, Parts({100}), "2"),
-              StatusIs(StatusCode::kAlreadyExists, HasSubstr(options_.path)));
-  std::filesystem::remove(options_.path);
-  EXPECT_THAT(SqliteLedger::Create(options_, Parts({100}), "2"),
+  EXPECT_THAT(DurableLedger::Create(options_, Parts({100}), "2"),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr(options_.location)));
+  std::filesystem::remove(options_.location);
+  EXPECT_THAT(DurableLedger::Create(options_, Parts({100}), "2"),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("anchor")))
       << "a lost ledger is no reason for a fresh budget";
 }
 
 TEST_F(SqliteLedgerTest, CreateOvercomesWhatACrashLeft) {
-  std::ofstream(options_.path + ".new") << "half a file";
-  std::ofstream(options_.path + ".new-journal") << "half a journal";
+  std::ofstream(options_.location + ".new") << "half a file";
+  std::ofstream(options_.location + ".new-journal") << "half a journal";
   Create({100});
-  EXPECT_FALSE(std::filesystem::exists(options_.path + ".new"));
+  EXPECT_FALSE(std::filesystem::exists(options_.location + ".new"));
   SUBMIX_EXPECT_OK(Open()->Verify());
 }
 
 TEST_F(SqliteLedgerTest, CreateRefusesAccountsThatCannotBe) {
-  EXPECT_THAT(SqliteLedger::Create(options_, {}, "2"), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(DurableLedger::Create(options_, {}, "2"), StatusIs(StatusCode::kInvalidArgument, _));
   auto parts = Parts({100});
   parts[0].budget = FixedNats::Unpayable();
-  EXPECT_THAT(SqliteLedger::Create(options_, parts, "2"),
+  EXPECT_THAT(DurableLedger::Create(options_, parts, "2"),
               StatusIs(StatusCode::kInvalidArgument, _));
   parts = Parts({100});
   parts[0].name.assign(70000, 'x');
-  EXPECT_THAT(SqliteLedger::Create(options_, parts, "2"),
+  EXPECT_THAT(DurableLedger::Create(options_, parts, "2"),
               StatusIs(StatusCode::kInvalidArgument, _));
-  EXPECT_FALSE(std::filesystem::exists(options_.path));
+  EXPECT_FALSE(std::filesystem::exists(options_.location));
 }
 
 TEST_F(SqliteLedgerTest, CreateLeavesNothingBehindWhenItFails) {
   options_.anchor_path = directory_.File("no such folder/anchor");
-  EXPECT_FALSE(SqliteLedger::Create(options_, Parts({100}), "2").ok());
-  EXPECT_FALSE(std::filesystem::exists(options_.path));
-  EXPECT_FALSE(std::filesystem::exists(options_.path + ".new"));
+  EXPECT_FALSE(DurableLedger::Create(options_, Parts({100}), "2").ok());
+  EXPECT_FALSE(std::filesystem::exists(options_.location));
+  EXPECT_FALSE(std::filesystem::exists(options_.location + ".new"));
 }
 
 TEST_F(SqliteLedgerTest, IsReadableByItsOwnerAlone) {
@@ -159,35 +158,35 @@ TEST_F(SqliteLedgerTest, IsReadableByItsOwnerAlone) {
   SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
   for (const char* suffix : {"", "-wal", "-shm"}) {
     using std::filesystem::perms;
-    const auto mode = std::filesystem::status(options_.path + suffix).permissions();
+    const auto mode = std::filesystem::status(options_.location + suffix).permissions();
     EXPECT_EQ(mode & (perms::group_all | perms::others_all), perms::none) << suffix;
   }
 }
 
 TEST_F(SqliteLedgerTest, OpenNamesAFileThatIsMissing) {
-  EXPECT_THAT(SqliteLedger::Open(options_),
-              StatusIs(StatusCode::kNotFound, HasSubstr(options_.path)));
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), StatusIs(StatusCode::kNotFound, _));
-  EXPECT_FALSE(std::filesystem::exists(options_.path + ".lock"));
+  EXPECT_THAT(DurableLedger::Open(options_),
+              StatusIs(StatusCode::kNotFound, HasSubstr(options_.location)));
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kNotFound, _));
+  EXPECT_FALSE(std::filesystem::exists(options_.location + ".lock"));
 }
 
 TEST_F(SqliteLedgerTest, HasOneWriter) {
   Create({100});
   const auto ledger = Open();
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kUnavailable,
-                       AllOf(HasSubstr(options_.path), HasSubstr("another process"))));
-  SqliteLedgerOptions alias = options_;
-  alias.path = directory_.File("alias.sqlite");
-  std::filesystem::create_symlink(options_.path, alias.path);
-  EXPECT_THAT(SqliteLedger::Open(alias), StatusIs(StatusCode::kUnavailable, _));
+                       AllOf(HasSubstr(options_.location), HasSubstr("another process"))));
+  DurableLedgerOptions alias = options_;
+  alias.location = directory_.File("alias.sqlite");
+  std::filesystem::create_symlink(options_.location, alias.location);
+  EXPECT_THAT(DurableLedger::Open(alias), StatusIs(StatusCode::kUnavailable, _));
   SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
 }
 
 TEST_F(SqliteLedgerTest, ASecondWriterPastTheLockCannotSpendTwice) {
   Create({100});
   const auto first = Open();
-  std::filesystem::remove(options_.path + ".lock");
+  std::filesystem::remove(options_.location + ".lock");
   const auto second = Open();
   SUBMIX_ASSERT_OK(ChargeOne(*first, {60}));
   EXPECT_FALSE(ChargeOne(*second, {60}).ok());
@@ -199,10 +198,10 @@ TEST_F(SqliteLedgerTest, ASecondWriterPastTheLockCannotSpendTwice) {
 
 TEST_F(SqliteLedgerTest, ReadersSeeCommittedStatesBesideTheWriter) {
   Create({100});
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before_any_writer, SqliteLedger::OpenReadOnly(options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before_any_writer, DurableLedger::OpenReadOnly(options_));
   EXPECT_EQ(SpentOf(*before_any_writer), (Units{0}));
   const auto writer = Open();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto reader, SqliteLedger::OpenReadOnly(options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto reader, DurableLedger::OpenReadOnly(options_));
   for (std::int64_t i = 1; i <= 3; ++i) {
     SUBMIX_ASSERT_OK(ChargeOne(*writer, {10}));
     EXPECT_EQ(SpentOf(*reader), (Units{10 * i}));
@@ -221,11 +220,11 @@ TEST_F(SqliteLedgerTest, ReadersSeeCommittedStatesBesideTheWriter) {
 
 TEST_F(SqliteLedgerTest, OpensOnlyForItsOwnDeployment) {
   Create({100});
-  SqliteLedgerOptions other = options_;
+  DurableLedgerOptions other = options_;
   other.fingerprint = base::Sha256("another deployment");
-  EXPECT_THAT(SqliteLedger::Open(other),
+  EXPECT_THAT(DurableLedger::Open(other),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another deployment")));
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(other), StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_THAT(DurableLedger::OpenReadOnly(other), StatusIs(StatusCode::kFailedPrecondition, _));
 }
 
 TEST_F(SqliteLedgerTest, RebindingKeepsEverythingSpent) {
@@ -240,7 +239,7 @@ TEST_F(SqliteLedgerTest, RebindingKeepsEverythingSpent) {
     SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1, 1}));
     SUBMIX_EXPECT_OK(ledger->Verify());
   }
-  EXPECT_THAT(SqliteLedger::Open(options_), StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kFailedPrecondition, _));
   options_.fingerprint = new_fingerprint;
   const auto ledger = Open();
   EXPECT_EQ(SpentOf(*ledger), (Units{11, 21}));
@@ -253,7 +252,7 @@ TEST_F(SqliteLedgerTest, RebindingKeepsEverythingSpent) {
 TEST_F(SqliteLedgerTest, EachLedgerHasALineageOfItsOwn) {
   Create({100});
   const std::string first = Open()->lineage();
-  options_.path = directory_.File("other.sqlite");
+  options_.location = directory_.File("other.sqlite");
   options_.anchor_path = directory_.File("other.anchor");
   Create({100});
   EXPECT_EQ(first.size(), 32U);
@@ -264,15 +263,16 @@ TEST_F(SqliteLedgerTest, RefusesANewerFormatUntouched) {
   Create({100});
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        auto connection, SqliteConnection::Open(options_.path, SqliteConnection::Mode::kReadWrite));
+        auto connection,
+        SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadWrite));
     SUBMIX_ASSERT_OK(connection.Execute("PRAGMA user_version = 3"));
   }
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, base::Sha256OfFile(options_.path));
-  EXPECT_THAT(SqliteLedger::Open(options_),
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, base::Sha256OfFile(options_.location));
+  EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("format 3, this one reads up to 2); upgrade")));
-  EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), StatusIs(StatusCode::kFailedPrecondition, _));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, base::Sha256OfFile(options_.path));
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, base::Sha256OfFile(options_.location));
   EXPECT_EQ(before, after);
 }
 
@@ -280,10 +280,11 @@ TEST_F(SqliteLedgerTest, RefusesWhatIsNoLedgerUntouched) {
   Create({100});
   for (const std::string& content : {std::string(), std::string("not a database"),
                                      std::string(9000, '\0'), std::string(9000, 'x')}) {
-    std::ofstream(options_.path, std::ios::binary | std::ios::trunc) << content;
-    EXPECT_THAT(SqliteLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
-    EXPECT_THAT(SqliteLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto now, base::PosixFileSystem().ReadFile(options_.path));
+    std::ofstream(options_.location, std::ios::binary | std::ios::trunc) << content;
+    EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
+    EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto now,
+                                base::PosixFileSystem().ReadFile(options_.location));
     EXPECT_EQ(now, content);
   }
 }
@@ -343,22 +344,22 @@ TEST_F(SqliteLedgerTest, AFullDiskRefusesForGoodAndLosesNothing) {
 TEST_F(SqliteLedgerTest, AFullDiskMakesNoLedger) {
   {
     const FullDisk full(6000);
-    EXPECT_THAT(SqliteLedger::Create(options_, Parts({100}), "2"),
+    EXPECT_THAT(DurableLedger::Create(options_, Parts({100}), "2"),
                 StatusIs(StatusCode::kResourceExhausted, _));
   }
-  EXPECT_FALSE(std::filesystem::exists(options_.path));
+  EXPECT_FALSE(std::filesystem::exists(options_.location));
   Create({100});
 }
 
 // What Open says to a user who may not write. Root may always: becomes nobody, in a child process.
-void ExitWithCodeOfOpen(const SqliteLedgerOptions& options) {
+void ExitWithCodeOfOpen(const DurableLedgerOptions& options) {
   if (geteuid() == 0 && setuid(65534) != 0) _exit(99);
-  _exit(static_cast<int>(SqliteLedger::Open(options).status().code()));
+  _exit(static_cast<int>(DurableLedger::Open(options).status().code()));
 }
 
 TEST_F(SqliteLedgerTest, AReadOnlyFileIsRefused) {
   Create({100});
-  std::filesystem::remove(options_.path + ".lock");
+  std::filesystem::remove(options_.location + ".lock");
   using std::filesystem::permissions;
   using std::filesystem::perms;
   const perms readable = perms::owner_read | perms::group_read | perms::others_read;
@@ -366,10 +367,10 @@ TEST_F(SqliteLedgerTest, AReadOnlyFileIsRefused) {
   permissions(directory_.path(), perms::all);
   const auto refused = ::testing::ExitedWithCode(static_cast<int>(StatusCode::kFailedPrecondition));
 
-  permissions(options_.path, readable);
+  permissions(options_.location, readable);
   permissions(options_.anchor_path, writable);
   EXPECT_EXIT(ExitWithCodeOfOpen(options_), refused, "");
-  permissions(options_.path, writable);
+  permissions(options_.location, writable);
   permissions(options_.anchor_path, readable);
   EXPECT_EXIT(ExitWithCodeOfOpen(options_), refused, "");
 }

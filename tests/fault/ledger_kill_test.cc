@@ -15,7 +15,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/ledger/sqlite_ledger.h"
+#include "submix/ledger/durable_ledger.h"
 
 namespace submix::ledger {
 namespace {
@@ -28,8 +28,8 @@ constexpr std::int64_t kBudget = 1'000'000'000'000;
 constexpr std::int64_t kStep[] = {14, 22};
 
 // Charges for ever; after each acknowledged step one byte goes into the pipe. Never returns.
-[[noreturn]] void ChargeUntilKilled(const SqliteLedgerOptions& options, int pipe) {
-  auto ledger = SqliteLedger::Open(options);
+[[noreturn]] void ChargeUntilKilled(const DurableLedgerOptions& options, int pipe) {
+  auto ledger = DurableLedger::Open(options);
   if (!ledger.ok()) _exit(1);
   const std::vector<FixedNats> charges = {FixedNats::FromUnits(kStep[0] / 2),
                                           FixedNats::FromUnits(kStep[1] / 2)};
@@ -46,7 +46,7 @@ constexpr std::int64_t kStep[] = {14, 22};
 }
 
 // Lets a child charge, kills it after `life`, and returns how many steps it saw acknowledged.
-std::int64_t AcknowledgedUntilKilled(const SqliteLedgerOptions& options,
+std::int64_t AcknowledgedUntilKilled(const DurableLedgerOptions& options,
                                      std::chrono::microseconds life) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -74,9 +74,9 @@ std::int64_t AcknowledgedUntilKilled(const SqliteLedgerOptions& options,
 
 // Steps that the ledger holds. Opening it for charging also mends what the kill left; a reader
 // must cope without.
-std::int64_t StepsIn(const SqliteLedgerOptions& options, bool for_reading) {
+std::int64_t StepsIn(const DurableLedgerOptions& options, bool for_reading) {
   const auto ledger =
-      for_reading ? SqliteLedger::OpenReadOnly(options) : SqliteLedger::Open(options);
+      for_reading ? DurableLedger::OpenReadOnly(options) : DurableLedger::Open(options);
   EXPECT_THAT(ledger, base::IsOk());
   if (!ledger.ok()) return -1;
   EXPECT_THAT((*ledger)->Verify(), base::IsOk());
@@ -91,11 +91,11 @@ std::int64_t StepsIn(const SqliteLedgerOptions& options, bool for_reading) {
 
 TEST(LedgerKillTest, AcknowledgedChargesSurviveKillNine) {
   const base::TemporaryDirectory directory;
-  const SqliteLedgerOptions options{directory.File("ledger.sqlite"), directory.File("anchor"),
-                                    base::Sha256("deployment")};
+  const DurableLedgerOptions options{directory.File("ledger.sqlite"), directory.File("anchor"),
+                                     base::Sha256("deployment")};
   const std::vector<Account> accounts = {{"part 0", FixedNats::FromUnits(kBudget), {}},
                                          {"part 1", FixedNats::FromUnits(kBudget), {}}};
-  SUBMIX_ASSERT_OK(SqliteLedger::Create(options, accounts, "2"));
+  SUBMIX_ASSERT_OK(DurableLedger::Create(options, accounts, "2"));
 
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -13,7 +13,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/ledger/sqlite_ledger.h"
+#include "submix/ledger/durable_ledger.h"
 
 namespace submix::ledger {
 
@@ -58,11 +58,11 @@ class LedgerFixture : public ::testing::Test {
   }
 
   void Create(const Units& budgets, const Units& spent = {}) {
-    SUBMIX_ASSERT_OK(SqliteLedger::Create(options_, Parts(budgets, spent), "2"));
+    SUBMIX_ASSERT_OK(DurableLedger::Create(options_, Parts(budgets, spent), "2"));
   }
 
-  std::unique_ptr<SqliteLedger> Open() {
-    auto ledger = SqliteLedger::Open(options_);
+  std::unique_ptr<DurableLedger> Open() {
+    auto ledger = DurableLedger::Open(options_);
     EXPECT_THAT(ledger, base::IsOk());
     return ledger.ok() ? std::move(ledger).value() : nullptr;
   }
@@ -73,8 +73,8 @@ class LedgerFixture : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  SqliteLedgerOptions options_{directory_.File("ledger.sqlite"), directory_.File("anchor"),
-                               base::Sha256("deployment")};
+  DurableLedgerOptions options_{directory_.File("ledger.sqlite"), directory_.File("anchor"),
+                                base::Sha256("deployment")};
 };
 
 }  // namespace submix::ledger

@@ -1,7 +1,10 @@
-#include "submix/ledger/ledger_tables.h"
+#include "submix/ledger/sqlite_tables.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "submix/ledger/chain_replay.h"
 
 namespace submix::ledger {
 namespace {
@@ -31,11 +34,6 @@ constexpr std::string_view kInsertRecord =
     "INSERT INTO records (number, previous, payload, hash) VALUES (?1, ?2, ?3, ?4)";
 constexpr std::string_view kSelectRecord = "SELECT number, previous, payload, hash FROM records ";
 
-base::Status Damaged(const SqliteConnection& connection, const std::string& what) {
-  return base::DataLossError(connection.path() + ": damaged: " + what +
-                             "; restore the newest copy of the file");
-}
-
 void BindRecord(const Record& record, SqliteStatement& insert) {
   insert.BindInt(1, record.number)
       .BindBytes(2, AsBytes(record.previous))
@@ -46,14 +44,6 @@ void BindRecord(const Record& record, SqliteStatement& insert) {
 Record RecordFromRow(const SqliteStatement& row) {
   return {row.ColumnInt(0), DigestFromBytes(row.ColumnBytes(1)), row.ColumnBytes(2),
           DigestFromBytes(row.ColumnBytes(3))};
-}
-
-base::StatusOr<accounting::FixedNats> AmountFrom(std::int64_t units,
-                                                 const SqliteConnection& connection) {
-  if (units < 0) return Damaged(connection, "a negative amount");
-  const auto amount = accounting::FixedNats::FromUnits(units);
-  if (!amount.is_payable()) return Damaged(connection, "an amount that no budget can hold");
-  return amount;
 }
 
 base::Status InsertMeta(SqliteConnection& connection, const LedgerState& state) {
@@ -98,13 +88,87 @@ base::Status ReadMeta(SqliteConnection& connection, LedgerState& state) {
       SqliteStatement meta,
       connection.Prepare("SELECT lineage, fingerprint, order_text FROM meta WHERE id = 1"));
   SUBMIX_ASSIGN_OR_RETURN(const bool has_meta, meta.Step());
-  if (!has_meta) return Damaged(connection, "table meta is empty");
+  if (!has_meta) return DamagedError(connection.path(), "table meta is empty");
   const std::string lineage = meta.ColumnBytes(0);
-  if (lineage.size() != state.lineage.size()) return Damaged(connection, "lineage of wrong length");
+  if (lineage.size() != state.lineage.size())
+    return DamagedError(connection.path(), "lineage of wrong length");
   std::copy(lineage.begin(), lineage.end(), state.lineage.begin());
   state.fingerprint = DigestFromBytes(meta.ColumnBytes(1));
   state.order_text = meta.ColumnBytes(2);
   return base::OkStatus();
+}
+
+base::StatusOr<LedgerState> ReadState(SqliteConnection& connection, int format) {
+  LedgerState state;
+  SUBMIX_RETURN_IF_ERROR(ReadMeta(connection, state));
+  const std::string name = format == 1 ? "'part ' || part" : "name";
+  SUBMIX_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      connection.Prepare("SELECT part, " + name + ", budget, spent FROM accounts ORDER BY part"));
+  for (;;) {
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) return state;
+    SUBMIX_RETURN_IF_ERROR(AddAccount(row.ColumnInt(0), row.ColumnBytes(1), row.ColumnInt(2),
+                                      row.ColumnInt(3), state, connection.path()));
+  }
+}
+
+base::StatusOr<Record> ReadNewestRecord(SqliteConnection& connection) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row, connection.Prepare(std::string(kSelectRecord) +
+                                                                  "ORDER BY number DESC LIMIT 1"));
+  SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
+  if (!has_row) return DamagedError(connection.path(), "it holds no record");
+  return RecordFromRow(row);
+}
+
+base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection,
+                                                 std::int64_t number) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
+                          connection.Prepare(std::string(kSelectRecord) + "WHERE number = ?1"));
+  row.BindInt(1, number);
+  SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
+  std::optional<Record> record;
+  if (has_row) record = RecordFromRow(row);
+  return record;
+}
+
+base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
+                          connection.Prepare(std::string(kSelectRecord) + "ORDER BY number"));
+  ChainReplay replay;
+  for (;;) {
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) return replay;
+    const base::Status status = replay.Append(RecordFromRow(row));
+    if (!status.ok()) return DamagedError(connection.path(), status.message());
+  }
+}
+
+// A reader's transaction: what is read in it is one committed state.
+class Snapshot {
+ public:
+  explicit Snapshot(SqliteConnection& connection) : connection_(connection) {}
+  ~Snapshot() {
+    if (begun_) (void)connection_.Execute("COMMIT");
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  base::Status Begin() {
+    base::Status status = connection_.Execute("BEGIN");
+    begun_ = status.ok();
+    return status;
+  }
+
+ private:
+  SqliteConnection& connection_;
+  bool begun_ = false;
+};
+
+base::StatusOr<StoredLedger> ReadNewestFormat(SqliteConnection& connection, std::int64_t anchored) {
+  SUBMIX_ASSIGN_OR_RETURN(const int format, ReadFormat(connection));
+  SUBMIX_RETURN_IF_ERROR(CheckNewestFormat(format, connection.path()));
+  return ReadStored(connection, format, anchored);
 }
 
 }  // namespace
@@ -133,57 +197,31 @@ base::Status CreateTables(SqliteConnection& connection, const LedgerState& state
   return connection.Execute("COMMIT");
 }
 
-base::StatusOr<LedgerState> ReadState(SqliteConnection& connection, int format) {
-  LedgerState state;
-  SUBMIX_RETURN_IF_ERROR(ReadMeta(connection, state));
-  const std::string name = format == 1 ? "'part ' || part" : "name";
-  SUBMIX_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      connection.Prepare("SELECT part, " + name + ", budget, spent FROM accounts ORDER BY part"));
-  for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) return state;
-    if (row.ColumnInt(0) != static_cast<std::int64_t>(state.accounts.size())) {
-      return Damaged(connection,
-                     "account " + std::to_string(state.accounts.size()) + " is missing");
-    }
-    Account account;
-    account.name = row.ColumnBytes(1);
-    SUBMIX_ASSIGN_OR_RETURN(account.budget, AmountFrom(row.ColumnInt(2), connection));
-    SUBMIX_ASSIGN_OR_RETURN(account.spent, AmountFrom(row.ColumnInt(3), connection));
-    state.accounts.push_back(std::move(account));
-  }
+base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format,
+                                        std::int64_t anchored) {
+  StoredLedger stored;
+  stored.format = format;
+  SUBMIX_ASSIGN_OR_RETURN(stored.state, ReadState(connection, format));
+  SUBMIX_ASSIGN_OR_RETURN(stored.newest, ReadNewestRecord(connection));
+  SUBMIX_ASSIGN_OR_RETURN(stored.anchored, ReadRecord(connection, anchored));
+  return stored;
 }
 
-base::StatusOr<Record> ReadNewestRecord(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row, connection.Prepare(std::string(kSelectRecord) +
-                                                                  "ORDER BY number DESC LIMIT 1"));
-  SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-  if (!has_row) return Damaged(connection, "it holds no record");
-  return RecordFromRow(row);
+base::StatusOr<StoredLedger> ReadSnapshot(SqliteConnection& connection, std::int64_t anchored) {
+  Snapshot snapshot(connection);
+  SUBMIX_RETURN_IF_ERROR(snapshot.Begin());
+  return ReadNewestFormat(connection, anchored);
 }
 
-base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection,
-                                                 std::int64_t number) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
-                          connection.Prepare(std::string(kSelectRecord) + "WHERE number = ?1"));
-  row.BindInt(1, number);
-  SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-  std::optional<Record> record;
-  if (has_row) record = RecordFromRow(row);
-  return record;
-}
-
-base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
-                          connection.Prepare(std::string(kSelectRecord) + "ORDER BY number"));
-  ChainReplay replay;
-  for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) return replay;
-    const base::Status status = replay.Append(RecordFromRow(row));
-    if (!status.ok()) return Damaged(connection, status.message());
-  }
+base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t anchored) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
+                          SqliteConnection::Open(path, SqliteConnection::Mode::kReadOnly));
+  Snapshot snapshot(connection);
+  SUBMIX_RETURN_IF_ERROR(snapshot.Begin());
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadNewestFormat(connection, anchored));
+  SUBMIX_ASSIGN_OR_RETURN(const ChainReplay replay, ReplayRecords(connection));
+  SUBMIX_RETURN_IF_ERROR(CheckSameState(stored.state, replay.state(), path));
+  return stored;
 }
 
 base::Status MigrateTables(SqliteConnection& connection) {
@@ -202,22 +240,6 @@ base::Status MigrateTables(SqliteConnection& connection) {
   base::Status status = migrate();
   if (!status.ok()) (void)connection.Execute("ROLLBACK");
   return status;
-}
-
-base::Status CheckSameState(const LedgerState& found, const LedgerState& expected,
-                            const std::string& path) {
-  if (StateDigest(found) == StateDigest(expected)) return base::OkStatus();
-  const std::string mend = "; restore the newest copy of the file";
-  for (std::size_t part = 0; part < found.accounts.size() && part < expected.accounts.size();
-       ++part) {
-    const Account& account = found.accounts[part];
-    const Account& sum = expected.accounts[part];
-    if (account.spent != sum.spent || account.budget != sum.budget || account.name != sum.name) {
-      return base::DataLossError(path + ": damaged: account " + std::to_string(part) +
-                                 " is not the sum of its records" + mend);
-    }
-  }
-  return base::DataLossError(path + ": damaged: its tables do not match its records" + mend);
 }
 
 TableWriter::TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "submix/base/status.h"
-#include "submix/ledger/chain_replay.h"
+#include "submix/ledger/ledger_checks.h"
 #include "submix/ledger/ledger_records.h"
 #include "submix/ledger/sqlite_connection.h"
 
@@ -21,21 +20,19 @@ base::StatusOr<int> ReadFormat(SqliteConnection& connection);
 base::Status CreateTables(SqliteConnection& connection, const LedgerState& state,
                           const Record& first);
 
-// Errors of all reads: kDataLoss for what no ledger holds.
-base::StatusOr<LedgerState> ReadState(SqliteConnection& connection, int format = kNewestFormat);
-base::StatusOr<Record> ReadNewestRecord(SqliteConnection& connection);
-// No value if there is no such record.
-base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection, std::int64_t number);
-// Every record in order.
-base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection);
+// State, newest record and the one of number `anchored`. Errors of all reads: kDataLoss for what no
+// ledger holds.
+base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format,
+                                        std::int64_t anchored);
+// The same as one committed state beside a writer. Errors: those, and CheckNewestFormat's.
+base::StatusOr<StoredLedger> ReadSnapshot(SqliteConnection& connection, std::int64_t anchored);
+// The same after replaying every record and comparing with the tables, on a connection of its own,
+// so that charging goes on. Errors: those, naming the first record that is wrong.
+base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t anchored);
 
 // Brings a ledger of the oldest format to the newest, in one transaction, after replaying its whole
 // chain; a migration record continues the chain. Every spent amount stays.
 base::Status MigrateTables(SqliteConnection& connection);
-
-// Ok if the tables' state is what `expected` says, account for account. Errors: kDataLoss.
-base::Status CheckSameState(const LedgerState& found, const LedgerState& expected,
-                            const std::string& path);
 
 // The writer's prepared statements. One thread at a time; must not outlive its connection.
 class TableWriter {

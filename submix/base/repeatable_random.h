@@ -1,0 +1,15 @@
+// Randomness that can be drawn again, for simulations: whoever knows the key knows every draw, so
+// nothing that leaves to clients may come from it. The layering check keeps it in eval.
+#pragma once
+
+#include <memory>
+
+#include "submix/base/digest.h"
+#include "submix/base/random.h"
+
+namespace submix::base {
+
+// The ChaCha20 stream under this key.
+std::unique_ptr<RandomSource> MakeRepeatableRandomSource(const Sha256Digest& key);
+
+}  // namespace submix::base

@@ -1,0 +1,65 @@
+#include "submix/eval/simulated_deployment.h"
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/engine/sample.h"
+#include "submix/ledger/memory_ledger.h"
+#include "submix/mechanism/operator_view.h"
+
+namespace submix::eval {
+
+using base::StatusOr;
+
+StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
+    const mechanism::MechanismOptions& options, double epsilon, int halves,
+    std::unique_ptr<base::RandomSource> random) {
+  SimulatedDeployment simulated;
+  simulated.random_ = std::move(random);
+  SUBMIX_ASSIGN_OR_RETURN(simulated.mechanism_, mechanism::MakeMechanism(options));
+  if (halves < simulated.mechanism_->halves()) {
+    return base::InvalidArgumentError("the mechanism " + options.name + " needs " +
+                                      std::to_string(simulated.mechanism_->halves()) +
+                                      " members a part; train with --halves 2");
+  }
+  simulated.ledger_ =
+      ledger::MakeMemoryLedger(options.num_parts, accounting::FixedNats::RoundDown(epsilon));
+  return simulated;
+}
+
+StatusOr<double> SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,
+                                             std::size_t true_index) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto proposal, mechanism_->Propose(predictions, remaining, base::ReleaseId{0, ++releases_}));
+  SUBMIX_ASSIGN_OR_RETURN(ledger::Receipt receipt, Charge(*proposal));
+  if (proposal->leads_to_screen()) {
+    mechanism::PrivateScreen screen = std::move(*proposal).Screen(receipt.paid());
+    SUBMIX_ASSIGN_OR_RETURN(const auto left, ledger_->Remaining());
+    SUBMIX_ASSIGN_OR_RETURN(
+        proposal, engine::OpenScreen(std::move(screen), std::move(receipt), *random_, left,
+                                     base::ReleaseId{0, ++releases_}));
+    SUBMIX_ASSIGN_OR_RETURN(receipt, Charge(*proposal));
+  }
+  const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(
+      mechanism::OperatorView::Participants(*mechanism_, receipt.paid()), *random_);
+  return mechanism::OperatorView::Probability(mixture, true_index);
+}
+
+StatusOr<std::vector<double>> SimulatedDeployment::SpentNats() const {
+  SUBMIX_ASSIGN_OR_RETURN(const auto accounts, ledger_->Accounts());
+  std::vector<double> spent;
+  for (const ledger::Account& account : accounts) spent.push_back(account.spent.ToNatsRoundedUp());
+  return spent;
+}
+
+StatusOr<ledger::Receipt> SimulatedDeployment::Charge(const mechanism::Proposal& proposal) {
+  const ledger::ChargeRequest request{proposal.release_id(), mechanism_->charge_rule(),
+                                      proposal.charges()};
+  SUBMIX_ASSIGN_OR_RETURN(auto receipts, ledger_->Charge(std::span(&request, 1)));
+  return std::move(receipts.front());
+}
+
+}  // namespace submix::eval

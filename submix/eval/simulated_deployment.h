@@ -1,0 +1,43 @@
+// A mechanism that answers under a budget of its own, for the operator's eyes: nothing is drawn,
+// the probability of one given token is read (contract 7).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "submix/base/random.h"
+#include "submix/base/status.h"
+#include "submix/ledger/ledger.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/mechanism_options.h"
+
+namespace submix::eval {
+
+// One thread at a time.
+class SimulatedDeployment {
+ public:
+  // A fresh budget of `epsilon` nats for each of options.num_parts parts; `halves` members a part
+  // are there. Errors: kInvalidArgument for options out of range or too few halves.
+  static base::StatusOr<SimulatedDeployment> Create(const mechanism::MechanismOptions& options,
+                                                    double epsilon, int halves,
+                                                    std::unique_ptr<base::RandomSource> random);
+
+  // Answers one query; returns the probability of the true token's support index.
+  base::StatusOr<double> Answer(const mechanism::PartPredictions& predictions,
+                                std::size_t true_index);
+
+  // [num_parts], rounded up.
+  base::StatusOr<std::vector<double>> SpentNats() const;
+
+ private:
+  base::StatusOr<ledger::Receipt> Charge(const mechanism::Proposal& proposal);
+
+  std::unique_ptr<base::RandomSource> random_;
+  std::unique_ptr<mechanism::Mechanism> mechanism_;
+  std::unique_ptr<ledger::Ledger> ledger_;
+  std::uint64_t releases_ = 0;
+};
+
+}  // namespace submix::eval
