@@ -35,7 +35,6 @@ constexpr int kLeastColumns = 192;
 // Rows of one call: beyond it nothing is gained, and the sums stay in the second-level cache, as
 // does a block's weight while call after call reads it.
 constexpr int kMostRows = 64;
-constexpr int kRowGranule = 16;  // of AMX
 constexpr std::size_t kMostBlockBytes = 3 << 18;
 // |sum| < 2^31 for int8.
 constexpr int kMostInputs = 1 << 17;
@@ -45,10 +44,13 @@ std::size_t Aligned(std::size_t bytes) {
 }
 int RoundUp(int value, int granule) { return (value + granule - 1) / granule * granule; }
 
-// Many rows are computed in about equal shares of whole tiles.
+// The next call's share of the rows that are left. AMX multiplies tiles of 16 rows, up to three of
+// them well whatever the last one's rows, but cuts 58 rows into 29 tiles of two. And no call should
+// be left with one row.
 int RowsOfCall(int rows) {
-  const int calls = (rows + kMostRows - 1) / kMostRows;
-  return calls <= 1 ? rows : RoundUp((rows + calls - 1) / calls, kRowGranule);
+  if (rows > 96 || rows == kMostRows) return kMostRows;
+  if (rows > kMostRows) return 48;
+  return rows > 48 ? 32 : rows;
 }
 
 int PlannedRows(int rows) { return std::max(rows, kLeastRows); }
@@ -299,10 +301,10 @@ std::size_t DnnlProduct::scratch_bytes(int rows) const {
 
 void DnnlProduct::Prepare(int rows) {
   const OneOpenMpThread one;
-  const int most = RowsOfCall(rows);
-  if (most == 0) return;
-  PrepareCalls(PlannedRows(most));
-  if (rows % most != 0) PrepareCalls(PlannedRows(rows % most));
+  for (int row = 0, count = 0; row < rows; row += count) {
+    count = RowsOfCall(rows - row);
+    PrepareCalls(PlannedRows(count));
+  }
 }
 
 void DnnlProduct::PrepareCalls(int rows) {
@@ -326,9 +328,8 @@ void DnnlProduct::PrepareCalls(int rows) {
 void DnnlProduct::Multiply(int index, const Operands& operands) const {
   const OneOpenMpThread one;
   const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
-  const int rows_of_call = RowsOfCall(operands.rows);
-  for (int row = 0; row < operands.rows; row += rows_of_call) {
-    const int rows = std::min(rows_of_call, operands.rows - row);
+  for (int row = 0, rows = 0; row < operands.rows; row += rows) {
+    rows = RowsOfCall(operands.rows - row);
     const int planned = PlannedRows(rows);
     const std::byte* activations = operands.activations + static_cast<std::size_t>(row) * row_bytes;
     if (rows < planned) {
