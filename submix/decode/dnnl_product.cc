@@ -27,10 +27,14 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 // Whole tiles of every layout of oneDNN's.
 constexpr int kColumnGranule = 64;
+// With AMX, oneDNN 2.6 takes up smaller products by other means, which want another layout: those
+// of one row with 256 inputs, and those of few rows and at most 256 results. Never here: a lone
+// row is computed with one of zeros, and narrow blocks with columns of zeros.
+constexpr int kLeastRows = 2;
+constexpr int kLeastColumns = 192;
 // Rows of one call: beyond it nothing is gained, and the sums stay in the second-level cache, as
 // does a block's weight while call after call reads it.
 constexpr int kMostRows = 64;
-constexpr int kRowGranule = 16;  // of AMX
 constexpr std::size_t kMostBlockBytes = 3 << 18;
 // |sum| < 2^31 for int8.
 constexpr int kMostInputs = 1 << 17;
@@ -40,11 +44,16 @@ std::size_t Aligned(std::size_t bytes) {
 }
 int RoundUp(int value, int granule) { return (value + granule - 1) / granule * granule; }
 
-// Many rows are computed in equal shares of whole tiles, so that no call is left with a few.
+// The next call's share of the rows that are left. AMX multiplies tiles of 16 rows, up to three of
+// them well whatever the last one's rows, but cuts 58 rows into 29 tiles of two. And no call should
+// be left with one row.
 int RowsOfCall(int rows) {
-  const int calls = (rows + kMostRows - 1) / kMostRows;
-  return calls <= 1 ? rows : RoundUp((rows + calls - 1) / calls, kRowGranule);
+  if (rows > 96 || rows == kMostRows) return kMostRows;
+  if (rows > kMostRows) return 48;
+  return rows > 48 ? 32 : rows;
 }
+
+int PlannedRows(int rows) { return std::max(rows, kLeastRows); }
 
 // oneDNN divides a call among the OpenMP threads of the calling thread, when it plans and when it
 // executes. Our threads are one each; what the thread had stays for others, such as libtorch.
@@ -179,6 +188,10 @@ class DnnlProduct final : public MatrixProduct {
   std::size_t PackedBegin(int index) const {
     return static_cast<std::size_t>(index) * BytesOf(widths_[0]);
   }
+  // The scratch begins with the few rows that are computed with rows of zeros, and the sums.
+  std::size_t FewRowsBytes() const {
+    return static_cast<std::size_t>(kLeastRows) * ActivationRowBytes(format(), inputs());
+  }
   static std::size_t SumsBytes(const Width& width, int rows) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width.padded_columns) *
            sizeof(float);
@@ -187,8 +200,7 @@ class DnnlProduct final : public MatrixProduct {
   Width MakeWidth(int columns) const;
   dnnl::matmul::primitive_desc Plan(const dnnl::memory::desc& weights, int rows) const;
   void PrepareCalls(int rows);
-  static void Execute(const Call& call, const std::byte* activations, const std::byte* weights,
-                      std::byte* scratch, std::size_t sums_bytes);
+  void Execute(int index, int rows, const std::byte* activations, const Operands& operands) const;
   void WriteResults(int index, int first_row, int rows, const Operands& operands) const;
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
@@ -216,7 +228,7 @@ DnnlProduct::DnnlProduct(ActivationFormat format, int inputs, int outputs, int w
 
 DnnlProduct::Width DnnlProduct::MakeWidth(int columns) const {
   Width width;
-  width.padded_columns = RoundUp(columns, kColumnGranule);
+  width.padded_columns = std::max(RoundUp(columns, kColumnGranule), kLeastColumns);
   const dnnl::memory::desc any({padded_inputs_, width.padded_columns}, stored_type(),
                                dnnl::memory::format_tag::any);
   // One layout for all, though each might want its own.
@@ -224,7 +236,7 @@ DnnlProduct::Width DnnlProduct::MakeWidth(int columns) const {
   const auto& dims = width.weights.data;
   SUBMIX_CHECK(std::equal(dims.dims, dims.dims + 2, dims.padded_dims),
                "oneDNN pads the weight although it has whole tiles");
-  for (std::size_t rows = 1; rows <= kMostRows; ++rows) {
+  for (std::size_t rows = kLeastRows; rows <= kMostRows; ++rows) {
     const std::size_t bytes = Planned(
         [&] { return Plan(width.weights, static_cast<int>(rows)).scratchpad_desc().get_size(); });
     width.scratchpad_bytes[rows] = std::max(width.scratchpad_bytes[rows - 1], bytes);
@@ -278,10 +290,10 @@ void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed)
 
 // Never less for more rows.
 std::size_t DnnlProduct::scratch_bytes(int rows) const {
-  const int most = std::min(rows, kMostRows);
+  const int most = PlannedRows(std::min(rows, kMostRows));
   std::size_t bytes = 0;
   for (const Width& width : widths_) {
-    bytes = std::max(bytes, Aligned(SumsBytes(width, most)) +
+    bytes = std::max(bytes, FewRowsBytes() + Aligned(SumsBytes(width, most)) +
                                 Aligned(width.scratchpad_bytes[static_cast<std::size_t>(most)]));
   }
   return bytes;
@@ -289,10 +301,10 @@ std::size_t DnnlProduct::scratch_bytes(int rows) const {
 
 void DnnlProduct::Prepare(int rows) {
   const OneOpenMpThread one;
-  const int most = RowsOfCall(rows);
-  if (most == 0) return;
-  PrepareCalls(most);
-  if (rows % most != 0) PrepareCalls(rows % most);
+  for (int row = 0, count = 0; row < rows; row += count) {
+    count = RowsOfCall(rows - row);
+    PrepareCalls(PlannedRows(count));
+  }
 }
 
 void DnnlProduct::PrepareCalls(int rows) {
@@ -315,32 +327,38 @@ void DnnlProduct::PrepareCalls(int rows) {
 
 void DnnlProduct::Multiply(int index, const Operands& operands) const {
   const OneOpenMpThread one;
-  const Width& width = WidthOf(index);
   const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
-  const int rows_of_call = RowsOfCall(operands.rows);
-  for (int row = 0; row < operands.rows; row += rows_of_call) {
-    const int rows = std::min(rows_of_call, operands.rows - row);
-    const Call* call =
-        calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
-    SUBMIX_CHECK(call != nullptr, "Prepare has not seen this many rows");
-    Execute(*call, operands.activations + static_cast<std::size_t>(row) * row_bytes,
-            operands.packed + PackedBegin(index), operands.scratch,
-            Aligned(SumsBytes(width, rows)));
+  for (int row = 0, rows = 0; row < operands.rows; row += rows) {
+    rows = RowsOfCall(operands.rows - row);
+    const int planned = PlannedRows(rows);
+    const std::byte* activations = operands.activations + static_cast<std::size_t>(row) * row_bytes;
+    if (rows < planned) {
+      const std::size_t bytes = static_cast<std::size_t>(rows) * row_bytes;
+      std::memcpy(operands.scratch, activations, bytes);
+      std::memset(operands.scratch + bytes, 0, FewRowsBytes() - bytes);
+      activations = operands.scratch;
+    }
+    Execute(index, planned, activations, operands);
     WriteResults(index, row, rows, operands);
   }
 }
 
-// Into sums [rows, padded columns] at the beginning of the scratch.
-void DnnlProduct::Execute(const Call& call, const std::byte* activations, const std::byte* weights,
-                          std::byte* scratch, std::size_t sums_bytes) {
+// Into sums [rows, padded columns] in the scratch.
+void DnnlProduct::Execute(int index, int rows, const std::byte* activations,
+                          const Operands& operands) const {
+  const Call* const found =
+      calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
+  SUBMIX_CHECK(found != nullptr, "Prepare has not seen this many rows");
+  const Call& call = *found;
   const auto set = [](const dnnl::memory& memory, const std::byte* bytes) {
     // oneDNN only reads what a product reads.
     CheckSuccess(dnnl_memory_set_data_handle(memory.get(), const_cast<std::byte*>(bytes)));
   };
+  std::byte* const sums = operands.scratch + FewRowsBytes();
   set(call.activations, activations);
-  set(call.weights, weights);
-  set(call.sums, scratch);
-  set(call.scratchpad, scratch + sums_bytes);
+  set(call.weights, operands.packed + PackedBegin(index));
+  set(call.sums, sums);
+  set(call.scratchpad, sums + Aligned(SumsBytes(WidthOf(index), rows)));
   const std::array<dnnl_exec_arg_t, 4> arguments = {{
       {DNNL_ARG_SRC, call.activations.get()},
       {DNNL_ARG_WEIGHTS, call.weights.get()},
@@ -362,7 +380,7 @@ void DnnlProduct::WriteResults(int index, int first_row, int rows, const Operand
   for (int i = 0; i < rows; ++i) {
     const auto row = static_cast<std::size_t>(first_row + i);
     float* results = operands.results + row * operands.results_stride + columns.begin;
-    const std::byte* sums = operands.scratch + SumsBytes(width, i);
+    const std::byte* sums = operands.scratch + FewRowsBytes() + SumsBytes(width, i);
     if (is_int8()) {
       const auto* integers = reinterpret_cast<const std::int32_t*>(sums);
       ScaleAndAddBias(integers, operands.scales[row], scales, bias, count, results);
