@@ -120,7 +120,7 @@ class Demo {
     Heading(2, "Deploy: declare mechanism and budget once; ask a few prompts privately");
     SUBMIX_RETURN_IF_ERROR(
         engine::CreateDeployment(File("deployment"), File("ensemble"), options_.declared));
-    SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment"), {}));
     int tokens = 0;
     double seconds = 0;
     for (const char* prompt : {"My lord, the king", "What news from", "I will not"}) {
@@ -156,7 +156,7 @@ class Demo {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
     const std::string fine_tuned = base::JoinPath(File("fine_tuned"), "members/00");
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                            LoadEnsemblePredictor(File("ensemble"), {fine_tuned}));
+                            LoadEnsemblePredictor({}, File("ensemble"), {fine_tuned}));
     SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                             tokenizer::Tokenizer::Load(base::JoinPath(File("ensemble"), "public")));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(
@@ -221,7 +221,8 @@ class Demo {
     attack.prompt.pop_back();  // a token begins with its space
     attack.secret = kSecret;
     SUBMIX_RETURN_IF_ERROR(AttackMember(base::JoinPath(File("planted_ensemble"), member), attack));
-    SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("planted_deployment")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
+                            OpenDeployedEngine(File("planted_deployment"), {}));
     SUBMIX_ASSIGN_OR_RETURN(report_.extraction_private,
                             eval::ExtractFromEngine(*deployed->core, *deployed->tokenizer, attack));
     report_.plant_repetitions = options_.plant;
@@ -232,7 +233,7 @@ class Demo {
   Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
     SUBMIX_ASSIGN_OR_RETURN(
         const auto predictor,
-        LoadPredictor(ensemble::PublicDirectory(File("planted_ensemble")), {member}));
+        LoadPredictor({}, ensemble::PublicDirectory(File("planted_ensemble")), {member}));
     SUBMIX_ASSIGN_OR_RETURN(
         const auto tokenizer,
         tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));

@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "submix/apps/predictor_flags.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
@@ -26,15 +26,6 @@ struct DeployedEngine {
 // Opens a deployment for charging and loads its models. Errors: those of OpenDeployment and of the
 // models' files.
 base::StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
-    const std::string& deployment_directory);
-
-// A public model and members, each a directory.
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
-    const std::string& public_directory, const std::vector<std::string>& member_directories);
-
-// The public model and all members of an ensemble, then `extra_members` (directories), as one
-// predictor.
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsemblePredictor(
-    const std::string& ensemble_directory, const std::vector<std::string>& extra_members);
+    const std::string& deployment_directory, const PredictorFlags& flags);
 
 }  // namespace submix::apps

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/deployed_engine.h"
 #include "submix/apps/mechanism_flags.h"
+#include "submix/apps/predictor_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
@@ -34,6 +34,7 @@ struct EvaluateOptions {
   std::vector<double> target_leakages;
   std::vector<double> max_mixing_weights = {0.6};
   MechanismFlags mechanism_flags;
+  PredictorFlags predictor;
   std::vector<std::int64_t> queries = {1024};
   int runs = 4;
   std::uint64_t seed = 0;
@@ -103,8 +104,9 @@ StatusOr<std::vector<std::string>> FineTunedMembers(const std::string& directory
 }
 
 // Over what these ensembles' logits depend on, checked against the files.
-StatusOr<base::Sha256Digest> ModelsDigest(const std::vector<std::string>& ensembles) {
-  std::string text;
+StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& predictor,
+                                          const std::vector<std::string>& ensembles) {
+  std::string text = predictor.Description() + "\n";
   for (const std::string& directory : ensembles) {
     SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, directory));
@@ -119,7 +121,7 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
   checkpoint.path = options.checkpoint;
   std::vector<std::string> ensembles = {options.ensemble};
   if (!options.fine_tuned.empty()) ensembles.push_back(options.fine_tuned);
-  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, ModelsDigest(ensembles));
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, ModelsDigest(options.predictor, ensembles));
   return checkpoint;
 }
 
@@ -233,7 +235,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto extra, FineTunedMembers(options.fine_tuned));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           tokenizer::Tokenizer::Load(ensemble::PublicDirectory(options.ensemble)));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadEnsemblePredictor(options.ensemble, extra));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                          LoadEnsemblePredictor(options.predictor, options.ensemble, extra));
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   eval::EvaluationPlan plan;
@@ -283,6 +286,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       .add_option("--max-mixing-weight", options->max_mixing_weights, "One or more largest weights")
       ->delimiter(',');
   AddMechanismFlags(command, options->mechanism_flags);
+  AddPredictorFlags(command, options->predictor);
   command
       .add_option("--queries", options->queries,
                   "One or more numbers of answers under one budget (the papers' B)")

@@ -18,6 +18,7 @@ struct GenerateOptions {
   std::string prompt;
   int completions = 1;
   bool json = false;
+  PredictorFlags predictor;
   engine::Request request;
 };
 
@@ -57,7 +58,8 @@ base::Status Complete(engine::EngineCore& core, const GenerateOptions& options) 
 
 base::Status RunGenerate(GenerateOptions options) {
   if (options.prompt == "-") options.prompt = ReadStandardInput();
-  SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(options.deployment));
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
+                          OpenDeployedEngine(options.deployment, options.predictor));
   options.request.prompt = deployed->tokenizer->Encode(options.prompt);
   for (int i = 0; i < options.completions; ++i) {
     if (!options.json) std::printf("%s", options.prompt.c_str());
@@ -87,6 +89,7 @@ void AddGenerateCommand(CLI::App& command, Action& action) {
   command.add_option("--top-p", request.sampling.top_p,
                      "Keep the public model's likeliest tokens of this mass");
   command.add_option("--stop", request.stop, "End before this text; may be given again");
+  AddPredictorFlags(command, options->predictor);
   command.add_flag("--json", options->json, "One JSON object a completion");
   command.footer(
       "Every token is charged to the deployment's ledger before it appears.\n"

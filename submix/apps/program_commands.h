@@ -11,11 +11,13 @@ void AddDeployCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 
+// Run by both: with libtorch's predictor in `submix-train`.
+void AddGenerateCommand(CLI::App& command, Action& action);
+void AddEvaluateCommand(CLI::App& command, Action& action);
+
 // Run by `submix-train`.
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
-void AddGenerateCommand(CLI::App& command, Action& action);
-void AddEvaluateCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);
 

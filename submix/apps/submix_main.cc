@@ -1,4 +1,5 @@
-// `submix`: the program people call. What needs libtorch is run by `submix-train` beside it.
+// `submix`: the program people call. What trains needs libtorch and is run by `submix-train` beside
+// it.
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
 
@@ -12,8 +13,10 @@ int main(int argc, char** argv) {
       {"train", "Train a private ensemble on user-keyed text (resumable)", nullptr},
       {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger",
        &submix::apps::AddDeployCommand},
-      {"generate", "Complete a prompt privately, charging the ledger", nullptr},
-      {"evaluate", "Held-out perplexity of mechanisms and baselines", nullptr},
+      {"generate", "Complete a prompt privately, charging the ledger",
+       &submix::apps::AddGenerateCommand},
+      {"evaluate", "Held-out perplexity of mechanisms and baselines",
+       &submix::apps::AddEvaluateCommand},
       {"budget", "What a deployment's ledger holds; verify its chain",
        &submix::apps::AddBudgetCommand},
       {"account", "What releases cost, and how many an epsilon buys: the calculator",

@@ -1,11 +1,40 @@
 // `submix-train`: the commands that need libtorch. `submix` runs it; it can be called alone.
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "submix/apps/command.h"
+#include "submix/apps/predictor_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/train/torch_environment.h"
+#include "submix/train/torch_predictor.h"
+
+namespace {
+
+using submix::base::StatusOr;
+using submix::ensemble::Predictor;
+
+StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
+    const submix::apps::PredictorFlags& flags, const std::string& public_directory,
+    const std::vector<std::string>& member_directories) {
+  if (flags.precision == "int8") {
+    return submix::base::UnimplementedError("the torch predictor has no int8; use f32 or bf16");
+  }
+  submix::train::TorchPredictorOptions options;
+  options.public_directory = public_directory;
+  options.member_directories = member_directories;
+  options.precision = flags.precision == "f32" ? submix::train::Precision::kFloat32
+                                               : submix::train::Precision::kBfloat16;
+  options.threads = flags.threads;
+  return submix::train::TorchPredictor::Load(options);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using submix::apps::Command;
   submix::train::PrepareTorchProcess(argv);
+  submix::apps::SetTorchPredictorLoader(LoadTorchPredictor);
   const Command commands[] = {
       {"demo", "The whole story on bundled data, in a few minutes", &submix::apps::AddDemoCommand},
       {"pretrain", "Train a public GPT-2-architecture model from text (resumable)",

@@ -1,4 +1,4 @@
-// What every predictor promises. Compiled once for each, with one that makes it (…_under_test.cc).
+// What every predictor promises. Compiled once for each, with one that makes it (tested_….cc).
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/model/testing/tiny_model.h"
-#include "tests/predictors/predictor_under_test.h"
+#include "tests/predictors/tested_predictor.h"
 
 namespace submix {
 namespace {
@@ -93,7 +93,7 @@ class PredictorContractTest : public ::testing::Test {
   }
 
   std::unique_ptr<ensemble::Predictor> Load(std::vector<std::string> members) {
-    auto predictor = LoadUnderTest({public_directory(), std::move(members)});
+    auto predictor = LoadTestedPredictor({public_directory(), std::move(members)});
     SUBMIX_EXPECT_OK(predictor);
     return *std::move(predictor);
   }
@@ -187,7 +187,7 @@ TEST_F(PredictorContractTest, WholeModelsAndAdaptersMix) {
   model::WriteTinyModel(other, config_, /*seed=*/77);
   const auto predictor = Load({Adapter(2), other, Adapter(3)});
   const auto adapters = Load({Adapter(2), Adapter(3)});
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto alone, LoadUnderTest({other}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto alone, LoadTestedPredictor({other}));
   const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 9);
   const std::vector<Logits> scored = ScoreOrDie(*predictor, tokens);
   const std::vector<Logits> scored_adapters = ScoreOrDie(*adapters, tokens);
@@ -205,8 +205,8 @@ TEST_F(PredictorContractTest, WholeModelsAndAdaptersMix) {
 TEST_F(PredictorContractTest, ChunksOfMembersChangeNothing) {
   const std::vector<std::string> members = {Adapter(2), Adapter(3), Adapter(4)};
   const auto whole = Load(members);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto chunked,
-                              LoadUnderTest({public_directory(), members, /*rows_at_a_time=*/1}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto chunked, LoadTestedPredictor({public_directory(), members, /*rows_at_a_time=*/1}));
   const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 3);
   ExpectNear(ScoreOrDie(*chunked, tokens).back(), ScoreOrDie(*whole, tokens).back(), kTolerance);
 }
@@ -254,13 +254,13 @@ TEST_F(PredictorContractTest, RefusesMembersOfAnotherShape) {
   wider.vocab_size = 60;
   const std::string other = directory_.File("wider");
   model::WriteTinyModel(other, wider, 1);
-  EXPECT_THAT(LoadUnderTest({public_directory(), {other}}),
+  EXPECT_THAT(LoadTestedPredictor({public_directory(), {other}}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("60")));
 }
 
 // Log-probabilities of every case in a reference file against the model in `directory`.
 void ExpectReference(const std::string& directory, const std::string& reference, double tolerance) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, LoadUnderTest({directory}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, LoadTestedPredictor({directory}));
   std::ifstream file(reference);
   const nlohmann::json json = nlohmann::json::parse(file);
   for (const nlohmann::json& item : json.at("cases")) {

@@ -1,9 +1,10 @@
 #include "submix/train/torch_predictor.h"
-#include "tests/predictors/predictor_under_test.h"
+#include "tests/predictors/tested_predictor.h"
 
 namespace submix {
 
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadUnderTest(const PredictorFiles& files) {
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTestedPredictor(
+    const PredictorFiles& files) {
   train::TorchPredictorOptions options;
   options.public_directory = files.public_directory;
   options.member_directories = files.member_directories;

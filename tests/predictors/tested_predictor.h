@@ -16,6 +16,7 @@ struct PredictorFiles {
   int rows_at_a_time = 4096;  // of long prompts and documents
 };
 
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadUnderTest(const PredictorFiles& files);
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTestedPredictor(
+    const PredictorFiles& files);
 
 }  // namespace submix

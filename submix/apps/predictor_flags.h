@@ -1,0 +1,47 @@
+// Which predictor runs the models: flags that `generate`, `evaluate` and the server share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/base/status.h"
+#include "submix/ensemble/predictor.h"
+
+namespace submix::apps {
+
+struct PredictorFlags {
+  std::string predictor = "cpu";  // or "torch"
+  std::string precision = "bf16";
+  int threads = 0;
+
+  // What decides the numbers, for keys of checkpoints: "cpu bf16".
+  std::string Description() const { return predictor + " " + precision; }
+};
+
+void AddPredictorFlags(CLI::App& command, PredictorFlags& flags);
+
+using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
+    const PredictorFlags& flags, const std::string& public_directory,
+    const std::vector<std::string>& member_directories)>;
+
+// `submix-train` brings the predictor by libtorch; `submix` has none and says where it is. Before
+// any command runs.
+void SetTorchPredictorLoader(PredictorLoader loader);
+
+// A public model and members, each a directory. Errors: those of the predictor; kUnimplemented for
+// "torch" where there is none.
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
+    const PredictorFlags& flags, const std::string& public_directory,
+    const std::vector<std::string>& member_directories);
+
+// The public model and all members of an ensemble, then `extra_members` (directories), as one
+// predictor.
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsemblePredictor(
+    const PredictorFlags& flags, const std::string& ensemble_directory,
+    const std::vector<std::string>& extra_members);
+
+}  // namespace submix::apps
