@@ -10,6 +10,7 @@
 
 #include "submix/apps/demo_report.h"
 #include "submix/apps/deployed_engine.h"
+#include "submix/apps/fine_tune_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
@@ -39,7 +40,7 @@ train::FineTuneOptions DemoFineTuneOptions() {
   options.batch_size = 2;
   options.learning_rate.peak = 4e-3;
   options.learning_rate.warmup_fraction = 0.1;
-  options.precision = train::Precision::kBfloat16;
+  options.precision = DefaultTrainingPrecision();
   return options;
 }
 

@@ -2,7 +2,22 @@
 
 #include <string>
 
+#include "submix/decode/precision.h"
+
 namespace submix::apps {
+
+train::Precision DefaultTrainingPrecision() {
+  return decode::ProcessorMultipliesBfloat16() ? train::Precision::kBfloat16
+                                               : train::Precision::kFloat32;
+}
+
+std::string TrainingPrecisionName(train::Precision precision) {
+  return precision == train::Precision::kBfloat16 ? "bf16" : "f32";
+}
+
+train::Precision TrainingPrecisionOf(const std::string& name) {
+  return name == "f32" ? train::Precision::kFloat32 : train::Precision::kBfloat16;
+}
 
 void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags) {
   train::FineTuneOptions& options = flags.options;
@@ -36,8 +51,7 @@ void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags) {
 
 base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers) {
   train::FineTuneOptions options = flags.options;
-  options.precision =
-      flags.precision == "f32" ? train::Precision::kFloat32 : train::Precision::kBfloat16;
+  options.precision = TrainingPrecisionOf(flags.precision);
   if (flags.top_layers > layers) {
     return base::InvalidArgumentError("--top-layers " + std::to_string(flags.top_layers) +
                                       ": the public model has " + std::to_string(layers) +

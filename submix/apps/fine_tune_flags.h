@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -9,12 +10,18 @@
 
 namespace submix::apps {
 
+// bf16 where the processor multiplies it; elsewhere it is several times slower than f32.
+train::Precision DefaultTrainingPrecision();
+std::string TrainingPrecisionName(train::Precision precision);
+// "f32" or "bf16".
+train::Precision TrainingPrecisionOf(const std::string& name);
+
 // What the flags fill in.
 struct FineTuneFlags {
   train::FineTuneOptions options;
   bool full = false;
   int top_layers = 0;
-  std::string precision = "bf16";
+  std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
 };
 
 void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/fine_tune_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/train/pretrain.h"
 
@@ -11,13 +12,12 @@ namespace {
 
 struct PretrainCommandOptions {
   train::PretrainOptions pretrain;
-  std::string precision = "bf16";
+  std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
 };
 
 base::Status RunPretrain(PretrainCommandOptions options) {
   train::PretrainOptions& pretrain = options.pretrain;
-  pretrain.precision =
-      options.precision == "f32" ? train::Precision::kFloat32 : train::Precision::kBfloat16;
+  pretrain.precision = TrainingPrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));
   std::printf("Wrote %s. Next: submix train CORPUS ENSEMBLE --public %s\n",
               pretrain.output_directory.c_str(), pretrain.output_directory.c_str());
