@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace submix {
 
-// By operator new, all threads, since the start.
-std::int64_t AllocationsSoFar();
+// By operator new, all threads, since the start; nothing if they cannot be counted.
+std::optional<std::int64_t> AllocationsSoFar();
 
 }  // namespace submix

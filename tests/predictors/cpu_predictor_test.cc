@@ -191,15 +191,16 @@ TEST(CpuPredictorPrecisionTest, BoundsOnTheBundledModel) {
 // Allocations of some steps of one token a sequence.
 std::int64_t CountAllocations(CpuPredictor& predictor, const std::vector<Append>& appends,
                               Logits& logits, int steps) {
-  const std::int64_t before = AllocationsSoFar();
+  const std::int64_t before = AllocationsSoFar().value();
   bool is_ok = true;
   for (int i = 0; i < steps; ++i) is_ok = predictor.Step(appends, logits).ok() && is_ok;
-  const std::int64_t after = AllocationsSoFar();
+  const std::int64_t after = AllocationsSoFar().value();
   EXPECT_TRUE(is_ok);
   return after - before;
 }
 
 TEST_F(CpuPredictorTest, NothingIsAllocatedATokenAndClosedMemoryIsUsedAgain) {
+  if (!AllocationsSoFar()) GTEST_SKIP() << "the sanitizer allocates";
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
     // oneDNN's products allocate a little themselves.
     if (precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16()) continue;
