@@ -1,0 +1,63 @@
+// API keys of a deployment: 32 random bytes each, shown once, kept as a hash in a file of their
+// own. Format: docs/deployment_format.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/engine/key_usage.h"
+
+namespace submix::engine {
+
+struct ApiKey {
+  std::string id;    // names the key in commands, counts and logs; no secret
+  std::string name;  // the operator's, for people; not empty
+  // SHA-256 of the secret: enough, since the secret is as random as a key can be.
+  base::Sha256Digest secret_sha256{};
+  std::int64_t created = 0;             // seconds since 1970, UTC
+  std::optional<std::int64_t> revoked;  // likewise
+  KeyQuotas quotas;
+};
+
+struct NewApiKey {
+  ApiKey key;
+  std::string secret;  // "sk-submix-" and 64 hex digits: the only time that it is seen
+};
+
+// Thread-safe. Beside other processes too: what one changes, all see at their next call.
+class ApiKeys {
+ public:
+  explicit ApiKeys(const std::string& deployment_directory);
+
+  // Errors: kInvalidArgument for an empty name or negative quotas; kUnavailable while another
+  // process writes; those of List.
+  base::StatusOr<NewApiKey> Create(const std::string& name, const KeyQuotas& quotas);
+  // From now on the key is refused; requests that run go on. Ok if it is revoked already. Errors:
+  // kNotFound; as Create.
+  base::Status Revoke(std::string_view id);
+  // All, in the order of their creation. Errors: kInvalidArgument for a damaged file,
+  // kFailedPrecondition for a newer format, kInternal.
+  base::StatusOr<std::vector<ApiKey>> List() const;
+
+  // The key of this secret. Takes the same time wherever and whether it is found. Errors: kNotFound
+  // if there is none that is not revoked (401); those of List: then nobody gets in.
+  base::StatusOr<ApiKey> Authenticate(std::string_view secret) const;
+
+ private:
+  base::Status Change(const std::function<base::Status(std::vector<ApiKey>&)>& change);
+
+  const std::string path_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_: the file as last read, and what it says.
+  mutable std::string text_;
+  mutable std::vector<ApiKey> keys_;
+};
+
+}  // namespace submix::engine

@@ -1,0 +1,51 @@
+// How much each API key has used, beside the ledger: a view for quotas, never a budget. Kept in a
+// small SQLite file of the deployment; format: docs/deployment_format.md.
+//
+// Tokens are counted before the request starts, as many as it may take, durably; what it did not
+// take is given back when it ends. A crash loses what was not given back yet: counts may be too
+// high by that, never too low.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "submix/base/status.h"
+
+namespace submix::engine {
+
+// The most that one key may use in its whole life; nothing: no bound.
+struct KeyQuotas {
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> requests;
+};
+
+struct KeyUse {
+  std::int64_t tokens = 0;
+  std::int64_t requests = 0;
+};
+
+// Thread-safe. Several processes may share one file.
+class KeyUsage {
+ public:
+  // Opens the deployment's file, or makes it. Errors: kFailedPrecondition for a newer format or a
+  // file that cannot be written; kDataLoss, kResourceExhausted.
+  static base::StatusOr<std::unique_ptr<KeyUsage>> Open(const std::string& deployment_directory);
+  // Writes what is still to be given back.
+  virtual ~KeyUsage() = default;
+
+  // Durably counts one request and `tokens` for `key`, unless that exceeds a quota. Errors:
+  // kFailedPrecondition if it does, with nothing counted; kUnavailable, kResourceExhausted,
+  // kDataLoss if it could not be written.
+  virtual base::Status Reserve(const std::string& key, const KeyQuotas& quotas,
+                               std::int64_t tokens) = 0;
+  // Takes back reserved tokens that were not released. Touches no file: they are written with the
+  // next reservation, or at the end.
+  virtual void GiveBack(const std::string& key, std::int64_t tokens) = 0;
+  // What is counted for every key that has used something.
+  virtual base::StatusOr<std::map<std::string, KeyUse>> All() = 0;
+};
+
+}  // namespace submix::engine
