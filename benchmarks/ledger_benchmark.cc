@@ -23,6 +23,7 @@ struct Settings {
   std::vector<int> sequences = {1, 64};
   int steps = 400;
   std::string directory = ".";
+  std::string database;
   bool json = false;
 };
 
@@ -45,10 +46,13 @@ class WorkDirectory {
 };
 
 base::StatusOr<std::unique_ptr<ledger::DurableLedger>> MakeLedger(const std::string& directory,
+                                                                  const std::string& database,
                                                                   int num_parts) {
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
   const ledger::DurableLedgerOptions options{
-      base::JoinPath(directory, "ledger.sqlite"), base::JoinPath(directory, "anchor"), {}};
+      database.empty() ? base::JoinPath(directory, "ledger.sqlite") : database,
+      base::JoinPath(directory, "anchor"),
+      {}};
   std::vector<ledger::Account> accounts;
   for (int part = 0; part < num_parts; ++part) {
     accounts.push_back(
@@ -80,7 +84,8 @@ base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, int num_pa
 
 base::Status Measure(const Settings& settings, int num_parts, int num_sequences) {
   const WorkDirectory directory(settings.directory);
-  SUBMIX_ASSIGN_OR_RETURN(const auto ledger, MakeLedger(directory.path(), num_parts));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ledger,
+                          MakeLedger(directory.path(), settings.database, num_parts));
   const auto start = Clock::now();
   SUBMIX_ASSIGN_OR_RETURN(const auto seconds,
                           TimeSteps(*ledger, num_parts, num_sequences, settings.steps));
@@ -110,6 +115,8 @@ int Run(int argc, char** argv) {
   app.add_option("--steps", settings.steps, "steps timed")->check(CLI::PositiveNumber);
   app.add_option("--directory", settings.directory, "on the disk to measure")
       ->check(CLI::ExistingDirectory);
+  app.add_option("--database", settings.database,
+                 "postgresql://HOST/DATABASE, empty: measure a ledger there; one line only");
   app.add_flag("--json", settings.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   for (const int num_parts : settings.parts) {

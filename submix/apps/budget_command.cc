@@ -10,6 +10,7 @@
 
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
+#include "submix/engine/ledger_move.h"
 
 namespace submix::apps {
 namespace {
@@ -18,6 +19,7 @@ struct BudgetOptions {
   std::string deployment;
   bool verify = false;
   bool restore_anchor = false;
+  std::string move_to;
   bool json = false;
 };
 
@@ -91,8 +93,15 @@ base::Status RestoreAnchor(const std::string& deployment) {
   return base::OkStatus();
 }
 
+base::Status MoveLedger(const BudgetOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(engine::MoveLedger(options.deployment, options.move_to));
+  std::printf("The ledger goes on in the database, with its whole chain; the file is put aside.\n");
+  return base::OkStatus();
+}
+
 base::Status RunBudget(const BudgetOptions& options) {
   if (options.restore_anchor) return RestoreAnchor(options.deployment);
+  if (!options.move_to.empty()) return MoveLedger(options);
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
@@ -115,15 +124,27 @@ base::Status RunBudget(const BudgetOptions& options) {
 
 void AddBudgetCommand(CLI::App& command, Action& action) {
   auto options = std::make_shared<BudgetOptions>();
-  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->required()
+  // Required as a group: a positional that is itself required would take the word `verify`.
+  CLI::App* place = command.add_option_group("Deployment");
+  place->add_option("deployment", options->deployment, "Directory made by `submix deploy`")
       ->check(CLI::ExistingDirectory);
-  command.add_flag("--verify", options->verify, "Recompute the whole chain of records");
+  place->require_option(1);
+  command.add_flag("--verify", options->verify,
+                   "Recompute the whole chain of records; says where it breaks");
   command.add_flag("--restore-anchor", options->restore_anchor,
                    "Write a lost anchor anew; only if you are sure that this ledger is the newest");
+  command.add_option("--move-to", options->move_to,
+                     "postgresql://[USER@]HOST/DATABASE, empty: move the ledger there from its "
+                     "file, for several servers on one budget");
   command.add_flag("--json", options->json, "One JSON object");
-  command.footer("Works beside a running server. Example: submix budget my_deployment --verify");
-  command.callback([options, &action] { action = [options] { return RunBudget(*options); }; });
+  const CLI::App* verify =
+      command.add_subcommand("verify", "Same as --verify: submix budget verify my_deployment")
+          ->fallthrough();
+  command.footer("Works beside running servers. Example: submix budget verify my_deployment");
+  command.callback([options, verify, &action] {
+    if (verify->parsed()) options->verify = true;
+    action = [options] { return RunBudget(*options); };
+  });
 }
 
 }  // namespace submix::apps

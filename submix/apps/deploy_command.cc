@@ -13,6 +13,7 @@ namespace {
 struct DeployOptions {
   std::string ensemble;
   std::string deployment;
+  std::string ledger;
   std::string order = "2";
   std::int64_t queries = 1024;
   MechanismFlags mechanism_flags;
@@ -26,8 +27,8 @@ base::Status RunDeploy(DeployOptions options) {
   if (!(declared.target_leakage > 0)) {
     declared.target_leakage = options.declared.epsilon / static_cast<double>(options.queries);
   }
-  SUBMIX_RETURN_IF_ERROR(
-      engine::CreateDeployment(options.deployment, options.ensemble, options.declared));
+  SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
+                                                  options.declared, options.ledger));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
@@ -53,6 +54,10 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       ->required()
       ->check(CLI::ExistingDirectory);
   command.add_option("deployment", options->deployment, "New directory to make")->required();
+  command.add_option("--ledger", options->ledger,
+                     "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one "
+                     "budget (without: a file in the deployment, for one server); the password "
+                     "comes from ~/.pgpass or PGPASSFILE");
   command.add_option("--mechanism", options->declared.mechanism.name,
                      "One of: " + mechanism::MechanismNames());
   command.add_option("--epsilon", options->declared.epsilon,

@@ -115,6 +115,7 @@ StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string&
       config.ensemble_fingerprint,
       base::Sha256FromHex(object.at("ensemble_fingerprint").get<std::string>()));
   config.lineage = object.at("lineage").get<std::string>();
+  config.ledger_location = object.value("ledger", std::string());
   SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(object.at("options")));
   config.options.mechanism.num_parts = object.at("parts").get<int>();
   return config;
@@ -183,7 +184,8 @@ std::string DeploymentConfigPath(const std::string& deployment_directory) {
 
 ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directory,
                                            const DeploymentConfig& config) {
-  return {base::JoinPath(deployment_directory, "ledger.sqlite"),
+  return {config.ledger_location.empty() ? base::JoinPath(deployment_directory, "ledger.sqlite")
+                                         : config.ledger_location,
           base::JoinPath(deployment_directory, "anchor"), DeploymentFingerprint(config)};
 }
 
@@ -199,20 +201,27 @@ StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_di
 
 Status SaveDeploymentConfig(const DeploymentConfig& config,
                             const std::string& deployment_directory) {
-  const json object = {{"format", DeploymentConfig::kFormat},
-                       {"ensemble", config.ensemble_directory},
-                       {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
-                       {"lineage", config.lineage},
-                       {"parts", config.options.mechanism.num_parts},
-                       {"options", OptionsToJson(config.options)}};
+  json object = {{"format", DeploymentConfig::kFormat},
+                 {"ensemble", config.ensemble_directory},
+                 {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
+                 {"lineage", config.lineage},
+                 {"parts", config.options.mechanism.num_parts},
+                 {"options", OptionsToJson(config.options)}};
+  if (!config.ledger_location.empty()) object["ledger"] = config.ledger_location;
   return base::PosixFileSystem().WriteFile(DeploymentConfigPath(deployment_directory),
                                            object.dump(2) + "\n");
 }
 
 Status CreateDeployment(const std::string& deployment_directory,
-                        const std::string& ensemble_directory, const DeploymentOptions& options) {
+                        const std::string& ensemble_directory, const DeploymentOptions& options,
+                        const std::string& ledger_location) {
   base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
+  if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
+    return base::InvalidArgumentError(
+        "a ledger outside the deployment's directory is a PostgreSQL database, "
+        "postgresql://HOST/DATABASE");
+  }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
   const std::string unfinished = deployment_directory + ".unfinished";
@@ -231,15 +240,20 @@ Status CreateDeployment(const std::string& deployment_directory,
 
   config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
   config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  config.ledger_location = ledger_location;
 
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
   SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
   SUBMIX_RETURN_IF_ERROR(files.MakePrivate(unfinished));
-  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(
+  const Status created = ledger::DurableLedger::Create(
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
-      options.mechanism.order.ToString()));
+      options.mechanism.order.ToString());
+  if (!created.ok()) {
+    (void)files.RemoveAll(unfinished);
+    return created;
+  }
   SUBMIX_ASSIGN_OR_RETURN(auto ledger,
                           ledger::DurableLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
   config.lineage = ledger->lineage();

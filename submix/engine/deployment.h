@@ -29,6 +29,8 @@ struct DeploymentConfig {
   std::string ensemble_directory;  // absolute
   base::Sha256Digest ensemble_fingerprint{};
   std::string lineage;  // the ledger's
+  // Where the ledger is, if not in the deployment's directory: postgresql://HOST/DATABASE.
+  std::string ledger_location;
   DeploymentOptions options;
 };
 
@@ -51,10 +53,12 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 // ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is
 // refused. Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is
 // not empty or the ensemble has a deployment; kFailedPrecondition for an incomplete or changed
-// ensemble, or halves that do not fit the mechanism; kUnavailable if the ensemble is being written.
+// ensemble, or halves that do not fit the mechanism; kUnavailable if the ensemble is being written;
+// the ledger's. `ledger_location` as in DeploymentConfig.
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
-                              const DeploymentOptions& options);
+                              const DeploymentOptions& options,
+                              const std::string& ledger_location = "");
 
 // An open deployment, ready to answer.
 struct Deployment {
@@ -65,8 +69,8 @@ struct Deployment {
 };
 
 enum class DeploymentAccess {
-  kCharge,    // the one writer
-  kReadOnly,  // beside it
+  kCharge,    // the one process that charges a file, one of those that charge a database
+  kReadOnly,  // beside them
 };
 
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against

@@ -5,7 +5,9 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/engine/ledger_move.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ledger/testing/postgres_server.h"
 
 namespace submix::engine {
 namespace {
@@ -140,6 +142,63 @@ TEST_F(DeploymentTest, OnlyOneProcessChargesAndReadersStandBeside) {
   EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
               StatusIs(StatusCode::kUnavailable, _));
   SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kReadOnly));
+}
+
+TEST_F(DeploymentTest, SeveralServersChargeOneDatabase) {
+  if (!ledger::PostgresServer::IsInstalled()) GTEST_SKIP() << "PostgreSQL is not installed";
+  const std::string location = ledger::SharedPostgresServer().NewSchema();
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_, location));
+  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_ + "/ledger.sqlite"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment first,
+                              OpenDeployment(deployment_, DeploymentAccess::kCharge));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment second,
+                              OpenDeployment(deployment_, DeploymentAccess::kCharge));
+  EXPECT_EQ(first.config.ledger_location, location);
+  const std::vector<accounting::FixedNats> charges(3, accounting::FixedNats::RoundUp(0.5));
+  const ledger::ChargeRequest request{{1, 1}, accounting::ChargeRule::kPerPart, charges};
+  SUBMIX_ASSERT_OK(first.ledger->Charge(std::span(&request, 1)));
+  SUBMIX_ASSERT_OK(second.ledger->Charge(std::span(&request, 1)));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto accounts, first.ledger->Accounts());
+  EXPECT_EQ(accounts[1].spent.ToNatsRoundedUp(), 1);
+}
+
+TEST_F(DeploymentTest, ALedgerMovesIntoADatabaseWithItsChain) {
+  if (!ledger::PostgresServer::IsInstalled()) GTEST_SKIP() << "PostgreSQL is not installed";
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  const std::vector<accounting::FixedNats> charges(3, accounting::FixedNats::RoundUp(0.5));
+  const ledger::ChargeRequest request{{1, 1}, accounting::ChargeRule::kPerPart, charges};
+  const std::string location = ledger::SharedPostgresServer().NewSchema();
+  ledger::Ledger::Head head;
+  {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment file,
+                                OpenDeployment(deployment_, DeploymentAccess::kCharge));
+    SUBMIX_ASSERT_OK(file.ledger->Charge(std::span(&request, 1)));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(head, file.ledger->head());
+    EXPECT_THAT(MoveLedger(deployment_, location), StatusIs(StatusCode::kUnavailable, _));
+  }
+  SUBMIX_ASSERT_OK(MoveLedger(deployment_, location));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto files, base::PosixFileSystem().List(deployment_));
+  EXPECT_THAT(files, testing::ElementsAre("anchor", "deployment.json", "ledger.sqlite.lock",
+                                          "ledger.sqlite.moved"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment moved,
+                              OpenDeployment(deployment_, DeploymentAccess::kCharge));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto moved_head, moved.ledger->head());
+  EXPECT_EQ(moved_head.hash, head.hash);
+  EXPECT_EQ(moved.ledger->lineage(), moved.config.lineage);
+  SUBMIX_ASSERT_OK(moved.ledger->Charge(std::span(&request, 1)));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto accounts, moved.ledger->Accounts());
+  EXPECT_EQ(accounts[0].spent.ToNatsRoundedUp(), 1);
+  SUBMIX_EXPECT_OK(moved.ledger->Verify());
+  EXPECT_THAT(MoveLedger(deployment_, location), StatusIs(StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(DeploymentTest, ALedgerThatCannotBeMadeLeavesNothing) {
+  for (const char* location : {"ledger.db", "mysql://db/ledger", "postgresql://127.0.0.1:1/none",
+                               "postgresql://u:p@h/d"}) {
+    EXPECT_FALSE(CreateDeployment(deployment_, ensemble_, options_, location).ok()) << location;
+  }
+  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_ + ".unfinished"));
+  SUBMIX_EXPECT_OK(CreateDeployment(deployment_, ensemble_, options_));
 }
 
 TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {

@@ -144,7 +144,9 @@ class LockedFile {
 
 base::Status Anchor::Create(const std::string& path, const AnchorPosition& position) {
   if (base::PosixFileSystem().Exists(path)) {
-    return base::AlreadyExistsError(path + ": there is an anchor already");
+    return base::AlreadyExistsError(path +
+                                    ": the anchor of another ledger; restore that ledger, or "
+                                    "remove the anchor if it never answered anything");
   }
   const std::string slot = EncodeSlot(position);
   return base::PosixFileSystem().WriteFile(path, slot + slot);

@@ -8,6 +8,7 @@
 #include "submix/ledger/anchor.h"
 #include "submix/ledger/ledger_checks.h"
 #include "submix/ledger/ledger_records.h"
+#include "submix/ledger/postgres_ledger.h"
 #include "submix/ledger/receipt_press.h"
 #include "submix/ledger/sqlite_ledger.h"
 #include "submix/ledger/step_charging.h"
@@ -39,6 +40,10 @@ base::Status CheckNewState(const LedgerState& state) {
 
 }  // namespace
 
+bool DurableLedger::IsPostgres(std::string_view location) {
+  return location.starts_with("postgresql://") || location.starts_with("postgres://");
+}
+
 base::Status DurableLedger::Create(const DurableLedgerOptions& options,
                                    const std::vector<Account>& parts,
                                    const std::string& order_text) {
@@ -46,24 +51,28 @@ base::Status DurableLedger::Create(const DurableLedgerOptions& options,
   SUBMIX_RETURN_IF_ERROR(CheckNewState(state));
   base::FillWithEntropy(std::as_writable_bytes(std::span(state.lineage)));
   const Record first = ChainRecord(Head(), EncodeCreate(state));
-  return CreateSqliteLedger(options, state, first);
+  return IsPostgres(options.location) ? CreatePostgresLedger(options, state, first)
+                                      : CreateSqliteLedger(options, state, first);
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> DurableLedger::Open(
     const DurableLedgerOptions& options) {
-  return OpenSqliteLedger(options);
+  return IsPostgres(options.location) ? OpenPostgresLedger(options) : OpenSqliteLedger(options);
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> DurableLedger::OpenReadOnly(
     const DurableLedgerOptions& options) {
-  return OpenSqliteLedgerReadOnly(options);
+  return IsPostgres(options.location) ? OpenPostgresLedgerReadOnly(options)
+                                      : OpenSqliteLedgerReadOnly(options);
 }
 
 base::Status DurableLedger::RestoreAnchor(const DurableLedgerOptions& options) {
   if (Anchor::Read(options.anchor_path).ok()) {
     return base::AlreadyExistsError(options.anchor_path + ": the anchor is there, and whole");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents, ReadSqliteLedgerWithoutAnchor(options));
+  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
+                          IsPostgres(options.location) ? ReadPostgresLedgerWithoutAnchor(options)
+                                                       : ReadSqliteLedgerWithoutAnchor(options));
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(options.anchor_path));
   return Anchor::Create(options.anchor_path, {contents.state.lineage, contents.head});
 }
@@ -96,6 +105,11 @@ base::Status DurableLedger::Rebind(const base::Sha256Digest& new_fingerprint) {
            return EncodeRebind(old_fingerprint, state);
          })
       .status();
+}
+
+base::Status DurableLedger::CopyToPostgres(const std::string&) {
+  return base::FailedPreconditionError(
+      "only a ledger in a file, open for charging, moves into a database");
 }
 
 }  // namespace submix::ledger

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct DurableLedgerOptions {
 
 class DurableLedger : public Ledger {
  public:
+  // Whether a location is a PostgreSQL database: postgresql:// or postgres://.
+  static bool IsPostgres(std::string_view location);
+
   // Makes a new ledger with these accounts (spent must be given too: carried over or zero; more
   // than the budget is allowed and leaves nothing); a file is readable by its owner alone. Errors:
   // kInvalidArgument; kAlreadyExists if there is a ledger or an anchor; kResourceExhausted;
@@ -57,6 +61,12 @@ class DurableLedger : public Ledger {
   // spent stays spent. Who has it open under the old one charges nothing any more. Errors: as
   // Charge.
   base::Status Rebind(const base::Sha256Digest& new_fingerprint);
+
+  // Copies a file's ledger, open for charging, into an empty database, where it is the same ledger
+  // with the same anchor. Requires that only one of the two is charged afterwards; while this one
+  // is open nobody else charges it. The file then holds everything without those beside it.
+  // Errors: Verify's, Create's; kFailedPrecondition if it is no file.
+  virtual base::Status CopyToPostgres(const std::string& location);
 
   // The random name of this ledger's whole life, in hexadecimal; migration and rebinding keep it.
   const std::string& lineage() const { return lineage_; }

@@ -31,7 +31,8 @@ struct ChargeRequest {
   std::span<const accounting::FixedNats> charges;  // [K]
 };
 
-// Thread-safe. At most one writer a ledger at any time; readers beside it see committed states.
+// Thread-safe. Whoever else charges or reads a durable ledger meanwhile (durable_ledger.h) sees
+// committed states, in one order for all.
 class Ledger {
  public:
   virtual ~Ledger() = default;
@@ -40,9 +41,10 @@ class Ledger {
   // For each, and each part, whether it can pay (spent + charge <= budget) is decided here,
   // atomically. Returns one receipt a request, in order; a part that could not pay is marked so in
   // its receipt. When this returns, the charges survive kill -9 and power loss. Never refunds.
-  // Errors: kInvalidArgument if sizes do not fit; kResourceExhausted, kInternal, kDataLoss if the
-  // charge could not be made durable: then no receipt exists, and the ledger refuses every later
-  // charge until it is opened anew.
+  // Errors: kInvalidArgument if sizes do not fit; kUnavailable if the ledger's database cannot be
+  // reached or its commit was not confirmed: no receipt exists, the charge may stand all the same,
+  // and the next call tries again; kResourceExhausted, kInternal, kDataLoss if the charge could not
+  // be made durable: no receipt exists, and the ledger refuses at least until that is mended.
   virtual base::StatusOr<std::vector<Receipt>> Charge(std::span<const ChargeRequest> step) = 0;
 
   // The part accounts, in order. For the operator and for the bridge; never for a client.

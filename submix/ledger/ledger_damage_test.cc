@@ -201,16 +201,6 @@ TEST_F(LedgerDamageTest, AnOlderCopyThatWasChargedIsNoticed) {
               StatusIs(StatusCode::kDataLoss, HasSubstr("record 36 is not the one")));
 }
 
-TEST_F(LedgerDamageTest, AMissingAnchorIsRefusedUntilTheOperatorVouches) {
-  std::filesystem::remove(options_.anchor_path);
-  EXPECT_THAT(DurableLedger::Open(options_),
-              StatusIs(StatusCode::kDataLoss, HasSubstr("anchor is missing")));
-  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
-  SUBMIX_ASSERT_OK(DurableLedger::RestoreAnchor(options_));
-  EXPECT_EQ(SpentOf(*Open()), spent_);
-  EXPECT_THAT(DurableLedger::RestoreAnchor(options_), StatusIs(StatusCode::kAlreadyExists, _));
-}
-
 TEST_F(LedgerDamageTest, ADamagedAnchorIsRefused) {
   Write(options_.anchor_path, std::string(1024, 'x'));
   EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
@@ -238,16 +228,6 @@ TEST_F(LedgerDamageTest, AnAnchorLeftBehindByACrashIsAdvanced) {
   EXPECT_THAT(Read(options_.anchor_path), HasSubstr(" 00000000000000000033 "));
   Write(options_.location, content_);
   EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
-}
-
-TEST_F(LedgerDamageTest, AnotherLedgersAnchorIsRefused) {
-  DurableLedgerOptions other = options_;
-  other.location = directory_.File("other.sqlite");
-  other.anchor_path = directory_.File("other.anchor");
-  SUBMIX_ASSERT_OK(DurableLedger::Create(other, Parts({1, 1, 1, 1}), "2"));
-  other.anchor_path = options_.anchor_path;
-  EXPECT_THAT(DurableLedger::Open(other),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("belongs to another ledger")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,9 @@ struct Record {
   std::string payload;
   base::Sha256Digest hash{};
 };
+
+// What is to be done with each record in turn; an error ends it.
+using RecordVisitor = std::function<base::Status(const Record&)>;
 
 // SHA-256(previous || number as 8 little-endian bytes || payload).
 base::Sha256Digest RecordHash(const base::Sha256Digest& previous, std::int64_t number,

@@ -6,6 +6,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/ledger/anchor.h"
+#include "submix/ledger/postgres_ledger.h"
 #include "submix/ledger/sqlite_connection.h"
 #include "submix/ledger/sqlite_tables.h"
 
@@ -86,6 +87,17 @@ class SqliteWriter final : public DurableLedger {
       options.fingerprint = contents_.state.fingerprint;
     }
     return VerifyAgainstAnchor(options);
+  }
+
+  base::Status CopyToPostgres(const std::string& location) override {
+    SUBMIX_RETURN_IF_ERROR(Verify());
+    const std::lock_guard guard(mutex_);
+    SUBMIX_RETURN_IF_ERROR(poison_);
+    const auto for_each_record = [&](const RecordVisitor& visit) {
+      return ForEachRecord(connection_, visit);
+    };
+    SUBMIX_RETURN_IF_ERROR(CopyIntoPostgres(location, contents_.state, for_each_record));
+    return connection_.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
  protected:
@@ -186,11 +198,6 @@ base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const Ledge
     return base::AlreadyExistsError(options.location +
                                     ": there is a ledger already; a budget is never "
                                     "started anew");
-  }
-  if (files.Exists(options.anchor_path)) {
-    return base::AlreadyExistsError(
-        options.anchor_path + ": the anchor of a ledger that is not at " + options.location +
-        "; restore that ledger, or remove the anchor if it never answered anything");
   }
   // The ledger appears under its name as the last act: whoever finds it finds it whole.
   const std::string unfinished = options.location + ".new";

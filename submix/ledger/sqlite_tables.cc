@@ -133,15 +133,12 @@ base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection,
 }
 
 base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
-                          connection.Prepare(std::string(kSelectRecord) + "ORDER BY number"));
   ChainReplay replay;
-  for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-    if (!has_row) return replay;
-    const base::Status status = replay.Append(RecordFromRow(row));
-    if (!status.ok()) return DamagedError(connection.path(), status.message());
-  }
+  SUBMIX_RETURN_IF_ERROR(ForEachRecord(connection, [&](const Record& record) {
+    const base::Status status = replay.Append(record);
+    return status.ok() ? status : DamagedError(connection.path(), status.message());
+  }));
+  return replay;
 }
 
 // A reader's transaction: what is read in it is one committed state.
@@ -222,6 +219,16 @@ base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t 
   SUBMIX_ASSIGN_OR_RETURN(const ChainReplay replay, ReplayRecords(connection));
   SUBMIX_RETURN_IF_ERROR(CheckSameState(stored.state, replay.state(), path));
   return stored;
+}
+
+base::Status ForEachRecord(SqliteConnection& connection, const RecordVisitor& visit) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
+                          connection.Prepare(std::string(kSelectRecord) + "ORDER BY number"));
+  for (;;) {
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) return base::OkStatus();
+    SUBMIX_RETURN_IF_ERROR(visit(RecordFromRow(row)));
+  }
 }
 
 base::Status MigrateTables(SqliteConnection& connection) {

@@ -30,6 +30,9 @@ base::StatusOr<StoredLedger> ReadSnapshot(SqliteConnection& connection, std::int
 // so that charging goes on. Errors: those, naming the first record that is wrong.
 base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t anchored);
 
+// Every record in order. Errors: those of reads, and of `visit`.
+base::Status ForEachRecord(SqliteConnection& connection, const RecordVisitor& visit);
+
 // Brings a ledger of the oldest format to the newest, in one transaction, after replaying its whole
 // chain; a migration record continues the chain. Every spent amount stays.
 base::Status MigrateTables(SqliteConnection& connection);

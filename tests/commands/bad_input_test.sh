@@ -89,7 +89,15 @@ expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon nan
 expect 1 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
 expect 1 "filtered-submix" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism magic
 expect 1 "halves 2" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism submix
+expect 1 "PostgreSQL database" "$submix" deploy "$work/ensemble" "$work/d0" --ledger ledger.db
+expect 1 "pgpass" "$submix" deploy "$work/ensemble" "$work/d0" --ledger postgresql://me:secret@127.0.0.1/ledger
+if grep -q secret "$work/stderr"; then
+  failures=$((failures + 1))
+  echo "FAILED: a password was printed"
+fi
+expect 1 "postgresql://127.0.0.1:1/ledger: " "$submix" deploy "$work/ensemble" "$work/d0" --ledger postgresql://127.0.0.1:1/ledger
 absent "$work/d0"
+absent "$work/d0.unfinished"
 "$submix" deploy "$work/ensemble" "$work/deployment" >/dev/null || failures=$((failures + 1))
 expect 1 "already deployed" "$submix" deploy "$work/ensemble" "$work/d1"
 generate=("$submix" generate)
@@ -113,6 +121,11 @@ expect 1 "ledger" "${generate[@]}" "$work/other" "The"
 cp -r "$work/deployment" "$work/newer"
 sed -i 's/"format": [0-9]*/"format": 99/' "$work/newer/deployment.json"
 expect 1 "newer Submix" "${generate[@]}" "$work/newer" "The"
+"$submix" budget verify "$work/deployment" >/dev/null || failures=$((failures + 1))
+cp -r "$work/deployment" "$work/broken"
+printf 'x' | dd of="$work/broken/ledger.sqlite" bs=1 seek=40 conv=notrunc 2>/dev/null
+expect 1 "ledger.sqlite" "$submix" budget verify "$work/broken"
+expect 2 "deployment" "$submix" budget verify
 exec 9>"$work/deployment/ledger.sqlite.lock"
 flock -n 9 || failures=$((failures + 1))
 expect 1 "another process" "${generate[@]}" "$work/deployment" "The"

@@ -1,0 +1,197 @@
+#include "submix/ledger/postgres_connection.h"
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include <libpq-fe.h>
+
+namespace submix::ledger {
+namespace {
+
+using base::StatusCode;
+
+// What a statement's failure means, by SQLSTATE or its first letters: the first that fits.
+struct ErrorClass {
+  std::string_view state;
+  StatusCode code;
+  std::string_view mend;
+};
+constexpr std::string_view kTryAgain = "; nothing was released, try again later";
+constexpr std::string_view kRestore = "; restore the database's newest copy";
+constexpr ErrorClass kErrorClasses[] = {
+    {"08", StatusCode::kUnavailable, kTryAgain},
+    {"57", StatusCode::kUnavailable, kTryAgain},
+    {"40", StatusCode::kUnavailable, kTryAgain},
+    {"55P03", StatusCode::kUnavailable, kTryAgain},
+    {"25006", StatusCode::kUnavailable, "; charge the primary, not a standby"},
+    {"25P03", StatusCode::kUnavailable, kTryAgain},
+    {"53100", StatusCode::kResourceExhausted, "; free some space on the database's disk"},
+    {"53", StatusCode::kUnavailable, kTryAgain},
+    {"42P01", StatusCode::kNotFound, "; there is no ledger; make one with submix deploy --ledger"},
+    {"42P07", StatusCode::kAlreadyExists,
+     "; there is a ledger already, and a budget is never started anew; only if an interrupted "
+     "`submix deploy` left it and it never answered anything, drop its tables"},
+    {"42501", StatusCode::kFailedPrecondition, "; grant the rights of docs/ledger_format.md"},
+    {"28", StatusCode::kFailedPrecondition, ""},
+    {"42", StatusCode::kDataLoss, kRestore},
+    {"22", StatusCode::kDataLoss, kRestore},
+};
+
+// libpq's messages may have several lines: ours have one.
+std::string FirstLine(const char* message) {
+  const std::string_view text(message == nullptr ? "" : message);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// Not the message's details: they quote rows.
+base::Status ErrorOf(const pg_result* result, const pg_conn* connection, const std::string& name) {
+  const std::string prefix = name + ": PostgreSQL: ";
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  if (state == nullptr) {
+    return base::UnavailableError(prefix + FirstLine(PQerrorMessage(connection)) +
+                                  std::string(kTryAgain));
+  }
+  const std::string what = prefix + FirstLine(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+  for (const ErrorClass& error : kErrorClasses) {
+    if (!std::string_view(state).starts_with(error.state)) continue;
+    return base::Status(error.code, what + std::string(error.mend));
+  }
+  return base::InternalError(what + " (" + state + ")");
+}
+
+bool Succeeded(const pg_result* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+void SayNothing(void*, const pg_result*) {}
+
+struct FreeOptions {
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+};
+
+}  // namespace
+
+void PostgresResult::Clear::operator()(pg_result* result) const { PQclear(result); }
+
+std::int64_t PostgresResult::rows() const {
+  const std::string_view digits(PQcmdTuples(result_.get()));
+  std::int64_t count = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  return count;
+}
+
+std::int64_t PostgresResult::Int(std::int64_t row, int column) const {
+  const std::string digits = Text(row, column);
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+std::string PostgresResult::Text(std::int64_t row, int column) const {
+  return PQgetvalue(result_.get(), static_cast<int>(row), column);
+}
+
+std::string PostgresResult::Bytes(std::int64_t row, int column) const {
+  const char* escaped = PQgetvalue(result_.get(), static_cast<int>(row), column);
+  std::size_t size = 0;
+  const std::unique_ptr<unsigned char, decltype(&PQfreemem)> bytes(
+      PQunescapeBytea(reinterpret_cast<const unsigned char*>(escaped), &size), &PQfreemem);
+  if (bytes == nullptr) return "";
+  return std::string(reinterpret_cast<const char*>(bytes.get()), size);
+}
+
+void PostgresConnection::Finish::operator()(pg_conn* connection) const { PQfinish(connection); }
+
+PostgresConnection::PostgresConnection(pg_conn* connection, std::string name)
+    : connection_(connection), name_(std::move(name)) {}
+
+base::StatusOr<std::string> PostgresConnection::NameOf(const std::string& location) {
+  // libpq's own message would quote the location.
+  const std::unique_ptr<PQconninfoOption, FreeOptions> options(
+      PQconninfoParse(location.c_str(), nullptr));
+  if (options == nullptr) {
+    return base::InvalidArgumentError(
+        "the ledger's location is not one that libpq reads: postgresql://[USER@]HOST[:PORT]/"
+        "DATABASE[?OPTION=VALUE&...]");
+  }
+  std::string host;
+  std::string port;
+  std::string database;
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr) continue;
+    const std::string_view keyword = option->keyword;
+    if (keyword == "password" || keyword == "sslpassword") {
+      return base::InvalidArgumentError(
+          "the ledger's location holds a password, which would end up in files and process lists; "
+          "put it into ~/.pgpass or the file that PGPASSFILE names");
+    }
+    if (keyword == "host") host = option->val;
+    if (keyword == "port") port = ":" + std::string(option->val);
+    if (keyword == "dbname") database = option->val;
+  }
+  // A host that is a path is the folder of a local socket.
+  if (host.starts_with('/')) host = port = "";
+  return "postgresql://" + host + port + "/" + database;
+}
+
+base::StatusOr<PostgresConnection> PostgresConnection::Open(const std::string& location) {
+  SUBMIX_ASSIGN_OR_RETURN(std::string name, NameOf(location));
+  // How soon a vanished host is noticed, in seconds and milliseconds; the location may say
+  // otherwise.
+  const char* const keywords[] = {"application_name",
+                                  "connect_timeout",
+                                  "keepalives_idle",
+                                  "keepalives_interval",
+                                  "keepalives_count",
+                                  "tcp_user_timeout",
+                                  "dbname",
+                                  "client_encoding",
+                                  nullptr};
+  const char* const values[] = {"submix",         "10",   "10",   "5", "3", "20000",
+                                location.c_str(), "UTF8", nullptr};
+  pg_conn* raw = PQconnectdbParams(keywords, values, /*expand_dbname=*/1);
+  if (raw == nullptr) return base::ResourceExhaustedError(name + ": libpq could not start");
+  PostgresConnection connection(raw, std::move(name));
+  if (PQstatus(raw) != CONNECTION_OK) {
+    return base::UnavailableError(connection.name() + ": PostgreSQL: " +
+                                  FirstLine(PQerrorMessage(raw)) + std::string(kTryAgain));
+  }
+  PQsetNoticeReceiver(raw, SayNothing, nullptr);
+  return connection;
+}
+
+base::StatusOr<std::vector<PostgresResult>> PostgresConnection::Run(const std::string& statements) {
+  std::vector<PostgresResult> results;
+  base::Status status;
+  const bool sent = PQsendQuery(connection_.get(), statements.c_str()) == 1;
+  if (!sent) return ErrorOf(nullptr, connection_.get(), name_);
+  while (pg_result* raw = PQgetResult(connection_.get())) {
+    PostgresResult result(raw);
+    if (!Succeeded(raw)) {
+      if (status.ok()) status = ErrorOf(raw, connection_.get(), name_);
+    } else if (*PQcmdTuples(raw) != '\0') {
+      results.push_back(std::move(result));
+    }
+  }
+  if (!status.ok()) return status;
+  return results;
+}
+
+base::Status PostgresConnection::Commit() {
+  const PostgresResult result(PQexec(connection_.get(), "COMMIT"));
+  const pg_result* raw = result.result_.get();
+  // A transaction that has failed answers ROLLBACK, which is no error to PostgreSQL.
+  if (Succeeded(raw) && std::strcmp(PQcmdStatus(result.result_.get()), "COMMIT") == 0) {
+    return base::OkStatus();
+  }
+  if (Succeeded(raw)) return base::InternalError(name_ + ": PostgreSQL rolled a transaction back");
+  const base::Status error = ErrorOf(raw, connection_.get(), name_);
+  return base::Status(error.code(), error.message() +
+                                        " (the commit's outcome is unknown: what was booked "
+                                        "stays booked)");
+}
+
+}  // namespace submix::ledger

@@ -1,0 +1,172 @@
+#include "submix/ledger/postgres_ledger.h"
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/ledger/postgres_connection.h"
+#include "submix/ledger/postgres_tables.h"
+
+namespace submix::ledger {
+namespace {
+
+base::StatusOr<PostgresTables> Connect(const std::string& location) {
+  SUBMIX_ASSIGN_OR_RETURN(PostgresConnection connection, PostgresConnection::Open(location));
+  return PostgresTables(std::move(connection));
+}
+
+// Keeps no state of the ledger: other processes charge it too. Each transaction reads and checks it
+// anew. Nor does it keep a connection that has failed, so a database that comes back is used again.
+class PostgresLedger final : public DurableLedger {
+ public:
+  // `anchor` is null for reading only.
+  PostgresLedger(DurableLedgerOptions options, PostgresTables tables,
+                 std::unique_ptr<Anchor> anchor, const AnchorPosition& position)
+      : DurableLedger(base::ToHex(position.lineage)),
+        options_(std::move(options)),
+        tables_(std::move(tables)),
+        anchor_(std::move(anchor)),
+        position_(position),
+        fingerprint_(options_.fingerprint) {}
+
+  base::Status Verify() const override {
+    SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options_.location));
+    const AnchorPosition position = GuardedCopy(position_);
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadVerified(position.head.records));
+    return CheckStored(std::move(stored), GuardedCopy(fingerprint_), &position, tables.name())
+        .status();
+  }
+
+ protected:
+  base::StatusOr<std::int64_t> AppendRecord(const Change& change) override {
+    const std::lock_guard guard(mutex_);
+    SUBMIX_RETURN_IF_ERROR(poison_);
+    auto number = AppendInTransaction(change);
+    if (!number.ok()) tables_.reset();
+    return number;
+  }
+
+  base::StatusOr<LedgerContents> Read() const override {
+    const std::lock_guard guard(mutex_);
+    auto contents = ReadSnapshot();
+    if (!contents.ok()) tables_.reset();
+    return contents;
+  }
+
+ private:
+  template <typename T>
+  T GuardedCopy(const T& member) const {
+    const std::lock_guard guard(mutex_);
+    return member;
+  }
+
+  // Requires, as all below: mutex_ held.
+  base::Status Reconnect() const {
+    if (tables_.has_value()) return base::OkStatus();
+    SUBMIX_ASSIGN_OR_RETURN(tables_, Connect(options_.location));
+    return base::OkStatus();
+  }
+
+  base::StatusOr<LedgerContents> ReadSnapshot() const {
+    SUBMIX_RETURN_IF_ERROR(Reconnect());
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->ReadSnapshot(position_.head.records));
+    return CheckStored(std::move(stored), fingerprint_, &position_, tables_->name());
+  }
+
+  base::StatusOr<std::int64_t> AppendInTransaction(const Change& change) {
+    SUBMIX_RETURN_IF_ERROR(Reconnect());
+    if (anchor_ == nullptr) return OpenForReadingError(tables_->name());
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->BeginCharge(position_.head.records));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const LedgerContents before,
+        CheckStored(std::move(stored), fingerprint_, &position_, tables_->name()));
+    LedgerState after = before.state;
+    SUBMIX_ASSIGN_OR_RETURN(std::string payload, change(after));
+    const Record record = ChainRecord(before.head, std::move(payload));
+    SUBMIX_RETURN_IF_ERROR(tables_->Write(record, before.state, after));
+    // If this fails the record may be there or not. No receipt is made, and the next transaction
+    // reads which it is.
+    SUBMIX_RETURN_IF_ERROR(tables_->Commit());
+    const base::Status anchored = anchor_->Advance({record.number, record.hash});
+    // Going on without an anchor would spend at every step and release nothing.
+    if (!anchored.ok()) return poison_ = NotDurableError(anchored);
+    position_ = anchor_->position();
+    fingerprint_ = after.fingerprint;
+    return record.number;
+  }
+
+  const DurableLedgerOptions options_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  mutable std::optional<PostgresTables> tables_;
+  const std::unique_ptr<Anchor> anchor_;
+  AnchorPosition position_;  // what this process knows to be in the ledger
+  base::Sha256Digest fingerprint_;
+  base::Status poison_;
+};
+
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOptions& options,
+                                                          std::unique_ptr<Anchor> anchor,
+                                                          AnchorPosition position) {
+  SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadSnapshot(position.head.records));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const LedgerContents contents,
+      CheckStored(std::move(stored), options.fingerprint, &position, tables.name()));
+  if (anchor != nullptr) {
+    SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
+    position = anchor->position();
+  }
+  return std::unique_ptr<DurableLedger>(
+      new PostgresLedger(options, std::move(tables), std::move(anchor), position));
+}
+
+}  // namespace
+
+base::Status CreatePostgresLedger(const DurableLedgerOptions& options, const LedgerState& state,
+                                  const Record& first) {
+  SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
+  SUBMIX_RETURN_IF_ERROR(tables.BeginCreation(state));
+  SUBMIX_RETURN_IF_ERROR(tables.Insert(first));
+  // The ledger appears as the last act: whoever finds it finds it whole.
+  SUBMIX_RETURN_IF_ERROR(
+      Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}}));
+  base::Status status = tables.Commit();
+  if (!status.ok()) (void)base::PosixFileSystem().RemoveAll(options.anchor_path);
+  return status;
+}
+
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedger(
+    const DurableLedgerOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, name));
+  const AnchorPosition position = anchor->position();
+  return OpenLedger(options, std::move(anchor), position);
+}
+
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedgerReadOnly(
+    const DurableLedgerOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition position, ReadAnchor(options, name));
+  return OpenLedger(options, nullptr, position);
+}
+
+base::StatusOr<LedgerContents> ReadPostgresLedgerWithoutAnchor(
+    const DurableLedgerOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadVerified(0));
+  return CheckStored(std::move(stored), options.fingerprint, nullptr, tables.name());
+}
+
+base::Status CopyIntoPostgres(
+    const std::string& location, const LedgerState& state,
+    const std::function<base::Status(const RecordVisitor&)>& for_each_record) {
+  SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(location));
+  SUBMIX_RETURN_IF_ERROR(tables.BeginCreation(state));
+  SUBMIX_RETURN_IF_ERROR(
+      for_each_record([&](const Record& record) { return tables.Insert(record); }));
+  return tables.Commit();
+}
+
+}  // namespace submix::ledger
