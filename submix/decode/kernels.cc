@@ -72,22 +72,43 @@ constexpr KernelTable kPlain = SUBMIX_KERNEL_TABLE(plain);
 constexpr KernelTable kAvx2 = SUBMIX_KERNEL_TABLE(avx2);
 constexpr KernelTable kAvx512 = SUBMIX_KERNEL_TABLE(avx512);
 
-const KernelTable& ChooseKernels() {
+InstructionSet BestInstructionSet() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    return kAvx512;
+    return InstructionSet::kAvx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return InstructionSet::kAvx2;
+  }
+  return InstructionSet::kPlain;
+}
+
+const KernelTable& TableOf(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return kAvx512;
+    case InstructionSet::kAvx2:
+      return kAvx2;
+    case InstructionSet::kPlain:
+      break;
+  }
   return kPlain;
 }
 
-const KernelTable& kernels = ChooseKernels();
+const KernelTable* kernels = &TableOf(BestInstructionSet());
 
-const StoredKernels<float>& Kernels(const float*) { return kernels.float32; }
-const StoredKernels<Bfloat16>& Kernels(const Bfloat16*) { return kernels.bfloat16; }
+const StoredKernels<float>& Kernels(const float*) { return kernels->float32; }
+const StoredKernels<Bfloat16>& Kernels(const Bfloat16*) { return kernels->bfloat16; }
 
 }  // namespace
+
+InstructionSet LimitInstructionSet(InstructionSet most) {
+  const InstructionSet best = BestInstructionSet();
+  const InstructionSet chosen = static_cast<int>(most) < static_cast<int>(best) ? most : best;
+  kernels = &TableOf(chosen);
+  return chosen;
+}
 
 template <typename Stored>
 void MultiplyPanels(const PanelOperands<Stored>& operands) {
@@ -98,12 +119,12 @@ template void MultiplyPanels(const PanelOperands<Bfloat16>&);
 
 void NormalizeRow(const float* x, const float* gain, const float* shift, float epsilon, int count,
                   float* out) {
-  kernels.normalize_row(x, gain, shift, epsilon, count, out);
+  kernels->normalize_row(x, gain, shift, epsilon, count, out);
 }
 
-void GeluInPlace(float* x, int count) { kernels.gelu_in_place(x, count); }
+void GeluInPlace(float* x, int count) { kernels->gelu_in_place(x, count); }
 
-void AddInPlace(float* y, const float* x, int count) { kernels.add_in_place(y, x, count); }
+void AddInPlace(float* y, const float* x, int count) { kernels->add_in_place(y, x, count); }
 
 template <typename Stored>
 void LowRankDown(const float* x, const Stored* a, int inputs, int rank, float* low) {

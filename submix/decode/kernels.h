@@ -11,6 +11,11 @@ namespace submix::decode {
 
 using Bfloat16 = std::uint16_t;
 
+enum class InstructionSet { kPlain, kAvx2, kAvx512 };
+// Chooses again, nothing beyond `most`: for tests of what other processors run. Returns what is in
+// use. Not while a kernel runs.
+InstructionSet LimitInstructionSet(InstructionSet most);
+
 // Stored numbers come in pairs of vectors of 16, so that two vectors of bfloat16 are one load and
 // one operation each to widen: element `lane` of vector `which` of a pair is at PairIndex.
 inline constexpr int kPairLength = 32;

@@ -11,8 +11,14 @@
 namespace submix::decode {
 namespace {
 
-class KernelsTest : public ::testing::Test {
+// Everything runs with each instruction set that this processor has.
+class KernelsTest : public ::testing::TestWithParam<InstructionSet> {
  protected:
+  void SetUp() override {
+    if (LimitInstructionSet(GetParam()) != GetParam()) GTEST_SKIP() << "not on this processor";
+  }
+  void TearDown() override { LimitInstructionSet(InstructionSet::kAvx512); }
+
   std::vector<float> Random(std::size_t count, double deviation = 1) {
     std::normal_distribution<double> normal(0, deviation);
     std::vector<float> values(count);
@@ -36,7 +42,7 @@ float Rounded(float value, Bfloat16) {
   return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
 }
 
-TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
+TEST_P(KernelsTest, NormalizeRowIsTheFormula) {
   for (const int count : {1, 15, 16, 53, 768}) {
     const auto size = static_cast<std::size_t>(count);
     const auto x = Random(size), gain = Random(size), shift = Random(size);
@@ -52,7 +58,7 @@ TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
   }
 }
 
-TEST_F(KernelsTest, GeluIsTheTanhForm) {
+TEST_P(KernelsTest, GeluIsTheTanhForm) {
   for (const int count : {1, 16, 37}) {
     const auto x = Random(static_cast<std::size_t>(count), 3);
     auto y = x;
@@ -102,7 +108,7 @@ void ExpectLowRank(KernelsTest&, const std::vector<float>& x, const std::vector<
   for (std::size_t n = 0; n < y.size(); ++n) EXPECT_NEAR(y[n], expected[n], 1e-3);
 }
 
-TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
+TEST_P(KernelsTest, LowRankProductsOfAnyShape) {
   for (const int rank : {1, 3, 8, 17}) {
     for (const auto& [inputs, outputs] : {std::pair(16, 48), std::pair(33, 5), std::pair(64, 95)}) {
       const auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
@@ -202,7 +208,7 @@ void ExpectAttention(const std::vector<float>& queries, const std::vector<float>
   }
 }
 
-TEST_F(KernelsTest, AttentionIsTheDefinition) {
+TEST_P(KernelsTest, AttentionIsTheDefinition) {
   for (const int width : {8, 16, 43, 64, 80}) {
     for (const int length : {1, 15, 16, 17, 64, 200}) {
       for (const int count : {1, 2, 3, 4}) {
@@ -216,6 +222,65 @@ TEST_F(KernelsTest, AttentionIsTheDefinition) {
     }
   }
 }
+
+// A product of any shape against the definition, each row bitwise as if it were alone.
+template <typename Stored>
+void ExpectPanels(const std::vector<float>& x, const std::vector<float>& weights,
+                  const std::vector<float>& bias, std::size_t rows, std::size_t inputs) {
+  const std::size_t columns = bias.size();
+  const auto panels = static_cast<std::size_t>(PairsFor(static_cast<int>(columns)));
+  std::vector<Stored> packed(panels * inputs * kPanelColumns, ToStored<Stored>(0));
+  for (std::size_t k = 0; k < inputs; ++k) {
+    for (std::size_t n = 0; n < columns; ++n) {
+      const std::size_t pair = (n / kPanelColumns * inputs + k) * kPanelColumns;
+      const auto column = static_cast<int>(n % kPanelColumns);
+      packed[pair + PairIndex<Stored>(column / 16, column % 16)] =
+          ToStored<Stored>(weights[k * columns + n]);
+    }
+  }
+  const auto multiply = [&](const float* first_row, std::size_t count, float* results) {
+    PanelOperands<Stored> operands;
+    operands.panels = packed.data();
+    operands.x = first_row;
+    operands.x_stride = inputs;
+    operands.rows = static_cast<int>(count);
+    operands.inputs = static_cast<int>(inputs);
+    operands.bias = bias.data();
+    operands.results = results;
+    operands.results_stride = columns;
+    operands.columns = static_cast<int>(columns);
+    MultiplyPanels(operands);
+  };
+  std::vector<float> together(rows * columns), alone(columns);
+  multiply(x.data(), rows, together.data());
+  for (std::size_t m = 0; m < rows; ++m) {
+    multiply(x.data() + m * inputs, 1, alone.data());
+    for (std::size_t n = 0; n < columns; ++n) {
+      double expected = bias[n];
+      for (std::size_t k = 0; k < inputs; ++k) {
+        expected +=
+            static_cast<double>(x[m * inputs + k]) * Rounded(weights[k * columns + n], Stored{});
+      }
+      ASSERT_NEAR(together[m * columns + n], expected, 1e-4);
+      ASSERT_EQ(together[m * columns + n], alone[n]);
+    }
+  }
+}
+
+TEST_P(KernelsTest, PanelsOfAnyShape) {
+  for (const std::size_t rows : {1, 2, 5, 12, 13, 17, 97, 200}) {
+    for (const auto& [inputs, columns] : {std::pair(7, 5), std::pair(64, 96), std::pair(33, 50)}) {
+      const auto k = static_cast<std::size_t>(inputs), n = static_cast<std::size_t>(columns);
+      const auto x = Random(rows * k), weights = Random(k * n), bias = Random(n);
+      ExpectPanels<float>(x, weights, bias, rows, k);
+      ExpectPanels<Bfloat16>(x, weights, bias, rows, k);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, KernelsTest,
+                         ::testing::Values(InstructionSet::kPlain, InstructionSet::kAvx2,
+                                           InstructionSet::kAvx512));
 
 }  // namespace
 }  // namespace submix::decode
