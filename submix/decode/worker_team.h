@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace submix::decode {
@@ -24,7 +25,8 @@ class WorkerTeam {
   // body(worker) on every worker at once; returns when all are done. The body does not throw.
   template <typename Body>
   void Run(Body&& body) {
-    body_ = [](void* object, int worker) { (*static_cast<Body*>(object))(worker); };
+    using Object = std::remove_reference_t<Body>;
+    body_ = [](void* object, int worker) { (*static_cast<Object*>(object))(worker); };
     object_ = &body;
     Start();
     body(0);
