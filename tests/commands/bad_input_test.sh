@@ -123,7 +123,7 @@ sed -i 's/"format": [0-9]*/"format": 99/' "$work/newer/deployment.json"
 expect 1 "newer Submix" "${generate[@]}" "$work/newer" "The"
 "$submix" budget verify "$work/deployment" >/dev/null || failures=$((failures + 1))
 cp -r "$work/deployment" "$work/broken"
-printf 'x' | dd of="$work/broken/ledger.sqlite" bs=1 seek=40 conv=notrunc 2>/dev/null
+printf 'x' | dd of="$work/broken/ledger.sqlite" bs=1 seek=68 conv=notrunc 2>/dev/null
 expect 1 "ledger.sqlite" "$submix" budget verify "$work/broken"
 expect 2 "deployment" "$submix" budget verify
 exec 9>"$work/deployment/ledger.sqlite.lock"

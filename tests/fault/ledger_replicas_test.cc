@@ -34,7 +34,7 @@ using std::chrono::milliseconds;
 constexpr int kServers = 3;
 constexpr std::size_t kParts = 8;
 constexpr std::size_t kSequences = 16;
-constexpr std::int64_t kSteps = 200;  // of each server between one fault and the next
+constexpr std::int64_t kSteps = 100;  // of each server between one fault and the next
 constexpr std::int64_t kMaxCharge = 1000;
 // Part 0 is poor: emptied long before the end, by charges that compete for its last units.
 constexpr std::int64_t kPoor = 500'000;
@@ -142,7 +142,7 @@ class LedgerReplicasTest : public ::testing::Test {
   void AwaitSteps(std::int64_t steps) {
     std::array<std::int64_t, kServers> goal;
     for (std::size_t i = 0; i < kServers; ++i) goal[i] = released_[i].steps + steps;
-    for (int attempt = 0; attempt < 2000; ++attempt) {
+    for (int attempt = 0; attempt < 6000; ++attempt) {
       std::size_t there = 0;
       for (std::size_t i = 0; i < kServers; ++i) there += released_[i].steps >= goal[i] ? 1 : 0;
       if (there == kServers) return;
