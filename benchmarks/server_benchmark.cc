@@ -1,0 +1,307 @@
+// What clients of the server see: tokens a second, time to the first token and between tokens, for
+// few and many streaming clients, and where the time goes. A real server on 127.0.0.1, a durable
+// SQLite ledger, the bundled model with random adapters. One JSON object a line.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <httplib.h>
+#include <unistd.h>
+
+#include "submix/base/file_system.h"
+#include "submix/base/random.h"
+#include "submix/decode/cpu_predictor.h"
+#include "submix/engine/engine_core.h"
+#include "submix/engine/scheduler.h"
+#include "submix/ledger/durable_ledger.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/server/http_server.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::string model = "data/public_model";
+  int parts = 16;
+  std::vector<int> clients = {1, 4, 16, 64};
+  double seconds = 10;
+  int max_tokens = 32;
+  std::string directory = ".";
+  bool json = false;
+};
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Removes its directory, whatever comes.
+class WorkDirectory {
+ public:
+  explicit WorkDirectory(const std::string& parent)
+      : path_(base::JoinPath(parent, "server_benchmark." + std::to_string(::getpid()))) {}
+  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  std::string File(const std::string& name) const { return base::JoinPath(path_, name); }
+
+ private:
+  const std::string path_;
+};
+
+// Adds up the time of calls.
+class CallTimer {
+ public:
+  template <typename Call>
+  auto Time(const Call& call) {
+    const auto start = Clock::now();
+    auto result = call();
+    nanoseconds_ += std::chrono::nanoseconds(Clock::now() - start).count();
+    return result;
+  }
+  double seconds() const { return static_cast<double>(nanoseconds_) * 1e-9; }
+
+ private:
+  std::atomic<std::int64_t> nanoseconds_ = 0;
+};
+
+class TimedPredictor final : public ensemble::Predictor {
+ public:
+  explicit TimedPredictor(std::unique_ptr<ensemble::Predictor> predictor)
+      : predictor_(std::move(predictor)) {}
+  int num_members() const override { return predictor_->num_members(); }
+  int vocab_size() const override { return predictor_->vocab_size(); }
+  int context_length() const override { return predictor_->context_length(); }
+  ensemble::SequenceId Open() override { return predictor_->Open(); }
+  void Close(ensemble::SequenceId sequence) override { predictor_->Close(sequence); }
+  base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    return timer_.Time([&] { return predictor_->Step(appends, logits); });
+  }
+  base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
+                     const PositionSink& sink) override {
+    return predictor_->Score(tokens, first, sink);
+  }
+  double seconds() const { return timer_.seconds(); }
+
+ private:
+  const std::unique_ptr<ensemble::Predictor> predictor_;
+  CallTimer timer_;
+};
+
+class TimedLedger final : public ledger::Ledger {
+ public:
+  explicit TimedLedger(ledger::Ledger& ledger) : ledger_(ledger) {}
+  base::StatusOr<std::vector<ledger::Receipt>> Charge(
+      std::span<const ledger::ChargeRequest> step) override {
+    return timer_.Time([&] { return ledger_.Charge(step); });
+  }
+  base::StatusOr<std::vector<ledger::Account>> Accounts() const override {
+    return ledger_.Accounts();
+  }
+  base::StatusOr<Head> head() const override { return ledger_.head(); }
+  base::Status Verify() const override { return ledger_.Verify(); }
+  double seconds() const { return timer_.seconds(); }
+
+ private:
+  ledger::Ledger& ledger_;
+  CallTimer timer_;
+};
+
+base::StatusOr<std::string> WriteAdapter(const model::GptConfig& config,
+                                         const std::string& directory) {
+  model::LoraAdapter adapter;
+  adapter.config.rank = 8;
+  adapter.config.layers = {config.layers - 2, config.layers - 1};
+  SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
+  const auto random = base::MakeSystemRandomSource();
+  const auto fill = [&](std::vector<float>& values, int rows, int columns) {
+    values.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    for (float& value : values) {
+      value = 0.02f * (static_cast<float>(random->NextUint64() >> 40) * 0x1p-23f - 1);
+    }
+  };
+  for (model::LoraModule& module : adapter.modules) {
+    fill(module.a, adapter.config.rank, module.inputs);
+    fill(module.b, adapter.config.rank, module.outputs);
+  }
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(model::SaveLoraAdapter(adapter, directory));
+  return directory;
+}
+
+// What a client measures.
+struct Latencies {
+  std::mutex mutex;
+  std::vector<double> first;    // s to the first token
+  std::vector<double> between;  // s between tokens
+  std::int64_t tokens = 0;
+  std::int64_t failures = 0;
+};
+
+// One streamed completion. Every SSE event but the last is a token's.
+void Ask(int port, const Settings& settings, Latencies& all) {
+  httplib::Client client("127.0.0.1", port);
+  client.set_read_timeout(120);
+  const auto start = Clock::now();
+  auto last = start;
+  std::vector<double> gaps;
+  std::string pending;
+  httplib::Request request;
+  request.method = "POST";
+  request.path = "/v1/completions";
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body =
+      "{\"model\":\"benchmark\",\"prompt\":\"My lord, the king\",\"stream\":true,"
+      "\"max_tokens\":" +
+      std::to_string(settings.max_tokens) + "}";
+  request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
+    pending.append(data, size);
+    for (std::size_t end = pending.find("\n\n"); end != std::string::npos;
+         end = pending.find("\n\n")) {
+      const bool is_token = pending.starts_with("data: {");
+      pending.erase(0, end + 2);
+      if (!is_token) continue;
+      const auto now = Clock::now();
+      gaps.push_back(std::chrono::duration<double>(now - last).count());
+      last = now;
+    }
+    return true;
+  };
+  const httplib::Result result = client.send(request);
+  const std::lock_guard lock(all.mutex);
+  if (!result || result->status != 200 || gaps.empty()) {
+    ++all.failures;
+    return;
+  }
+  all.first.push_back(gaps.front());
+  all.between.insert(all.between.end(), gaps.begin() + 1, gaps.end());
+  all.tokens += static_cast<std::int64_t>(gaps.size());
+}
+
+double Quantile(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const auto index = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index),
+                   values.end());
+  return values[index];
+}
+
+struct Spent {
+  double models = 0, ledger = 0, steps = 0;  // s
+};
+
+void Print(const Settings& settings, int clients, double wall, Latencies& all, const Spent& spent) {
+  const double mechanism = spent.steps - spent.models - spent.ledger;
+  std::printf(
+      settings.json
+          ? "{\"clients\":%d,\"parts\":%d,\"tokens_per_s\":%.1f,\"first_token_ms_p50\":%.2f,"
+            "\"first_token_ms_p99\":%.2f,\"between_tokens_ms_p50\":%.2f,"
+            "\"between_tokens_ms_p99\":%.2f,\"share_models\":%.3f,\"share_mechanism\":%.3f,"
+            "\"share_ledger\":%.3f,\"share_http_and_idle\":%.3f,\"failures\":%lld}\n"
+          : "%3d clients, %d parts: %.1f tokens/s; first token %.1f ms (p99 %.1f), between tokens "
+            "%.1f ms (p99 %.1f); models %.2f, mechanism %.2f, ledger %.2f, HTTP and idle %.2f of "
+            "the time; %lld failures\n",
+      clients, settings.parts, static_cast<double>(all.tokens) / wall,
+      1e3 * Quantile(all.first, 0.5), 1e3 * Quantile(all.first, 0.99),
+      1e3 * Quantile(all.between, 0.5), 1e3 * Quantile(all.between, 0.99), spent.models / wall,
+      mechanism / wall, spent.ledger / wall, 1 - spent.steps / wall,
+      static_cast<long long>(all.failures));
+  std::fflush(stdout);
+}
+
+base::Status Measure(const Settings& settings) {
+  const WorkDirectory work(settings.directory);
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(work.File("")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(settings.model));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
+  decode::CpuPredictorOptions predictor_options;
+  predictor_options.public_directory = settings.model;
+  for (int part = 0; part < settings.parts; ++part) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto directory,
+                            WriteAdapter(config, work.File("member" + std::to_string(part))));
+    predictor_options.member_directories.push_back(directory);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(auto models, decode::CpuPredictor::Load(predictor_options));
+  TimedPredictor predictor(std::move(models));
+
+  const ledger::DurableLedgerOptions ledger_options{
+      work.File("ledger.sqlite"), work.File("anchor"), {}};
+  std::vector<ledger::Account> accounts;
+  for (int part = 0; part < settings.parts; ++part) {
+    accounts.push_back({"part " + std::to_string(part), accounting::FixedNats::RoundDown(1e6), {}});
+  }
+  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(ledger_options, accounts, "2"));
+  SUBMIX_ASSIGN_OR_RETURN(const auto durable, ledger::DurableLedger::Open(ledger_options));
+  TimedLedger ledger(*durable);
+
+  mechanism::MechanismOptions mechanism_options;
+  mechanism_options.name = "filtered-submix";
+  mechanism_options.num_parts = settings.parts;
+  mechanism_options.target_leakage = 2.0 / 1024;
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(mechanism_options));
+  const auto random = base::MakeSystemRandomSource();
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto core, engine::EngineCore::Create(
+                     {&predictor, mechanism.get(), &ledger, tokenizer.get(), random.get()}));
+  SUBMIX_ASSIGN_OR_RETURN(const auto scheduler, engine::Scheduler::Start(std::move(core), {}));
+  server::HttpServerOptions server_options;
+  server_options.model = "benchmark";
+  SUBMIX_ASSIGN_OR_RETURN(const auto server,
+                          server::HttpServer::Start(server_options, *scheduler, nullptr));
+
+  for (const int clients : settings.clients) {
+    Latencies all;
+    const Spent before{predictor.seconds(), ledger.seconds(),
+                       scheduler->counters().steps.sum_seconds()};
+    const auto start = Clock::now();
+    std::vector<std::thread> threads;
+    for (int client = 0; client < clients; ++client) {
+      threads.emplace_back([&] {
+        while (SecondsSince(start) < settings.seconds) Ask(server->port(), settings, all);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const double wall = SecondsSince(start);
+    Print(settings, clients, wall, all,
+          {predictor.seconds() - before.models, ledger.seconds() - before.ledger,
+           scheduler->counters().steps.sum_seconds() - before.steps});
+  }
+  server->Stop(Clock::now());
+  return base::OkStatus();
+}
+
+int Run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{"Streams from a server on 127.0.0.1 by many clients; what they see."};
+  app.add_option("--model", settings.model, "a Hugging Face GPT-2 directory");
+  app.add_option("--parts", settings.parts, "random adapters, one a part")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--clients", settings.clients, "at a time; one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", settings.seconds, "that clients go on asking");
+  app.add_option("--max-tokens", settings.max_tokens, "a request")->check(CLI::PositiveNumber);
+  app.add_option("--directory", settings.directory, "where the ledger is written");
+  app.add_flag("--json", settings.json, "one JSON object a line");
+  CLI11_PARSE(app, argc, argv);
+  const base::Status status = Measure(settings);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "server_benchmark: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace submix
+
+int main(int argc, char** argv) { return submix::Run(argc, argv); }
