@@ -36,8 +36,25 @@ TEST(TextStreamTest, NeverSplitsACharacter) {
   EXPECT_EQ(stream.Add("a" + euro.substr(0, 1)), "a");
   EXPECT_EQ(stream.Add(euro.substr(1, 1)), "");
   EXPECT_EQ(stream.Add(euro.substr(2)), euro);
-  EXPECT_EQ(stream.Add("\xFF"), "");
-  EXPECT_EQ(stream.Flush(), "\xFF");
+}
+
+TEST(TextStreamTest, WhatIsNoUtf8IsReplaced) {
+  const std::string replaced = "\xEF\xBF\xBD";
+  const auto text = [](std::string_view bytes) {
+    TextStream stream({"|"});
+    std::string whole = stream.Add(bytes);
+    return whole + stream.Flush();
+  };
+  EXPECT_EQ(text("a\xFF"
+                 "b"),
+            "a" + replaced + "b");
+  EXPECT_EQ(text("\xBB"), replaced);
+  EXPECT_EQ(text("\xC0\xAF"), replaced + replaced);                 // too long
+  EXPECT_EQ(text("\xED\xA0\x80"), replaced + replaced + replaced);  // a surrogate
+  EXPECT_EQ(text("\xF4\x90\x80\x80"), replaced + replaced + replaced + replaced);
+  EXPECT_EQ(text("\xE2\x82|"), replaced);
+  EXPECT_EQ(text("\xE2\x82"), replaced);  // never completed
+  EXPECT_EQ(text("\xF0\x9F\x98\x80\xC3\xA9"), "\xF0\x9F\x98\x80\xC3\xA9");
 }
 
 }  // namespace
