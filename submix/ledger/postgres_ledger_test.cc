@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/ledger/postgres_connection.h"
+#include "submix/ledger/postgres_tables.h"
 #include "submix/ledger/testing/commit_cutter.h"
 #include "submix/ledger/testing/ledger_fixture.h"
 #include "submix/ledger/testing/postgres_server.h"
@@ -233,6 +235,37 @@ TEST_F(PostgresLedgerTest, ACommitOfUnknownOutcomeIsNeverGranted) {
   }
   EXPECT_EQ(SpentOf(*ledger), (Units{spent}));
   SUBMIX_EXPECT_OK(Open()->Verify());
+}
+
+TEST_F(PostgresLedgerTest, WhoSleepsWithTheLockLosesItsTransaction) {
+  Create({100});
+  const auto ledger = Open();
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto connection, PostgresConnection::Open(options_.location));
+  PostgresTables sleeper(std::move(connection));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const StoredLedger before, sleeper.BeginCharge(1));
+  // Waits for the lock as long as the sleeper may keep it: whoever gives up first, the next call
+  // finds it free.
+  const base::Status waited = ChargeOne(*ledger, {1}).status();
+  if (!waited.ok()) {
+    EXPECT_THAT(waited, StatusIs(StatusCode::kUnavailable, _));
+    SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+  }
+  LedgerState after = before.state;
+  after.accounts[0].spent = accounting::FixedNats::FromUnits(50);
+  const Record late = ChainRecord({before.newest.number, before.newest.hash}, "late");
+  EXPECT_THAT(sleeper.Write(late, before.state, after), StatusIs(StatusCode::kUnavailable, _));
+  EXPECT_EQ(SpentOf(*ledger), (Units{1}));
+}
+
+TEST_F(PostgresLedgerTest, TheDatabaseItselfRefusesToOverspend) {
+  Create({100, 100});
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto connection, PostgresConnection::Open(options_.location));
+  PostgresTables tables(std::move(connection));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const StoredLedger before, tables.BeginCharge(1));
+  LedgerState after = before.state;
+  after.accounts[1].spent = accounting::FixedNats::FromUnits(101);
+  const Record record = ChainRecord({before.newest.number, before.newest.hash}, "too much");
+  EXPECT_THAT(tables.Write(record, before.state, after), StatusIs(StatusCode::kDataLoss, _));
 }
 
 TEST_F(PostgresLedgerTest, WithoutItsAnchorItRefusesForGood) {

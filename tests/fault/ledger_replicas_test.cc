@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ using std::chrono::milliseconds;
 constexpr int kServers = 3;
 constexpr std::size_t kParts = 8;
 constexpr std::size_t kSequences = 16;
-constexpr std::int64_t kSteps = 100;  // of each server between one fault and the next
+constexpr std::int64_t kSteps = 50;  // of each server between one fault and the next
 constexpr std::int64_t kMaxCharge = 1000;
 // Part 0 is poor: emptied long before the end, by charges that compete for its last units.
 constexpr std::int64_t kPoor = 500'000;
@@ -83,6 +84,7 @@ base::Status ChargeStep(DurableLedger& ledger, std::uint64_t session, std::mt199
 // A server's life: charges until it is told to stop, and through everything that may pass.
 [[noreturn]] void Serve(const DurableLedgerOptions& options, std::uint64_t session,
                         Released& released) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive a test that is killed
   std::signal(SIGTERM, [](int) { stop = true; });
   const auto ledger = DurableLedger::Open(options);
   if (!ledger.ok()) ::_exit(10);
