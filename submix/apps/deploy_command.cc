@@ -15,6 +15,7 @@ struct DeployOptions {
   std::string deployment;
   std::string ledger;
   std::string order = "2";
+  std::string when_exhausted = "public";
   std::int64_t queries = 1024;
   MechanismFlags mechanism_flags;
   engine::DeploymentOptions declared;
@@ -24,6 +25,8 @@ base::Status RunDeploy(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
   SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(declared));
   SUBMIX_ASSIGN_OR_RETURN(declared.order, divergence::RenyiOrder::Parse(options.order));
+  SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
+                          engine::ParseWhenExhausted(options.when_exhausted));
   if (!(declared.target_leakage > 0)) {
     declared.target_leakage = options.declared.epsilon / static_cast<double>(options.queries);
   }
@@ -73,6 +76,11 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   command.add_option("--max-mixing-weight", options->declared.mechanism.max_mixing_weight,
                      "Largest weight of a member against the public model");
   AddMechanismFlags(command, options->mechanism_flags);
+  command
+      .add_option("--when-exhausted", options->when_exhausted,
+                  "What a mechanism with a fixed number of answers, such as dclip, does when they "
+                  "are used up: answer from the public model, or refuse")
+      ->check(CLI::IsMember({"public", "refuse"}));
   command.add_flag("--research", options->declared.research,
                    "Let `submix serve` answer although the guarantee is not proven; the model's "
                    "name then ends in -research");

@@ -24,7 +24,8 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
       deployed->core,
       engine::EngineCore::Create({deployed->predictor.get(), deployed->deployment.mechanism.get(),
                                   deployed->deployment.ledger.get(), deployed->tokenizer.get(),
-                                  deployed->random.get()}));
+                                  deployed->random.get(),
+                                  deployed->deployment.config.options.when_exhausted}));
   return deployed;
 }
 

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddGenerateCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
+      {"key", "Make, list and revoke the API keys of a deployment", &submix::apps::AddKeyCommand},
       {"budget", "What a deployment's ledger holds; verify its chain",
        &submix::apps::AddBudgetCommand},
       {"account", "What releases cost, and how many an epsilon buys: the calculator",

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -43,7 +44,8 @@ class AnswerCache {
   // Newest use first.
   struct KeyCache {
     std::list<Entry> entries;
-    std::unordered_map<std::string, std::list<Entry>::iterator> by_question;
+    std::unordered_map<std::string_view, std::list<Entry>::iterator>
+        by_question;  // views of entries
     std::size_t bytes = 0;
   };
 

@@ -62,6 +62,9 @@ json OptionsToJson(const DeploymentOptions& options) {
     object["screened_mechanism"] = mechanism.screened_mechanism;
   }
   if (options.research) object["research"] = true;
+  if (options.when_exhausted != WhenExhausted::kPublic) {
+    object["when_exhausted"] = ToString(options.when_exhausted);
+  }
   return object;
 }
 
@@ -87,15 +90,23 @@ StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
   }
   mechanism.screened_mechanism = object.value("screened_mechanism", mechanism.screened_mechanism);
   options.research = object.value("research", false);
+  SUBMIX_ASSIGN_OR_RETURN(options.when_exhausted, ParseWhenExhausted(object.value(
+                                                      "when_exhausted", std::string("public"))));
   return options;
 }
 
 // The mechanism of these options, if it is one that a deployment may answer with.
-StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
-    const mechanism::MechanismOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
+StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(const DeploymentOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options.mechanism));
+  const std::string& name = options.mechanism.name;
+  if (options.when_exhausted == WhenExhausted::kRefuse && !mechanism->has_constant_charge()) {
+    return base::InvalidArgumentError(
+        "when exhausted, refuse: " + name +
+        " has no fixed number of answers; its parts run out one by one, and a refusal would tell "
+        "of them. Leave the option out, or choose a mechanism such as dclip");
+  }
   if (!mechanism->is_private()) {
-    return base::InvalidArgumentError("the mechanism " + options.name +
+    return base::InvalidArgumentError("the mechanism " + name +
                                       " is not private and cannot be deployed: it is for "
                                       "`submix evaluate` and attacks only");
   }
@@ -231,7 +242,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   DeploymentConfig config;
   config.options = options;
   config.options.mechanism.num_parts = manifest.num_parts;
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
   if (const auto names = files.List(deployment_directory); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(deployment_directory +
@@ -287,8 +298,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
         "again");
   }
-  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism,
-                          MakeDeployable(deployment.config.options.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
   SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge

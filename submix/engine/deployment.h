@@ -8,6 +8,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
+#include "submix/engine/exhaustion.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/mechanism.h"
@@ -21,6 +22,8 @@ struct DeploymentOptions {
   double epsilon = 2;  // budget of every part in nats at the mechanism's order; in (0, 2^13)
   // Lets the server answer from a mechanism whose guarantee is not proven for every data set.
   bool research = false;
+  // kRefuse: only for a mechanism whose charge is constant.
+  WhenExhausted when_exhausted = WhenExhausted::kPublic;
 };
 
 struct DeploymentConfig {

@@ -91,6 +91,29 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   EXPECT_NE(DeploymentFingerprint(read), plain);
 }
 
+TEST_F(DeploymentTest, DeclaresWhatHappensWhenAnswersAreUsedUp) {
+  options_.mechanism.name = "dclip";
+  options_.when_exhausted = WhenExhausted::kRefuse;
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
+  EXPECT_EQ(config.options.when_exhausted, WhenExhausted::kRefuse);
+  // Declared once: the ledger does not open for another rule.
+  config.options.when_exhausted = WhenExhausted::kPublic;
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(DeploymentTest, OnlyAPublicNumberOfAnswersMayEndInRefusals) {
+  options_.when_exhausted = WhenExhausted::kRefuse;
+  for (const char* name : {"filtered-submix", "filtered-dclip", "screened", "public"}) {
+    options_.mechanism.name = name;
+    EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("no fixed number of answers")))
+        << name;
+  }
+}
+
 TEST_F(DeploymentTest, RefusesAMechanismWithoutPrivacy) {
   options_.mechanism.name = "ensemble";
   options_.research = true;

@@ -27,6 +27,13 @@ base::Status CheckRequest(const Request& request, const EngineParts& parts) {
         std::to_string(request.max_tokens) + ": together at most " + std::to_string(context) +
         " fit the model's context; shorten the prompt or ask for fewer tokens");
   }
+  const base::TokenId vocab_size = parts.predictor->vocab_size();
+  for (const base::TokenId token : request.prompt) {
+    if (token >= 0 && token < vocab_size) continue;
+    return base::InvalidArgumentError("the prompt has the token id " + std::to_string(token) +
+                                      ": expected at least 0 and below " +
+                                      std::to_string(vocab_size));
+  }
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
   }
@@ -36,7 +43,11 @@ base::Status CheckRequest(const Request& request, const EngineParts& parts) {
 }  // namespace
 
 EngineCore::EngineCore(const EngineParts& parts, int halves)
-    : parts_(parts), halves_(halves), session_(parts.random->NextUint64()) {}
+    : parts_(parts),
+      halves_(halves),
+      refuses_when_exhausted_(parts.when_exhausted == WhenExhausted::kRefuse &&
+                              parts.mechanism->has_constant_charge()),
+      session_(parts.random->NextUint64()) {}
 
 EngineCore::~EngineCore() {
   for (const LiveSequence& live : live_) parts_.predictor->Close(live.sequence);
@@ -62,8 +73,10 @@ StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& part
   return std::unique_ptr<EngineCore>(new EngineCore(parts, num_members / num_parts));
 }
 
+Status EngineCore::Check(const Request& request) const { return CheckRequest(request, parts_); }
+
 StatusOr<std::int64_t> EngineCore::Admit(const Request& request) {
-  SUBMIX_RETURN_IF_ERROR(CheckRequest(request, parts_));
+  SUBMIX_RETURN_IF_ERROR(Check(request));
   LiveSequence live;
   live.request_id = next_request_id_++;
   live.sequence = parts_.predictor->Open();
@@ -136,6 +149,27 @@ Status EngineCore::OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>
   return base::OkStatus();
 }
 
+// All accounts have paid the same constants, so they come to their end together.
+bool EngineCore::IsExhausted(const ledger::Receipt& receipt) const {
+  const std::vector<bool>& paid = receipt.paid();
+  return refuses_when_exhausted_ && std::find(paid.begin(), paid.end(), true) == paid.end();
+}
+
+StatusOr<TokenEvent> EngineCore::Release(std::size_t s,
+                                         std::unique_ptr<mechanism::Proposal> proposal,
+                                         ledger::Receipt receipt) {
+  if (IsExhausted(receipt)) {
+    TokenEvent event;
+    event.request_id = live_[s].request_id;
+    event.finish_reason = FinishReason::kExhausted;
+    return event;
+  }
+  mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *parts_.random);
+  SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
+                          Sample(std::move(mixture), std::move(receipt), *parts_.random));
+  return Accept(live_[s], mapped_[s].token(index));
+}
+
 TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   live.pending.assign(1, token);
   ++live.tokens_released;
@@ -164,11 +198,9 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
   std::vector<TokenEvent> events;
   events.reserve(live_.size());
   for (std::size_t s = 0; s < live_.size(); ++s) {
-    mechanism::PrivateMixture mixture =
-        std::move(*proposals[s]).Mix(receipts[s].paid(), *parts_.random);
-    SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
-                            Sample(std::move(mixture), std::move(receipts[s]), *parts_.random));
-    events.push_back(Accept(live_[s], mapped_[s].token(index)));
+    SUBMIX_ASSIGN_OR_RETURN(TokenEvent event,
+                            Release(s, std::move(proposals[s]), std::move(receipts[s])));
+    events.push_back(std::move(event));
   }
   for (const TokenEvent& event : events) {
     if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
@@ -186,7 +218,10 @@ Status EngineCore::Generate(const Request& request,
       Cancel(request_id);
       return events.status();
     }
-    for (const TokenEvent& event : *events) on_event(event);
+    for (const TokenEvent& event : *events) {
+      if (event.finish_reason == FinishReason::kExhausted) return ExhaustedError();
+      on_event(event);
+    }
   }
   return base::OkStatus();
 }

@@ -11,6 +11,7 @@
 
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/engine/exhaustion.h"
 #include "submix/engine/request.h"
 #include "submix/engine/text_stream.h"
 #include "submix/ensemble/predictor.h"
@@ -27,6 +28,8 @@ struct EngineParts {
   ledger::Ledger* ledger = nullptr;
   const tokenizer::Tokenizer* tokenizer = nullptr;
   base::RandomSource* random = nullptr;
+  // As the deployment declares; heeded if the mechanism's charge is constant.
+  WhenExhausted when_exhausted = WhenExhausted::kPublic;
 };
 
 // One thread at a time. Sequences join and leave between steps; each step runs every live sequence
@@ -40,22 +43,29 @@ class EngineCore {
   EngineCore(const EngineCore&) = delete;
   EngineCore& operator=(const EngineCore&) = delete;
 
-  // Takes a request in; it runs from the next Step on. Returns its id.
-  // Errors: kInvalidArgument for an empty prompt, options out of range, or a prompt that with
-  // max_tokens does not fit the context (public quantities only).
+  // What Admit would say of a request. By any thread. Errors: kInvalidArgument for an empty prompt,
+  // token ids or options out of range, or a prompt that with max_tokens does not fit the context
+  // (public quantities only).
+  base::Status Check(const Request& request) const;
+  // Takes a request in; it runs from the next Step on. Returns its id. Errors: Check's.
   base::StatusOr<std::int64_t> Admit(const Request& request);
   // Drops a request. What it was charged stays charged. Ok if it has ended already.
   void Cancel(std::int64_t request_id);
   bool idle() const { return live_.empty(); }
 
-  // One token for every live request. Finished requests leave. An error ends the step without any
+  // One token for every live request, or the event that it gets none because the answers are used
+  // up and the deployment then refuses. Finished requests leave. An error ends the step without any
   // token: charges that were booked stay booked.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
-  // programs with one request at a time. Requires: idle().
+  // programs with one request at a time. Errors: Step's; ExhaustedError. Requires: idle().
   base::Status Generate(const Request& request,
                         const std::function<void(const TokenEvent&)>& on_event);
+
+  // By any thread.
+  const tokenizer::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
+  int context_length() const { return parts_.predictor->context_length(); }
 
  private:
   struct LiveSequence {
@@ -76,10 +86,14 @@ class EngineCore {
   // Replaces every proposal of a screen by the proposal of its token.
   base::Status OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>& proposals,
                            std::vector<ledger::Receipt>& receipts);
+  bool IsExhausted(const ledger::Receipt& receipt) const;
+  base::StatusOr<TokenEvent> Release(std::size_t s, std::unique_ptr<mechanism::Proposal> proposal,
+                                     ledger::Receipt receipt);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
   const EngineParts parts_;
   const int halves_;  // members a part
+  const bool refuses_when_exhausted_;
   const std::uint64_t session_;
   std::uint64_t releases_ = 0;
   std::int64_t next_request_id_ = 1;

@@ -2,79 +2,27 @@
 
 #include <limits>
 
-#include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
-#include "submix/ensemble/testing/fake_predictor.h"
-#include "submix/ledger/memory_ledger.h"
+#include "submix/engine/testing/watched_engine.h"
 
 namespace submix::engine {
 namespace {
 
-using accounting::FixedNats;
 using base::StatusCode;
 using base::StatusIs;
 using testing::_;
 using testing::HasSubstr;
 
-constexpr int kParts = 4;
-constexpr int kVocabulary = 26;
-
-// One token a letter. The end of text is no letter, and so is never drawn.
-class LetterTokenizer final : public tokenizer::Tokenizer {
- public:
-  int vocab_size() const override { return kVocabulary; }
-  base::TokenId end_of_text() const override { return kVocabulary; }
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
-    std::vector<base::TokenId> tokens;
-    for (const char byte : bytes) tokens.push_back(byte - 'a');
-    return tokens;
-  }
-  std::string Decode(std::span<const base::TokenId> tokens) const override {
-    std::string bytes;
-    for (const base::TokenId token : tokens) bytes.push_back(static_cast<char>('a' + token));
-    return bytes;
-  }
-};
-
-// Counts what reaches the ledger, and can break it.
-class WatchedLedger final : public ledger::Ledger {
- public:
-  explicit WatchedLedger(double budget)
-      : ledger_(ledger::MakeMemoryLedger(kParts, FixedNats::RoundDown(budget))) {}
-
-  base::StatusOr<std::vector<ledger::Receipt>> Charge(
-      std::span<const ledger::ChargeRequest> step) override {
-    if (broken) return base::ResourceExhaustedError("disk full");
-    ++transactions;
-    releases += static_cast<int>(step.size());
-    return ledger_->Charge(step);
-  }
-  base::StatusOr<std::vector<ledger::Account>> Accounts() const override {
-    return ledger_->Accounts();
-  }
-  base::StatusOr<Head> head() const override { return ledger_->head(); }
-  base::Status Verify() const override { return ledger_->Verify(); }
-
-  bool broken = false;
-  int transactions = 0;
-  int releases = 0;
-
- private:
-  std::unique_ptr<ledger::Ledger> ledger_;
-};
+constexpr int kParts = WatchedEngine::kParts;
 
 class EngineCoreTest : public testing::Test {
  protected:
-  void Start(double budget, double spread = 0.5) {
-    predictor_ = std::make_unique<ensemble::FakePredictor>(kParts, kVocabulary, spread);
-    ledger_ = std::make_unique<WatchedLedger>(budget);
-    mechanism::MechanismOptions options;
-    options.num_parts = kParts;
-    options.target_leakage = 0.01;
-    mechanism_ = mechanism::MakeMechanism(options).value();
-    engine_ = EngineCore::Create(
-                  {predictor_.get(), mechanism_.get(), ledger_.get(), &tokenizer_, random_.get()})
-                  .value();
+  void Start(double budget) { Start(WatchedEngineOptions{.budget = budget}); }
+  void Start(const WatchedEngineOptions& options) {
+    watched_ = std::make_unique<WatchedEngine>(options);
+    ledger_ = &watched_->ledger;
+    predictor_ = &watched_->predictor.fake;
+    engine_ = watched_->MakeCore();
   }
 
   Request MakeRequest(int max_tokens) {
@@ -84,15 +32,9 @@ class EngineCoreTest : public testing::Test {
     return request;
   }
 
-  double SpentByPart(int part) {
-    return ledger_->Accounts().value()[static_cast<std::size_t>(part)].spent.ToNatsRoundedUp();
-  }
-
-  LetterTokenizer tokenizer_;
-  std::unique_ptr<base::RandomSource> random_ = base::MakeSeededRandomSource(1);
-  std::unique_ptr<ensemble::FakePredictor> predictor_;
-  std::unique_ptr<WatchedLedger> ledger_;
-  std::unique_ptr<mechanism::Mechanism> mechanism_;
+  std::unique_ptr<WatchedEngine> watched_;
+  WatchedLedger* ledger_ = nullptr;
+  ensemble::FakePredictor* predictor_ = nullptr;
   std::unique_ptr<EngineCore> engine_;
 };
 
@@ -107,7 +49,7 @@ TEST_F(EngineCoreTest, EveryTokenIsChargedBeforeItIsReleased) {
   }));
   EXPECT_EQ(tokens, 20);
   EXPECT_EQ(text.size(), 20u);
-  EXPECT_GT(SpentByPart(0), 0);
+  EXPECT_GT(ledger_->SpentByPart(0), 0);
   EXPECT_EQ(predictor_->open_sequences(), 0u);
 }
 
@@ -125,7 +67,7 @@ TEST_F(EngineCoreTest, SpentPartsSitOutSilentlyAndNothingIsOverspent) {
   for (int round = 0; round < 10; ++round) {
     SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
   }
-  for (int part = 0; part < kParts; ++part) EXPECT_LE(SpentByPart(part), 0.03);
+  for (int part = 0; part < kParts; ++part) EXPECT_LE(ledger_->SpentByPart(part), 0.03);
   EXPECT_EQ(ledger_->releases, 200);
 }
 
@@ -143,19 +85,19 @@ TEST_F(EngineCoreTest, ABrokenMemberIsSilentAndFree) {
   Start(/*budget=*/2);
   predictor_->BreakMember(2);
   SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
-  EXPECT_LT(SpentByPart(2), 1e-12);  // nothing but the outward rounding
-  EXPECT_GT(SpentByPart(1), 0);
+  EXPECT_LT(ledger_->SpentByPart(2), 1e-12);  // nothing but the outward rounding
+  EXPECT_GT(ledger_->SpentByPart(1), 0);
 }
 
 TEST_F(EngineCoreTest, CancellationFreesTheSequenceAndRefundsNothing) {
   Start(/*budget=*/2);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::int64_t id, engine_->Admit(MakeRequest(30)));
   ASSERT_TRUE(engine_->Step().ok());
-  const double spent = SpentByPart(0);
+  const double spent = ledger_->SpentByPart(0);
   engine_->Cancel(id);
   EXPECT_TRUE(engine_->idle());
   EXPECT_EQ(predictor_->open_sequences(), 0u);
-  EXPECT_EQ(SpentByPart(0), spent);
+  EXPECT_EQ(ledger_->SpentByPart(0), spent);
 }
 
 TEST_F(EngineCoreTest, StopStringsAreNeverShown) {
@@ -180,11 +122,62 @@ TEST_F(EngineCoreTest, RefusalsNameThePublicReason) {
   request = MakeRequest(0);
   EXPECT_THAT(engine_->Admit(request), StatusIs(StatusCode::kInvalidArgument, _));
   request = MakeRequest(1);
+  for (const base::TokenId wrong : {-1, LetterTokenizer::kVocabulary}) {
+    request.prompt.back() = wrong;
+    EXPECT_THAT(engine_->Admit(request),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("token id")));
+  }
   request.prompt.clear();
   EXPECT_THAT(engine_->Admit(request), StatusIs(StatusCode::kInvalidArgument, HasSubstr("empty")));
   request = MakeRequest(1);
   request.sampling.temperature = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(engine_->Admit(request), StatusIs(StatusCode::kInvalidArgument, _));
+}
+
+// A fixed number of answers, of equal constant charges: 10 of them.
+WatchedEngineOptions TenAnswers(WhenExhausted rule) {
+  return {.mechanism = "dclip", .budget = 0.1, .target_leakage = 0.01, .when_exhausted = rule};
+}
+
+TEST_F(EngineCoreTest, UsedUpAnswersAreRefusedIfDeclared) {
+  Start(TenAnswers(WhenExhausted::kRefuse));
+  int tokens = 0;
+  const auto count = [&](const TokenEvent&) { ++tokens; };
+  EXPECT_THAT(engine_->Generate(MakeRequest(30), count),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("used up")));
+  EXPECT_THAT(engine_->Generate(MakeRequest(1), count),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_EQ(tokens, 10);
+  EXPECT_EQ(predictor_->open_sequences(), 0u);
+}
+
+TEST_F(EngineCoreTest, UsedUpAnswersComeFromThePublicModelIfDeclared) {
+  Start(TenAnswers(WhenExhausted::kPublic));
+  int tokens = 0;
+  SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(30), [&](const TokenEvent&) { ++tokens; }));
+  EXPECT_EQ(tokens, 30);
+  EXPECT_EQ(ledger_->releases, 30);
+  for (int part = 0; part < kParts; ++part) EXPECT_LE(ledger_->SpentByPart(part), 0.1);
+}
+
+TEST_F(EngineCoreTest, OneStepRefusesOnlyWhoCameTooLate) {
+  Start(TenAnswers(WhenExhausted::kRefuse));
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(engine_->Admit(MakeRequest(3)).ok());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
+  ASSERT_EQ(events.size(), 12u);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].finish_reason, i < 10 ? FinishReason::kNone : FinishReason::kExhausted);
+  }
+}
+
+TEST_F(EngineCoreTest, NothingIsRefusedWherePartsRunOutOneByOne) {
+  for (const char* mechanism : {"filtered-submix", "filtered-dclip"}) {
+    Start({.mechanism = mechanism, .budget = 0.03, .when_exhausted = WhenExhausted::kRefuse});
+    for (int round = 0; round < 10; ++round) {
+      SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
+    }
+    EXPECT_EQ(ledger_->releases, 200) << mechanism;
+  }
 }
 
 }  // namespace

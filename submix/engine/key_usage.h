@@ -33,6 +33,9 @@ class KeyUsage {
   // Opens the deployment's file, or makes it. Errors: kFailedPrecondition for a newer format or a
   // file that cannot be written; kDataLoss, kResourceExhausted.
   static base::StatusOr<std::unique_ptr<KeyUsage>> Open(const std::string& deployment_directory);
+  // What is counted for every key that has used something, beside who counts. Errors: as Open.
+  static base::StatusOr<std::map<std::string, KeyUse>> Read(
+      const std::string& deployment_directory);
   // Writes what is still to be given back.
   virtual ~KeyUsage() = default;
 
@@ -44,8 +47,6 @@ class KeyUsage {
   // Takes back reserved tokens that were not released. Touches no file: they are written with the
   // next reservation, or at the end.
   virtual void GiveBack(const std::string& key, std::int64_t tokens) = 0;
-  // What is counted for every key that has used something.
-  virtual base::StatusOr<std::map<std::string, KeyUse>> All() = 0;
 };
 
 }  // namespace submix::engine

@@ -22,6 +22,8 @@ enum class FinishReason {
   kNone,       // still running
   kStop,       // end of text, or a stop string
   kMaxTokens,  // as many tokens as asked for
+  // The deployment's answers are used up and it then refuses: this event has no token.
+  kExhausted,
 };
 
 // What one engine step added to one request.

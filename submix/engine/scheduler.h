@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/engine/completion.h"
 #include "submix/engine/counters.h"
 #include "submix/engine/key_usage.h"
 #include "submix/engine/request.h"
@@ -33,49 +33,6 @@ struct Submission {
   bool may_use_cache = true;
 };
 
-// How a completion ended. The server's answer, if no token went out before, in parentheses.
-enum class CompletionEnd {
-  kRunning,
-  kFinished,   // the last event's finish_reason says why (200)
-  kCancelled,  // by Cancel
-  kDeadline,   // the submission's deadline has passed (408 or 504)
-  // The deployment's fixed number of answers is used up, and it declares that it then refuses: no
-  // request will be answered any more (429 insufficient_quota).
-  kExhausted,
-  kStopped,  // Drain's deadline came first (503)
-  kFailed,   // the engine or the ledger failed: no token without a durable charge (503)
-};
-
-class CompletionStream;
-
-// The client's end of a running request. One thread at a time, but Cancel, which any thread may
-// call. Destroying it cancels: the sequence's rows are free within a step, what was charged stays
-// charged. May outlive the scheduler.
-class Completion {
- public:
-  explicit Completion(std::shared_ptr<CompletionStream> stream);
-  ~Completion();
-  Completion(const Completion&) = delete;
-  Completion& operator=(const Completion&) = delete;
-
-  // Waits for the next token, at most `timeout` (0: does not wait). Nothing: none came in time, or
-  // there is no further one, which end() tells apart. Tokens are kept until they are taken, at most
-  // max_tokens of them, so that a slow client waits for nobody and nobody for it.
-  std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
-  // kRunning until the last token was taken.
-  CompletionEnd end() const;
-  // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private
-  // and no path. kFailedPrecondition for kExhausted, kUnavailable for the others.
-  base::Status status() const;
-  // Ends it now, unless it has ended. Tokens not yet taken are dropped.
-  void Cancel();
-  // True if the tokens are an earlier answer's, from the cache.
-  bool is_cached() const;
-
- private:
-  const std::shared_ptr<CompletionStream> stream_;
-};
-
 struct SchedulerOptions {
   int max_live = 64;             // sequences in a step, >= 1
   int max_waiting = 256;         // requests in the queue, >= 1
@@ -85,6 +42,10 @@ struct SchedulerOptions {
   // What the cached answers belong to: the deployment's fingerprint.
   base::Sha256Digest generation{};
 };
+
+// How long a step is made to take that took `elapsed`.
+std::chrono::steady_clock::duration PaddedDuration(std::chrono::steady_clock::duration elapsed,
+                                                   std::chrono::nanoseconds quantum);
 
 // Thread-safe. Everything passed by pointer must outlive it.
 class Scheduler {

@@ -34,6 +34,7 @@ class DClip final : public Mechanism {
   std::string_view name() const override { return kDClipName; }
   bool is_sound() const override { return true; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  bool has_constant_charge() const override { return true; }
   int halves() const override { return 1; }
   // C, in nats.
   double clip() const { return clip_; }

@@ -47,6 +47,7 @@ class Gnmax final : public Mechanism {
   std::string_view name() const override { return kGnmaxName; }
   bool is_sound() const override;
   accounting::ChargeRule charge_rule() const override;
+  bool has_constant_charge() const override { return is_sound(); }
   int halves() const override { return 1; }
   // s, in votes.
   double noise_scale() const { return noise_scale_; }

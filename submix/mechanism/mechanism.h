@@ -68,6 +68,9 @@ class Mechanism {
   // and attacks, where OperatorView::Participants lets everybody take part.
   virtual bool is_private() const { return true; }
   virtual accounting::ChargeRule charge_rule() const = 0;
+  // True if every answer costs every part the same public constant, above zero and per part: then
+  // all accounts come to their end with the same answer, and which one that is is public.
+  virtual bool has_constant_charge() const { return false; }
   // Members a part that the mechanism needs at least: 1 or 2. With 1, several members a part are
   // averaged into one pmf.
   virtual int halves() const = 0;

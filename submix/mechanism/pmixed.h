@@ -41,6 +41,7 @@ class PMixed final : public Mechanism {
   std::string_view name() const override { return kPMixedName; }
   bool is_sound() const override { return options_.accounting == ChargeAccounting::kWorstCase; }
   accounting::ChargeRule charge_rule() const override;
+  bool has_constant_charge() const override { return is_sound(); }
   int halves() const override { return 1; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`.

@@ -1,0 +1,179 @@
+#include "submix/engine/api_keys.h"
+
+#include <array>
+#include <chrono>
+#include <span>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+#include "submix/base/random.h"
+
+namespace submix::engine {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+constexpr std::string_view kSecretPrefix = "sk-submix-";
+constexpr int kOwnerOnly = 0600;
+
+template <std::size_t N>
+std::string RandomHex() {
+  std::array<std::uint8_t, N> bytes;
+  base::FillWithEntropy(std::as_writable_bytes(std::span(bytes)));
+  return base::ToHex(bytes);
+}
+
+std::int64_t SecondsNow() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+// As long for every pair of digests.
+bool SameDigest(const base::Sha256Digest& a, const base::Sha256Digest& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+void PutIfAny(const char* name, const std::optional<std::int64_t>& value, json& object) {
+  if (value) object[name] = *value;
+}
+
+std::optional<std::int64_t> GetIfAny(const json& object, const char* name) {
+  if (!object.contains(name)) return std::nullopt;
+  return object.at(name).get<std::int64_t>();
+}
+
+json ToJson(const ApiKey& key) {
+  json object = {{"id", key.id},
+                 {"name", key.name},
+                 {"secret_sha256", base::ToHex(key.secret_sha256)},
+                 {"created", key.created}};
+  PutIfAny("revoked", key.revoked, object);
+  PutIfAny("max_tokens", key.quotas.tokens, object);
+  PutIfAny("max_requests", key.quotas.requests, object);
+  return object;
+}
+
+StatusOr<ApiKey> FromJson(const json& object) {
+  ApiKey key;
+  key.id = object.at("id").get<std::string>();
+  key.name = object.at("name").get<std::string>();
+  SUBMIX_ASSIGN_OR_RETURN(key.secret_sha256,
+                          base::Sha256FromHex(object.at("secret_sha256").get<std::string>()));
+  key.created = object.at("created").get<std::int64_t>();
+  key.revoked = GetIfAny(object, "revoked");
+  key.quotas = {GetIfAny(object, "max_tokens"), GetIfAny(object, "max_requests")};
+  return key;
+}
+
+StatusOr<std::vector<ApiKey>> ParseKeys(const std::string& text, const std::string& path) {
+  std::vector<ApiKey> keys;
+  try {
+    const json object = json::parse(text);
+    const int format = object.at("format").get<int>();
+    if (format > kFormat) {
+      return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
+                                           std::to_string(format) + ", this one reads up to " +
+                                           std::to_string(kFormat) + "); upgrade");
+    }
+    for (const json& entry : object.at("keys")) {
+      SUBMIX_ASSIGN_OR_RETURN(ApiKey key, FromJson(entry));
+      keys.push_back(std::move(key));
+    }
+  } catch (const json::exception& error) {
+    return base::InvalidArgumentError(path + ": not a file of API keys: " + error.what());
+  }
+  return keys;
+}
+
+std::string WriteKeys(const std::vector<ApiKey>& keys) {
+  json entries = json::array();
+  for (const ApiKey& key : keys) entries.push_back(ToJson(key));
+  return json{{"format", kFormat}, {"keys", entries}}.dump(2) + "\n";
+}
+
+Status CheckNewKey(const std::string& name, const KeyQuotas& quotas) {
+  if (name.empty()) return base::InvalidArgumentError("an API key needs a name");
+  for (const auto& quota : {quotas.tokens, quotas.requests}) {
+    if (quota && *quota < 0) {
+      return base::InvalidArgumentError("a quota must not be negative, found " +
+                                        std::to_string(*quota));
+    }
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+ApiKeys::ApiKeys(const std::string& deployment_directory)
+    : path_(base::JoinPath(deployment_directory, "keys.json")) {}
+
+StatusOr<std::vector<ApiKey>> ApiKeys::List() const {
+  // Read every time: a revocation must not wait, and file times are too coarse to tell.
+  auto text = base::PosixFileSystem().ReadFile(path_);
+  if (!text.ok() && text.status().code() == base::StatusCode::kNotFound) {
+    return std::vector<ApiKey>();
+  }
+  if (!text.ok()) return text.status();
+  const std::lock_guard guard(mutex_);
+  if (*text != text_) {
+    SUBMIX_ASSIGN_OR_RETURN(keys_, ParseKeys(*text, path_));
+    text_ = *std::move(text);
+  }
+  return keys_;
+}
+
+Status ApiKeys::Change(const std::function<Status(std::vector<ApiKey>&)>& change) {
+  base::FileSystem& files = base::PosixFileSystem();
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, files.Lock(path_ + ".lock"));
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<ApiKey> keys, List());
+  SUBMIX_RETURN_IF_ERROR(change(keys));
+  return files.WriteFile(path_, WriteKeys(keys), kOwnerOnly);
+}
+
+StatusOr<NewApiKey> ApiKeys::Create(const std::string& name, const KeyQuotas& quotas) {
+  SUBMIX_RETURN_IF_ERROR(CheckNewKey(name, quotas));
+  NewApiKey created;
+  created.secret = std::string(kSecretPrefix) + RandomHex<32>();
+  created.key = {"key_" + RandomHex<8>(),
+                 name,
+                 base::Sha256(created.secret),
+                 SecondsNow(),
+                 std::nullopt,
+                 quotas};
+  SUBMIX_RETURN_IF_ERROR(Change([&](std::vector<ApiKey>& keys) {
+    keys.push_back(created.key);
+    return base::OkStatus();
+  }));
+  return created;
+}
+
+Status ApiKeys::Revoke(std::string_view id) {
+  return Change([&](std::vector<ApiKey>& keys) -> Status {
+    for (ApiKey& key : keys) {
+      if (key.id != id) continue;
+      if (!key.revoked) key.revoked = SecondsNow();
+      return base::OkStatus();
+    }
+    return base::NotFoundError(path_ + ": there is no API key " + std::string(id));
+  });
+}
+
+StatusOr<ApiKey> ApiKeys::Authenticate(std::string_view secret) const {
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<ApiKey> keys, List());
+  const base::Sha256Digest digest = base::Sha256(secret);
+  const ApiKey* found = nullptr;
+  for (const ApiKey& key : keys) {
+    if (SameDigest(key.secret_sha256, digest) && !key.revoked) found = &key;
+  }
+  if (found == nullptr) return base::NotFoundError("this API key does not exist, or is revoked");
+  return *found;
+}
+
+}  // namespace submix::engine

@@ -1,0 +1,105 @@
+#include "submix/engine/api_keys.h"
+
+#include <filesystem>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::engine {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::_;
+using testing::HasSubstr;
+using testing::Not;
+
+class ApiKeysTest : public testing::Test {
+ protected:
+  std::string File() { return base::PosixFileSystem().ReadFile(path_).value(); }
+
+  base::TemporaryDirectory directory_;
+  const std::string path_ = directory_.File("keys.json");
+  ApiKeys keys_{directory_.path()};
+};
+
+TEST_F(ApiKeysTest, WhoHoldsTheSecretIsKnown) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey first, keys_.Create("first", {}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey second, keys_.Create("second", {1000, 20}));
+  EXPECT_NE(first.secret, second.secret);
+  EXPECT_NE(first.key.id, second.key.id);
+  EXPECT_EQ(second.secret.size(), std::string("sk-submix-").size() + 64);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ApiKey found, keys_.Authenticate(second.secret));
+  EXPECT_EQ(found.id, second.key.id);
+  EXPECT_EQ(found.name, "second");
+  EXPECT_EQ(found.quotas.tokens, 1000);
+  EXPECT_EQ(found.quotas.requests, 20);
+  EXPECT_EQ(keys_.Authenticate(first.secret)->quotas.tokens, std::nullopt);
+}
+
+TEST_F(ApiKeysTest, EverybodyElseIsNot) {
+  EXPECT_THAT(keys_.Authenticate("sk-submix-"), StatusIs(StatusCode::kNotFound, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {}));
+  std::string wrong = created.secret;
+  wrong.back() = wrong.back() == '0' ? '1' : '0';
+  for (const std::string& secret :
+       {wrong, std::string(), created.key.id, created.secret + "0",
+        base::ToHex(created.key.secret_sha256), created.secret.substr(0, 40)}) {
+    EXPECT_THAT(keys_.Authenticate(secret), StatusIs(StatusCode::kNotFound, _)) << secret;
+  }
+}
+
+TEST_F(ApiKeysTest, TheSecretIsStoredNowhere) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {}));
+  EXPECT_THAT(File(), Not(HasSubstr(created.secret.substr(10))));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(ApiKeysTest, ARevocationIsSeenAtOnceByWhoeverServes) {
+  const ApiKeys server(directory_.path());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey other, keys_.Create("b", {}));
+  SUBMIX_EXPECT_OK(server.Authenticate(created.secret));
+  SUBMIX_ASSERT_OK(keys_.Revoke(created.key.id));
+  EXPECT_THAT(server.Authenticate(created.secret), StatusIs(StatusCode::kNotFound, _));
+  SUBMIX_EXPECT_OK(server.Authenticate(other.secret));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, keys_.List());
+  SUBMIX_ASSERT_OK(keys_.Revoke(created.key.id));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, keys_.List());
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0].revoked, before[0].revoked);
+  EXPECT_TRUE(after[0].revoked.has_value());
+  EXPECT_FALSE(after[1].revoked.has_value());
+  EXPECT_THAT(keys_.Revoke("key_none"), StatusIs(StatusCode::kNotFound, _));
+}
+
+TEST_F(ApiKeysTest, DamagedAndNewerFilesLetNobodyIn) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {7, {}}));
+  SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
+  const std::string text = File();
+  base::FileSystem& files = base::PosixFileSystem();
+  for (std::size_t cut = 0; cut + 2 < text.size(); cut += 5) {
+    SUBMIX_ASSERT_OK(files.WriteFile(path_, text.substr(0, cut)));
+    EXPECT_THAT(keys_.Authenticate(created.secret), StatusIs(StatusCode::kInvalidArgument, _));
+    EXPECT_THAT(keys_.Create("b", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
+  }
+  std::string newer = text;
+  newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 2");
+  SUBMIX_ASSERT_OK(files.WriteFile(path_, newer));
+  EXPECT_THAT(keys_.Authenticate(created.secret),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));
+  SUBMIX_ASSERT_OK(files.WriteFile(path_, text));
+  SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
+}
+
+TEST_F(ApiKeysTest, RefusesNamelessKeysAndNegativeQuotas) {
+  EXPECT_THAT(keys_.Create("", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(keys_.Create("a", {-1, {}}).status(), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(keys_.Create("a", {{}, -1}).status(), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_TRUE(keys_.List()->empty());
+}
+
+}  // namespace
+}  // namespace submix::engine

@@ -1,0 +1,86 @@
+// A request on its way, seen from the client (Completion) and from the engine (CompletionStream).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "submix/base/status.h"
+#include "submix/engine/request.h"
+
+namespace submix::engine {
+
+// How a completion ended. The server's answer, if no token went out before, in parentheses.
+enum class CompletionEnd {
+  kRunning,
+  kFinished,   // the last event's finish_reason says why (200)
+  kCancelled,  // by Cancel
+  kDeadline,   // the submission's deadline has passed (408 or 504)
+  // The deployment's fixed number of answers is used up, and it declares that it then refuses: no
+  // request will be answered any more (429 insufficient_quota).
+  kExhausted,
+  kStopped,  // Drain's deadline came first (503)
+  kFailed,   // the engine or the ledger failed: no token without a durable charge (503)
+};
+
+// The engine's end: tokens go in, the end comes once. Thread-safe; no call waits but Next.
+class CompletionStream {
+ public:
+  // Adds a token, unless the stream has ended. One with a finish_reason is the last one.
+  void Add(TokenEvent event);
+  // Ends the stream, unless it has ended. Tokens not yet taken may still be.
+  void End(CompletionEnd end, base::Status status);
+  // Ends the stream as kCancelled, unless it has ended, and drops the tokens not yet taken.
+  void Cancel();
+  bool has_ended() const;
+
+  // See Completion.
+  std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
+  CompletionEnd end() const;
+  base::Status status() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  std::deque<TokenEvent> events_;
+  CompletionEnd end_ = CompletionEnd::kRunning;
+  base::Status status_;
+};
+
+// The client's end. One thread at a time, but Cancel, which any thread may call. Destroying it
+// cancels: the sequence's rows are free within a step, what was charged stays charged. May outlive
+// the scheduler.
+class Completion {
+ public:
+  Completion(std::shared_ptr<CompletionStream> stream, bool is_cached)
+      : stream_(std::move(stream)), is_cached_(is_cached) {}
+  ~Completion() { stream_->Cancel(); }
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  // Waits for the next token, at most `timeout` (0: does not wait) and a day. Nothing: none came in
+  // time, or there is no further one, which end() tells apart. Tokens are kept until they are
+  // taken, at most max_tokens of them, so that a slow client waits for nobody and nobody for it.
+  std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout) {
+    return stream_->Next(timeout);
+  }
+  // kRunning until the last token was taken.
+  CompletionEnd end() const { return stream_->end(); }
+  // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private
+  // and no path. kFailedPrecondition for kExhausted, kUnavailable for the others.
+  base::Status status() const { return stream_->status(); }
+  // Ends it now, unless it has ended. Tokens not yet taken are dropped.
+  void Cancel() { stream_->Cancel(); }
+  // True if the tokens are an earlier answer's, from the cache.
+  bool is_cached() const { return is_cached_; }
+
+ private:
+  const std::shared_ptr<CompletionStream> stream_;
+  const bool is_cached_;
+};
+
+}  // namespace submix::engine

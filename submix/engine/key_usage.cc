@@ -1,0 +1,169 @@
+#include "submix/engine/key_usage.h"
+
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/ledger/sqlite_connection.h"
+
+namespace submix::engine {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using ledger::SqliteConnection;
+using ledger::SqliteStatement;
+
+constexpr std::int64_t kFormat = 1;
+
+std::string PathIn(const std::string& deployment_directory) {
+  return base::JoinPath(deployment_directory, "usage.sqlite");
+}
+
+Status CheckFormat(SqliteConnection& connection) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, connection.QueryInt("PRAGMA user_version"));
+  if (format <= kFormat) return base::OkStatus();
+  return base::FailedPreconditionError(connection.path() + ": written by a newer Submix (format " +
+                                       std::to_string(format) + ", this one reads up to " +
+                                       std::to_string(kFormat) + "); upgrade");
+}
+
+// Ok if the tables are there already.
+Status MakeTables(SqliteConnection& connection) {
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA journal_mode = WAL"));
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
+  return connection.Execute(
+      "BEGIN IMMEDIATE;"
+      "CREATE TABLE IF NOT EXISTS usage (key TEXT PRIMARY KEY, tokens INTEGER NOT NULL,"
+      " requests INTEGER NOT NULL) STRICT;"
+      "PRAGMA user_version = 1;"
+      "COMMIT");
+}
+
+Status CheckQuota(const char* what, std::int64_t after, const std::optional<std::int64_t>& quota) {
+  if (!quota || after <= *quota) return base::OkStatus();
+  return base::FailedPreconditionError("the quota of " + std::to_string(*quota) + " " + what +
+                                       " of this API key does not allow this request");
+}
+
+class SqliteKeyUsage final : public KeyUsage {
+ public:
+  SqliteKeyUsage(SqliteConnection connection, SqliteStatement find, SqliteStatement set)
+      : connection_(std::move(connection)), find_(std::move(find)), set_(std::move(set)) {}
+  // What cannot be written stays counted.
+  ~SqliteKeyUsage() override {
+    (void)InTransaction([] { return base::OkStatus(); });
+  }
+
+  Status Reserve(const std::string& key, const KeyQuotas& quotas, std::int64_t tokens) override {
+    const std::lock_guard guard(write_mutex_);
+    return InTransaction([&]() -> Status {
+      SUBMIX_ASSIGN_OR_RETURN(KeyUse use, Find(key));
+      use.tokens += tokens;
+      ++use.requests;
+      SUBMIX_RETURN_IF_ERROR(CheckQuota("tokens", use.tokens, quotas.tokens));
+      SUBMIX_RETURN_IF_ERROR(CheckQuota("requests", use.requests, quotas.requests));
+      return Set(key, use);
+    });
+  }
+
+  void GiveBack(const std::string& key, std::int64_t tokens) override {
+    if (tokens == 0) return;
+    const std::lock_guard guard(pending_mutex_);
+    pending_[key] += tokens;
+  }
+
+ private:
+  // Writes what is to be given back, then does `body`; if that fails, nothing is written. After a
+  // failed commit nobody knows what was: to be sure, nothing of it is given back again.
+  template <typename Body>
+  Status InTransaction(const Body& body) {
+    SUBMIX_RETURN_IF_ERROR(connection_.Execute("BEGIN IMMEDIATE"));
+    std::map<std::string, std::int64_t> pending;
+    {
+      const std::lock_guard guard(pending_mutex_);
+      pending.swap(pending_);
+    }
+    Status status = WriteBack(pending);
+    if (status.ok()) status = body();
+    if (status.ok()) {
+      status = connection_.Execute("COMMIT");
+      if (!status.ok()) (void)connection_.Execute("ROLLBACK");
+      return status;
+    }
+    (void)connection_.Execute("ROLLBACK");
+    for (const auto& [key, tokens] : pending) GiveBack(key, tokens);
+    return status;
+  }
+
+  Status WriteBack(const std::map<std::string, std::int64_t>& pending) {
+    for (const auto& [key, tokens] : pending) {
+      SUBMIX_ASSIGN_OR_RETURN(KeyUse use, Find(key));
+      use.tokens -= tokens;
+      SUBMIX_RETURN_IF_ERROR(Set(key, use));
+    }
+    return base::OkStatus();
+  }
+
+  StatusOr<KeyUse> Find(const std::string& key) {
+    find_.BindText(1, key);
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, find_.Step());
+    if (!has_row) return KeyUse();
+    const KeyUse use{find_.ColumnInt(0), find_.ColumnInt(1)};
+    find_.Reset();
+    return use;
+  }
+
+  Status Set(const std::string& key, const KeyUse& use) {
+    set_.BindText(1, key).BindInt(2, use.tokens).BindInt(3, use.requests);
+    return set_.ChangeOneRow();
+  }
+
+  std::mutex write_mutex_;
+  // Guarded by write_mutex_:
+  SqliteConnection connection_;
+  SqliteStatement find_;
+  SqliteStatement set_;
+
+  std::mutex pending_mutex_;  // taken last, and never held while a file is written
+  std::map<std::string, std::int64_t> pending_;  // tokens to be given back
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<KeyUsage>> KeyUsage::Open(const std::string& deployment_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      SqliteConnection connection,
+      SqliteConnection::Open(PathIn(deployment_directory), SqliteConnection::Mode::kCreate));
+  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
+  std::error_code error;
+  using std::filesystem::perms;
+  std::filesystem::permissions(connection.path(), perms::owner_read | perms::owner_write, error);
+  if (error) return base::InternalError(connection.path() + ": chmod: " + error.message());
+  SUBMIX_RETURN_IF_ERROR(MakeTables(connection));
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement find,
+                          connection.Prepare("SELECT tokens, requests FROM usage WHERE key = ?1"));
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement set,
+                          connection.Prepare("REPLACE INTO usage VALUES (?1, ?2, ?3)"));
+  return std::unique_ptr<KeyUsage>(
+      new SqliteKeyUsage(std::move(connection), std::move(find), std::move(set)));
+}
+
+StatusOr<std::map<std::string, KeyUse>> KeyUsage::Read(const std::string& deployment_directory) {
+  std::map<std::string, KeyUse> uses;
+  const std::string path = PathIn(deployment_directory);
+  if (!base::PosixFileSystem().Exists(path)) return uses;
+  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
+                          SqliteConnection::Open(path, SqliteConnection::Mode::kReadOnly));
+  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement rows,
+                          connection.Prepare("SELECT key, tokens, requests FROM usage"));
+  for (;;) {
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return uses;
+    uses[rows.ColumnBytes(0)] = {rows.ColumnInt(1), rows.ColumnInt(2)};
+  }
+}
+
+}  // namespace submix::engine

@@ -1,0 +1,99 @@
+#include "submix/engine/key_usage.h"
+
+#include <filesystem>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::engine {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::_;
+
+class KeyUsageTest : public testing::Test {
+ protected:
+  std::unique_ptr<KeyUsage> Open() { return KeyUsage::Open(directory_.path()).value(); }
+  KeyUse UseOf(const std::string& key) { return KeyUsage::Read(directory_.path()).value()[key]; }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(KeyUsageTest, CountsSurviveRestarts) {
+  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, 100));
+  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, 20));
+  SUBMIX_ASSERT_OK(Open()->Reserve("b", {}, 3));
+  EXPECT_EQ(UseOf("a").tokens, 120);
+  EXPECT_EQ(UseOf("a").requests, 2);
+  EXPECT_EQ(UseOf("b").tokens, 3);
+}
+
+TEST_F(KeyUsageTest, QuotasAreReachedButNotExceeded) {
+  const KeyQuotas quotas{100, 3};
+  {
+    const auto usage = Open();
+    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 90));
+    EXPECT_THAT(usage->Reserve("a", quotas, 11), StatusIs(StatusCode::kFailedPrecondition, _));
+    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 10));
+  }
+  const auto usage = Open();
+  EXPECT_THAT(usage->Reserve("a", quotas, 1), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 0));
+  EXPECT_THAT(usage->Reserve("a", quotas, 0), StatusIs(StatusCode::kFailedPrecondition, _))
+      << "the fourth request";
+  SUBMIX_EXPECT_OK(usage->Reserve("b", quotas, 100));
+  EXPECT_EQ(UseOf("a").requests, 3);
+}
+
+TEST_F(KeyUsageTest, WhatIsGivenBackCountsAgainAndIsWritten) {
+  {
+    const auto usage = Open();
+    SUBMIX_ASSERT_OK(usage->Reserve("a", {}, 100));
+    usage->GiveBack("a", 60);
+    SUBMIX_ASSERT_OK(usage->Reserve("a", {100, {}}, 60));
+    EXPECT_THAT(usage->Reserve("a", {100, {}}, 1), StatusIs(StatusCode::kFailedPrecondition, _));
+    usage->GiveBack("a", 7);
+  }
+  EXPECT_EQ(UseOf("a").tokens, 93);
+}
+
+TEST_F(KeyUsageTest, ACrashLosesNoCountButWhatWasToBeGivenBack) {
+  const auto usage = Open();
+  SUBMIX_ASSERT_OK(usage->Reserve("a", {}, 100));
+  usage->GiveBack("a", 60);
+  // What a machine that dies now leaves on its disk.
+  base::TemporaryDirectory left;
+  for (const char* name : {"usage.sqlite", "usage.sqlite-wal"}) {
+    std::filesystem::copy_file(directory_.File(name), left.File(name));
+  }
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, KeyUsage::Open(left.path()));
+  EXPECT_THAT(after->Reserve("a", {100, {}}, 1), StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_EQ(KeyUsage::Read(left.path()).value()["a"].tokens, 100);
+}
+
+TEST_F(KeyUsageTest, TwoProcessesShareOneFile) {
+  const auto one = Open();
+  const auto other = Open();
+  SUBMIX_EXPECT_OK(one->Reserve("a", {100, {}}, 60));
+  EXPECT_THAT(other->Reserve("a", {100, {}}, 60), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_EXPECT_OK(other->Reserve("a", {100, {}}, 40));
+}
+
+TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {
+  EXPECT_TRUE(KeyUsage::Read(directory_.path()).value().empty()) << "no file yet";
+  const std::string path = directory_.File("usage.sqlite");
+  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, std::string(4096, 'x')));
+  EXPECT_THAT(KeyUsage::Open(directory_.path()).status(), StatusIs(StatusCode::kDataLoss, _));
+  std::filesystem::remove(path);
+  Open().reset();
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string bytes, base::PosixFileSystem().ReadFile(path));
+  bytes[63] = 2;  // SQLite keeps the user version in bytes 60 to 63
+  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, bytes));
+  EXPECT_THAT(KeyUsage::Open(directory_.path()).status(),
+              StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("newer Submix")));
+}
+
+}  // namespace
+}  // namespace submix::engine

@@ -1,0 +1,383 @@
+#include "submix/engine/scheduler.h"
+
+#include <thread>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/engine/answer_cache.h"
+#include "submix/engine/testing/watched_engine.h"
+
+namespace submix::engine {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using std::chrono::milliseconds;
+using testing::_;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kLongEnough(5);
+constexpr int kParts = WatchedEngine::kParts;
+
+Submission MakeSubmission(const std::string& key, base::TokenId first, int max_tokens) {
+  Submission submission;
+  submission.request.prompt = {first, 2, 3};
+  submission.request.max_tokens = max_tokens;
+  submission.key = key;
+  return submission;
+}
+
+std::vector<base::TokenId> TakeAll(Completion& completion) {
+  std::vector<base::TokenId> tokens;
+  while (const auto event = completion.Next(kLongEnough)) tokens.push_back(event->token);
+  return tokens;
+}
+
+// Waits until the engine's thread has made it so.
+template <typename Condition>
+void WaitFor(const Condition& condition) {
+  const auto end = Clock::now() + kLongEnough;
+  while (!condition()) {
+    ASSERT_LT(Clock::now(), end);
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+class SchedulerTest : public testing::Test {
+ protected:
+  void Start(const SchedulerOptions& options = {}, const WatchedEngineOptions& engine = {},
+             KeyUsage* usage = nullptr, AnswerCache* cache = nullptr) {
+    scheduler_.reset();
+    watched_ = std::make_unique<WatchedEngine>(engine);
+    scheduler_ = Scheduler::Start(watched_->MakeCore(), options, usage, cache).value();
+  }
+
+  std::unique_ptr<Completion> Submit(Submission submission) {
+    auto completion = scheduler_->Submit(std::move(submission));
+    EXPECT_TRUE(completion.ok()) << completion.status();
+    return completion.ok() ? std::move(completion).value() : nullptr;
+  }
+  std::unique_ptr<Completion> Submit(const std::string& key, base::TokenId first, int max_tokens) {
+    return Submit(MakeSubmission(key, first, max_tokens));
+  }
+  StatusCode Refusal(Submission submission) {
+    return scheduler_->Submit(std::move(submission)).status().code();
+  }
+
+  // Holds the engine within its first step, with one request of key "first" live.
+  std::unique_ptr<Completion> HoldEngine(int max_tokens = 1) {
+    watched_->ledger.gate.Close();
+    auto completion = Submit("first", 0, max_tokens);
+    WaitFor([&] { return scheduler_->counters().live == 1; });
+    return completion;
+  }
+  void ReleaseEngine() { watched_->ledger.gate.Open(); }
+  void Stop() { scheduler_->Drain(Clock::now() + kLongEnough); }
+
+  std::unique_ptr<WatchedEngine> watched_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+TEST_F(SchedulerTest, TokensArriveAndTheEndSaysWhy) {
+  Start();
+  const auto completion = Submit("", 1, 20);
+  int tokens = 0;
+  FinishReason reason = FinishReason::kNone;
+  while (const auto event = completion->Next(kLongEnough)) {
+    ++tokens;
+    reason = event->finish_reason;
+    EXPECT_GE(watched_->ledger.releases, tokens);
+  }
+  EXPECT_EQ(tokens, 20);
+  EXPECT_EQ(reason, FinishReason::kMaxTokens);
+  EXPECT_EQ(completion->end(), CompletionEnd::kFinished);
+  SUBMIX_EXPECT_OK(completion->status());
+  EXPECT_FALSE(completion->is_cached());
+  const Counters& counters = scheduler_->counters();
+  EXPECT_EQ(counters.requests, 1);
+  EXPECT_EQ(counters.finished, 1);
+  EXPECT_EQ(counters.tokens, 20);
+  EXPECT_EQ(counters.prompt_tokens, 3);
+  std::int64_t steps = 0;
+  for (std::size_t bucket = 0; bucket <= DurationHistogram::kBounds.size(); ++bucket) {
+    steps += counters.steps.count(bucket);
+  }
+  EXPECT_EQ(steps, 20);
+}
+
+TEST_F(SchedulerTest, NextGivesUpAfterItsTimeout) {
+  Start();
+  const auto completion = HoldEngine();
+  EXPECT_FALSE(completion->Next(milliseconds(0)).has_value());
+  EXPECT_FALSE(completion->Next(milliseconds(5)).has_value());
+  EXPECT_EQ(completion->end(), CompletionEnd::kRunning);
+  ReleaseEngine();
+  EXPECT_TRUE(completion->Next(std::chrono::nanoseconds::max()).has_value());
+}
+
+TEST_F(SchedulerTest, SequencesJoinBetweenTokensAndShareSteps) {
+  Start();
+  const auto first = HoldEngine(30);
+  const auto second = Submit("b", 1, 20);
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*first).size(), 30u);
+  EXPECT_EQ(TakeAll(*second).size(), 20u);
+  EXPECT_EQ(watched_->ledger.releases, 50);
+  EXPECT_EQ(watched_->ledger.transactions, 30) << "one a step";
+}
+
+TEST_F(SchedulerTest, KeysTakeTurnsOldestFirstWithinOne) {
+  Start({.max_live = 1});
+  std::vector<std::unique_ptr<Completion>> completions;
+  completions.push_back(HoldEngine());
+  for (const base::TokenId first : {1, 2, 3}) completions.push_back(Submit("a", first, 1));
+  for (const base::TokenId first : {11, 12}) completions.push_back(Submit("b", first, 1));
+  completions.push_back(Submit("c", 21, 1));
+  EXPECT_EQ(scheduler_->counters().waiting, 6);
+  ReleaseEngine();
+  for (const auto& completion : completions) EXPECT_EQ(TakeAll(*completion).size(), 1u);
+  Stop();
+  EXPECT_THAT(watched_->predictor.first_tokens, ElementsAre(0, 1, 11, 21, 2, 12, 3));
+}
+
+TEST_F(SchedulerTest, TheQueueIsBoundedAndNoKeyFillsItAlone) {
+  Start({.max_live = 1, .max_waiting = 3, .max_waiting_per_key = 2});
+  const auto live = HoldEngine();
+  std::vector<std::unique_ptr<Completion>> waiting;
+  waiting.push_back(Submit("a", 1, 1));
+  waiting.push_back(Submit("a", 2, 1));
+  EXPECT_EQ(Refusal(MakeSubmission("a", 3, 1)), StatusCode::kResourceExhausted);
+  waiting.push_back(Submit("b", 4, 1));
+  EXPECT_EQ(Refusal(MakeSubmission("c", 5, 1)), StatusCode::kResourceExhausted);
+  EXPECT_EQ(scheduler_->counters().refused_full, 2);
+  ReleaseEngine();
+  for (const auto& completion : waiting) EXPECT_EQ(TakeAll(*completion).size(), 1u);
+  EXPECT_EQ(TakeAll(*Submit("c", 5, 1)).size(), 1u) << "there is room again";
+}
+
+TEST_F(SchedulerTest, AClientThatGoesAwayFreesItsRowsAndPaysWhatItGot) {
+  Start({.max_live = 1});
+  auto leaving = HoldEngine(60);
+  auto waiting = Submit("a", 1, 60);
+  const auto staying = Submit("b", 2, 1);
+  leaving.reset();
+  waiting.reset();
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*staying).size(), 1u) << "its turn came";
+  Stop();
+  EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+  EXPECT_THAT(watched_->predictor.first_tokens, ElementsAre(0, 2));
+  EXPECT_EQ(watched_->ledger.releases, 2) << "what was on its way is paid";
+  EXPECT_EQ(scheduler_->counters().tokens, 2);
+  EXPECT_EQ(scheduler_->counters().cancelled, 2);
+}
+
+TEST_F(SchedulerTest, CancelDropsWhatWasNotTaken) {
+  Start();
+  const auto completion = Submit("a", 1, 5);
+  WaitFor([&] { return scheduler_->counters().finished == 1; });
+  const auto second = HoldEngine();
+  second->Cancel();
+  EXPECT_EQ(second->end(), CompletionEnd::kCancelled);
+  EXPECT_FALSE(second->Next(milliseconds(0)).has_value());
+  ReleaseEngine();
+  EXPECT_EQ(completion->end(), CompletionEnd::kRunning) << "its tokens wait";
+  completion->Cancel();
+  EXPECT_EQ(completion->end(), CompletionEnd::kFinished) << "it had ended";
+  EXPECT_FALSE(completion->Next(milliseconds(0)).has_value());
+}
+
+TEST_F(SchedulerTest, DeadlinesEndLiveAndWaitingRequests) {
+  Start({.max_live = 1});
+  watched_->ledger.gate.Close();
+  Submission live = MakeSubmission("a", 1, 50);
+  Submission waiting = MakeSubmission("a", 2, 50);
+  live.deadline = waiting.deadline = Clock::now() + milliseconds(1000);
+  const auto first = Submit(live);
+  const auto second = Submit(waiting);
+  WaitFor([&] { return scheduler_->counters().live == 1; });
+  std::this_thread::sleep_until(live.deadline);
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*first).size(), 1u) << "the step on its way is not broken off";
+  EXPECT_EQ(first->end(), CompletionEnd::kDeadline);
+  EXPECT_EQ(TakeAll(*second).size(), 0u);
+  EXPECT_EQ(second->end(), CompletionEnd::kDeadline);
+  EXPECT_THAT(second->status(), StatusIs(StatusCode::kUnavailable, HasSubstr("time")));
+  Stop();
+  EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+}
+
+TEST_F(SchedulerTest, DrainFinishesWhatItHas) {
+  Start({.max_live = 1});
+  const auto live = HoldEngine(20);
+  const auto waiting = Submit("b", 1, 20);
+  std::thread stopper([&] { Stop(); });
+  WaitFor([&] { return Refusal(MakeSubmission("c", 2, 1)) == StatusCode::kUnavailable; });
+  ReleaseEngine();
+  stopper.join();
+  EXPECT_EQ(TakeAll(*live).size(), 20u);
+  EXPECT_EQ(TakeAll(*waiting).size(), 20u);
+  EXPECT_EQ(waiting->end(), CompletionEnd::kFinished);
+  EXPECT_EQ(Refusal(MakeSubmission("c", 2, 1)), StatusCode::kUnavailable);
+}
+
+TEST_F(SchedulerTest, DrainEndsTheRestAtItsDeadline) {
+  Start({.max_live = 1});
+  const auto live = HoldEngine(50);
+  const auto waiting = Submit("b", 1, 50);
+  std::thread stopper([&] { scheduler_->Drain(Clock::time_point::min()); });
+  WaitFor([&] { return Refusal(MakeSubmission("c", 2, 1)) == StatusCode::kUnavailable; });
+  ReleaseEngine();
+  stopper.join();
+  EXPECT_EQ(TakeAll(*live).size(), 1u);
+  EXPECT_EQ(live->end(), CompletionEnd::kStopped);
+  EXPECT_EQ(TakeAll(*waiting).size(), 0u);
+  EXPECT_EQ(waiting->end(), CompletionEnd::kStopped);
+  EXPECT_EQ(scheduler_->counters().stopped, 2);
+  EXPECT_EQ(scheduler_->counters().live, 0);
+  EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+}
+
+TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndTheNextIsServed) {
+  Start();
+  watched_->ledger.broken = true;
+  const auto first = HoldEngine(20);
+  const auto second = Submit("b", 1, 20);
+  ReleaseEngine();
+  for (Completion* failed : {first.get(), second.get()}) {
+    EXPECT_EQ(TakeAll(*failed).size(), 0u) << "no token without a durable charge";
+    EXPECT_EQ(failed->end(), CompletionEnd::kFailed);
+    EXPECT_THAT(failed->status(), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
+  }
+  EXPECT_THAT(scheduler_->health(), StatusIs(StatusCode::kResourceExhausted, _));
+  watched_->ledger.broken = false;
+  EXPECT_EQ(TakeAll(*Submit("c", 2, 20)).size(), 20u);
+  SUBMIX_EXPECT_OK(scheduler_->health());
+  EXPECT_EQ(scheduler_->counters().failed, 2);
+  Stop();
+  EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+}
+
+TEST_F(SchedulerTest, WrongRequestsAreRefusedAtOnce) {
+  Start();
+  EXPECT_EQ(Refusal(MakeSubmission("a", LetterTokenizer::kVocabulary, 1)),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(MakeSubmission("a", 1, 100)), StatusCode::kInvalidArgument);
+  EXPECT_EQ(scheduler_->counters().refused_invalid, 2);
+  EXPECT_THAT(Scheduler::Start(watched_->MakeCore(), {.max_live = 0}).status(),
+              StatusIs(StatusCode::kInvalidArgument, _));
+}
+
+// A fixed number of answers, of equal constant charges: 25 of them.
+WatchedEngineOptions FixedAnswers(WhenExhausted rule) {
+  return {.mechanism = "dclip", .budget = 0.25, .target_leakage = 0.01, .when_exhausted = rule};
+}
+
+TEST_F(SchedulerTest, UsedUpAnswersAreRefusedForEver) {
+  Start({}, FixedAnswers(WhenExhausted::kRefuse));
+  std::vector<std::unique_ptr<Completion>> completions;
+  for (base::TokenId first = 0; first < 8; ++first) completions.push_back(Submit("a", first, 10));
+  std::size_t tokens = 0;
+  for (const auto& completion : completions) {
+    tokens += TakeAll(*completion).size();
+    if (completion->end() == CompletionEnd::kFinished) continue;
+    EXPECT_EQ(completion->end(), CompletionEnd::kExhausted);
+    EXPECT_THAT(completion->status(), StatusIs(StatusCode::kFailedPrecondition, _));
+  }
+  EXPECT_EQ(tokens, 25u);
+  EXPECT_EQ(Refusal(MakeSubmission("b", 1, 1)), StatusCode::kFailedPrecondition);
+  EXPECT_GT(scheduler_->counters().refused_exhausted, 1);
+  EXPECT_EQ(scheduler_->counters().refused_quota, 0);
+}
+
+TEST_F(SchedulerTest, UsedUpAnswersGoOnFromThePublicModel) {
+  Start({}, FixedAnswers(WhenExhausted::kPublic));
+  for (base::TokenId first = 0; first < 8; ++first) {
+    EXPECT_EQ(TakeAll(*Submit("a", first, 10)).size(), 10u);
+  }
+  EXPECT_EQ(watched_->ledger.releases, 80) << "each has its receipt";
+  for (int part = 0; part < kParts; ++part) EXPECT_LE(watched_->ledger.SpentByPart(part), 0.25);
+}
+
+TEST_F(SchedulerTest, StepsTakeWholeQuanta) {
+  using std::chrono::nanoseconds;
+  EXPECT_EQ(PaddedDuration(nanoseconds(7), nanoseconds(0)), nanoseconds(7));
+  EXPECT_EQ(PaddedDuration(nanoseconds(1), nanoseconds(10)), nanoseconds(10));
+  EXPECT_EQ(PaddedDuration(nanoseconds(10), nanoseconds(10)), nanoseconds(10));
+  EXPECT_EQ(PaddedDuration(nanoseconds(11), nanoseconds(10)), nanoseconds(20));
+  Start({.quantum = milliseconds(20)});
+  const auto start = Clock::now();
+  EXPECT_EQ(TakeAll(*Submit("a", 1, 5)).size(), 5u);
+  EXPECT_GE(Clock::now() - start, milliseconds(100));
+}
+
+TEST_F(SchedulerTest, QuotasCountWhatWasReleased) {
+  base::TemporaryDirectory directory;
+  const auto usage = KeyUsage::Open(directory.path()).value();
+  Start({.max_live = 1}, {}, usage.get());
+  Submission twenty = MakeSubmission("a", 1, 20);
+  twenty.quotas.tokens = 30;
+  EXPECT_EQ(TakeAll(*Submit(twenty)).size(), 20u);
+  EXPECT_THAT(scheduler_->Submit(twenty).status(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("30 tokens")));
+  EXPECT_EQ(scheduler_->counters().refused_quota, 1);
+  Submission ten = twenty;
+  ten.request.max_tokens = 10;
+  {
+    // Dropped before its turn: its tokens come back.
+    const auto live = HoldEngine();
+    Submit(ten)->Cancel();
+    ReleaseEngine();
+    WaitFor([&] { return scheduler_->counters().cancelled == 1; });
+  }
+  EXPECT_EQ(TakeAll(*Submit(ten)).size(), 10u);
+  ten.request.max_tokens = 1;
+  EXPECT_EQ(Refusal(ten), StatusCode::kFailedPrecondition);
+  Submission other = MakeSubmission("b", 1, 20);
+  EXPECT_EQ(TakeAll(*Submit(other)).size(), 20u) << "another key's quota is its own";
+}
+
+TEST_F(SchedulerTest, CachedAnswersAreTheSameTokensAndCostNothing) {
+  base::TemporaryDirectory directory;
+  const auto usage = KeyUsage::Open(directory.path()).value();
+  AnswerCache cache(1 << 20);
+  Start({}, {}, usage.get(), &cache);
+  const Submission submission = MakeSubmission("a", 1, 20);
+  const auto tokens = TakeAll(*Submit(submission));
+  const auto again = Submit(submission);
+  EXPECT_TRUE(again->is_cached());
+  EXPECT_EQ(TakeAll(*again), tokens);
+  EXPECT_EQ(again->end(), CompletionEnd::kFinished);
+  EXPECT_EQ(watched_->ledger.releases, 20);
+  EXPECT_EQ(scheduler_->counters().cache_hits, 1);
+
+  Submission bypass = submission;
+  bypass.may_use_cache = false;
+  Submission shorter = submission;
+  shorter.request.max_tokens = 19;
+  for (const Submission& fresh : {bypass, shorter, MakeSubmission("b", 1, 20)}) {
+    const auto completion = Submit(fresh);
+    EXPECT_FALSE(completion->is_cached());
+    TakeAll(*completion);
+  }
+  EXPECT_EQ(TakeAll(*Submit(submission)), tokens) << "the bypass did not replace it";
+  Stop();
+  EXPECT_EQ(watched_->ledger.releases, 79);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto uses, KeyUsage::Read(directory.path()));
+  EXPECT_EQ(uses.at("a").requests, 5);
+}
+
+TEST_F(SchedulerTest, WhatDidNotFinishIsNotCached) {
+  AnswerCache cache(1 << 20);
+  Start({}, {}, nullptr, &cache);
+  HoldEngine(60).reset();
+  ReleaseEngine();
+  WaitFor([&] { return scheduler_->counters().cancelled == 1; });
+  EXPECT_FALSE(Submit("first", 0, 60)->is_cached());
+}
+
+}  // namespace
+}  // namespace submix::engine

@@ -1,0 +1,169 @@
+// An engine over letters for tests: a fake predictor and a ledger in memory, both watched, which
+// can be held up and broken.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "submix/base/testing/seeded_random.h"
+#include "submix/engine/engine_core.h"
+#include "submix/ensemble/testing/fake_predictor.h"
+#include "submix/ledger/memory_ledger.h"
+
+namespace submix::engine {
+
+// One token a letter. The end of text is no letter, and so is never drawn.
+class LetterTokenizer final : public tokenizer::Tokenizer {
+ public:
+  static constexpr int kVocabulary = 26;
+
+  int vocab_size() const override { return kVocabulary; }
+  base::TokenId end_of_text() const override { return kVocabulary; }
+  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
+    std::vector<base::TokenId> tokens;
+    for (const char byte : bytes) tokens.push_back(byte - 'a');
+    return tokens;
+  }
+  std::string Decode(std::span<const base::TokenId> tokens) const override {
+    std::string bytes;
+    for (const base::TokenId token : tokens) bytes.push_back(static_cast<char>('a' + token));
+    return bytes;
+  }
+};
+
+// Thread-safe: who passes waits while it is closed.
+class Gate {
+ public:
+  void Close() {
+    const std::lock_guard guard(mutex_);
+    closed_ = true;
+  }
+  void Open() {
+    const std::lock_guard guard(mutex_);
+    closed_ = false;
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !closed_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+};
+
+// Counts what reaches the ledger; can hold it up and break it. Thread-safe.
+class WatchedLedger final : public ledger::Ledger {
+ public:
+  WatchedLedger(int num_parts, double budget)
+      : ledger_(ledger::MakeMemoryLedger(num_parts, accounting::FixedNats::RoundDown(budget))) {}
+
+  base::StatusOr<std::vector<ledger::Receipt>> Charge(
+      std::span<const ledger::ChargeRequest> step) override {
+    gate.Pass();
+    if (broken) return base::ResourceExhaustedError("/secret/path: disk full");
+    ++transactions;
+    releases += static_cast<int>(step.size());
+    return ledger_->Charge(step);
+  }
+  base::StatusOr<std::vector<ledger::Account>> Accounts() const override {
+    return ledger_->Accounts();
+  }
+  base::StatusOr<Head> head() const override { return ledger_->head(); }
+  base::Status Verify() const override { return ledger_->Verify(); }
+
+  double SpentByPart(int part) const {
+    return Accounts().value()[static_cast<std::size_t>(part)].spent.ToNatsRoundedUp();
+  }
+
+  Gate gate;
+  std::atomic<bool> broken = false;
+  std::atomic<int> transactions = 0;
+  std::atomic<int> releases = 0;
+
+ private:
+  std::unique_ptr<ledger::Ledger> ledger_;
+};
+
+// Counts rows and notes in which order sequences begin. As thread-safe as the predictor is.
+class WatchedPredictor final : public ensemble::Predictor {
+ public:
+  WatchedPredictor(int num_members, double spread)
+      : fake(num_members, LetterTokenizer::kVocabulary, spread) {}
+
+  int num_members() const override { return fake.num_members(); }
+  int vocab_size() const override { return fake.vocab_size(); }
+  int context_length() const override { return fake.context_length(); }
+  ensemble::SequenceId Open() override { return fake.Open(); }
+  void Close(ensemble::SequenceId sequence) override { fake.Close(sequence); }
+  base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    for (const Append& append : appends) {
+      rows += static_cast<int>(append.tokens.size()) * (1 + num_members());
+      if (begun_.insert(append.sequence).second) first_tokens.push_back(append.tokens.front());
+    }
+    return fake.Step(appends, logits);
+  }
+  base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
+                     const PositionSink& sink) override {
+    return fake.Score(tokens, first, sink);
+  }
+
+  ensemble::FakePredictor fake;
+  std::int64_t rows = 0;
+  std::vector<base::TokenId> first_tokens;  // of every sequence, in the order of their beginning
+
+ private:
+  std::set<ensemble::SequenceId> begun_;
+};
+
+struct WatchedEngineOptions {
+  std::string mechanism = "filtered-submix";
+  double budget = 2;
+  double target_leakage = 0.01;
+  double spread = 0.5;  // how far members are from the public model, in logits
+  WhenExhausted when_exhausted = WhenExhausted::kPublic;
+};
+
+// Everything that an EngineCore stands on. Must outlive it.
+class WatchedEngine {
+ public:
+  static constexpr int kParts = 4;
+
+  explicit WatchedEngine(const WatchedEngineOptions& options = {})
+      : ledger(kParts, options.budget),
+        predictor(kParts, options.spread),
+        when_exhausted_(options.when_exhausted),
+        random_(base::MakeSeededRandomSource(1)) {
+    mechanism::MechanismOptions declared;
+    declared.name = options.mechanism;
+    declared.num_parts = kParts;
+    declared.target_leakage = options.target_leakage;
+    mechanism_ = mechanism::MakeMechanism(declared).value();
+  }
+
+  std::unique_ptr<EngineCore> MakeCore() {
+    return EngineCore::Create(
+               {&predictor, mechanism_.get(), &ledger, &tokenizer_, random_.get(), when_exhausted_})
+        .value();
+  }
+
+  WatchedLedger ledger;
+  WatchedPredictor predictor;
+
+ private:
+  const WhenExhausted when_exhausted_;
+  const std::unique_ptr<base::RandomSource> random_;
+  const LetterTokenizer tokenizer_;
+  std::unique_ptr<mechanism::Mechanism> mechanism_;
+};
+
+}  // namespace submix::engine
