@@ -56,6 +56,8 @@ export class FakeServer {
   requests = []; // bodies of completions
   hungUp = 0; // streams whose client went away
   tokenDelay = 4; // ms
+  holdAt = -1; // a stream waits before this token until release()
+  held = new Promise((done) => (this.release = done));
   parts = 8;
   spentPart = 3; // -1: none
   chain = "whole";
@@ -110,6 +112,7 @@ export class FakeServer {
     const chunk = (choices, usage) =>
       response.write(`data: ${JSON.stringify({ id: "cmpl-1", object: "text_completion", created: 1, model: body.model, choices, usage })}\n\n`);
     for (const [position, text] of tokens.entries()) {
+      if (position === this.holdAt) await this.held;
       if (gone) return;
       if (body.prompt.includes("break off") && position === 3) {
         response.write(`data: ${JSON.stringify({ error: { message: "The server is about to stop.", type: "server_error", param: null, code: null } })}\n\n`);

@@ -17,18 +17,19 @@ const drawn = (page, index = 0) => page.locator(".drawn").nth(index).textContent
 
 test("an answer streams in, piece by piece, and ends with its usage", () =>
   withPage(browser, "playground", async (page, server) => {
-    server.tokenDelay = 30;
+    server.holdAt = 3;
     await ready(page);
     await page.click("#complete");
     await page.waitForFunction(() => document.querySelectorAll(".token").length >= 3);
     const early = await drawn(page);
     assert.ok(early.length < ANSWER.length && ANSWER.startsWith(early), early);
     assert.equal(await page.isDisabled("#complete"), true);
+    server.release();
     await page.waitForSelector("#usage:not([hidden])");
     assert.equal(await drawn(page), ANSWER);
     assert.equal(await page.textContent(".given"), "What say you?\n\n");
     assert.match(await page.textContent("#usage"), /^7 prompt tokens.*drawn tokens.*tokens\/s$/);
-    assert.equal(await page.textContent("#status"), "Done.");
+    await page.waitForFunction(() => document.querySelector("#status").textContent === "Done.");
     assert.equal(await page.isDisabled("#complete"), false);
   }));
 
@@ -65,7 +66,7 @@ test("the settings are sent, and those that are neutral are not", () =>
 
 test("cancelling hangs up", () =>
   withPage(browser, "playground", async (page, server) => {
-    server.tokenDelay = 100;
+    server.holdAt = 2;
     await ready(page);
     await page.click("#complete");
     await page.waitForFunction(() => document.querySelectorAll(".token").length >= 2);
@@ -73,7 +74,7 @@ test("cancelling hangs up", () =>
     await page.waitForFunction(() => document.querySelector("#status").textContent.startsWith("Cancelled."));
     const kept = await drawn(page);
     assert.ok(kept.length > 0 && kept.length < ANSWER.length);
-    for (let wait = 0; server.hungUp === 0 && wait < 50; ++wait) await page.waitForTimeout(20);
+    for (let wait = 0; server.hungUp === 0 && wait < 250; ++wait) await page.waitForTimeout(20);
     assert.equal(server.hungUp, 1);
     assert.equal(await page.isDisabled("#complete"), false);
     assert.equal(await page.isHidden("#error"), true);
