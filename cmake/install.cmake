@@ -27,15 +27,21 @@ install(FILES ${PROJECT_BINARY_DIR}/submixConfig.cmake
               ${PROJECT_BINARY_DIR}/submixConfigVersion.cmake
         DESTINATION ${package_dir})
 
-foreach(program IN ITEMS submix_app submix_train_app)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
+# Two components, which cmake/packages.cmake makes packages of.
 if(TARGET submix_app)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/submix/data)
+  install(TARGETS submix_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT submix)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/submix.service DESTINATION lib/systemd/system
+          COMPONENT submix)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix
+          COMPONENT submix)
+  foreach(document IN ITEMS README.md LICENSE NOTICE CHANGELOG.md SECURITY.md)
+    install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix
+            COMPONENT submix)
+  endforeach()
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(document IN ITEMS README.md LICENSE NOTICE CHANGELOG.md SECURITY.md)
-  install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-endforeach()
+if(TARGET submix_train_app)
+  install(TARGETS submix_train_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+          COMPONENT submix-train)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/submix/data
+          COMPONENT submix-train)
+endif()

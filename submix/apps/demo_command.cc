@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -44,8 +46,17 @@ train::FineTuneOptions DemoFineTuneOptions() {
   return options;
 }
 
+// Beside an installed program, else in the source tree.
+std::string BundledData() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string installed =
+      (self.parent_path().parent_path() / "share" / "submix" / "data").string();
+  return base::PosixFileSystem().Exists(installed) ? installed : SUBMIX_BUNDLED_DATA;
+}
+
 struct DemoOptions {
-  std::string data = SUBMIX_BUNDLED_DATA;
+  std::string data = BundledData();
   std::string output = "build/demo";
   int parts = 32;
   int plant = 200;
