@@ -44,6 +44,7 @@ dpkg-deb -f "$(ls "$work"/packages/submix-train_*.deb)" Depends | grep -q torch 
 # The mirror and the settings that this machine's apt has.
 mirror=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | awk '$2 == "bookworm" {print $1; exit}')
 quietly debootstrap --variant=minbase bookworm "$root" "$mirror" || skip "no Debian mirror within reach"
+rm -f "$root/etc/apt/sources.list"
 cp -a /etc/apt/. "$root/etc/apt/"
 cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 if [ -d /etc/ssl/certs ]; then mkdir -p "$root/etc/ssl"; cp -aL /etc/ssl/certs "$root/etc/ssl/" 2>/dev/null || true; fi
@@ -53,7 +54,10 @@ quietly inside apt-get update -q || fail "apt-get update inside"
 quietly inside apt-get install -q -y --no-install-recommends /tmp/submix.deb || fail "installing submix"
 inside submix --version
 inside getent passwd submix >/dev/null || fail "no user submix"
-systemd-analyze verify --root="$root" --man=no /usr/lib/systemd/system/submix.service || fail "the systemd unit"
+if command -v systemd-analyze >/dev/null; then
+  sed "s|/usr/bin/submix|$root/usr/bin/submix|" "$root/usr/lib/systemd/system/submix.service" >"$work/submix.service"
+  systemd-analyze verify --man=no "$work/submix.service" || fail "the systemd unit"
+fi
 
 # An ensemble from outside (training is the other package's), deployed and served inside.
 for user in {a..h}; do echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"; done >"$work/text.jsonl"
