@@ -67,7 +67,7 @@ quietly "$build/submix" train "$work/text.jsonl" "$work/ensemble" --public "$sou
 cp -a "$work/ensemble" "$root/var/lib/submix/ensemble"
 quietly inside submix deploy /var/lib/submix/ensemble /var/lib/submix/deployment --epsilon 2 || fail "submix deploy"
 quietly inside submix generate /var/lib/submix/deployment "The sea" --max-tokens 4 || fail "submix generate"
-inside submix budget /var/lib/submix/deployment --verify || fail "submix budget verify"
+inside submix budget verify /var/lib/submix/deployment || fail "submix budget verify"
 
 key=$(inside submix key create /var/lib/submix/deployment test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
 inside submix serve /var/lib/submix/deployment --port 18431 >"$work/log" 2>&1 &
