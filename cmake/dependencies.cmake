@@ -8,6 +8,10 @@ pkg_check_modules(lzma REQUIRED IMPORTED_TARGET liblzma)
 if(SUBMIX_BUILD_POSTGRES)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
 endif()
+# Its flags change the layout of its classes.
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 # Debian's dnnl-config.cmake asks for the development files of OpenCL, which nobody needs here.

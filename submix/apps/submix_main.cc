@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddDeployCommand},
       {"generate", "Complete a prompt privately, charging the ledger",
        &submix::apps::AddGenerateCommand},
+      {"serve", "Answer over HTTP, as OpenAI's API does", &submix::apps::AddServeCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
       {"key", "Make, list and revoke the API keys of a deployment", &submix::apps::AddKeyCommand},

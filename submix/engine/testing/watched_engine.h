@@ -28,7 +28,9 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
   base::TokenId end_of_text() const override { return kVocabulary; }
   std::vector<base::TokenId> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
-    for (const char byte : bytes) tokens.push_back(byte - 'a');
+    for (const char byte : bytes) {  // what is no letter becomes one
+      tokens.push_back(((byte - 'a') % kVocabulary + kVocabulary) % kVocabulary);
+    }
     return tokens;
   }
   std::string Decode(std::span<const base::TokenId> tokens) const override {

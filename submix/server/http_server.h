@@ -1,0 +1,59 @@
+// The endpoints: POST /v1/completions and /v1/chat/completions, GET /v1/models, /healthz, /readyz
+// and /metrics. Parses, asks the scheduler, writes; decides nothing about privacy.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "submix/base/status.h"
+#include "submix/engine/api_keys.h"
+#include "submix/engine/scheduler.h"
+#include "submix/server/listener.h"
+#include "submix/server/openai_request.h"
+
+namespace submix::server {
+
+// One answered completion request, for the operator's log. No text, nothing private.
+struct RequestRecord {
+  std::string id;
+  std::string endpoint;  // its path
+  std::string key;       // id of the API key; empty if there is none
+  int status = 200;      // of HTTP; 499: the client hung up
+  bool streamed = false;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+  std::chrono::milliseconds duration{0};
+};
+
+struct HttpServerOptions {
+  ListenerOptions listener;
+  ParseOptions parse;
+  std::string model;         // the only one that is served
+  std::int64_t created = 0;  // when, in seconds since 1970
+  bool metrics = true;
+  int chat_max_tokens = 256;                  // of a chat that gives none, where the context allows
+  std::chrono::milliseconds request_time{0};  // most for one request; 0: no limit
+  std::function<void(const RequestRecord&)> on_request;  // called by several threads at once
+};
+
+// Thread-safe.
+class HttpServer {
+ public:
+  // Answers from now on. `keys` null: everybody may ask. Both must outlive the server. Errors:
+  // those of Listener::Start.
+  static base::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
+                                                           engine::Scheduler& scheduler,
+                                                           const engine::ApiKeys* keys);
+  // Stops without waiting for answers.
+  virtual ~HttpServer() = default;
+
+  virtual int port() const = 0;
+  // Graceful stop: /readyz and new completions say 503 at once, those that run go on until
+  // `deadline`, the rest is ended; then nothing listens any more.
+  virtual void Stop(std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+}  // namespace submix::server

@@ -1,0 +1,465 @@
+#include "submix/server/http_server.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/server/testing/raw_client.h"
+#include "submix/server/testing/served_engine.h"
+
+namespace submix::server {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kCompletions = "/v1/completions";
+constexpr const char* kChat = "/v1/chat/completions";
+
+std::string Body(const std::string& fields = "") {
+  return R"({"model":"letters","prompt":"abc")" + (fields.empty() ? "" : "," + fields) + "}";
+}
+
+// The objects of a stream that ended well.
+std::vector<json> Events(const std::string& body) {
+  std::vector<json> events;
+  EXPECT_TRUE(body.ends_with("data: [DONE]\n\n")) << body;
+  for (std::size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; ++at) {
+    events.push_back(json::parse(body.substr(at + 6, body.find("\n\n", at) - at - 6)));
+  }
+  return events;
+}
+
+// Polls until `done` or ten seconds have passed.
+template <typename Condition>
+bool Eventually(const Condition& done) {
+  const auto deadline = steady_clock::now() + std::chrono::seconds(10);
+  while (!done() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(5));
+  return done();
+}
+
+TEST(HttpServer, AnswersACompletion) {
+  ServedEngine served;
+  const RawAnswer answer = Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_THAT(answer.head, HasSubstr("Content-Type: application/json"));
+  const json object = json::parse(answer.body);
+  EXPECT_EQ(object["object"], "text_completion");
+  EXPECT_EQ(object["model"], "letters");
+  EXPECT_EQ(object["choices"][0]["text"].get<std::string>().size(), 5u);
+  EXPECT_EQ(object["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(object["usage"],
+            json({{"prompt_tokens", 3}, {"completion_tokens", 5}, {"total_tokens", 8}}));
+  EXPECT_FALSE(object.contains("system_fingerprint"));
+  EXPECT_EQ(served.watched.ledger.releases, 5);
+}
+
+TEST(HttpServer, AnswersAChatWhereTheContextAllows) {
+  ServedEngine served;
+  const RawAnswer answer =
+      Post(served.port(), kChat,
+           R"({"model":"letters","messages":[{"role":"user","content":"hello"}]})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const json object = json::parse(answer.body);
+  EXPECT_EQ(object["choices"][0]["message"]["role"], "assistant");
+  // "User: hello\n\nAssistant:", and the rest of a context of 64.
+  EXPECT_EQ(object["usage"]["prompt_tokens"], 23);
+  EXPECT_EQ(object["usage"]["completion_tokens"], 41);
+}
+
+TEST(HttpServer, StreamsTokensAsTheyCome) {
+  ServedEngine served;
+  const RawAnswer answer =
+      Post(served.port(), kCompletions,
+           Body(R"("max_tokens":5,"stream":true,"stream_options":{"include_usage":true})"));
+  ASSERT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.head, HasSubstr("Content-Type: text/event-stream"));
+  const auto events = Events(answer.body);
+  ASSERT_EQ(events.size(), 6u);
+  std::string text;
+  for (std::size_t i = 0; i < 5; ++i) {
+    text += events[i]["choices"][0]["text"];
+    EXPECT_EQ(events[i]["choices"][0]["finish_reason"], i == 4 ? json("length") : json(nullptr));
+    EXPECT_EQ(events[i]["id"], events[0]["id"]);
+  }
+  EXPECT_EQ(text.size(), 5u);
+  EXPECT_EQ(events[5]["usage"]["completion_tokens"], 5);
+}
+
+TEST(HttpServer, StreamsAChat) {
+  ServedEngine served;
+  const RawAnswer answer = Post(served.port(), kChat,
+                                R"({"model":"letters","max_tokens":3,"stream":true,
+                                    "messages":[{"role":"user","content":"hello"}]})");
+  ASSERT_EQ(answer.status, 200);
+  const auto events = Events(answer.body);
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(events[4]["choices"][0]["delta"], json::object());
+  EXPECT_EQ(events[4]["choices"][0]["finish_reason"], "length");
+}
+
+TEST(HttpServer, EveryChoiceIsDrawnAndCharged) {
+  ServedEngine served;
+  const RawAnswer whole =
+      Post(served.port(), kCompletions,
+           R"({"model":"letters","prompt":["ab",[1,2,3]],"n":3,"max_tokens":4})");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json object = json::parse(whole.body);
+  ASSERT_EQ(object["choices"].size(), 6u);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(object["choices"][i]["index"], i);
+  EXPECT_EQ(object["usage"]["completion_tokens"], 24);
+  EXPECT_EQ(served.watched.ledger.releases, 24);
+
+  const RawAnswer streamed =
+      Post(served.port(), kCompletions, Body(R"("n":3,"max_tokens":4,"stream":true)"));
+  std::map<int, std::string> texts;
+  for (const json& event : Events(streamed.body)) {
+    texts[event["choices"][0]["index"]] += event["choices"][0]["text"];
+  }
+  ASSERT_EQ(texts.size(), 3u);
+  for (const auto& [index, text] : texts) EXPECT_EQ(text.size(), 4u) << index;
+  EXPECT_EQ(served.watched.ledger.releases, 36);
+}
+
+TEST(HttpServer, StopStringsEndTheText) {
+  ServedEngine served;
+  const RawAnswer answer =
+      Post(served.port(), kCompletions, Body(R"("max_tokens":60,"stop":["a","e","i","m"])"));
+  const json choice = json::parse(answer.body)["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["text"].get<std::string>().find_first_of("aeim"), std::string::npos);
+}
+
+TEST(HttpServer, WrongRequestsHaveTheirStatus) {
+  ServedEngineOptions options;
+  options.http.listener.body_bytes = 4'096;
+  ServedEngine served(options);
+  const int port = served.port();
+  const auto code = [](const RawAnswer& answer) {
+    return json::parse(answer.body)["error"]["code"];
+  };
+
+  EXPECT_EQ(Post(port, kCompletions, "{").status, 400);
+  EXPECT_EQ(Post(port, kCompletions, Body(R"("seed":1)")).status, 400);
+  const RawAnswer model = Post(port, kCompletions, R"({"model":"gpt-4","prompt":"a"})");
+  EXPECT_EQ(model.status, 404);
+  EXPECT_EQ(code(model), "model_not_found");
+  const RawAnswer context = Post(port, kCompletions, Body(R"("max_tokens":62)"));
+  EXPECT_EQ(context.status, 400);
+  EXPECT_EQ(code(context), "context_length_exceeded");
+  EXPECT_EQ(code(Post(port, kCompletions,
+                      R"({"model":"letters","prompt":")" + std::string(65, 'a') + "\"}")),
+            "context_length_exceeded");
+  EXPECT_EQ(Post(port, kCompletions, R"({"model":"letters","prompt":[26]})").status, 400);
+  const RawAnswer large =
+      Post(port, kCompletions, Body("\"user\":\"" + std::string(5'000, 'a') + "\""));
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(json::parse(large.body)["error"]["type"], "invalid_request_error");
+  EXPECT_EQ(Post(port, "/v1/embeddings", "{}").status, 404);
+  EXPECT_EQ(Get(port, "/nowhere").status, 404);
+  EXPECT_EQ(Get(port, kCompletions).status, 405);
+  EXPECT_EQ(Ask(port, RequestText("DELETE", "/healthz", "")).status, 405);
+  EXPECT_EQ(Ask(port, RequestText("POST", kCompletions, "")).status, 411);
+  EXPECT_EQ(Post(port, kCompletions, Body(), "", "Content-Encoding: gzip\r\n").status, 415);
+  EXPECT_EQ(Post(port, kCompletions, Body(), "", "Transfer-Encoding: chunked\r\n").status, 400);
+  EXPECT_EQ(served.watched.ledger.releases, 0);
+}
+
+TEST(HttpServer, ChunkedBodiesHaveTheSameLimit) {
+  ServedEngineOptions options;
+  options.http.listener.body_bytes = 4'096;
+  ServedEngine served(options);
+  const std::string head =
+      "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n";
+  const std::string body = Body();
+  std::string size(8, '\0');
+  size.resize(
+      static_cast<std::size_t>(std::snprintf(size.data(), size.size(), "%zx", body.size())));
+  EXPECT_EQ(Ask(served.port(), head + size + "\r\n" + body + "\r\n0\r\n\r\n").status, 200);
+  std::string flood = head;
+  for (int i = 0; i < 100; ++i) flood += "100\r\n" + std::string(256, ' ') + "\r\n";
+  EXPECT_EQ(Ask(served.port(), flood).status, 413);
+}
+
+TEST(HttpServer, ModelsAndHealth) {
+  ServedEngineOptions options;
+  options.http.created = 7;
+  ServedEngine served(options);
+  EXPECT_EQ(json::parse(Get(served.port(), "/v1/models").body)["data"][0],
+            json({{"id", "letters"}, {"object", "model"}, {"created", 7}, {"owned_by", "submix"}}));
+  EXPECT_EQ(Get(served.port(), "/v1/models/letters").status, 200);
+  EXPECT_EQ(Get(served.port(), "/v1/models/other").status, 404);
+  EXPECT_EQ(Get(served.port(), "/healthz").status, 200);
+  EXPECT_EQ(Get(served.port(), "/readyz").status, 200);
+}
+
+TEST(HttpServer, MetricsCountPublicThings) {
+  ServedEngine served;
+  Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
+  Post(served.port(), kCompletions, Body(R"("seed":5)"));
+  const RawAnswer answer = Get(served.port(), "/metrics");
+  EXPECT_THAT(answer.head, HasSubstr("text/plain; version=0.0.4"));
+  EXPECT_THAT(answer.body, HasSubstr("\nsubmix_tokens_total 5\n"));
+  EXPECT_THAT(answer.body, HasSubstr("submix_http_answers_total{status=\"200\"} 1\n"));
+  EXPECT_THAT(answer.body, HasSubstr("submix_http_answers_total{status=\"400\"} 1\n"));
+  EXPECT_THAT(answer.body, HasSubstr("submix_step_seconds_bucket{le=\"+Inf\"} 5\n"));
+  for (const char* secret : {"spent", "budget", "charge", "part", "epsilon", "remaining"}) {
+    EXPECT_THAT(answer.body, Not(HasSubstr(secret)));
+  }
+  ServedEngineOptions options;
+  options.http.metrics = false;
+  EXPECT_EQ(Get(ServedEngine(options).port(), "/metrics").status, 404);
+}
+
+class KeyedServer : public testing::Test {
+ protected:
+  std::string MakeKey(const engine::KeyQuotas& quotas = {}) {
+    return keys_.Create("test", quotas).value().secret;
+  }
+  void Serve(ServedEngineOptions options = {}) {
+    options.keys = &keys_;
+    options.usage = usage_.get();
+    served_.emplace(options);
+  }
+
+  base::TemporaryDirectory directory_;
+  engine::ApiKeys keys_{directory_.path()};
+  std::unique_ptr<engine::KeyUsage> usage_ = engine::KeyUsage::Open(directory_.path()).value();
+  std::optional<ServedEngine> served_;
+};
+
+TEST_F(KeyedServer, WithoutAValidKeyThereIsNoAnswer) {
+  Serve();
+  const std::string key = MakeKey();
+  for (const std::string& wrong : {std::string(), std::string("sk-submix-0"), key + "0"}) {
+    const RawAnswer answer = Post(served_->port(), kCompletions, Body(), wrong);
+    EXPECT_EQ(answer.status, 401);
+    EXPECT_EQ(json::parse(answer.body)["error"]["code"], "invalid_api_key");
+    EXPECT_EQ(Get(served_->port(), "/v1/models", wrong).status, 401);
+  }
+  EXPECT_EQ(Post(served_->port(), kCompletions, Body(), key).status, 200);
+  EXPECT_EQ(Get(served_->port(), "/v1/models", key).status, 200);
+  EXPECT_EQ(Get(served_->port(), "/healthz").status, 200);
+}
+
+// The body of somebody without a key is not even read.
+TEST_F(KeyedServer, AWrongKeyIsRefusedBeforeTheBody) {
+  Serve();
+  RawClient client(served_->port());
+  client.Send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 401);
+}
+
+TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {
+  Serve();
+  engine::KeyQuotas quotas;
+  quotas.tokens = 10;
+  const std::string key = MakeKey(quotas);
+  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("n":2,"max_tokens":3)"), key).status, 200);
+  const RawAnswer over = Post(served_->port(), kCompletions, Body(R"("max_tokens":5)"), key);
+  EXPECT_EQ(over.status, 429);
+  EXPECT_EQ(json::parse(over.body)["error"]["type"], "insufficient_quota");
+  EXPECT_THAT(over.head, HasSubstr("x-should-retry: false"));
+  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("max_tokens":4)"), key).status, 200);
+  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("max_tokens":4)"), MakeKey()).status, 200);
+  EXPECT_EQ(served_->records().front().key, keys_.List().value().front().id);
+}
+
+TEST(HttpServer, TheCacheAnswersAgainForFree) {
+  engine::AnswerCache cache(1 << 20);
+  ServedEngineOptions options;
+  options.cache = &cache;
+  ServedEngine served(options);
+  const auto text = [&](const std::string& fields, std::string_view headers = "") {
+    const RawAnswer answer = Post(served.port(), kCompletions, Body(fields), "", headers);
+    return json::parse(answer.body)["choices"][0]["text"].get<std::string>();
+  };
+  const std::string first = text(R"("max_tokens":30)");
+  EXPECT_EQ(text(R"("max_tokens":30)"), first);
+  EXPECT_EQ(served.watched.ledger.releases, 30);
+  EXPECT_NE(text(R"("max_tokens":30)", "Cache-Control: no-cache\r\n"), first);
+  EXPECT_EQ(served.watched.ledger.releases, 60);
+  text(R"("max_tokens":30,"n":2)");
+  EXPECT_EQ(served.watched.ledger.releases, 120);
+}
+
+TEST(HttpServer, AClientThatHangsUpCancels) {
+  ServedEngine served;
+  for (const char* stream : {"true", "false"}) {
+    const int before = served.watched.ledger.releases;
+    served.watched.ledger.gate.Close();
+    RawClient client(served.port());
+    client.Send(RequestText("POST", kCompletions,
+                            Body(R"("max_tokens":60,"stream":)" + std::string(stream))));
+    ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
+    client.HangUp();
+    const auto cancelled = [&] { return served.records().size(); };
+    const std::size_t known = cancelled();
+    ASSERT_TRUE(Eventually([&] { return cancelled() > known; }));
+    served.watched.ledger.gate.Open();
+    ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 0; }));
+    EXPECT_EQ(served.records().back().status, 499);
+    EXPECT_LE(served.watched.ledger.releases - before, 2) << stream;
+  }
+}
+
+TEST(HttpServer, AHalfClosedClientIsGone) {
+  ServedEngine served;
+  served.watched.ledger.gate.Close();
+  RawClient client(served.port());
+  client.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":60,"stream":true)")));
+  client.CloseSendingHalf();
+  EXPECT_TRUE(Eventually([&] { return served.records().size() == 1; }));
+  EXPECT_EQ(served.records().back().status, 499);
+}
+
+TEST(HttpServer, SlowClientsAreCutOffAndDelayNobody) {
+  ServedEngineOptions options;
+  options.http.listener.connections = 8;
+  options.http.listener.header_timeout = milliseconds(300);
+  options.http.listener.body_timeout = milliseconds(300);
+  ServedEngine served(options);
+  const auto drip = [&](std::string_view start) {
+    RawClient client(served.port());
+    client.Send(start);
+    const auto begin = steady_clock::now();
+    std::string answer;
+    // One byte every 50 ms is always in time for a time-out of one read.
+    while (steady_clock::now() - begin < std::chrono::seconds(10) && client.Send("a")) {
+      answer += client.Read(milliseconds(50));
+      if (answer.find("\r\n\r\n") != std::string::npos) break;
+    }
+    EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(5));
+    return ParseAnswer(answer).status;
+  };
+  std::thread header([&] { drip("GET /healthz HTTP/1.1\r\nX-Slow: "); });
+  std::thread body([&] {
+    EXPECT_EQ(drip("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"),
+              408);
+  });
+  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 200);
+  header.join();
+  body.join();
+}
+
+TEST(HttpServer, OneConnectionTooManyIsToldSo) {
+  ServedEngineOptions options;
+  options.http.listener.connections = 2;
+  ServedEngine served(options);
+  RawClient first(served.port());
+  RawClient second(served.port());
+  first.Send("GET");
+  second.Send("GET");
+  ASSERT_TRUE(Eventually([&] {
+    const RawAnswer answer = Get(served.port(), "/healthz");
+    return answer.status == 503 && answer.head.find("Retry-After") != std::string::npos;
+  }));
+  first.HangUp();
+  second.HangUp();
+  EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/healthz").status == 200; }));
+}
+
+TEST(HttpServer, AFullQueueSaysLater) {
+  ServedEngineOptions options;
+  options.scheduler.max_live = 1;
+  options.scheduler.max_waiting = 1;
+  ServedEngine served(options);
+  served.watched.ledger.gate.Close();
+  RawClient live(served.port());
+  live.Send(RequestText("POST", kCompletions, Body()));
+  ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
+  RawClient waiting(served.port());
+  waiting.Send(RequestText("POST", kCompletions, Body()));
+  ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().waiting == 1; }));
+  const RawAnswer full = Post(served.port(), kCompletions, Body());
+  EXPECT_EQ(full.status, 429);
+  EXPECT_THAT(full.head, HasSubstr("Retry-After: 1"));
+  EXPECT_EQ(json::parse(full.body)["error"]["code"], "rate_limit_exceeded");
+  served.watched.ledger.gate.Open();
+  EXPECT_EQ(ParseAnswer(live.ReadAll()).status, 200);
+  EXPECT_EQ(ParseAnswer(waiting.ReadAll()).status, 200);
+}
+
+TEST(HttpServer, ARequestHasItsTime) {
+  ServedEngineOptions options;
+  options.http.request_time = milliseconds(100);
+  ServedEngine served(options);
+  served.watched.ledger.gate.Close();
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(400));
+    served.watched.ledger.gate.Open();
+  });
+  const RawAnswer late = Post(served.port(), kCompletions, Body(R"("max_tokens":60)"));
+  opener.join();
+  EXPECT_EQ(late.status, 504);
+  EXPECT_THAT(late.head, HasSubstr("x-should-retry: false"));
+}
+
+TEST(HttpServer, WithoutADurableChargeThereIsNoTextAndNoReason) {
+  ServedEngine served;
+  served.watched.ledger.broken = true;
+  const RawAnswer whole = Post(served.port(), kCompletions, Body());
+  EXPECT_EQ(whole.status, 503);
+  EXPECT_THAT(whole.body, Not(HasSubstr("secret")));
+  const RawAnswer streamed = Post(served.port(), kCompletions, Body(R"("stream":true)"));
+  EXPECT_EQ(streamed.status, 200);
+  EXPECT_THAT(streamed.body, HasSubstr("data: {\"error\":"));
+  EXPECT_THAT(streamed.body, Not(HasSubstr("\"text\"")));
+  EXPECT_THAT(streamed.body, Not(HasSubstr("[DONE]")));
+  EXPECT_EQ(Get(served.port(), "/readyz").status, 503);
+  EXPECT_EQ(Get(served.port(), "/healthz").status, 200);
+}
+
+TEST(HttpServer, AGracefulStopFinishesWhatRunsAndTakesNothingNew) {
+  ServedEngine served;
+  served.watched.ledger.gate.Close();
+  RawClient running(served.port());
+  running.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":40,"stream":true)")));
+  ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
+  std::thread stop([&] { served.http->Stop(steady_clock::now() + std::chrono::seconds(30)); });
+  EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/readyz").status == 503; }));
+  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 503);
+  served.watched.ledger.gate.Open();
+  const auto events = Events(ParseAnswer(running.ReadAll()).body);
+  EXPECT_EQ(events.size(), 40u);
+  stop.join();
+  EXPECT_FALSE(RawClient(served.port()).connected());
+}
+
+TEST(HttpServer, AStopWithoutPatienceEndsWhatRuns) {
+  ServedEngine served;
+  served.watched.ledger.gate.Close();
+  RawClient running(served.port());
+  running.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":40)")));
+  ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(200));
+    served.watched.ledger.gate.Open();
+  });
+  served.http->Stop(steady_clock::now());
+  opener.join();
+  EXPECT_EQ(ParseAnswer(running.ReadAll()).status, 503);
+}
+
+TEST(HttpServer, RecordsHoldNoText) {
+  ServedEngine served;
+  Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
+  ASSERT_TRUE(Eventually([&] { return served.records().size() == 1; }));
+  const RequestRecord record = served.records().front();
+  EXPECT_EQ(record.endpoint, kCompletions);
+  EXPECT_EQ(record.status, 200);
+  EXPECT_EQ(record.prompt_tokens, 3);
+  EXPECT_EQ(record.completion_tokens, 5);
+  EXPECT_FALSE(record.streamed);
+}
+
+}  // namespace
+}  // namespace submix::server

@@ -1,0 +1,443 @@
+#include "submix/server/openai_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace submix::server {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxStops = 4;
+constexpr std::size_t kMaxStopBytes = 256;  // finding a partial stop is quadratic in its length
+
+// --- Bytes to JSON
+
+ApiError BadJson(const std::string& why) {
+  return {.message = "The body is not the JSON object that was expected: " + why + "."};
+}
+
+// Sees every event of the parser: depth, and keys given twice (two readers of one body must not see
+// two requests).
+class ShapeCheck {
+ public:
+  // Returns whether the parser is to keep what it read.
+  bool operator()(int depth, json::parse_event_t event, const json& value) {
+    if (depth > kMaxDepth) problem_ = "it is nested too deeply";
+    if (event == json::parse_event_t::object_start) {
+      keys_.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      keys_.pop_back();
+    } else if (event == json::parse_event_t::key &&
+               !keys_.back().insert(value.get_ref<const std::string&>()).second) {
+      problem_ = "a key is given twice";
+    }
+    return problem_.empty();
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::vector<std::set<std::string>> keys_;
+  std::string problem_;
+};
+
+std::variant<json, ApiError> ParseObject(std::string_view body) {
+  if (body.find('\0') != std::string_view::npos) return BadJson("it holds a NUL byte");
+  ShapeCheck shape;
+  json object;
+  try {
+    object = json::parse(body.begin(), body.end(),
+                         [&](int depth, json::parse_event_t event, const json& value) {
+                           return shape(depth, event, value);
+                         });
+  } catch (const json::parse_error& error) {
+    return BadJson("it cannot be read at byte " + std::to_string(error.byte));
+  } catch (const json::exception&) {
+    return BadJson("a number is out of range");
+  }
+  if (!shape.problem().empty()) return BadJson(shape.problem());
+  if (!object.is_object()) return BadJson("it is no object");
+  return object;
+}
+
+// --- Fields
+
+// What clients send for "I did not set this".
+bool CountsAsAbsent(const json& value) {
+  return value.is_null() || value == json(false) || (value.is_number() && value == 0) ||
+         value == json("") || (value.is_structured() && value.empty());
+}
+
+struct RefusedField {
+  std::string_view name;
+  std::string_view why;
+};
+
+constexpr RefusedField kRefused[] = {
+    {"logprobs", "log-probabilities would reveal the private mixture outside its accounting"},
+    {"top_logprobs", "log-probabilities would reveal the private mixture outside its accounting"},
+    {"seed", "the randomness of a draw is part of the privacy guarantee and cannot be chosen"},
+    {"logit_bias", "it would steer the private mixture outside its accounting"},
+    {"presence_penalty", "it would steer the private mixture outside its accounting"},
+    {"frequency_penalty", "it would steer the private mixture outside its accounting"},
+    {"suffix", "the models of this deployment only continue a text"},
+    {"echo", "put the prompt before the answer yourself"},
+    {"tools", "the models of this deployment are base models and call no tools"},
+    {"tool_choice", "the models of this deployment are base models and call no tools"},
+    {"functions", "the models of this deployment are base models and call no tools"},
+    {"function_call", "the models of this deployment are base models and call no tools"},
+    {"parallel_tool_calls", "the models of this deployment are base models and call no tools"},
+    {"audio", "text only"},
+    {"prediction", "the models of this deployment are base models"},
+    {"reasoning_effort", "the models of this deployment are base models"},
+    {"web_search_options", "the models of this deployment are base models"},
+};
+
+// Read below, or without effect here: they name the end user or the kind of service.
+constexpr std::string_view kRead[] = {"model",
+                                      "prompt",
+                                      "messages",
+                                      "n",
+                                      "best_of",
+                                      "max_tokens",
+                                      "max_completion_tokens",
+                                      "stream",
+                                      "stream_options",
+                                      "stop",
+                                      "top_k",
+                                      "top_p",
+                                      "temperature",
+                                      "response_format",
+                                      "modalities"};
+constexpr std::string_view kIgnored[] = {"user",         "metadata",          "store",
+                                         "service_tier", "safety_identifier", "prompt_cache_key"};
+
+// Reads fields one by one and keeps the first error.
+class FieldReader {
+ public:
+  FieldReader(const json& object, CompletionCall& call) : object_(object), call_(call) {}
+
+  std::optional<ApiError> Read(const ParseOptions& options) {
+    CheckNames(options.strict_fields);
+    ReadModel();
+    ReadChoices();
+    ReadSampling();
+    ReadLength();
+    ReadStop();
+    ReadStream();
+    if (call_.endpoint == Endpoint::kChat) {
+      CheckChatOptions();
+      ReadMessages();
+    } else {
+      ReadPrompt();
+    }
+    CheckSize(options.max_choices);
+    return std::move(error_);
+  }
+
+ private:
+  void Fail(std::string_view param, std::string message, std::string code = "") {
+    if (error_) return;
+    error_ = ApiError{
+        .message = std::move(message), .param = std::string(param), .code = std::move(code)};
+  }
+
+  // Null if the field is missing or null.
+  const json* Find(std::string_view name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void CheckNames(bool strict) {
+    for (const RefusedField& field : kRefused) {
+      const json* value = Find(field.name);
+      if (value == nullptr || CountsAsAbsent(*value)) continue;
+      if (field.name == "tool_choice" && *value == "none") continue;
+      Fail(field.name,
+           "'" + std::string(field.name) + "' is not supported: " + std::string(field.why) + ".",
+           "unsupported_parameter");
+    }
+    if (!strict) return;
+    for (const auto& item : object_.items()) {
+      const auto is = [&](std::string_view name) { return item.key() == name; };
+      if (std::ranges::any_of(kRead, is) || std::ranges::any_of(kIgnored, is)) continue;
+      if (std::ranges::any_of(kRefused, is, &RefusedField::name)) continue;
+      Fail(item.key().substr(0, 64),
+           "Unrecognized request argument supplied: " + item.key().substr(0, 64),
+           "unknown_parameter");
+    }
+  }
+
+  void ReadModel() {
+    const json* model = Find("model");
+    if (model == nullptr || !model->is_string()) {
+      return Fail("model", "You must provide a model: GET /v1/models lists what is served here.");
+    }
+    call_.model = model->get<std::string>();
+  }
+
+  // Leaves `value` alone if the field is absent. True if it was there and in [low, high].
+  bool ReadInteger(std::string_view name, std::int64_t low, std::int64_t high, int& value) {
+    const json* field = Find(name);
+    if (field == nullptr) return false;
+    const bool fits = field->is_number_unsigned()
+                          ? field->get<std::uint64_t>() <= static_cast<std::uint64_t>(high) &&
+                                static_cast<std::int64_t>(field->get<std::uint64_t>()) >= low
+                          : field->is_number_integer() && field->get<std::int64_t>() >= low &&
+                                field->get<std::int64_t>() <= high;
+    if (!fits) {
+      Fail(name, "'" + std::string(name) + "' must be an integer between " + std::to_string(low) +
+                     " and " + std::to_string(high) + ".");
+      return false;
+    }
+    value = field->get<int>();
+    return true;
+  }
+
+  void ReadNumber(std::string_view name, double& value) {
+    const json* field = Find(name);
+    if (field == nullptr) return;
+    if (!field->is_number()) return Fail(name, "'" + std::string(name) + "' must be a number.");
+    value = field->get<double>();
+  }
+
+  bool ReadFlag(const json& object, std::string_view name, std::string_view param) {
+    const auto field = object.find(name);
+    if (field == object.end() || field->is_null()) return false;
+    if (field->is_boolean()) return field->get<bool>();
+    Fail(param, "'" + std::string(param) + "' must be true or false.");
+    return false;
+  }
+
+  void ReadChoices() {
+    constexpr int kMost = 1 << 16;
+    ReadInteger("n", 1, kMost, call_.n);
+    int best_of = 0;
+    ReadInteger("best_of", 0, std::numeric_limits<int>::max(), best_of);
+    if (best_of > call_.n) {
+      Fail("best_of",
+           "'best_of' may not be more than 'n': every draw is charged, so every draw is given to "
+           "you.",
+           "unsupported_parameter");
+    } else if (best_of != 0 && best_of < call_.n) {
+      Fail("best_of", "'best_of' must be at least 'n'.");
+    }
+  }
+
+  void ReadSampling() {
+    mechanism::SamplingOptions& sampling = call_.settings.sampling;
+    ReadNumber("temperature", sampling.temperature);
+    ReadNumber("top_p", sampling.top_p);
+    ReadInteger("top_k", 0, std::numeric_limits<int>::max(), sampling.top_k);
+    if (!(sampling.temperature > 0 && sampling.temperature <= 2)) {
+      Fail("temperature",
+           "'temperature' must be more than 0 and at most 2: the likeliest token of a private "
+           "mixture would be a release without noise. A small value such as 0.1 sharpens every "
+           "model before mixing.");
+    }
+    if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+      Fail("top_p", "'top_p' must be more than 0 and at most 1.");
+    }
+  }
+
+  void ReadLength() {
+    constexpr int kMost = 1 << 30;
+    int& value = call_.settings.max_tokens;
+    call_.has_max_tokens = ReadInteger("max_tokens", 1, kMost, value);
+    if (call_.endpoint == Endpoint::kCompletions) {
+      if (Find("max_completion_tokens") != nullptr) {
+        Fail("max_completion_tokens",
+             "'max_completion_tokens' is a field of chats; use "
+             "'max_tokens'.");
+      }
+      return;
+    }
+    int of_chat = value;
+    if (!ReadInteger("max_completion_tokens", 1, kMost, of_chat)) return;
+    if (call_.has_max_tokens && of_chat != value) {
+      Fail("max_completion_tokens", "'max_tokens' and 'max_completion_tokens' differ: give one.");
+    }
+    call_.has_max_tokens = true;
+    value = of_chat;
+  }
+
+  void ReadStop() {
+    const json* stop = Find("stop");
+    if (stop == nullptr) return;
+    const json list = stop->is_array() ? *stop : json::array({*stop});
+    for (const json& entry : list) {
+      if (!entry.is_string() || list.size() > kMaxStops ||
+          entry.get_ref<const std::string&>().empty() ||
+          entry.get_ref<const std::string&>().size() > kMaxStopBytes) {
+        return Fail("stop",
+                    "'stop' must be a string or a list of at most 4 strings, each of 1 to "
+                    "256 bytes.");
+      }
+      call_.settings.stop.push_back(entry.get<std::string>());
+    }
+  }
+
+  void ReadStream() {
+    call_.stream = ReadFlag(object_, "stream", "stream");
+    const json* options = Find("stream_options");
+    if (options == nullptr) return;
+    if (!options->is_object()) {
+      return Fail("stream_options", "'stream_options' must be an object.");
+    }
+    if (!call_.stream && !options->empty()) {
+      return Fail("stream_options", "'stream_options' needs 'stream': true.");
+    }
+    call_.include_usage = ReadFlag(*options, "include_usage", "stream_options.include_usage");
+  }
+
+  void ReadPrompt() {
+    const json* prompt = Find("prompt");
+    if (Find("messages") != nullptr) {
+      return Fail("messages", "'messages' belongs to /v1/chat/completions.");
+    }
+    if (prompt == nullptr) return Fail("prompt", "You must provide a prompt.");
+    if (prompt->is_string()) return AddText(prompt->get<std::string>());
+    if (!prompt->is_array() || prompt->empty()) {
+      return Fail("prompt",
+                  "'prompt' must be a string, a list of strings, a list of token ids or a "
+                  "list of such lists, and not empty.");
+    }
+    if (prompt->front().is_number()) return AddTokens(*prompt);
+    for (const json& entry : *prompt) {
+      if (error_) return;
+      if (entry.is_string()) {
+        AddText(entry.get<std::string>());
+      } else {
+        AddTokens(entry);
+      }
+    }
+  }
+
+  void AddText(std::string text) {
+    if (text.empty()) return Fail("prompt", "The prompt is empty: give at least one token.");
+    call_.prompts.emplace_back(std::move(text));
+  }
+
+  void AddTokens(const json& list) {
+    std::vector<base::TokenId> tokens;
+    if (!list.is_array() || list.empty()) {
+      return Fail("prompt", "A prompt must be a string or a list of token ids, and not empty.");
+    }
+    for (const json& id : list) {
+      // Whether the vocabulary has it is for whoever knows the vocabulary.
+      if (!id.is_number_unsigned() ||
+          id.get<std::uint64_t>() > std::numeric_limits<base::TokenId>::max()) {
+        return Fail("prompt", "A token id is not an integer of the vocabulary.");
+      }
+      tokens.push_back(id.get<base::TokenId>());
+    }
+    call_.prompts.emplace_back(std::move(tokens));
+  }
+
+  void CheckChatOptions() {
+    const json* format = Find("response_format");
+    if (format != nullptr && !format->empty() && *format != json({{"type", "text"}})) {
+      Fail("response_format",
+           "'response_format' other than text is not supported: it would steer "
+           "the private mixture outside its accounting.",
+           "unsupported_parameter");
+    }
+    const json* modalities = Find("modalities");
+    if (modalities != nullptr && !modalities->empty() && *modalities != json::array({"text"})) {
+      Fail("modalities", "Only the modality text is supported.", "unsupported_parameter");
+    }
+  }
+
+  void ReadMessages() {
+    if (Find("prompt") != nullptr) return Fail("prompt", "'prompt' belongs to /v1/completions.");
+    const json* messages = Find("messages");
+    if (messages == nullptr || !messages->is_array() || messages->empty()) {
+      return Fail("messages", "'messages' must be a list of at least one message.");
+    }
+    std::string text;
+    for (const json& message : *messages) {
+      text += Turn(message);
+      if (error_) return;
+    }
+    call_.prompts.emplace_back(text + "Assistant:");
+    call_.settings.stop.emplace_back(kChatStop);
+  }
+
+  // "User: hello\n\n".
+  std::string Turn(const json& message) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      Fail("messages", "A message must be an object with a role and a content.");
+      return "";
+    }
+    const auto& role = message["role"].get_ref<const std::string&>();
+    const bool is_system = role == "system" || role == "developer";
+    if (!is_system && role != "user" && role != "assistant") {
+      Fail("messages",
+           "A message's role must be system, developer, user or assistant: the models "
+           "of this deployment are base models and call no tools.");
+      return "";
+    }
+    for (const auto& item : message.items()) {
+      if (item.key() == "role" || item.key() == "content" || CountsAsAbsent(item.value())) continue;
+      Fail("messages", "A message may hold a role and a content, nothing else.");
+    }
+    return (is_system        ? "System: "
+            : role == "user" ? "User: "
+                             : "Assistant: ") +
+           Content(message) + "\n\n";
+  }
+
+  // A string, or the texts of a list of text parts.
+  std::string Content(const json& message) {
+    const auto content = message.find("content");
+    if (content != message.end() && content->is_string()) return content->get<std::string>();
+    std::string text;
+    bool well_formed = content != message.end() && content->is_array();
+    for (std::size_t i = 0; well_formed && i < content->size(); ++i) {
+      const json& part = (*content)[i];
+      well_formed = part.is_object() && part.size() == 2 && part.contains("type") &&
+                    part["type"] == "text" && part.contains("text") && part["text"].is_string();
+      if (well_formed) text += part["text"].get_ref<const std::string&>();
+    }
+    if (!well_formed) {
+      Fail("messages",
+           "A message's content must be a string or a list of "
+           "{\"type\": \"text\", \"text\": …}: text only.");
+    }
+    return text;
+  }
+
+  void CheckSize(int max_choices) {
+    if (call_.prompts.size() * static_cast<std::size_t>(call_.n) >
+        static_cast<std::size_t>(max_choices)) {
+      Fail("n", "At most " + std::to_string(max_choices) +
+                    " completions a request are served here: prompts × 'n' are more.");
+    }
+  }
+
+  const json& object_;
+  CompletionCall& call_;
+  std::optional<ApiError> error_;
+};
+
+}  // namespace
+
+std::variant<CompletionCall, ApiError> ParseCall(Endpoint endpoint, std::string_view body,
+                                                 const ParseOptions& options) {
+  const auto parsed = ParseObject(body);
+  if (const auto* error = std::get_if<ApiError>(&parsed)) return *error;
+  CompletionCall call;
+  call.endpoint = endpoint;
+  if (auto error = FieldReader(std::get<json>(parsed), call).Read(options)) return *error;
+  return call;
+}
+
+}  // namespace submix::server

@@ -1,0 +1,62 @@
+// What a client of OpenAI's API asks, as native values: the bodies of POST /v1/completions and
+// /v1/chat/completions.
+//
+// Whatever would reveal or steer a pmf outside the accounting (contract 5) is refused with an error
+// that says why. Fields that are refused count as absent when they are null, false, 0, "", [] or
+// {}: clients send those by default.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/engine/request.h"
+
+namespace submix::server {
+
+enum class Endpoint { kCompletions, kChat };
+
+// An error as a client sees it. It never depends on private data.
+struct ApiError {
+  int status = 400;  // of HTTP
+  std::string message = {};
+  std::string param = {};  // the field at fault; empty: none
+  std::string code = {};   // empty: none
+  std::string type = "invalid_request_error";
+};
+
+using Prompt = std::variant<std::string, std::vector<base::TokenId>>;
+
+// One HTTP request: prompts.size() * n completions, each drawn and charged for itself.
+struct CompletionCall {
+  Endpoint endpoint = Endpoint::kCompletions;
+  std::string model;
+  std::vector<Prompt> prompts;  // at least one; none is empty
+  int n = 1;                    // completions a prompt
+  bool has_max_tokens = false;
+  engine::Request settings;  // all but the prompt, and max_tokens where the client gave none
+  bool stream = false;
+  bool include_usage = false;  // of a stream
+};
+
+struct ParseOptions {
+  bool strict_fields = true;  // refuse fields that are not known here, else ignore them
+  int max_choices = 64;       // most prompts * n
+};
+
+// The texts of the parts of a chat, one after another, and where the model's turn begins:
+//
+//   System: be kind\n\nUser: hello\n\nAssistant:
+//
+// The answer ends where the model would begin the user's next turn. The template is fixed and
+// public; it is no wall between the roles: a base model just goes on writing.
+inline constexpr std::string_view kChatStop = "\n\nUser:";
+
+// Reads a body. Hostile bytes are expected: at most 32 levels, no key twice in an object, no NUL
+// byte, valid UTF-8, numbers within range. Thread-safe; work and memory are linear in the body.
+std::variant<CompletionCall, ApiError> ParseCall(Endpoint endpoint, std::string_view body,
+                                                 const ParseOptions& options);
+
+}  // namespace submix::server

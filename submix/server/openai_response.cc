@@ -1,0 +1,139 @@
+#include "submix/server/openai_response.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace submix::server {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Text of a byte-level model need not be valid UTF-8; JSON must be.
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string Event(const json& value) { return "data: " + Dump(value) + "\n\n"; }
+
+json NullIfEmpty(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+json ErrorObject(const ApiError& error) {
+  return {{"error",
+           {{"message", error.message},
+            {"type", error.type},
+            {"param", NullIfEmpty(error.param)},
+            {"code", NullIfEmpty(error.code)}}}};
+}
+
+json FinishReason(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::kStop:
+      return "stop";
+    case engine::FinishReason::kMaxTokens:
+      return "length";
+    default:
+      return nullptr;
+  }
+}
+
+json UsageObject(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+}
+
+json ModelObject(std::string_view model, std::int64_t created) {
+  return {{"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "submix"}};
+}
+
+}  // namespace
+
+std::string ErrorBody(const ApiError& error) { return Dump(ErrorObject(error)); }
+
+std::string ErrorEvent(const ApiError& error) { return Event(ErrorObject(error)); }
+
+ResponseWriter::ResponseWriter(Endpoint endpoint, std::string_view id, std::int64_t created,
+                               std::string model, bool null_usage)
+    : endpoint_(endpoint),
+      id_((endpoint == Endpoint::kChat ? "chatcmpl-" : "cmpl-") + std::string(id)),
+      created_(created),
+      model_(std::move(model)),
+      null_usage_(null_usage) {}
+
+std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& usage) const {
+  const bool chat = endpoint_ == Endpoint::kChat;
+  json list = json::array();
+  for (const Choice& choice : choices) {
+    json entry = {{"index", choice.index}};
+    if (chat) {
+      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    } else {
+      entry["text"] = choice.text;
+    }
+    entry["logprobs"] = nullptr;
+    entry["finish_reason"] = FinishReason(choice.finish_reason);
+    list.push_back(std::move(entry));
+  }
+  return Dump({{"id", id_},
+               {"object", chat ? "chat.completion" : "text_completion"},
+               {"created", created_},
+               {"model", model_},
+               {"choices", std::move(list)},
+               {"usage", UsageObject(usage)}});
+}
+
+// A chunk with these choices.
+static json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created,
+                  const std::string& model, json choices) {
+  return {{"id", id},
+          {"object", endpoint == Endpoint::kChat ? "chat.completion.chunk" : "text_completion"},
+          {"created", created},
+          {"model", model},
+          {"choices", std::move(choices)}};
+}
+
+std::string ResponseWriter::OpeningEvent(int index) const {
+  if (endpoint_ == Endpoint::kCompletions) return "";
+  json chunk = Chunk(endpoint_, id_, created_, model_,
+                     json::array({{{"index", index},
+                                   {"delta", {{"role", "assistant"}, {"content", ""}}},
+                                   {"logprobs", nullptr},
+                                   {"finish_reason", nullptr}}}));
+  if (null_usage_) chunk["usage"] = nullptr;
+  return server::Event(chunk);
+}
+
+std::string ResponseWriter::Event(const Choice& choice) const {
+  const bool ends = choice.finish_reason != engine::FinishReason::kNone;
+  if (endpoint_ == Endpoint::kChat && ends && !choice.text.empty()) {
+    return Event({choice.index, choice.text}) + Event({choice.index, "", choice.finish_reason});
+  }
+  json entry = {{"index", choice.index}};
+  if (endpoint_ == Endpoint::kChat) {
+    entry["delta"] = choice.text.empty() ? json::object() : json{{"content", choice.text}};
+  } else {
+    entry["text"] = choice.text;
+  }
+  entry["logprobs"] = nullptr;
+  entry["finish_reason"] = FinishReason(choice.finish_reason);
+  json chunk = Chunk(endpoint_, id_, created_, model_, json::array({std::move(entry)}));
+  if (null_usage_) chunk["usage"] = nullptr;
+  return server::Event(chunk);
+}
+
+std::string ResponseWriter::UsageEvent(const Usage& usage) const {
+  json chunk = Chunk(endpoint_, id_, created_, model_, json::array());
+  chunk["usage"] = UsageObject(usage);
+  return server::Event(chunk);
+}
+
+std::string ModelListBody(std::string_view model, std::int64_t created) {
+  return Dump({{"object", "list"}, {"data", json::array({ModelObject(model, created)})}});
+}
+
+std::string ModelBody(std::string_view model, std::int64_t created) {
+  return Dump(ModelObject(model, created));
+}
+
+}  // namespace submix::server

@@ -1,0 +1,126 @@
+#include "submix/server/operator_server.h"
+
+#include <cstdint>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/digest.h"
+#include "submix/server/openai_response.h"
+
+namespace submix::server {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t kShortestKey = 16;
+constexpr std::string_view kScheme = "Bearer ";
+
+// Answers that the part can surely still back: every charge is at most the target leakage.
+std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
+  const double remaining = (account.budget - account.spent).ToNatsRoundedUp();
+  return static_cast<std::int64_t>(remaining / target_leakage);
+}
+
+base::StatusOr<json> LedgerObject(const engine::Deployment& deployment) {
+  const engine::DeploymentOptions& options = deployment.config.options;
+  SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
+  SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
+  json parts = json::array();
+  for (const ledger::Account& account : accounts) {
+    parts.push_back({{"name", account.name},
+                     {"spent", account.spent.ToNatsRoundedUp()},
+                     {"budget", account.budget.ToNatsRoundedUp()},
+                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
+  }
+  return json{{"mechanism", options.mechanism.name},
+              {"order", options.mechanism.order.ToString()},
+              {"epsilon", options.epsilon},
+              {"parts", std::move(parts)},
+              {"records", head.records},
+              {"head", base::ToHex(head.hash)},
+              {"lineage", deployment.config.lineage}};
+}
+
+class LedgerHandler final : public HttpHandler {
+ public:
+  LedgerHandler(const std::string& key, const engine::Deployment& deployment)
+      : key_sha256_(base::Sha256(key)), deployment_(deployment) {}
+
+  std::vector<std::string> BodyPaths() const override { return {}; }
+  std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
+  HttpResponse Error(int status) override {
+    return {.status = status, .body = ErrorBody({.message = "GET /ledger or /ledger/verify."})};
+  }
+  HttpResponse Handle(const HttpRequest& request, const std::function<bool()>&) override {
+    const std::string authorization = request.header("Authorization");
+    // Digests are compared, so that the time tells nothing of the key.
+    if (!authorization.starts_with(kScheme) ||
+        base::Sha256(std::string_view(authorization).substr(kScheme.size())) != key_sha256_) {
+      return {.status = 401,
+              .body = ErrorBody({.message = "Send 'Authorization: Bearer KEY' with the operator's "
+                                            "key; API keys do not open this."})};
+    }
+    const bool verifies = request.path == "/ledger/verify";
+    if (request.method != "GET") return Error(405);
+    if (!verifies && request.path != "/ledger") return Error(404);
+    auto object = LedgerObject(deployment_);
+    if (!object.ok()) {
+      return {.status = 500, .body = ErrorBody({.message = object.status().message()})};
+    }
+    if (verifies) {
+      const base::Status chain = deployment_.ledger->Verify();
+      (*object)["chain"] = chain.ok() ? "whole" : chain.message();
+    }
+    return {.body = object->dump() + "\n"};
+  }
+
+ private:
+  const base::Sha256Digest key_sha256_;
+  const engine::Deployment& deployment_;
+};
+
+class ListeningOperatorServer final : public OperatorServer {
+ public:
+  ListeningOperatorServer(const OperatorServerOptions& options,
+                          const engine::Deployment& deployment)
+      : handler_(options.key, deployment) {}
+  base::Status Start(const ListenerOptions& options) {
+    SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options, handler_));
+    return base::OkStatus();
+  }
+  int port() const override { return listener_->port(); }
+
+ private:
+  LedgerHandler handler_;
+  std::unique_ptr<Listener> listener_;  // last: its threads use the handler
+};
+
+}  // namespace
+
+base::Status CheckOperatorOptions(const OperatorServerOptions& options) {
+  const std::string& host = options.listener.host;
+  if (options.listener.unix_socket.empty() && host != "127.0.0.1" && host != "::1" &&
+      host != "localhost") {
+    return base::InvalidArgumentError(
+        "the operator's listener may only be on loopback or a Unix "
+        "socket, not on " +
+        host);
+  }
+  if (options.key.size() < kShortestKey) {
+    return base::InvalidArgumentError("the operator's key has " +
+                                      std::to_string(options.key.size()) +
+                                      " bytes: give at least " + std::to_string(kShortestKey));
+  }
+  return base::OkStatus();
+}
+
+base::StatusOr<std::unique_ptr<OperatorServer>> OperatorServer::Start(
+    const OperatorServerOptions& options, const engine::Deployment& deployment) {
+  SUBMIX_RETURN_IF_ERROR(CheckOperatorOptions(options));
+  auto server = std::make_unique<ListeningOperatorServer>(options, deployment);
+  SUBMIX_RETURN_IF_ERROR(server->Start(options.listener));
+  return std::unique_ptr<OperatorServer>(std::move(server));
+}
+
+}  // namespace submix::server

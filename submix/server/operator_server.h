@@ -1,0 +1,38 @@
+// The ledger, for the operator alone (contract 7): never on the public port; off unless asked for;
+// loopback or a Unix socket; a key of its own.
+//
+//   GET /ledger          spent and budget of every part, answers left in the worst case, head
+//   GET /ledger/verify   the same, after the whole chain was recomputed: its state
+//
+// Whoever reads this and tells others, or decides by it, releases it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "submix/base/status.h"
+#include "submix/engine/deployment.h"
+#include "submix/server/listener.h"
+
+namespace submix::server {
+
+struct OperatorServerOptions {
+  ListenerOptions listener;
+  std::string key;  // at least 16 bytes, sent as "Authorization: Bearer KEY"
+};
+
+// Thread-safe.
+class OperatorServer {
+ public:
+  // `deployment` must outlive it. Errors: kInvalidArgument for a host that is not loopback or a key
+  // that is too short; those of Listener::Start.
+  static base::StatusOr<std::unique_ptr<OperatorServer>> Start(
+      const OperatorServerOptions& options, const engine::Deployment& deployment);
+  virtual ~OperatorServer() = default;
+  virtual int port() const = 0;
+};
+
+// What may be listened on: kInvalidArgument for what may not.
+base::Status CheckOperatorOptions(const OperatorServerOptions& options);
+
+}  // namespace submix::server

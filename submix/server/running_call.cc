@@ -1,0 +1,85 @@
+#include "submix/server/running_call.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace submix::server {
+namespace {
+
+using engine::CompletionEnd;
+
+bool IsRunning(const std::unique_ptr<engine::Completion>& completion) {
+  return completion->end() == CompletionEnd::kRunning;
+}
+
+ApiError EndError(CompletionEnd end, const base::Status& status) {
+  ApiError error = RefusalError(status);
+  if (end == CompletionEnd::kDeadline) {
+    error.status = 504;
+    error.code = "timeout";
+  }
+  return error;
+}
+
+}  // namespace
+
+base::StatusOr<RunningCall> RunningCall::Start(engine::Scheduler& scheduler,
+                                               std::vector<engine::Submission> submissions) {
+  RunningCall call;
+  for (engine::Submission& submission : submissions) {
+    SUBMIX_ASSIGN_OR_RETURN(auto completion, scheduler.Submit(std::move(submission)));
+    call.completions_.push_back(std::move(completion));
+  }
+  return call;
+}
+
+std::vector<Choice> RunningCall::Next(std::chrono::milliseconds patience) {
+  // All of them get a token in the same step, so one that runs may wait for all; short, because
+  // that one may be in the queue still while others run.
+  constexpr std::chrono::milliseconds kSlice{20};
+  if (completions_.size() > 1) patience = std::min(patience, kSlice);
+  std::vector<Choice> choices;
+  for (std::size_t i = 0; i < completions_.size(); ++i) {
+    if (!IsRunning(completions_[i])) continue;
+    const auto event = completions_[i]->Next(patience);
+    patience = std::chrono::milliseconds(0);
+    if (!event) continue;
+    ++tokens_;
+    choices.push_back({static_cast<int>(i), event->text, event->finish_reason});
+  }
+  return choices;
+}
+
+bool RunningCall::ended() const { return std::ranges::none_of(completions_, IsRunning); }
+
+std::optional<ApiError> RunningCall::error() const {
+  for (const auto& completion : completions_) {
+    const base::Status status = completion->status();
+    if (!status.ok()) return EndError(completion->end(), status);
+  }
+  return std::nullopt;
+}
+
+ApiError RefusalError(const base::Status& status) {
+  ApiError error{.message = status.message()};
+  switch (status.code()) {
+    case base::StatusCode::kInvalidArgument:
+      break;
+    case base::StatusCode::kFailedPrecondition:
+      error.status = 429;
+      error.type = error.code = "insufficient_quota";
+      break;
+    case base::StatusCode::kResourceExhausted:
+      error.status = 429;
+      error.type = "requests";
+      error.code = "rate_limit_exceeded";
+      break;
+    default:
+      error.status = 503;
+      error.type = "server_error";
+      error.code = "unavailable";
+  }
+  return error;
+}
+
+}  // namespace submix::server

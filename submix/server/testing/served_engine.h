@@ -1,0 +1,61 @@
+// A server over an engine of letters, for tests.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "submix/engine/answer_cache.h"
+#include "submix/engine/scheduler.h"
+#include "submix/engine/testing/watched_engine.h"
+#include "submix/server/http_server.h"
+
+namespace submix::server {
+
+struct ServedEngineOptions {
+  engine::WatchedEngineOptions engine;
+  engine::SchedulerOptions scheduler;
+  HttpServerOptions http;
+  engine::ApiKeys* keys = nullptr;
+  engine::KeyUsage* usage = nullptr;
+  engine::AnswerCache* cache = nullptr;
+};
+
+class ServedEngine {
+ public:
+  explicit ServedEngine(ServedEngineOptions options = {}) : watched(options.engine) {
+    options.http.model = "letters";
+    options.http.on_request = [this](const RequestRecord& record) {
+      const std::lock_guard lock(mutex_);
+      records_.push_back(record);
+    };
+    scheduler = engine::Scheduler::Start(watched.MakeCore(), options.scheduler, options.usage,
+                                         options.cache)
+                    .value();
+    http = HttpServer::Start(options.http, *scheduler, options.keys).value();
+  }
+  ~ServedEngine() {
+    watched.ledger.gate.Open();
+    http->Stop(std::chrono::steady_clock::now());
+  }
+
+  int port() const { return http->port(); }
+  std::vector<RequestRecord> records() const {
+    const std::lock_guard lock(mutex_);
+    return records_;
+  }
+
+  engine::WatchedEngine watched;
+  std::unique_ptr<engine::Scheduler> scheduler;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<RequestRecord> records_;  // guarded by mutex_
+
+ public:
+  std::unique_ptr<HttpServer> http;  // last: its threads use what is above
+};
+
+}  // namespace submix::server
