@@ -69,7 +69,7 @@ quietly inside submix deploy /var/lib/submix/ensemble /var/lib/submix/deployment
 quietly inside submix generate /var/lib/submix/deployment "The sea" --max-tokens 4 || fail "submix generate"
 inside submix budget verify /var/lib/submix/deployment || fail "submix budget verify"
 
-key=$(inside submix key create /var/lib/submix/deployment test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
+key=$(inside submix key create /var/lib/submix/deployment --name test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
 inside submix serve /var/lib/submix/deployment --port 18431 >"$work/log" 2>&1 &
 server=$!
 for _ in {1..100}; do
