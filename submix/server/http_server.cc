@@ -11,6 +11,7 @@
 #include "submix/base/random.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
+#include "submix/server/page_response.h"
 #include "submix/server/running_call.h"
 
 namespace submix::server {
@@ -263,6 +264,7 @@ HttpResponse Endpoints::Handle(const HttpRequest& request,
     return Complete(path == kChatPath ? Endpoint::kChat : Endpoint::kCompletions, request,
                     client_is_gone);
   }
+  if (auto page = PageResponse(Page::kPlayground, request)) return *std::move(page);
   const bool is_models = path == kModelsPath || path.starts_with("/v1/models/");
   const bool is_metrics = path == "/metrics" && options_.metrics;
   if (!is_models && !is_metrics && path != "/healthz" && path != "/readyz") return Error(404);

@@ -7,6 +7,7 @@
 
 #include "submix/base/digest.h"
 #include "submix/server/openai_response.h"
+#include "submix/server/page_response.h"
 
 namespace submix::server {
 namespace {
@@ -53,6 +54,7 @@ class LedgerHandler final : public HttpHandler {
     return {.status = status, .body = ErrorBody({.message = "GET /ledger or /ledger/verify."})};
   }
   HttpResponse Handle(const HttpRequest& request, const std::function<bool()>&) override {
+    if (auto page = PageResponse(Page::kOperator, request)) return *std::move(page);
     const std::string authorization = request.header("Authorization");
     // Digests are compared, so that the time tells nothing of the key.
     if (!authorization.starts_with(kScheme) ||

@@ -98,7 +98,7 @@ class ServeTest(unittest.TestCase):
 
     def test_check_says_what_would_be_done(self):
         text = run("serve", self.deployment, "--config", self.config, "--check").stdout
-        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "epsilon"):
+        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "2 nats of Renyi divergence"):
             self.assertIn(expected, text)
 
     def test_the_example_configuration_is_the_default(self):
@@ -130,6 +130,9 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(ask(server.address, "POST", "/v1/completions", None, body)[0], 401)
         # The ledger is the operator's alone.
         self.assertEqual(ask(server.address, "GET", "/ledger", OPERATOR_KEY)[0], 404)
+        # Each listener has its own page, which is shown without a key.
+        status, playground = ask(server.address, "GET", "/", None)
+        self.assertEqual((status, "<!doctype html>" in playground.lower()), (200, True))
         operator = server.events["operator_listening"]["address"]
         self.assertEqual(ask(operator, "GET", "/ledger", self.key)[0], 401)
         status, text = ask(operator, "GET", "/ledger/verify", OPERATOR_KEY)
