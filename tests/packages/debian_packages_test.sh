@@ -70,7 +70,8 @@ quietly inside submix generate /var/lib/submix/deployment "The sea" --max-tokens
 inside submix budget verify /var/lib/submix/deployment || fail "submix budget verify"
 
 key=$(inside submix key create /var/lib/submix/deployment --name test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
-inside submix serve /var/lib/submix/deployment --port 18431 >"$work/log" 2>&1 &
+# Not by the function: its shell would take the signal.
+chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root submix serve /var/lib/submix/deployment --port 18431 >"$work/log" 2>&1 &
 server=$!
 for _ in {1..100}; do
   curl -sf http://127.0.0.1:18431/readyz >/dev/null && break
