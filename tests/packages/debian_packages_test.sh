@@ -71,13 +71,15 @@ inside submix budget verify /var/lib/submix/deployment || fail "submix budget ve
 
 key=$(inside submix key create /var/lib/submix/deployment --name test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
 # Not by the function: its shell would take the signal.
-chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root submix serve /var/lib/submix/deployment --port 18431 >"$work/log" 2>&1 &
+chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root submix serve /var/lib/submix/deployment --port 0 >"$work/log" 2>&1 &
 server=$!
-for _ in {1..100}; do
-  curl -sf http://127.0.0.1:18431/readyz >/dev/null && break
+address=
+for _ in {1..200}; do
+  address=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/log" | head -1) && break
   sleep 0.1
 done
-curl -sf http://127.0.0.1:18431/v1/completions -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
+curl -sf "$address/readyz" >/dev/null || fail "being ready"
+curl -sf "$address/v1/completions" -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
   -d '{"model": "deployment", "prompt": "The sea", "max_tokens": 4}' | grep -q '"choices"' || fail "serving"
 kill -TERM $server
 wait $server || fail "a graceful stop"
