@@ -75,10 +75,11 @@ chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root submix serve /var/l
 server=$!
 address=
 for _ in {1..200}; do
-  address=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/log" | head -1) && break
+  address=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/log" | head -1)
+  [ -n "$address" ] && break
   sleep 0.1
 done
-curl -sf "$address/readyz" >/dev/null || fail "being ready"
+curl -sf --retry 5 --retry-connrefused "$address/readyz" >/dev/null || fail "being ready"
 curl -sf "$address/v1/completions" -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
   -d '{"model": "deployment", "prompt": "The sea", "max_tokens": 4}' | grep -q '"choices"' || fail "serving"
 kill -TERM $server
