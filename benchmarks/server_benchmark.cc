@@ -239,7 +239,8 @@ base::Status Measure(const Settings& settings) {
       work.File("ledger.sqlite"), work.File("anchor"), {}};
   std::vector<ledger::Account> accounts;
   for (int part = 0; part < settings.parts; ++part) {
-    accounts.push_back({"part " + std::to_string(part), accounting::FixedNats::RoundDown(8000), {}});
+    accounts.push_back(
+        {"part " + std::to_string(part), accounting::FixedNats::RoundDown(8000), {}});
   }
   SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(ledger_options, accounts, "2"));
   SUBMIX_ASSIGN_OR_RETURN(const auto durable, ledger::DurableLedger::Open(ledger_options));
