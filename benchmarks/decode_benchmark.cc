@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
+#include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/decode/cpu_predictor.h"
@@ -51,19 +51,6 @@ double Median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-// Removes its directory, whatever comes.
-class WorkDirectory {
- public:
-  WorkDirectory() : path_("/tmp/decode_benchmark." + std::to_string(::getpid())) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  std::string File(const std::string& name) const { return base::JoinPath(path_, name); }
-
- private:
-  const std::string path_;
-};
 
 // Uniform in [-size, size): its values do not matter, only that they are no zeros.
 std::vector<float> RandomValues(std::size_t count, float size) {
@@ -357,7 +344,7 @@ base::Status MeasureStart(const Settings& settings, const std::string& directory
 }
 
 base::Status Measure(const Settings& settings) {
-  const WorkDirectory work;
+  const WorkDirectory work("decode_benchmark");
   std::string directory = settings.model;
   if (directory.empty()) {
     directory = work.File("random");

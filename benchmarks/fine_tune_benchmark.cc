@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
+#include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/fine_tune.h"
@@ -47,19 +47,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Removes its directory, whatever comes.
-class WorkDirectory {
- public:
-  WorkDirectory() : path_("/tmp/fine_tune_benchmark." + std::to_string(::getpid())) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 std::int64_t TokensAStep(const Settings& settings, const Case& which) {
   return std::int64_t{1} * which.members * settings.batch_size * (settings.block_tokens - 1);
 }
@@ -90,7 +77,7 @@ std::vector<train::MemberTask> RandomTasks(const Settings& settings, const Case&
 // Tokens a second of `settings.steps` updates of all members together.
 base::StatusOr<double> Rate(const Settings& settings, const Case& which,
                             const model::GptConfig& config) {
-  const WorkDirectory directory;
+  const WorkDirectory directory("fine_tune_benchmark");
   train::FineTuneOptions options;
   if (which.is_lora()) {
     options.lora->rank = settings.rank;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
+#include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/ledger/durable_ledger.h"
 
@@ -30,20 +30,6 @@ struct Settings {
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-// Removes its directory, whatever comes.
-class WorkDirectory {
- public:
-  explicit WorkDirectory(const std::string& parent)
-      : path_(base::JoinPath(parent, "ledger_benchmark." + std::to_string(::getpid()))) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
 
 base::StatusOr<std::unique_ptr<ledger::DurableLedger>> MakeLedger(const std::string& directory,
                                                                   const std::string& database,
@@ -83,7 +69,7 @@ base::StatusOr<std::vector<double>> TimeSteps(ledger::Ledger& ledger, int num_pa
 }
 
 base::Status Measure(const Settings& settings, int num_parts, int num_sequences) {
-  const WorkDirectory directory(settings.directory);
+  const WorkDirectory directory("ledger_benchmark", settings.directory);
   SUBMIX_ASSIGN_OR_RETURN(const auto ledger,
                           MakeLedger(directory.path(), settings.database, num_parts));
   const auto start = Clock::now();

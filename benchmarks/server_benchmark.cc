@@ -13,8 +13,8 @@
 
 #include <CLI/CLI.hpp>
 #include <httplib.h>
-#include <unistd.h>
 
+#include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/decode/cpu_predictor.h"
@@ -44,20 +44,6 @@ struct Settings {
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-// Removes its directory, whatever comes.
-class WorkDirectory {
- public:
-  explicit WorkDirectory(const std::string& parent)
-      : path_(base::JoinPath(parent, "server_benchmark." + std::to_string(::getpid()))) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  std::string File(const std::string& name) const { return base::JoinPath(path_, name); }
-
- private:
-  const std::string path_;
-};
 
 // Adds up the time of calls.
 class CallTimer {
@@ -220,7 +206,7 @@ void Print(const Settings& settings, int clients, double wall, Latencies& all, c
 }
 
 base::Status Measure(const Settings& settings) {
-  const WorkDirectory work(settings.directory);
+  const WorkDirectory work("server_benchmark", settings.directory);
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(work.File("")));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(settings.model));
   SUBMIX_ASSIGN_OR_RETURN(const auto config,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
+#include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/torch_environment.h"
@@ -37,19 +37,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Removes its directory, whatever comes.
-class WorkDirectory {
- public:
-  WorkDirectory() : path_("/tmp/torch_predictor_benchmark." + std::to_string(::getpid())) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 base::Status WriteAdapter(const Settings& settings, const model::GptConfig& config,
                           std::uint64_t seed, const std::string& directory) {
   model::LoraAdapter adapter;
@@ -74,7 +61,7 @@ base::Status WriteAdapter(const Settings& settings, const model::GptConfig& conf
 
 base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(const Settings& settings,
                                                                    int members) {
-  const WorkDirectory directory;
+  const WorkDirectory directory("torch_predictor_benchmark");
   SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
                           model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
   train::TorchPredictorOptions options;

@@ -1,29 +1,16 @@
 #include "submix/decode/gpt_bank.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <type_traits>
 #include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/decode/kernels.h"
-#include "submix/model/half_float.h"
 
 namespace submix::decode {
 namespace {
 
 using base::Status;
 using base::StatusOr;
-
-template <typename Stored>
-Stored ToStored(float value) {
-  if constexpr (std::is_same_v<Stored, float>) {
-    return value;
-  } else {
-    return model::Bfloat16FromFloat(value);
-  }
-}
 
 // Rows of `count` numbers as pairs of vectors: row r's number i is at(r, i).
 template <typename Stored, typename At>

@@ -3,7 +3,6 @@
 // bank of its own. `Stored` is what adapters are kept in: float or Bfloat16.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>

@@ -7,9 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "submix/model/half_float.h"
+
 namespace submix::decode {
 
 using Bfloat16 = std::uint16_t;
+
+// To nearest, ties to even; NaN stays NaN.
+template <typename Stored>
+Stored ToStored(float value) {
+  if constexpr (sizeof(Stored) == sizeof(float)) {
+    return value;
+  } else {
+    return model::Bfloat16FromFloat(value);
+  }
+}
 
 enum class InstructionSet { kPlain, kAvx2, kAvx512 };
 // Chooses again, nothing beyond `most`: for tests of what other processors run. Returns what is in

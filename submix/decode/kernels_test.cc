@@ -29,14 +29,6 @@ class KernelsTest : public ::testing::TestWithParam<InstructionSet> {
   std::mt19937_64 generator_{1};
 };
 
-template <typename Stored>
-Stored ToStored(float value) {
-  if constexpr (sizeof(Stored) == sizeof(float)) {
-    return value;
-  } else {
-    return model::Bfloat16FromFloat(value);
-  }
-}
 float Rounded(float value, float) { return value; }
 float Rounded(float value, Bfloat16) {
   return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));

@@ -58,8 +58,6 @@ class MatrixProduct {
   virtual void Pack(int block, const WeightSource& source, std::byte* packed) const = 0;
   // Bytes of scratch that Multiply needs for this many rows.
   virtual std::size_t scratch_bytes(int rows) const = 0;
-  // Bytes that one product reads of its weight.
-  virtual std::size_t weight_bytes() const { return packed_bytes(); }
 
   struct Operands {
     const std::byte* packed = nullptr;

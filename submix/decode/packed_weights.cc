@@ -93,7 +93,6 @@ class InMemory final : public PackedWeights {
     return buffer_.data() + kHeaderBytes + layout_.offsets[index];
   }
   std::size_t bytes() const override { return layout_.bytes; }
-  bool is_mapped() const override { return false; }
 
  private:
   const PackedLayout layout_;
@@ -109,7 +108,6 @@ class Mapped final : public PackedWeights {
     return begin_ + kHeaderBytes + layout_.offsets[index];
   }
   std::size_t bytes() const override { return layout_.bytes; }
-  bool is_mapped() const override { return true; }
 
  private:
   const std::byte* const begin_;

@@ -34,7 +34,6 @@ class PackedWeights {
   // The packed form of weights[index].
   virtual const std::byte* data(std::size_t index) const = 0;
   virtual std::size_t bytes() const = 0;
-  virtual bool is_mapped() const = 0;
 };
 
 // $XDG_CACHE_HOME/submix or ~/.cache/submix; empty if there is neither.

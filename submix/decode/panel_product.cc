@@ -1,27 +1,16 @@
 // Weights in panels of 32 columns, a pair of vectors an input, read once from front to back while a
 // tile of rows stays in registers.
 #include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "submix/decode/kernels.h"
 #include "submix/decode/matrix_product.h"
-#include "submix/model/half_float.h"
 
 namespace submix::decode {
 namespace {
 
 // Keeps a block's panels in the second-level cache while many rows pass.
 constexpr int kMostColumns = 1024;
-
-template <typename Stored>
-Stored ToStored(float value) {
-  if constexpr (std::is_same_v<Stored, float>) {
-    return value;
-  } else {
-    return model::Bfloat16FromFloat(value);
-  }
-}
 
 template <typename Stored>
 class PanelProduct final : public MatrixProduct {

@@ -1,11 +1,17 @@
 #include "submix/server/metrics.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <locale>
 #include <sstream>
 
 namespace submix::server {
 namespace {
+
+struct LabelledValue {
+  const char* label;
+  std::int64_t value;
+};
 
 class Exposition {
  public:
@@ -21,6 +27,13 @@ class Exposition {
   void Counter(const char* name, const char* help, std::int64_t value) {
     Family(name, "counter", help);
     Sample(name, value);
+  }
+  void Counters(const char* name, const char* help, const std::string& label,
+                std::initializer_list<LabelledValue> values) {
+    Family(name, "counter", help);
+    for (const LabelledValue& each : values) {
+      Sample(std::string(name) + "{" + label + "=\"" + each.label + "\"}", each.value);
+    }
   }
   void Gauge(const char* name, const char* help, std::int64_t value) {
     Family(name, "gauge", help);
@@ -47,29 +60,21 @@ class Exposition {
 };
 
 void WriteRefusals(Exposition& out, const engine::Counters& counters) {
-  constexpr auto kName = "submix_refused_total";
-  out.Family(kName, "counter", "Completions that were refused, by reason.");
-  const auto sample = [&](const char* reason, std::int64_t value) {
-    out.Sample(std::string(kName) + "{reason=\"" + reason + "\"}", value);
-  };
-  sample("invalid", counters.refused_invalid);
-  sample("queue_full", counters.refused_full);
-  sample("key_quota", counters.refused_quota);
-  sample("answers_used_up", counters.refused_exhausted);
-  sample("unavailable", counters.refused_unavailable);
+  out.Counters("submix_refused_total", "Completions that were refused, by reason.", "reason",
+               {{"invalid", counters.refused_invalid},
+                {"queue_full", counters.refused_full},
+                {"key_quota", counters.refused_quota},
+                {"answers_used_up", counters.refused_exhausted},
+                {"unavailable", counters.refused_unavailable}});
 }
 
 void WriteEnds(Exposition& out, const engine::Counters& counters) {
-  constexpr auto kName = "submix_completions_total";
-  out.Family(kName, "counter", "Completions that ended, by how.");
-  const auto sample = [&](const char* end, std::int64_t value) {
-    out.Sample(std::string(kName) + "{end=\"" + end + "\"}", value);
-  };
-  sample("finished", counters.finished);
-  sample("cancelled", counters.cancelled);
-  sample("deadline", counters.deadlines);
-  sample("stopped", counters.stopped);
-  sample("failed", counters.failed);
+  out.Counters("submix_completions_total", "Completions that ended, by how.", "end",
+               {{"finished", counters.finished},
+                {"cancelled", counters.cancelled},
+                {"deadline", counters.deadlines},
+                {"stopped", counters.stopped},
+                {"failed", counters.failed}});
 }
 
 }  // namespace
