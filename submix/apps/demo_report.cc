@@ -30,11 +30,11 @@ void PrintPerplexityTable(const DemoReport& report) {
   const eval::Baselines& baselines = report.evaluation.BaselinesOf(setting);
   const eval::KeptShare kept = KeptShareOf(report);
   std::printf("\n  %-44s %10s\n", "held-out speakers", "perplexity");
-  PrintRow("public model", baselines.public_model.mean(), "private: it never saw the text");
-  PrintRow("one member alone (mean over members)", baselines.single.mean(), "not private");
-  PrintRow("ensemble of all members", baselines.ensemble.mean(), "not private");
-  PrintRow("fine-tuned on all private text", baselines.fine_tuned.front().mean(), "not private");
-  PrintRow(setting.setting.mechanism.name.c_str(), setting.perplexity.mean(), "PRIVATE");
+  PrintRow("public model", baselines.public_model.corpus(), "private: it never saw the text");
+  PrintRow("one member alone (mean over members)", baselines.single.corpus(), "not private");
+  PrintRow("ensemble of all members", baselines.ensemble.corpus(), "not private");
+  PrintRow("fine-tuned on all private text", baselines.fine_tuned.front().corpus(), "not private");
+  PrintRow(setting.setting.mechanism.name.c_str(), setting.perplexity.corpus(), "PRIVATE");
   std::printf(
       "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over %zu disjoint "
       "runs\n"
@@ -53,11 +53,11 @@ base::Status WriteSummary(const DemoReport& report, const std::string& path) {
   nlohmann::json order = setting.setting.mechanism.order.value();
   if (setting.setting.mechanism.order.is_infinite()) order = "inf";
   const nlohmann::json summary = {
-      {"public_perplexity", baselines.public_model.mean()},
-      {"single_perplexity", baselines.single.mean()},
-      {"ensemble_perplexity", baselines.ensemble.mean()},
-      {"fine_tuned_perplexity", baselines.fine_tuned.front().mean()},
-      {"private_perplexity", setting.perplexity.mean()},
+      {"public_perplexity", baselines.public_model.corpus()},
+      {"single_perplexity", baselines.single.corpus()},
+      {"ensemble_perplexity", baselines.ensemble.corpus()},
+      {"fine_tuned_perplexity", baselines.fine_tuned.front().corpus()},
+      {"private_perplexity", setting.perplexity.corpus()},
       {"private_perplexity_runs", setting.perplexity.runs},
       {"kept", kept.value},
       {"kept_low", kept.low},

@@ -128,11 +128,11 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
 nlohmann::json BaselinesJson(const eval::Baselines& baselines) {
   nlohmann::json object = {{"queries", baselines.queries},
                            {"runs", baselines.public_model.runs.size()},
-                           {"public_perplexity", baselines.public_model.mean()},
-                           {"single_perplexity", baselines.single.mean()},
-                           {"ensemble_perplexity", baselines.ensemble.mean()}};
+                           {"public_perplexity", baselines.public_model.corpus()},
+                           {"single_perplexity", baselines.single.corpus()},
+                           {"ensemble_perplexity", baselines.ensemble.corpus()}};
   if (!baselines.fine_tuned.empty()) {
-    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().mean();
+    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
   }
   return object;
 }
@@ -146,7 +146,7 @@ nlohmann::json SettingJson(const eval::SettingResult& result) {
           {"queries", result.setting.queries},
           {"target_leakage", result.setting.mechanism.target_leakage},
           {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
-          {"perplexity", result.perplexity.mean()},
+          {"perplexity", result.perplexity.corpus()},
           {"perplexity_runs", result.perplexity.runs},
           {"epsilon_spent_max", result.epsilon_spent_max},
           {"epsilon_spent_mean", result.epsilon_spent_mean}};
@@ -176,7 +176,7 @@ void PrintSettingRow(const eval::Baselines& baselines, const eval::SettingResult
   const mechanism::MechanismOptions& options = setting.setting.mechanism;
   std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
-              options.max_mixing_weight, setting.perplexity.mean(), setting.epsilon_spent_max);
+              options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
   if (baselines.fine_tuned.empty()) return;
   const eval::KeptShare kept =
       eval::Kept(baselines.public_model, setting.perplexity, baselines.fine_tuned.front());
@@ -193,7 +193,7 @@ void PrintTable(const eval::EvaluationResult& result) {
     std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
                 "perplexity", "spent most");
     ForEachBaseline(baselines, [](const char* name, const eval::PerplexityRuns& perplexity) {
-      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.mean(),
+      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.corpus(),
                   "");
     });
     for (const eval::SettingResult& setting : result.settings) {
@@ -210,7 +210,7 @@ Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
       std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,\n", name,
                     static_cast<long long>(baselines.queries), perplexity.runs.size(),
-                    perplexity.mean());
+                    perplexity.corpus());
       csv += line;
     });
   }
@@ -219,7 +219,7 @@ Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
     std::snprintf(line, sizeof line, "%s,%s,%.9g,%lld,%zu,%.9g,%.9g,%.6f,%.9f\n",
                   options.name.c_str(), options.order.ToString().c_str(), setting.setting.epsilon,
                   static_cast<long long>(setting.setting.queries), setting.perplexity.runs.size(),
-                  options.target_leakage, options.max_mixing_weight, setting.perplexity.mean(),
+                  options.target_leakage, options.max_mixing_weight, setting.perplexity.corpus(),
                   setting.epsilon_spent_max);
     csv += line;
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "submix/base/check.h"
@@ -122,6 +123,36 @@ class PositionScorer {
   std::vector<double> scratch_;
 };
 
+// The losses of one run, under one model or mechanism.
+class RunLosses {
+ public:
+  void Add(double loss) {
+    sum_ += loss;
+    block_sum_ += loss;
+    ++positions_;
+    if (positions_ % kBlockPositions == 0) FinishBlock(kBlockPositions);
+  }
+  double Perplexity() const { return std::exp(sum_ / static_cast<double>(positions_)); }
+  double BlockPerplexity() const {
+    RunLosses whole = *this;
+    if (const std::int64_t rest = positions_ % kBlockPositions; rest > 0) whole.FinishBlock(rest);
+    return whole.block_perplexities_ / static_cast<double>(whole.blocks_);
+  }
+
+ private:
+  void FinishBlock(std::int64_t positions) {
+    block_perplexities_ += std::exp(block_sum_ / static_cast<double>(positions));
+    block_sum_ = 0;
+    ++blocks_;
+  }
+
+  double sum_ = 0;
+  double block_sum_ = 0;
+  double block_perplexities_ = 0;
+  std::int64_t positions_ = 0;
+  std::int64_t blocks_ = 0;
+};
+
 // The settings of one number of queries: they have the same runs, and the same baselines.
 class SettingGroup {
  public:
@@ -142,11 +173,11 @@ class SettingGroup {
   // first of them next_run_begin().
   StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
     if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
-    for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += position.losses[i];
+    for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].Add(position.losses[i]);
     for (std::size_t i = 0; i < simulated_.size(); ++i) {
       SUBMIX_ASSIGN_OR_RETURN(const double probability,
                               simulated_[i].Answer(position.predictions, position.true_index));
-      setting_losses_[i] -= std::log(probability);
+      setting_losses_[i].Add(-std::log(probability));
     }
     if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
     queries_in_run_ = 0;
@@ -157,16 +188,20 @@ class SettingGroup {
   // Takes the values of the next run into the result. False if they are not those of a run.
   bool AddRun(const std::vector<double>& values) {
     const std::size_t fine_tuned = baselines_.fine_tuned.size();
-    if (values.size() != 3 + fine_tuned + 3 * results_.size() || runs_done_ == num_runs_) {
+    if (values.size() != 2 * (3 + fine_tuned) + 4 * results_.size() || runs_done_ == num_runs_) {
       return false;
     }
     auto value = values.begin();
-    baselines_.public_model.runs.push_back(*value++);
-    baselines_.ensemble.runs.push_back(*value++);
-    baselines_.single.runs.push_back(*value++);
-    for (PerplexityRuns& model : baselines_.fine_tuned) model.runs.push_back(*value++);
+    const auto take = [&value](PerplexityRuns& perplexity) {
+      perplexity.runs.push_back(*value++);
+      perplexity.block_runs.push_back(*value++);
+    };
+    take(baselines_.public_model);
+    take(baselines_.ensemble);
+    take(baselines_.single);
+    for (PerplexityRuns& model : baselines_.fine_tuned) take(model);
     for (SettingResult& result : results_) {
-      result.perplexity.runs.push_back(*value++);
+      take(result.perplexity);
       result.epsilon_spent_max = std::max(result.epsilon_spent_max, *value++);
       result.epsilon_spent_mean += *value++ / static_cast<double>(num_runs_);
     }
@@ -179,8 +214,8 @@ class SettingGroup {
 
  private:
   Status StartRun(std::size_t num_losses) {
-    losses_.assign(num_losses, 0);
-    setting_losses_.assign(results_.size(), 0);
+    losses_.assign(num_losses, {});
+    setting_losses_.assign(results_.size(), {});
     simulated_.clear();
     for (const SettingResult& result : results_) {
       const EvaluationSetting& setting = result.setting;
@@ -194,25 +229,38 @@ class SettingGroup {
     return base::OkStatus();
   }
 
-  double Perplexity(double loss) const { return std::exp(loss / static_cast<double>(queries_)); }
-
-  // Perplexities of the public model, the ensemble, a single member and the fine-tuned models; then
-  // of every setting its perplexity, the most and the mean that a part spent.
+  // Both perplexities of the public model, the ensemble, a single member (the mean over members)
+  // and the fine-tuned models; then of every setting both, the most and the mean that a part spent.
   StatusOr<std::vector<double>> RunValues() const {
-    std::vector<double> values = {Perplexity(losses_[0]), Perplexity(losses_[1]), 0};
+    std::vector<double> values;
+    const auto add = [&values](const RunLosses& losses) {
+      values.push_back(losses.Perplexity());
+      values.push_back(losses.BlockPerplexity());
+    };
+    add(losses_[0]);
+    add(losses_[1]);
     const std::size_t first_member = 2 + baselines_.fine_tuned.size();
-    for (std::size_t i = 2; i < first_member; ++i) values.push_back(Perplexity(losses_[i]));
-    for (std::size_t i = first_member; i < losses_.size(); ++i) {
-      values[2] += Perplexity(losses_[i]) / static_cast<double>(losses_.size() - first_member);
-    }
+    AddMean(std::span(losses_).subspan(first_member), values);
+    for (std::size_t i = 2; i < first_member; ++i) add(losses_[i]);
     for (std::size_t i = 0; i < simulated_.size(); ++i) {
       SUBMIX_ASSIGN_OR_RETURN(const std::vector<double> spent, simulated_[i].SpentNats());
-      values.push_back(Perplexity(setting_losses_[i]));
+      add(setting_losses_[i]);
       values.push_back(*std::max_element(spent.begin(), spent.end()));
       values.push_back(std::accumulate(spent.begin(), spent.end(), 0.0) /
                        static_cast<double>(spent.size()));
     }
     return values;
+  }
+
+  static void AddMean(std::span<const RunLosses> members, std::vector<double>& values) {
+    double perplexity = 0;
+    double block_perplexity = 0;
+    for (const RunLosses& member : members) {
+      perplexity += member.Perplexity() / static_cast<double>(members.size());
+      block_perplexity += member.BlockPerplexity() / static_cast<double>(members.size());
+    }
+    values.push_back(perplexity);
+    values.push_back(block_perplexity);
   }
 
   const EvaluationPlan& plan_;
@@ -224,8 +272,8 @@ class SettingGroup {
 
   // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
-  std::vector<double> losses_;                  // as ScoredPosition::losses
-  std::vector<double> setting_losses_;          // [settings]
+  std::vector<RunLosses> losses_;               // as ScoredPosition::losses
+  std::vector<RunLosses> setting_losses_;       // [settings]
   std::vector<SimulatedDeployment> simulated_;  // [settings]
 };
 
@@ -361,35 +409,52 @@ const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) con
   return *found;
 }
 
-double PerplexityRuns::mean() const {
-  return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+double PerplexityRuns::corpus() const {
+  double log_sum = 0;
+  for (const double perplexity : runs) log_sum += std::log(perplexity);
+  return std::exp(log_sum / static_cast<double>(runs.size()));
 }
+
+double PerplexityRuns::block_mean() const {
+  return std::accumulate(block_runs.begin(), block_runs.end(), 0.0) /
+         static_cast<double>(block_runs.size());
+}
+
+namespace {
+
+PerplexityRuns Resampled(const PerplexityRuns& perplexity, std::span<const std::size_t> picks) {
+  PerplexityRuns resampled;
+  for (const std::size_t pick : picks) resampled.runs.push_back(perplexity.runs[pick]);
+  return resampled;
+}
+
+double Share(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
+             const PerplexityRuns& fine_tuned) {
+  return (public_model.corpus() - private_mechanism.corpus()) /
+         (public_model.corpus() - fine_tuned.corpus());
+}
+
+}  // namespace
 
 KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
                const PerplexityRuns& fine_tuned) {
-  const auto share = [&](std::size_t left_out) {
-    double gained = 0;
-    double possible = 0;
-    for (std::size_t r = 0; r < public_model.runs.size(); ++r) {
-      if (r == left_out) continue;
-      gained += public_model.runs[r] - private_mechanism.runs[r];
-      possible += public_model.runs[r] - fine_tuned.runs[r];
-    }
-    return gained / possible;
-  };
+  constexpr std::size_t kResamples = 2000;
   const std::size_t runs = public_model.runs.size();
-  KeptShare kept;
-  kept.value = share(runs);
-  double mean = 0;
-  double squares = 0;
-  for (std::size_t r = 0; r < runs; ++r) mean += share(r) / static_cast<double>(runs);
-  for (std::size_t r = 0; r < runs; ++r) squares += (share(r) - mean) * (share(r) - mean);
-  const double error =
-      runs > 1 ? std::sqrt(squares * static_cast<double>(runs - 1) / static_cast<double>(runs))
-               : std::numeric_limits<double>::infinity();
-  kept.low = kept.value - 2 * error;
-  kept.high = kept.value + 2 * error;
-  return kept;
+  const double share = Share(public_model, private_mechanism, fine_tuned);
+  if (runs < 2) {
+    return {share, -std::numeric_limits<double>::infinity(),
+            std::numeric_limits<double>::infinity()};
+  }
+  const auto random = base::MakeRepeatableRandomSource(base::Sha256("submix kept share\n"));
+  std::vector<double> shares;
+  std::vector<std::size_t> picks(runs);
+  for (std::size_t resample = 0; resample < kResamples; ++resample) {
+    for (std::size_t& pick : picks) pick = random->NextUint64() % runs;
+    shares.push_back(Share(Resampled(public_model, picks), Resampled(private_mechanism, picks),
+                           Resampled(fine_tuned, picks)));
+  }
+  std::sort(shares.begin(), shares.end());
+  return {share, shares[kResamples / 40], shares[kResamples - 1 - kResamples / 40]};
 }
 
 StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutBlocks& blocks,

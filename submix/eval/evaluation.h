@@ -45,10 +45,19 @@ struct EvaluationPlan {
 // How many positions the plan scores.
 std::int64_t NumPositions(const EvaluationPlan& plan);
 
+// Positions a block of the SubMix paper's perplexity has (its L).
+inline constexpr std::int64_t kBlockPositions = 512;
+
 // Perplexities of one model or mechanism, one value a run.
 struct PerplexityRuns {
-  std::vector<double> runs;
-  double mean() const;
+  std::vector<double> runs = {};  // exp of the mean loss of the run's positions
+  // The SubMix paper's PP: the mean over a run's blocks of kBlockPositions consecutive positions
+  // (the last may be shorter) of exp of the block's mean loss..
+  std::vector<double> block_runs = {};
+
+  // exp of the mean loss over all runs. Requires: at least one run, here and below.
+  double corpus() const;
+  double block_mean() const;
 };
 
 // What needs no mechanism, on the runs of the settings with as many queries.
@@ -75,8 +84,9 @@ struct EvaluationResult {
   const Baselines& BaselinesOf(const SettingResult& setting) const;
 };
 
-// (public − private) / (public − fine_tuned): the part of the gain of non-private training that
-// remains, with a jackknife interval over runs (plus or minus two standard errors).
+// (public − private) / (public − fine_tuned) in corpus perplexity: the part of the gain of
+// non-private training that remains, with a bootstrap interval over runs (95 %, percentiles; the
+// same for the same runs).
 struct KeptShare {
   double value = 0;
   double low = 0;

@@ -105,8 +105,31 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
   plan.settings[1].mechanism.max_mixing_weight = 1;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
-  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.baselines[0].public_model.mean(), 0.02);
-  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.baselines[0].ensemble.mean(), 0.02);
+  EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
+              0.02);
+  EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 0.02);
+}
+
+// A run of 700 positions has a block of 512 and one of 188. The text alternates so that the two
+// blocks have losses of their own.
+TEST(EvaluationTest, PerplexityOfBlocksIsTheMeanOfTheirExponentials) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  const HeldoutBlocks blocks = MakeBlocks(20, 41);
+  const auto perplexity = [&](std::int64_t queries, int runs) {
+    plan.settings = {SettingOf("public")};
+    plan.settings[0].queries = queries;
+    plan.runs = runs;
+    return RunEvaluation(predictor, blocks, plan).value().baselines[0].public_model;
+  };
+  const PerplexityRuns whole = perplexity(700, 1);
+  const double first = perplexity(512, 1).runs[0];
+  // The loss of the rest follows from that of the whole and of the first block.
+  const double rest = std::exp((700 * std::log(whole.runs[0]) - 512 * std::log(first)) / 188);
+  EXPECT_NEAR(whole.block_runs[0], (first + rest) / 2, 1e-9);
+  const PerplexityRuns short_runs = perplexity(100, 7);
+  EXPECT_EQ(short_runs.block_runs, short_runs.runs);
+  EXPECT_NEAR(short_runs.corpus(), whole.corpus(), 1e-9);
 }
 
 TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
@@ -115,8 +138,9 @@ TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
   plan.settings = {SettingOf("public"), SettingOf("ensemble")};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
                               RunEvaluation(predictor, MakeBlocks(5, 41), plan));
-  EXPECT_NEAR(result.settings[0].perplexity.mean(), result.baselines[0].public_model.mean(), 1e-9);
-  EXPECT_NEAR(result.settings[1].perplexity.mean(), result.baselines[0].ensemble.mean(), 1e-9);
+  EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
+              1e-9);
+  EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 1e-9);
   for (const SettingResult& setting : result.settings) EXPECT_EQ(setting.epsilon_spent_max, 0);
 }
 
@@ -132,7 +156,7 @@ TEST(EvaluationTest, MechanismsWithNoiseSpendTheirConstant) {
   for (const SettingResult& setting : result.settings) {
     EXPECT_LE(setting.epsilon_spent_max, 2);
     EXPECT_GT(setting.epsilon_spent_mean, 1.999) << setting.setting.mechanism.name;
-    EXPECT_TRUE(std::isfinite(setting.perplexity.mean()));
+    EXPECT_TRUE(std::isfinite(setting.perplexity.corpus()));
   }
 }
 
@@ -144,7 +168,7 @@ TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
                               RunEvaluation(with_two, MakeBlocks(5, 41), plan));
   const std::vector<PerplexityRuns>& fine_tuned = result.baselines[0].fine_tuned;
   ASSERT_EQ(fine_tuned.size(), 2u);
-  EXPECT_NE(fine_tuned[0].mean(), fine_tuned[1].mean());
+  EXPECT_NE(fine_tuned[0].corpus(), fine_tuned[1].corpus());
   ensemble::FakePredictor without(kParts, kVocabulary, 0.5);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult alone,
                               RunEvaluation(without, MakeBlocks(5, 41), MakePlan()));
