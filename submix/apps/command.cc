@@ -35,7 +35,29 @@ int RunOtherProgram(char** argv, std::string_view other_program) {
   return kFailure;
 }
 
+// "a, b, c" of the commands that could have followed; empty if none could.
+std::string Choices(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* choice : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names += (names.empty() ? "" : ", ") + choice->get_name();
+  }
+  return names;
+}
+
+// One line: what is wrong, and which --help says more.
+std::string WrongUse(const CLI::App* app, const CLI::Error& error) {
+  std::string command = "submix";
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    command += " " + app->get_name();
+  }
+  std::string line = command + ": " + error.what();
+  if (line.ends_with("A subcommand is required")) line += ": one of " + Choices(*app);
+  return line + "; `" + command + " --help` says more\n";
+}
+
 int Parse(CLI::App& app, int argc, char** argv) {
+  app.failure_message(WrongUse);
   try {
     app.parse(argc, argv);
     return 0;

@@ -1,10 +1,14 @@
 // `submix key`: the API keys of a deployment.
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "submix/apps/program_commands.h"
 #include "submix/engine/api_keys.h"
@@ -42,8 +46,23 @@ nlohmann::json ToJson(const engine::ApiKey& key) {
   return object;
 }
 
+// A file that root leaves in another user's deployment could not be read by that user's server.
+base::Status CheckOwner(const std::string& deployment) {
+  struct stat directory {};
+  if (::stat(deployment.c_str(), &directory) != 0 || directory.st_uid == ::geteuid()) {
+    return base::OkStatus();
+  }
+  const passwd* owner = ::getpwuid(directory.st_uid);
+  const std::string name =
+      owner != nullptr ? owner->pw_name : "#" + std::to_string(directory.st_uid);
+  return base::FailedPreconditionError(deployment + ": belongs to " + name +
+                                       "; change its keys as that user: sudo -u " + name +
+                                       " submix key ...");
+}
+
 base::Status RunCreate(const KeyOptions& options) {
   SUBMIX_RETURN_IF_ERROR(engine::LoadDeploymentConfig(options.deployment).status());
+  SUBMIX_RETURN_IF_ERROR(CheckOwner(options.deployment));
   engine::ApiKeys keys(options.deployment);
   SUBMIX_ASSIGN_OR_RETURN(const auto created, keys.Create(options.name, options.quotas));
   if (options.json) {
@@ -83,6 +102,7 @@ base::Status RunList(const KeyOptions& options) {
 
 base::Status RunRevoke(const KeyOptions& options) {
   SUBMIX_RETURN_IF_ERROR(engine::LoadDeploymentConfig(options.deployment).status());
+  SUBMIX_RETURN_IF_ERROR(CheckOwner(options.deployment));
   engine::ApiKeys keys(options.deployment);
   SUBMIX_RETURN_IF_ERROR(keys.Revoke(options.id));
   std::printf("%s is revoked.\n", options.id.c_str());
@@ -103,26 +123,29 @@ CLI::App* AddVerb(CLI::App& command, const char* name, const char* summary,
 }  // namespace
 
 void AddKeyCommand(CLI::App& command, Action& action) {
+  const CLI::Range count_range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
   auto options = std::make_shared<KeyOptions>();
   command.require_subcommand(1);
   CLI::App* const create =
       AddVerb(command, "create", "Make a key and show it, once", RunCreate, options, action);
-  create->add_option("--name", options->name, "Whose key it is")->required();
+  create->add_option("--name", options->name, "Whose key it is; one name, one valid key")
+      ->required();
   create
       ->add_option("--max-tokens", options->quotas.tokens,
                    "The most tokens that it may get in its whole life")
-      ->check(CLI::NonNegativeNumber);
+      ->check(count_range);
   create
       ->add_option("--max-requests", options->quotas.requests,
                    "The most requests that it may make in its whole life")
-      ->check(CLI::NonNegativeNumber);
+      ->check(count_range);
   create->add_flag("--json", options->json, "One JSON object");
   CLI::App* const list =
       AddVerb(command, "list", "All keys and what they have used", RunList, options, action);
   list->add_flag("--json", options->json, "One JSON object a key");
   CLI::App* const revoke =
       AddVerb(command, "revoke", "Refuse a key from now on", RunRevoke, options, action);
-  revoke->add_option("id", options->id, "As `submix key list` shows it")->required();
+  revoke->add_option("id", options->id, "Its id or name, as `submix key list` shows them")
+      ->required();
   command.footer(
       "Works beside a running server. Quotas are views: what binds is the deployment's budget.\n"
       "Example: submix key create my_deployment --name alice --max-tokens 100000");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -14,11 +15,11 @@
 #include "submix/apps/deployed_engine.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serve_config.h"
-#include "submix/base/file_system.h"
 #include "submix/base/log.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/key_usage.h"
+#include "submix/server/tls_context.h"
 
 namespace submix::apps {
 namespace {
@@ -30,19 +31,23 @@ struct ServeOptions {
   std::string deployment;
   std::string config_file;
   std::string host;
-  int port = -1;
+  std::optional<int> port;
+  std::string certificate;
+  std::string private_key;
   bool research = false;
   bool check = false;
 };
 
+std::string UtcTime(std::time_t time) {
+  char text[32];
+  std::tm utc{};
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&time, &utc))};
+}
+
 // One JSON object a line on stderr. Thread-safe.
 void WriteLogLine(const char* level, const char* event, const json& details) {
   static std::mutex mutex;
-  char time[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  std::strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  json line = {{"time", time}, {"level", level}, {"event", event}};
+  json line = {{"time", UtcTime(std::time(nullptr))}, {"level", level}, {"event", event}};
   line.update(details);
   const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(mutex);
@@ -76,11 +81,11 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   ServeConfig config;
   if (!options.config_file.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(config, LoadServeConfig(options.config_file));
-  } else {
-    config.http.listener.port = 8'080;
   }
   if (!options.host.empty()) config.http.listener.host = options.host;
-  if (options.port >= 0) config.http.listener.port = options.port;
+  if (options.port) config.http.listener.port = *options.port;
+  if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
+  if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
   if (config.log_requests) config.http.on_request = LogRequest;
   return config;
@@ -126,8 +131,16 @@ Status WarnWithoutKeys(const ServeConfig& config, const engine::ApiKeys& keys) {
 
 std::string Address(const server::ListenerOptions& listener, int port) {
   if (!listener.unix_socket.empty()) return "unix:" + listener.unix_socket;
-  return (listener.certificate.empty() ? "http://" : "https://") + listener.host + ":" +
-         std::to_string(port);
+  return (listener.certificate.empty() ? "http://" : "https://") + listener.host +
+         (port == 0 ? ", any free port" : ":" + std::to_string(port));
+}
+
+base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
+  if (listener.certificate.empty()) return std::string("off");
+  SUBMIX_ASSIGN_OR_RETURN(const std::time_t end,
+                          server::CheckTlsFiles(listener.certificate, listener.private_key));
+  return listener.certificate + ", valid until " + UtcTime(end) +
+         (end < std::time(nullptr) ? ": EXPIRED, clients will refuse it" : "");
 }
 
 Status Check(const ServeOptions& options, ServeConfig config) {
@@ -136,15 +149,13 @@ Status Check(const ServeOptions& options, ServeConfig config) {
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
   const server::ListenerOptions& listener = config.http.listener;
-  for (const std::string& file : {listener.certificate, listener.private_key}) {
-    if (!file.empty()) SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().ReadFile(file).status());
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::string tls, TlsText(listener));
   const engine::ApiKeys keys(options.deployment);
   SUBMIX_ASSIGN_OR_RETURN(const auto list, keys.List());
   const auto valid = std::ranges::count_if(list, [](const auto& key) { return !key.revoked; });
   std::printf(
-      "model        %s\naddress      %s\nAPI keys     %s\noperator     %s\n",
-      config.http.model.c_str(), Address(listener, listener.port).c_str(),
+      "model        %s\naddress      %s\nTLS          %s\nAPI keys     %s\noperator     %s\n",
+      config.http.model.c_str(), Address(listener, listener.port).c_str(), tls.c_str(),
       config.require_api_key ? (std::to_string(valid) + " valid").c_str() : "not asked for",
       config.operator_server
           ? Address(config.operator_server->listener, config.operator_server->listener.port).c_str()
@@ -229,8 +240,11 @@ void AddServeCommand(CLI::App& command, Action& action) {
   command.add_option("--host", options->host, "Address to listen on, instead of the file's");
   command
       .add_option("--port", options->port,
-                  "Port, instead of the file's; 0 = any free one. Without a file: 8080")
+                  "Port, instead of the file's; 0 = any free one; default 8080")
       ->check(CLI::Range(0, 65'535));
+  command.add_option("--tls-certificate", options->certificate,
+                     "PEM file, chain included, instead of the file's: serve HTTPS");
+  command.add_option("--tls-private-key", options->private_key, "PEM file of its key");
   command.add_flag("--research", options->research,
                    "Serve a mechanism whose guarantee is not proven for every data set");
   command.add_flag("--check", options->check,

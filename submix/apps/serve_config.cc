@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -31,6 +32,17 @@ class Section {
 
   void Read(std::string_view key, std::string& value) {
     ReadAs<std::string>(key, value, "a string");
+  }
+  // One of `choices`.
+  void Read(std::string_view key, std::string& value,
+            std::initializer_list<std::string_view> choices) {
+    Read(key, value);
+    if (std::ranges::find(choices, value) != choices.end()) return;
+    std::string list;
+    for (const std::string_view choice : choices) {
+      list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
+    }
+    Fail(*Find(key), key, "expected one of " + list);
   }
   void Read(std::string_view key, bool& value) { ReadAs<bool>(key, value, "true or false"); }
 
@@ -149,8 +161,8 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
              std::numeric_limits<std::int32_t>::max());
   cache.Finish();
   Section predictor(file, "predictor", path, error);
-  predictor.Read("predictor", config.predictor.predictor);
-  predictor.Read("precision", config.predictor.precision);
+  predictor.Read("predictor", config.predictor.predictor, {"cpu", "torch"});
+  predictor.Read("precision", config.predictor.precision, {"bf16", "f32", "int8"});
   predictor.Read("threads", config.predictor.threads, 0, 1'024);
   predictor.Finish();
   Section log(file, "log", path, error);
@@ -161,6 +173,7 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
 Status ReadOperator(Section section, ServeConfig& config) {
   if (!section.is_given()) return base::OkStatus();
   server::OperatorServerOptions options;
+  options.listener.port = 9'090;
   std::string key_file;
   section.Read("host", options.listener.host);
   section.Read("port", options.listener.port, 0, 65'535);
@@ -220,7 +233,7 @@ Status CheckServeConfig(const ServeConfig& config) {
         listener.host);
   }
   if (listener.certificate.empty() != listener.private_key.empty()) {
-    return base::InvalidArgumentError("tls needs both certificate and private_key");
+    return base::InvalidArgumentError("TLS needs both, tls.certificate and tls.private_key");
   }
   if (config.operator_server) return server::CheckOperatorOptions(*config.operator_server);
   return base::OkStatus();

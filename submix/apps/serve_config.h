@@ -16,6 +16,8 @@
 namespace submix::apps {
 
 struct ServeConfig {
+  ServeConfig() { http.listener.port = 8'080; }
+
   server::HttpServerOptions http;
   bool require_api_key = true;
   engine::SchedulerOptions scheduler;

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddBudgetCommand},
       {"account", "What releases cost, and how many an epsilon buys: the calculator",
        &submix::apps::AddAccountCommand},
-      {"forget", "Unlearn a user: retrain the one half that held the text", nullptr},
+      {"forget", "Unlearn a user: retrain the one member that read the text", nullptr},
   };
   return submix::apps::RunProgram(argc, argv, commands, "submix-train");
 }

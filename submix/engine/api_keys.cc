@@ -1,5 +1,6 @@
 #include "submix/engine/api_keys.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <span>
@@ -20,6 +21,7 @@ using nlohmann::json;
 constexpr int kFormat = 1;
 constexpr std::string_view kSecretPrefix = "sk-submix-";
 constexpr int kOwnerOnly = 0600;
+constexpr std::size_t kLongestName = 200;
 
 template <std::size_t N>
 std::string RandomHex() {
@@ -100,6 +102,11 @@ std::string WriteKeys(const std::vector<ApiKey>& keys) {
 
 Status CheckNewKey(const std::string& name, const KeyQuotas& quotas) {
   if (name.empty()) return base::InvalidArgumentError("an API key needs a name");
+  if (name.size() > kLongestName ||
+      std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 127; })) {
+    return base::InvalidArgumentError("the name of an API key is one line of at most " +
+                                      std::to_string(kLongestName) + " bytes");
+  }
   for (const auto& quota : {quotas.tokens, quotas.requests}) {
     if (quota && *quota < 0) {
       return base::InvalidArgumentError("a quota must not be negative, found " +
@@ -147,21 +154,31 @@ StatusOr<NewApiKey> ApiKeys::Create(const std::string& name, const KeyQuotas& qu
                  SecondsNow(),
                  std::nullopt,
                  quotas};
-  SUBMIX_RETURN_IF_ERROR(Change([&](std::vector<ApiKey>& keys) {
+  SUBMIX_RETURN_IF_ERROR(Change([&](std::vector<ApiKey>& keys) -> Status {
+    for (const ApiKey& key : keys) {
+      if (key.name != name || key.revoked) continue;
+      return base::AlreadyExistsError("there is a key \"" + name + "\" already (" + key.id +
+                                      "); revoke it, or take another name");
+    }
     keys.push_back(created.key);
     return base::OkStatus();
   }));
   return created;
 }
 
-Status ApiKeys::Revoke(std::string_view id) {
+Status ApiKeys::Revoke(std::string_view id_or_name) {
   return Change([&](std::vector<ApiKey>& keys) -> Status {
-    for (ApiKey& key : keys) {
-      if (key.id != id) continue;
-      if (!key.revoked) key.revoked = SecondsNow();
-      return base::OkStatus();
+    auto found = std::ranges::find(keys, id_or_name, &ApiKey::id);
+    if (found == keys.end()) {
+      found = std::ranges::find_if(
+          keys, [&](const ApiKey& key) { return key.name == id_or_name && !key.revoked; });
     }
-    return base::NotFoundError(path_ + ": there is no API key " + std::string(id));
+    if (found == keys.end()) {
+      return base::NotFoundError(path_ + ": there is no API key " + std::string(id_or_name) +
+                                 "; `submix key list` shows all");
+    }
+    if (!found->revoked) found->revoked = SecondsNow();
+    return base::OkStatus();
   });
 }
 

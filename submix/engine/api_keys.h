@@ -36,12 +36,14 @@ class ApiKeys {
  public:
   explicit ApiKeys(const std::string& deployment_directory);
 
-  // Errors: kInvalidArgument for an empty name or negative quotas; kUnavailable while another
-  // process writes; those of List.
+  // Errors: kInvalidArgument for an empty name, one of several lines or over 200 bytes, or negative
+  // quotas; kAlreadyExists if a key of this name is not revoked; kUnavailable while another process
+  // writes; those of List.
   base::StatusOr<NewApiKey> Create(const std::string& name, const KeyQuotas& quotas);
-  // From now on the key is refused; requests that run go on. Ok if it is revoked already. Errors:
-  // kNotFound; as Create.
-  base::Status Revoke(std::string_view id);
+  // From now on the key of this id, or else the one of this name that is not revoked, is refused;
+  // requests that run go on. Ok if the id's is revoked already. Errors: kNotFound; kUnavailable;
+  // those of List.
+  base::Status Revoke(std::string_view id_or_name);
   // All, in the order of their creation. Errors: kInvalidArgument for a damaged file,
   // kFailedPrecondition for a newer format, kInternal.
   base::StatusOr<std::vector<ApiKey>> List() const;

@@ -94,6 +94,19 @@ TEST_F(ApiKeysTest, DamagedAndNewerFilesLetNobodyIn) {
   SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
 }
 
+TEST_F(ApiKeysTest, ANameIsOneLivingKeys) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey first, keys_.Create("a", {}));
+  EXPECT_THAT(keys_.Create("a", {}).status(),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr(first.key.id)));
+  SUBMIX_ASSERT_OK(keys_.Revoke("a"));
+  EXPECT_THAT(keys_.Revoke("a"), StatusIs(StatusCode::kNotFound, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey second, keys_.Create("a", {}));
+  SUBMIX_EXPECT_OK(keys_.Authenticate(second.secret));
+  EXPECT_THAT(keys_.Create("two\nlines", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(keys_.Create(std::string(201, 'a'), {}).status(),
+              StatusIs(StatusCode::kInvalidArgument, _));
+}
+
 TEST_F(ApiKeysTest, RefusesNamelessKeysAndNegativeQuotas) {
   EXPECT_THAT(keys_.Create("", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
   EXPECT_THAT(keys_.Create("a", {-1, {}}).status(), StatusIs(StatusCode::kInvalidArgument, _));

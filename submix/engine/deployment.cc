@@ -202,9 +202,15 @@ ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directo
 
 StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory) {
   const std::string path = DeploymentConfigPath(deployment_directory);
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path));
+  const auto text = base::PosixFileSystem().ReadFile(path);
+  if (text.status().code() == base::StatusCode::kNotFound) {
+    return base::NotFoundError(deployment_directory +
+                               ": not a deployment: it has no deployment.json; `submix deploy` "
+                               "makes one from an ensemble");
+  }
+  SUBMIX_RETURN_IF_ERROR(text.status());
   try {
-    return ConfigFromJson(json::parse(text), path);
+    return ConfigFromJson(json::parse(*text), path);
   } catch (const json::exception& error) {
     return base::InvalidArgumentError(path + ": not a deployment: " + error.what());
   }

@@ -132,9 +132,15 @@ std::string MemberDirectory(int part, int half, int num_parts, int halves, int g
 
 base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
   const std::string path = ManifestPath(ensemble_directory);
-  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
-  SUBMIX_RETURN_IF_ERROR(CheckFormat(json, path));
-  SUBMIX_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(json));
+  const auto json = JsonObject::Load(path);
+  if (json.status().code() == base::StatusCode::kNotFound) {
+    return base::NotFoundError(
+        ensemble_directory +
+        ": not an ensemble: it has no manifest.json; `submix train` makes one");
+  }
+  SUBMIX_RETURN_IF_ERROR(json.status());
+  SUBMIX_RETURN_IF_ERROR(CheckFormat(*json, path));
+  SUBMIX_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(*json));
   SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
   return manifest;
 }

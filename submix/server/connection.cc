@@ -41,6 +41,7 @@ ssize_t Connection::Retry(const Attempt& attempt, short events, Clock::time_poin
     pollfd wanted{socket_, events, 0};
     if (ssl_ != nullptr) {
       const int error = SSL_get_error(ssl_, static_cast<int>(moved));
+      speaks_plain_http_ |= ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
       ERR_clear_error();
       if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return -1;
       wanted.events = error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
@@ -55,6 +56,17 @@ ssize_t Connection::Retry(const Attempt& attempt, short events, Clock::time_poin
 bool Connection::Handshake() {
   return ssl_ == nullptr ||
          Retry([&] { return static_cast<ssize_t>(SSL_accept(ssl_)); }, POLLIN, deadline_) > 0;
+}
+
+void Connection::SendPlain(const std::string& text) {
+  // What does not fit at once is a client that does not read: its loss.
+  ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Connection::EndTls() {
+  if (ssl_ == nullptr) return;
+  SSL_shutdown(ssl_);
+  ERR_clear_error();
 }
 
 ssize_t Connection::Receive(char* bytes, std::size_t size, Clock::time_point deadline) {

@@ -23,6 +23,12 @@ class Connection final : public httplib::Stream {
   void SetDeadline(Clock::time_point deadline) { deadline_ = deadline; }
   // TLS only: false if the client does not manage by the deadline.
   bool Handshake();
+  // The handshake failed because the client began to talk HTTP instead.
+  bool SpeaksPlainHttp() const { return speaks_plain_http_; }
+  // Beside TLS, where there is some.
+  void SendPlain(const std::string& text);
+  // Tells the other side that nothing was cut off.
+  void EndTls();
   // Waits for the first byte of a request. False if none comes.
   bool AwaitByte(std::chrono::milliseconds patience);
   // The other side has closed the connection, or its half of it.
@@ -54,6 +60,7 @@ class Connection final : public httplib::Stream {
   Clock::time_point deadline_;
   std::size_t allowed_ = 0;
   bool closes_ = false;
+  bool speaks_plain_http_ = false;
   char buffer_[4096];
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -222,7 +222,7 @@ TEST(HttpServer, MetricsCountPublicThings) {
 class KeyedServer : public testing::Test {
  protected:
   std::string MakeKey(const engine::KeyQuotas& quotas = {}) {
-    return keys_.Create("test", quotas).value().secret;
+    return keys_.Create("test " + std::to_string(++made_), quotas).value().secret;
   }
   void Serve(ServedEngineOptions options = {}) {
     options.keys = &keys_;
@@ -232,6 +232,7 @@ class KeyedServer : public testing::Test {
 
   base::TemporaryDirectory directory_;
   engine::ApiKeys keys_{directory_.path()};
+  int made_ = 0;
   std::unique_ptr<engine::KeyUsage> usage_ = engine::KeyUsage::Open(directory_.path()).value();
   std::optional<ServedEngine> served_;
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "submix/server/connection.h"
+#include "submix/server/tls_context.h"
 
 namespace submix::server {
 namespace {
@@ -84,6 +85,21 @@ class ConnectionThreads final : public httplib::TaskQueue {
   httplib::ThreadPool threads_;
 };
 
+// httplib leaves no error where the name of the host was the problem.
+std::string WhyNotBound(int error) {
+  switch (error) {
+    case 0:
+    case EADDRNOTAVAIL:
+      return "this machine has no such address";
+    case EADDRINUSE:
+      return "another program listens there; choose another port";
+    case EACCES:
+      return "not allowed; ports below 1024 are root's, or a proxy's";
+    default:
+      return std::strerror(error);
+  }
+}
+
 // httplib's parser and writer on our connections: it has time-outs for each read only.
 template <typename Base>
 class Server final : public Base {
@@ -120,6 +136,7 @@ class Server final : public Base {
     if (is_unix && std::filesystem::is_socket(host)) ::unlink(host.c_str());
     const mode_t mask = is_unix ? ::umask(0177) : 0;
     bool bound = true;
+    errno = 0;
     if (!is_unix && options_.port == 0) {
       port = this->bind_to_any_port(host);
       bound = port > 0;
@@ -132,7 +149,7 @@ class Server final : public Base {
     if (!bound) {
       return base::UnavailableError("cannot listen on " + host +
                                     (is_unix ? "" : ":" + std::to_string(options_.port)) + ": " +
-                                    std::strerror(error) + "; is another server there?");
+                                    WhyNotBound(error));
     }
     ::listen(this->svr_sock_, kBacklog);
     return base::OkStatus();
@@ -199,19 +216,20 @@ class Server final : public Base {
   }
 
   bool process_and_close_socket(socket_t socket) override {
+    constexpr bool kIsTls = std::is_same_v<Base, httplib::SSLServer>;
     SSL* ssl = nullptr;
-    if constexpr (std::is_same_v<Base, httplib::SSLServer>) ssl = SSL_new(this->ssl_context());
-    {
+    if constexpr (kIsTls) ssl = SSL_new(this->ssl_context());
+    if (!kIsTls || ssl != nullptr) {  // without memory for TLS: nothing, above all not plain text
       Connection connection(socket, ssl, options_.write_timeout);
       if (is_turning_away) {
-        TurnAway(connection, ssl != nullptr);
+        TurnAway(connection, kIsTls);
       } else {
         served = &connection;
         ServeRequests(connection);
         served = nullptr;
       }
     }
-    if (ssl != nullptr) SSL_free(ssl);
+    SSL_free(ssl);
     ::shutdown(socket, SHUT_RDWR);
     ::close(socket);
     return true;
@@ -219,7 +237,10 @@ class Server final : public Base {
 
   void ServeRequests(Connection& connection) {
     connection.Allow(Connection::Clock::now() + options_.header_timeout, kHeaderBytes);
-    if (!connection.Handshake()) return;
+    if (!connection.Handshake()) {
+      if (connection.SpeaksPlainHttp()) RefusePlainHttp(connection);
+      return;
+    }
     std::chrono::milliseconds patience = options_.header_timeout;
     for (std::size_t left = kRequestsAConnection; left > 0 && Await(connection, patience); --left) {
       connection.Allow(Connection::Clock::now() + options_.header_timeout,
@@ -229,7 +250,16 @@ class Server final : public Base {
       if (connection.closes()) break;
       patience = options_.idle_timeout;
     }
+    connection.EndTls();
     if (connection.closes()) connection.Linger(kLinger);
+  }
+
+  void RefusePlainHttp(Connection& connection) {
+    HttpResponse wrong = handler_.Error(400);
+    wrong.body = "This port speaks HTTPS: use https:// in the address.\n";
+    wrong.content_type = "text/plain";
+    connection.SendPlain(Text(wrong, "400 Bad Request"));
+    connection.Linger(kLinger);
   }
 
   // Looks up now and then: an idle connection must not delay a stop.
@@ -245,13 +275,16 @@ class Server final : public Base {
 
   void TurnAway(Connection& connection, bool is_tls) {
     if (is_tls) return;  // no time for a handshake here
-    const HttpResponse busy = handler_.Error(503);
-    std::string text = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: " +
-                       busy.content_type +
-                       "\r\nContent-Length: " + std::to_string(busy.body.size()) + "\r\n";
-    for (const auto& [name, value] : busy.headers) text += name + ": " + value + "\r\n";
-    text += "\r\n" + busy.body;
-    connection.write(text.data(), text.size());
+    connection.SendPlain(Text(handler_.Error(503), "503 Service Unavailable"));
+  }
+
+  // A whole answer, where httplib writes none.
+  static std::string Text(const HttpResponse& response, const std::string& status) {
+    std::string text = "HTTP/1.1 " + status +
+                       "\r\nConnection: close\r\nContent-Type: " + response.content_type +
+                       "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n";
+    for (const auto& [name, value] : response.headers) text += name + ": " + value + "\r\n";
+    return text + "\r\n" + response.body;
   }
 
   const ListenerOptions options_;
@@ -296,13 +329,13 @@ StatusOr<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& optio
     SUBMIX_RETURN_IF_ERROR(listener->Start());
     return std::unique_ptr<Listener>(std::move(listener));
   }
-  auto listener = std::make_unique<ServingListener<httplib::SSLServer>>(
-      options, handler, options.certificate.c_str(), options.private_key.c_str());
-  if (!listener->is_valid()) {
-    return base::InvalidArgumentError("TLS: the certificate " + options.certificate +
-                                      " and the key " + options.private_key +
-                                      " cannot be used together: expected two PEM files");
-  }
+  Status tls = base::InternalError("TLS: OpenSSL has no memory for a context");
+  const std::function<bool(SSL_CTX&)> load = [&](SSL_CTX& context) {
+    tls = LoadTlsFiles(context, options.certificate, options.private_key);
+    return tls.ok();
+  };
+  auto listener = std::make_unique<ServingListener<httplib::SSLServer>>(options, handler, load);
+  if (!listener->is_valid()) return tls;
   SUBMIX_RETURN_IF_ERROR(listener->Start());
   return std::unique_ptr<Listener>(std::move(listener));
 }

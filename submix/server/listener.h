@@ -69,7 +69,7 @@ struct ListenerOptions {
 class Listener {
  public:
   // Answers from now on, in threads of its own. `handler` must outlive it. Errors: kUnavailable if
-  // the address is taken; kInvalidArgument for a certificate or key that cannot be used.
+  // the address is taken; those of LoadTlsFiles (tls_context.h).
   static base::StatusOr<std::unique_ptr<Listener>> Start(const ListenerOptions& options,
                                                          HttpHandler& handler);
   virtual ~Listener() = default;

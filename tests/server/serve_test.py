@@ -7,9 +7,7 @@ stop, and the official openai client from npm.
 The client's part is skipped with a message where node, npm or the registry is missing.
 """
 
-import http.client
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -18,63 +16,9 @@ import sys
 import tempfile
 import unittest
 
-BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-SUBMIX = str(BUILD / "submix")
+from submix_process import SOURCE, Server, ask, install_openai_client, make_deployment, make_key, run
+
 OPERATOR_KEY = "an operator's own key"
-
-
-def run(*arguments, expect=0):
-    result = subprocess.run([SUBMIX, *map(str, arguments)], capture_output=True, text=True, timeout=300)
-    assert result.returncode == expect, f"{arguments}: {result.returncode}\n{result.stdout}\n{result.stderr}"
-    return result
-
-
-def make_deployment(work):
-    """A tiny ensemble; returns the deployment's directory."""
-    with open(work / "text.jsonl", "w") as corpus:
-        for user in "abcdefghijkl":
-            text = f"The {user} of the house went out to see the sea and the hill."
-            corpus.write(json.dumps({"user": user, "text": text}) + "\n")
-    run("train", work / "text.jsonl", work / "ensemble", "--public", SOURCE / "data/public_model", "--parts", 2,
-        "--rank", 2, "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2,
-        "--threads", 1, "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
-    run("deploy", work / "ensemble", work / "tales", "--epsilon", 2)
-    return work / "tales"
-
-
-class Server:
-    """A running `submix serve`."""
-
-    def __init__(self, deployment, *arguments):
-        self.process = subprocess.Popen([SUBMIX, "serve", str(deployment), *map(str, arguments)],
-                                        stderr=subprocess.PIPE, text=True)
-        self.events = {}
-        for line in self.process.stderr:
-            entry = json.loads(line)
-            self.events[entry["event"]] = entry
-            if entry["event"] == "listening":
-                break
-        else:
-            raise AssertionError("the server did not start")
-        self.address = self.events["listening"]["address"]
-        self.model = self.events["listening"]["model"]
-
-    def stop(self, number=signal.SIGTERM):
-        """Returns the rest of the log."""
-        self.process.send_signal(number)
-        _, log = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, log
-        return [json.loads(line) for line in log.splitlines()]
-
-
-def ask(address, method, path, key=None, body=None):
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
-    headers = {"Content-Type": "application/json"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-    response = connection.getresponse()
-    return response.status, response.read().decode()
 
 
 class ServeTest(unittest.TestCase):
@@ -83,10 +27,10 @@ class ServeTest(unittest.TestCase):
         cls.work = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.work)
         cls.deployment = make_deployment(cls.work)
-        cls.key = json.loads(run("key", "create", cls.deployment, "--name", "test", "--json").stdout)["secret"]
+        cls.key = make_key(cls.deployment, "test")
         (cls.work / "operator.key").write_text(OPERATOR_KEY + "\n")
         cls.config = cls.work / "serve.toml"
-        cls.config.write_text(f'[server]\nport = 0\n[operator]\nkey_file = "{cls.work}/operator.key"\n')
+        cls.config.write_text(f'[server]\nport = 0\n[operator]\nport = 0\nkey_file = "{cls.work}/operator.key"\n')
 
     def refused(self, text, *words):
         path = self.work / "wrong.toml"
@@ -121,7 +65,7 @@ class ServeTest(unittest.TestCase):
         self.refused('[operator]\nkey_file = "/nonexistent"\n', "/nonexistent")
 
     def test_serves_and_stops_gracefully(self):
-        server = Server(self.deployment, "--config", self.config)
+        server = self.enterContext(Server(self.deployment, "--config", self.config))
         self.assertEqual(server.model, "tales")
         body = {"model": "tales", "prompt": "My lord,", "max_tokens": 6}
         status, text = ask(server.address, "POST", "/v1/completions", self.key, body)
@@ -147,20 +91,11 @@ class ServeTest(unittest.TestCase):
         run("budget", self.deployment)
 
     def test_the_openai_client_works_unchanged(self):
-        if not shutil.which("npm") or not shutil.which("node"):
-            self.skipTest("no node and npm here")
-        client = self.work / "openai_client"
-        shutil.copytree(SOURCE / "tests/server/openai_client", client)
-        installed = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=client, capture_output=True,
-                                   text=True, timeout=180)
-        if installed.returncode != 0:
-            self.skipTest("npm could not install the client: is there a registry?\n" + installed.stderr[-500:])
-        server = Server(self.deployment, "--port", 0)
-        try:
+        client = install_openai_client(self.work)
+        with Server(self.deployment, "--port", 0) as server:
             result = subprocess.run(["node", "client_test.mjs", server.address + "/v1", self.key, server.model],
                                     cwd=client, capture_output=True, text=True, timeout=180)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        finally:
             log = server.stop(signal.SIGINT)
         self.assertIn(499, [entry.get("status") for entry in log], "the client's abort was not noticed")
 

@@ -1,0 +1,112 @@
+"""A tiny deployment, and `submix serve` as a real process, for the tests of the programs.
+
+Reads BUILD_DIR and SOURCE_DIR from the command line of the test that imports it.
+"""
+
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+SUBMIX = str(BUILD / "submix")
+
+
+def run(*arguments, expect=0):
+    result = subprocess.run([SUBMIX, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert result.returncode == expect, f"{arguments}: {result.returncode}\n{result.stdout}\n{result.stderr}"
+    return result
+
+
+def make_ensemble(work):
+    """A tiny ensemble; returns its directory."""
+    with open(work / "text.jsonl", "w") as corpus:
+        for user in "abcdefghijkl":
+            text = f"The {user} of the house went out to see the sea and the hill."
+            corpus.write(json.dumps({"user": user, "text": text}) + "\n")
+    run("train", work / "text.jsonl", work / "ensemble", "--public", SOURCE / "data/public_model", "--parts", 2,
+        "--rank", 2, "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2,
+        "--threads", 1, "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
+    return work / "ensemble"
+
+
+def make_deployment(work):
+    """A tiny deployment, "tales"; returns its directory."""
+    run("deploy", make_ensemble(work), work / "tales", "--epsilon", 2)
+    return work / "tales"
+
+
+def make_key(deployment, name, *options):
+    """Returns the secret."""
+    return json.loads(run("key", "create", deployment, "--name", name, "--json", *options).stdout)["secret"]
+
+
+class Server:
+    """A running `submix serve`. Leaving its `with` ends it, however that goes."""
+
+    def __init__(self, deployment, *arguments):
+        self.process = subprocess.Popen([SUBMIX, "serve", str(deployment), *map(str, arguments)],
+                                        stderr=subprocess.PIPE, text=True)
+        self.events = {}
+        for line in self.process.stderr:
+            entry = json.loads(line)
+            self.events[entry["event"]] = entry
+            if entry["event"] == "listening":
+                break
+        else:
+            raise AssertionError("the server did not start")
+        self.address = self.events["listening"]["address"]
+        self.model = self.events["listening"]["model"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stderr.close()
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the rest of the log."""
+        self.process.send_signal(number)
+        _, log = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, log
+        return [json.loads(line) for line in log.splitlines()]
+
+
+def ask(address, method, path, key=None, body=None):
+    """Status and text of the answer."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+    response = connection.getresponse()
+    try:
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def completion(model, **fields):
+    """The body of a short request."""
+    return {"model": model, "prompt": "The sea", "max_tokens": 4, **fields}
+
+
+def install_openai_client(work):
+    """The official client in a folder, with the tests' scripts beside it. Skips the test that asks for it
+    where node, npm or the registry is missing."""
+    if not shutil.which("npm") or not shutil.which("node"):
+        raise unittest.SkipTest("no node and npm here")
+    client = work / "openai_client"
+    shutil.copytree(SOURCE / "tests/server/openai_client", client)
+    installed = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=client, capture_output=True,
+                               text=True, timeout=180)
+    if installed.returncode != 0:
+        raise unittest.SkipTest("npm could not install the client: is there a registry?\n" + installed.stderr[-500:])
+    return client
