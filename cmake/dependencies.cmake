@@ -14,6 +14,7 @@ pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(Boost REQUIRED)  # headers only
 # Debian's dnnl-config.cmake asks for the development files of OpenCL, which nobody needs here.
 find_path(dnnl_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(dnnl_LIBRARY dnnl REQUIRED)

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "submix/accounting/user_level.h"
+#include "submix/accounting/stated_bounds.h"
 
 namespace submix::accounting {
 namespace {
@@ -64,26 +64,6 @@ std::string ConversionLine(const std::vector<RdpBound>& bounds, double delta,
          FormatShort(best->order.value()) + which + labels;
 }
 
-std::vector<RdpBound> BoundsOf(const PrivacyStatement& statement) {
-  std::vector<RdpBound> bounds = {{statement.order, statement.epsilon.ToNatsRoundedUp()}};
-  bounds.insert(bounds.end(), statement.further_bounds.begin(), statement.further_bounds.end());
-  return bounds;
-}
-
-// What the bounds of a proven, worst-case part-level statement mean for one user key.
-std::vector<RdpBound> UserLevelBounds(const PrivacyStatement& statement) {
-  if (!statement.user_level_bounds.empty()) return statement.user_level_bounds;
-  const std::vector<RdpBound> part_bounds = BoundsOf(statement);
-  // One user's records are in one part: replacing that part covers it.
-  if (statement.adjacency == Adjacency::kReplace) return part_bounds;
-  std::vector<RdpBound> bounds;
-  for (const RdpBound& part : part_bounds) {
-    const auto user = UserLevelFromPartOrder(part.order);
-    if (user.ok()) bounds.push_back({user->order, user->factor * part.rdp});
-  }
-  return bounds;
-}
-
 void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::string>& lines) {
   if (statement.unit != PrivacyUnit::kPart) return;  // said already, or no parts
   if (!statement.worst_case || !statement.proven) {
@@ -92,7 +72,7 @@ void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::strin
         "set");
     return;
   }
-  const std::vector<RdpBound> bounds = UserLevelBounds(statement);
+  const std::vector<RdpBound> bounds = StatedUserLevelBounds(statement);
   if (bounds.empty()) {
     lines.push_back("for one user key nothing follows from orders of 1 and below");
     return;
@@ -108,7 +88,7 @@ void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::strin
 }  // namespace
 
 std::vector<std::string> PrivacyStatement::Lines() const {
-  const std::vector<RdpBound> bounds = BoundsOf(*this);
+  const std::vector<RdpBound> bounds = StatedBounds(*this);
   const std::string labels = Bracketed(Labels());
   std::vector<std::string> lines = {"mechanism: " + mechanism, BoundLine(bounds.front(), labels),
                                     ConversionLine(bounds, delta, labels)};

@@ -16,21 +16,44 @@ using base::StatusOr;
 StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
     const mechanism::MechanismOptions& options, double epsilon, int halves,
     std::unique_ptr<base::RandomSource> random) {
-  SimulatedDeployment simulated;
-  simulated.random_ = std::move(random);
-  SUBMIX_ASSIGN_OR_RETURN(simulated.mechanism_, mechanism::MakeMechanism(options));
-  if (halves < simulated.mechanism_->halves()) {
-    return base::InvalidArgumentError("the mechanism " + options.name + " needs " +
-                                      std::to_string(simulated.mechanism_->halves()) +
+  SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
+                          mechanism::MakeMechanism(options));
+  return Create(std::move(mechanism), options.num_parts, epsilon, halves, std::move(random));
+}
+
+StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
+    std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
+    int halves, std::unique_ptr<base::RandomSource> random) {
+  if (halves < mechanism->halves()) {
+    return base::InvalidArgumentError("the mechanism " + std::string(mechanism->name()) +
+                                      " needs " + std::to_string(mechanism->halves()) +
                                       " members a part; train with --halves 2");
   }
+  SimulatedDeployment simulated;
+  simulated.random_ = std::move(random);
+  simulated.mechanism_ = std::move(mechanism);
   simulated.ledger_ =
-      ledger::MakeMemoryLedger(options.num_parts, accounting::FixedNats::RoundDown(epsilon));
+      ledger::MakeMemoryLedger(num_parts, accounting::FixedNats::RoundDown(epsilon));
   return simulated;
 }
 
 StatusOr<double> SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,
                                              std::size_t true_index) {
+  SUBMIX_ASSIGN_OR_RETURN(const mechanism::PrivateMixture mixture, Release(predictions));
+  return mechanism::OperatorView::Probability(mixture, true_index);
+}
+
+base::Status SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,
+                                         std::span<double> law) {
+  SUBMIX_ASSIGN_OR_RETURN(const mechanism::PrivateMixture mixture, Release(predictions));
+  for (std::size_t x = 0; x < law.size(); ++x) {
+    law[x] = mechanism::OperatorView::Probability(mixture, x);
+  }
+  return base::OkStatus();
+}
+
+StatusOr<mechanism::PrivateMixture> SimulatedDeployment::Release(
+    const mechanism::PartPredictions& predictions) {
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
   SUBMIX_ASSIGN_OR_RETURN(
       auto proposal, mechanism_->Propose(predictions, remaining, base::ReleaseId{0, ++releases_}));
@@ -43,9 +66,8 @@ StatusOr<double> SimulatedDeployment::Answer(const mechanism::PartPredictions& p
                                      base::ReleaseId{0, ++releases_}));
     SUBMIX_ASSIGN_OR_RETURN(receipt, Charge(*proposal));
   }
-  const mechanism::PrivateMixture mixture = std::move(*proposal).Mix(
+  return std::move(*proposal).Mix(
       mechanism::OperatorView::Participants(*mechanism_, receipt.paid()), *random_);
-  return mechanism::OperatorView::Probability(mixture, true_index);
 }
 
 StatusOr<std::vector<double>> SimulatedDeployment::SpentNats() const {

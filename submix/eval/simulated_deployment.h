@@ -1,10 +1,11 @@
-// A mechanism that answers under a budget of its own, for the operator's eyes: nothing is drawn,
-// the probability of one given token is read (contract 7).
+// A mechanism that answers under a budget of its own, for the operator's eyes: no token is drawn,
+// probabilities are read (contract 7).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "submix/base/random.h"
@@ -23,19 +24,27 @@ class SimulatedDeployment {
   static base::StatusOr<SimulatedDeployment> Create(const mechanism::MechanismOptions& options,
                                                     double epsilon, int halves,
                                                     std::unique_ptr<base::RandomSource> random);
+  // The same for a mechanism at hand, with a budget for each of `num_parts` parts.
+  static base::StatusOr<SimulatedDeployment> Create(
+      std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
+      int halves, std::unique_ptr<base::RandomSource> random);
 
   // Answers one query; returns the probability of the true token's support index.
   base::StatusOr<double> Answer(const mechanism::PartPredictions& predictions,
                                 std::size_t true_index);
+  // Answers one query; writes the probability of every token of the support, [V]. With a mechanism
+  // that has randomness of its own, given what it drew.
+  base::Status Answer(const mechanism::PartPredictions& predictions, std::span<double> law);
 
   // [num_parts], rounded up.
   base::StatusOr<std::vector<double>> SpentNats() const;
 
  private:
+  base::StatusOr<mechanism::PrivateMixture> Release(const mechanism::PartPredictions& predictions);
   base::StatusOr<ledger::Receipt> Charge(const mechanism::Proposal& proposal);
 
   std::unique_ptr<base::RandomSource> random_;
-  std::unique_ptr<mechanism::Mechanism> mechanism_;
+  std::shared_ptr<const mechanism::Mechanism> mechanism_;
   std::unique_ptr<ledger::Ledger> ledger_;
   std::uint64_t releases_ = 0;
 };

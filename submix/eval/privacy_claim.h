@@ -1,0 +1,38 @@
+// What a mechanism claims under a budget, in the terms of tests: how well anybody can tell two
+// neighbouring worlds apart if the claim is true.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/accounting/rdp_conversion.h"
+#include "submix/base/status.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::eval {
+
+struct PrivacyClaim {
+  // Hold at the same time, in both directions; the declared order first. Empty: nothing is claimed.
+  std::vector<accounting::RdpBound> bounds;
+  // What follows from them by the improved conversion, at the best order.
+  double delta = 1e-5;
+  double epsilon = 0;  // infinity if nothing is claimed
+  bool is_sound = false;
+  std::string labels;  // unit, adjacency, proof: what stands beside every number of the claim
+};
+
+// At part level, or for one user key whose records change (which only sound mechanisms claim).
+// Errors: kInvalidArgument for a delta outside (0, 1) or another unit.
+base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
+                                     accounting::PrivacyUnit unit, double delta);
+
+// The largest true positive rate that a test of this false positive rate can have: what two coins
+// may differ by within all bounds. Requires: 0 <= false_positives <= 1.
+double MostTruePositives(const PrivacyClaim& claim, double false_positives);
+
+// The largest difference of the two rates, and the largest area under a ROC curve.
+double MostAdvantage(const PrivacyClaim& claim);
+double MostArea(const PrivacyClaim& claim);
+
+}  // namespace submix::eval
