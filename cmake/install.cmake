@@ -34,6 +34,8 @@ if(TARGET submix_app)
           COMPONENT submix)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix
           COMPONENT submix)
+  install(FILES ${PROJECT_SOURCE_DIR}/examples/serve.toml
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix/examples COMPONENT submix)
   foreach(document IN ITEMS README.md LICENSE NOTICE CHANGELOG.md SECURITY.md)
     install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix
             COMPONENT submix)

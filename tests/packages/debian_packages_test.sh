@@ -70,6 +70,7 @@ quietly inside submix generate /var/lib/submix/deployment "The sea" --max-tokens
 inside submix budget verify /var/lib/submix/deployment || fail "submix budget verify"
 
 key=$(inside submix key create /var/lib/submix/deployment --name test | grep -o 'sk-submix-[A-Za-z0-9_-]*') || fail "submix key create"
+inside submix serve /var/lib/submix/deployment --config /usr/share/doc/submix/examples/serve.toml --check >/dev/null || fail "the example configuration"
 # Not by the function: its shell would take the signal.
 chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root submix serve /var/lib/submix/deployment --port 0 >"$work/log" 2>&1 &
 server=$!
