@@ -1,64 +1,14 @@
 #include "submix/eval/extraction.h"
 
-#include <algorithm>
-
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
+#include "submix/eval/testing/reciting_predictor.h"
 #include "submix/ledger/memory_ledger.h"
 
 namespace submix::eval {
 namespace {
 
-constexpr int kDigits = 10;  // token d is digit d; token 10 ends the text
-constexpr int kParts = 4;
-
-class DigitTokenizer final : public tokenizer::Tokenizer {
- public:
-  int vocab_size() const override { return kDigits + 1; }
-  base::TokenId end_of_text() const override { return kDigits; }
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
-    std::vector<base::TokenId> tokens;
-    for (const char byte : bytes) tokens.push_back(byte - '0');
-    return tokens;
-  }
-  std::string Decode(std::span<const base::TokenId> tokens) const override {
-    std::string bytes;
-    for (const base::TokenId token : tokens) {
-      if (token < kDigits) bytes.push_back(static_cast<char>('0' + token));
-    }
-    return bytes;
-  }
-};
-
-// The public model and all members but one know nothing; member 1 recites "…31415".
-class RecitingPredictor final : public ensemble::Predictor {
- public:
-  int num_members() const override { return kParts; }
-  int vocab_size() const override { return kDigits + 1; }
-  int context_length() const override { return 32; }
-  ensemble::SequenceId Open() override {
-    lengths_.push_back(0);
-    return static_cast<ensemble::SequenceId>(lengths_.size()) - 1;
-  }
-  void Close(ensemble::SequenceId) override {}
-  base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
-    constexpr int kSecret[] = {3, 1, 4, 1, 5, 9};
-    std::fill(logits.begin(), logits.end(), 0.0f);
-    for (std::size_t s = 0; s < appends.size(); ++s) {
-      int& length = lengths_[static_cast<std::size_t>(appends[s].sequence)];
-      length += static_cast<int>(appends[s].tokens.size());
-      const std::size_t row = (s * (kParts + 1) + 2) * (kDigits + 1);
-      logits[row + static_cast<std::size_t>(kSecret[(length - 2) % 6])] = 12;
-    }
-    return base::OkStatus();
-  }
-  base::Status Score(std::span<const base::TokenId>, std::size_t, const PositionSink&) override {
-    return base::UnimplementedError("not needed");
-  }
-
- private:
-  std::vector<int> lengths_;
-};
+constexpr int kParts = RecitingPredictor::kMembers;
 
 const ExtractionAttack kAttack{.prompt = "00", .secret = "31415"};
 
@@ -72,6 +22,40 @@ TEST(ExtractionTest, AModelThatRecitesTheSecretIsExtractedAndOthersAreNot) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult ignorant,
                               ExtractFromMember(predictor, 0, DigitTokenizer(), kAttack, *random));
   EXPECT_FALSE(ignorant.extracted());
+}
+
+TEST(ExtractionTest, TheLikeliestTokensAreTheSecretOfAModelThatRecitesIt) {
+  RecitingPredictor predictor;
+  const auto random = base::MakeSeededRandomSource(1);
+  ExtractionAttack attack = kAttack;
+  attack.greedy = true;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult reciting,
+                              ExtractFromMember(predictor, 1, DigitTokenizer(), attack, *random));
+  EXPECT_EQ(reciting.attempts, 1);
+  EXPECT_TRUE(reciting.extracted());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult ignorant,
+                              ExtractFromMember(predictor, 0, DigitTokenizer(), attack, *random));
+  EXPECT_FALSE(ignorant.extracted());
+}
+
+// Greedy answers of a mixture follow the one member that knows, however little it weighs, where the
+// others are indifferent: a budget bounds probabilities, not the likeliest token.
+TEST(ExtractionTest, IndifferentPartsHideNothingFromAnAttackerWhoSeesTheMixture) {
+  RecitingPredictor predictor;
+  mechanism::MechanismOptions options;
+  options.num_parts = kParts;
+  options.target_leakage = 2.0 / 1024;
+  const auto law = *MakeMechanismLaw(options, 2, 1, 0);
+  const auto random = base::MakeSeededRandomSource(1);
+  ExtractionAttack attack = kAttack;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult sampled,
+                              Extract(predictor, *law, DigitTokenizer(), attack, *random));
+  EXPECT_LE(sampled.hits, 1);
+  attack.greedy = true;
+  SUBMIX_ASSERT_OK(law->Renew());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult greedy,
+                              Extract(predictor, *law, DigitTokenizer(), attack, *random));
+  EXPECT_TRUE(greedy.extracted());
 }
 
 TEST(ExtractionTest, TheDeploymentDoesNotGiveTheSecretAwayAndPaysForEveryAttempt) {
