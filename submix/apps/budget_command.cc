@@ -73,14 +73,18 @@ void PrintForMachines(const engine::Deployment& deployment,
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  const nlohmann::json object = {{"mechanism", options.mechanism.name},
-                                 {"order", options.mechanism.order.ToString()},
-                                 {"epsilon", options.epsilon},
-                                 {"parts", parts},
-                                 {"records", head.records},
-                                 {"head", base::ToHex(head.hash)},
-                                 {"lineage", deployment.config.lineage},
-                                 {"verified", verified}};
+  const nlohmann::json object = {
+      {"mechanism", options.mechanism.name},
+      {"order", options.mechanism.order.ToString()},
+      {"unit", "part"},
+      {"epsilon", options.epsilon},
+      {"parts", parts},
+      {"records", head.records},
+      {"head", base::ToHex(head.hash)},
+      {"lineage", deployment.config.lineage},
+      {"statement",
+       deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon)).Lines()},
+      {"verified", verified}};
   std::printf("%s\n", object.dump().c_str());
 }
 

@@ -34,13 +34,17 @@ base::StatusOr<json> LedgerObject(const engine::Deployment& deployment) {
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  return json{{"mechanism", options.mechanism.name},
-              {"order", options.mechanism.order.ToString()},
-              {"epsilon", options.epsilon},
-              {"parts", std::move(parts)},
-              {"records", head.records},
-              {"head", base::ToHex(head.hash)},
-              {"lineage", deployment.config.lineage}};
+  return json{
+      {"mechanism", options.mechanism.name},
+      {"order", options.mechanism.order.ToString()},
+      {"unit", "part"},
+      {"epsilon", options.epsilon},
+      {"parts", std::move(parts)},
+      {"records", head.records},
+      {"head", base::ToHex(head.hash)},
+      {"lineage", deployment.config.lineage},
+      {"statement",
+       deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon)).Lines()}};
 }
 
 class LedgerHandler final : public HttpHandler {
