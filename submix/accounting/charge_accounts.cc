@@ -9,10 +9,12 @@ namespace {
 
 std::vector<bool> ChargePerPart(std::span<const FixedNats> charges,
                                 std::span<IndividualFilter> accounts) {
+  // Who cannot pay pays nothing, with the same work.
+  constexpr FixedNats kNothing;
   std::vector<bool> paid(accounts.size());
   for (std::size_t i = 0; i < accounts.size(); ++i) {
     paid[i] = accounts[i].CanPay(charges[i]);
-    if (paid[i]) accounts[i].Pay(charges[i]);
+    accounts[i].Pay(paid[i] ? charges[i] : kNothing);
   }
   return paid;
 }

@@ -11,9 +11,7 @@ IndividualFilter::IndividualFilter(FixedNats budget, FixedNats spent)
   SUBMIX_CHECK(budget.is_payable() && spent.is_payable(), "a filter needs finite amounts");
 }
 
-FixedNats IndividualFilter::remaining() const {
-  return spent_ < budget_ ? budget_ - spent_ : FixedNats();
-}
+FixedNats IndividualFilter::remaining() const { return std::max(budget_, spent_) - spent_; }
 
 bool IndividualFilter::CanPay(FixedNats charge) const {
   return charge.is_payable() && charge <= remaining();

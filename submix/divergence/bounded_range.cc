@@ -60,9 +60,10 @@ double BoundedRangeDivergence(double range, RenyiOrder order) {
   if (!(range >= 0)) return std::numeric_limits<double>::infinity();
   if (order.is_infinite() || std::isinf(range)) return range;
   const double value = std::max(order.value(), 1.0);
-  if (value * range / 2 <= kSeriesLimit) return SeriesForm(range / 2, value);
-  const double divergence = value == 1 ? OrderOne(range) : ClosedForm(range, value);
-  return std::clamp(divergence, 0.0, range);
+  // Both, whichever counts: a range may be private, and time must not tell of it.
+  const double by_series = SeriesForm(range / 2, value);
+  const double closed = value == 1 ? OrderOne(range) : ClosedForm(range, value);
+  return value * range / 2 <= kSeriesLimit ? by_series : std::clamp(closed, 0.0, range);
 }
 
 }  // namespace submix::divergence

@@ -89,6 +89,23 @@ double DivergenceKernel::PairTerm(double numerator, double denominator, double d
   return denominator * ClosedForm(t, ratio, std::log(ratio));
 }
 
+double DivergenceKernel::SteadyPairTerm(double numerator, double denominator,
+                                        double difference) const {
+  const double t = difference / denominator;
+  const bool is_near_minus_1 = !(t >= -0.5);
+  const double series = Series(t);
+  const double log_ratio = std::log(numerator / denominator);
+  const double log_one_plus_t = std::log1p(t);
+  const double closed = ClosedForm(t, is_near_minus_1 ? numerator / denominator : 1 + t,
+                                   is_near_minus_1 ? log_ratio : log_one_plus_t);
+  double g = order_ == RenyiOrder::Two() && !is_near_minus_1 ? t * t : closed;
+  g = std::abs(t) <= series_radius_ ? series : g;
+  g = t == kInfinity ? (value_ >= 1 ? kInfinity : -kInfinity) : g;
+  const double term = denominator * (numerator == 0 ? g_at_minus_1_ : g);
+  const double without_support = value_ >= 1 ? kInfinity : -value_ * numerator;
+  return denominator == 0 && numerator > 0 ? without_support : term;
+}
+
 double DivergenceKernel::LanesExpectation(const double* denominators,
                                           const double* differences) const {
   std::array<double, kLanes> t;

@@ -31,6 +31,10 @@ class DivergenceKernel {
   // upwards is infinity for a positive numerator. Requires: numerator, denominator >= 0.
   double PairTerm(double numerator, double denominator, double difference) const;
 
+  // The same, bit for bit, with the same operations whatever the arguments: for charges, since time
+  // must not tell of them.
+  double SteadyPairTerm(double numerator, double denominator, double difference) const;
+
   // E = sum over x of denominators[x] * g(differences[x] / denominators[x]): E(den) of proofs.md
   // T2 with differences = d. Vectorised at order 2 (sum d^2 / den) and, at every order, where all
   // ratios d / den nearby are small. Requires: equal sizes, denominators > 0, differences >=

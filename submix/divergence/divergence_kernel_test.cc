@@ -65,6 +65,26 @@ TEST(DivergenceKernelTest, KnowsItsValuesAtTheEdges) {
   }
 }
 
+TEST(DivergenceKernelTest, SteadyPairTermsAreTheSameBitForBit) {
+  for (const double order : {0.3, 1.0, 1.5, 2.0, 8.0, 64.0}) {
+    const DivergenceKernel kernel = KernelAt(order);
+    for (const double denominator : {1e-12, 0.25, 3e14}) {
+      for (const double t : {-1.0, -1 + 1e-9, -0.75, -0.5, -0.3, -0.05, -1e-3, -1e-17, 0.0, 1e-9,
+                             1e-3, 0.04, 0.06, 0.5, 7.0, 1e4}) {
+        const double difference = denominator * t;
+        const double numerator = denominator + difference;
+        EXPECT_EQ(kernel.SteadyPairTerm(numerator, denominator, difference),
+                  kernel.PairTerm(numerator, denominator, difference))
+            << order << ' ' << denominator << ' ' << t;
+      }
+    }
+    EXPECT_EQ(kernel.SteadyPairTerm(0.25, 0, 0.25), kernel.PairTerm(0.25, 0, 0.25)) << order;
+    EXPECT_EQ(kernel.SteadyPairTerm(0, 0, 0), kernel.PairTerm(0, 0, 0)) << order;
+    EXPECT_EQ(kernel.SteadyPairTerm(1e300, 1e-300, 1e300), kernel.PairTerm(1e300, 1e-300, 1e300))
+        << order;
+  }
+}
+
 TEST(DivergenceKernelTest, PairTermsCoverZerosInEitherPmf) {
   EXPECT_EQ(KernelAt(1.5).PairTerm(0.25, 0, 0.25), kInfinity);
   EXPECT_EQ(KernelAt(1).PairTerm(0.25, 0, 0.25), kInfinity);

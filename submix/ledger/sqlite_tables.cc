@@ -250,12 +250,13 @@ base::Status MigrateTables(SqliteConnection& connection) {
 }
 
 TableWriter::TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,
-                         SqliteStatement insert_record, SqliteStatement update_account,
-                         SqliteStatement update_fingerprint)
+                         SqliteStatement insert_record, SqliteStatement turn_accounts,
+                         SqliteStatement update_account, SqliteStatement update_fingerprint)
     : begin_(std::move(begin)),
       commit_(std::move(commit)),
       rollback_(std::move(rollback)),
       insert_record_(std::move(insert_record)),
+      turn_accounts_(std::move(turn_accounts)),
       update_account_(std::move(update_account)),
       update_fingerprint_(std::move(update_fingerprint)) {}
 
@@ -264,12 +265,17 @@ base::StatusOr<TableWriter> TableWriter::Prepare(SqliteConnection& connection) {
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement commit, connection.Prepare("COMMIT"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement rollback, connection.Prepare("ROLLBACK"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement insert_record, connection.Prepare(kInsertRecord));
+  // SQLite writes no page whose bytes stay as they are, so a step in which nobody can pay would
+  // write less than others. What is turned around here gets its value by update_account, in the
+  // same transaction.
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement turn_accounts,
+                          connection.Prepare("UPDATE accounts SET spent = -1 - spent"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement update_account,
                           connection.Prepare("UPDATE accounts SET spent = ?2 WHERE part = ?1"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement update_fingerprint,
                           connection.Prepare("UPDATE meta SET fingerprint = ?1 WHERE id = 1"));
   return TableWriter(std::move(begin), std::move(commit), std::move(rollback),
-                     std::move(insert_record), std::move(update_account),
+                     std::move(insert_record), std::move(turn_accounts), std::move(update_account),
                      std::move(update_fingerprint));
 }
 
@@ -286,6 +292,7 @@ base::Status TableWriter::WriteInTransaction(const Record& record, const LedgerS
   // A second writer, should one get past the lock, fails here: record numbers are unique.
   BindRecord(record, insert_record_);
   SUBMIX_RETURN_IF_ERROR(insert_record_.ChangeOneRow());
+  SUBMIX_RETURN_IF_ERROR(turn_accounts_.Step().status());
   for (std::size_t part = 0; part < after.accounts.size(); ++part) {
     update_account_.BindInt(1, static_cast<std::int64_t>(part))
         .BindInt(2, after.accounts[part].spent.units());

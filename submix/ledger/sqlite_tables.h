@@ -49,14 +49,15 @@ class TableWriter {
 
  private:
   TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,
-              SqliteStatement insert_record, SqliteStatement update_account,
-              SqliteStatement update_fingerprint);
+              SqliteStatement insert_record, SqliteStatement turn_accounts,
+              SqliteStatement update_account, SqliteStatement update_fingerprint);
   base::Status WriteInTransaction(const Record& record, const LedgerState& after);
 
   SqliteStatement begin_;
   SqliteStatement commit_;
   SqliteStatement rollback_;
   SqliteStatement insert_record_;
+  SqliteStatement turn_accounts_;
   SqliteStatement update_account_;
   SqliteStatement update_fingerprint_;
 };

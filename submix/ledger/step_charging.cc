@@ -26,10 +26,9 @@ base::Status CheckRequest(const ChargeRequest& request, std::size_t num_parts) {
 }
 
 BookedPart Booked(bool paid, FixedNats before, FixedNats after) {
-  const FixedNats amount = after - before;
-  if (paid) return {Outcome::kPaid, amount};
-  if (amount > FixedNats()) return {Outcome::kEmptied, amount};
-  return {Outcome::kSatOut, FixedNats()};
+  const FixedNats amount = after - before;  // nothing, for who sat out
+  const Outcome unpaid = amount > FixedNats() ? Outcome::kEmptied : Outcome::kSatOut;
+  return {paid ? Outcome::kPaid : unpaid, amount};
 }
 
 BookedRequest BookRequest(const ChargeRequest& request, std::vector<IndividualFilter>& filters) {

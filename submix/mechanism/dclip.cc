@@ -60,11 +60,12 @@ class DClipProposal final : public Proposal {
   void SumLogRatios(const std::vector<bool>& paid, std::size_t begin, std::size_t count) {
     std::fill_n(sums_.begin(), count, 0.0);
     std::fill_n(products_.begin(), count, 1.0);
+    constexpr RatioWindow kNoWindow;
     for (int part = 0; part < predictions_.num_parts; ++part) {
       MultiplyRatios(predictions_.member(part, 0).data() + begin,
                      predictions_.member(part, predictions_.halves - 1).data() + begin,
                      public_scores_.half_inverse() + begin,
-                     paid[static_cast<std::size_t>(part)] ? window_ : RatioWindow(), count,
+                     paid[static_cast<std::size_t>(part)] ? window_ : kNoWindow, count,
                      products_.data());
       if ((part + 1) % kFactorsAtATime == 0) TakeLogs(products_.data(), count, sums_.data());
     }

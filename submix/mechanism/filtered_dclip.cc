@@ -64,9 +64,9 @@ double LargestScale(const RatioSpread& spread, double others, RenyiOrder order, 
   double feasible = 0;
   double step = 1;
   for (int i = 0; i < kHalvings; ++i) {
-    const double scale = feasible + step;
-    const bool fits = scale <= 1 && SpreadCharge(spread, scale, others, order) <= limit_nats;
-    feasible = fits ? scale : feasible;
+    // Where a scale of 1 is feasible too: the work must not show that it was.
+    const double scale = std::min(1.0, feasible + step);
+    feasible = SpreadCharge(spread, scale, others, order) <= limit_nats ? scale : feasible;
     step /= 2;
   }
   return feasible;
@@ -112,16 +112,16 @@ class FilteredDClipProposal final : public Proposal {
 }  // namespace
 
 double SpreadCharge(const RatioSpread& spread, double scale, double others, RenyiOrder order) {
-  // A part that moves nothing leaves every integer as it is.
-  if (scale * spread.range == 0) return 0;
   const double range = scale * spread.range + 2 * kScoreRounding;
   const double by_range = divergence::BoundedRangeDivergence(range, order);
-  if (order.is_infinite()) return by_range;
+  // A part that moves nothing leaves every integer as it is. It takes as long as any other.
+  const bool moves = scale * spread.range != 0;
+  if (order.is_infinite()) return moves ? by_range : 0;
   const double a = order.value();
   const double deviation = scale * std::sqrt(spread.variance) + kScoreRounding;
   const double by_variance = a / 2 * std::exp(2 * (others + kScoreRounding) + a * range) *
                              deviation * deviation * (1 + 0x1p-40);
-  return std::min(by_range, by_variance);
+  return moves ? std::min(by_range, by_variance) : 0;
 }
 
 base::StatusOr<std::unique_ptr<FilteredDClip>> FilteredDClip::Create(

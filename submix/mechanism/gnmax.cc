@@ -36,6 +36,7 @@ class Election {
  public:
   Election(Votes votes, std::size_t support_size) {
     std::sort(votes.begin(), votes.end());
+    candidates_.reserve(votes.size());
     for (const std::size_t token : votes) {
       if (candidates_.empty() || candidates_.back().token != token)
         candidates_.push_back({token, 0});
@@ -46,13 +47,15 @@ class Election {
     for (const Candidate& candidate : candidates_) {
       ++tokens_with[static_cast<std::size_t>(candidate.votes)];
     }
-    levels_.push_back({0, tokens_with[0]});
-    for (std::size_t count = 1; count < tokens_with.size(); ++count) {
-      if (tokens_with[count] > 0) levels_.push_back({static_cast<int>(count), tokens_with[count]});
-    }
     std::size_t most_levels = 1;
     while (most_levels * (most_levels + 1) / 2 <= votes.size()) ++most_levels;
     levels_.resize(most_levels);
+    std::size_t level = 0;
+    for (std::size_t count = 0; count < tokens_with.size(); ++count) {
+      if (count > 0 && tokens_with[count] == 0) continue;
+      levels_[level].votes = static_cast<int>(count);
+      levels_[level++].tokens = tokens_with[count];
+    }
   }
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -87,7 +90,10 @@ std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_si
   const Election election(votes, support_size);
   const auto weight = election.WeightsFor(noise_scale);
   std::vector<std::uint64_t> law(support_size, weight(0));
-  for (const Candidate& candidate : election.candidates()) {
+  // As often as there are votes, however few tokens they are for.
+  const std::vector<Candidate>& candidates = election.candidates();
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    const Candidate& candidate = candidates[std::min(i, candidates.size() - 1)];
     law[candidate.token] = weight(candidate.votes);
   }
   return law;

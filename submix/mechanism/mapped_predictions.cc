@@ -18,7 +18,8 @@ constexpr double kUnderflowNats = 708;
 constexpr double kLeastProbability = std::numeric_limits<double>::min();
 
 bool AllFinite(std::span<const float> logits) {
-  return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+  return std::count_if(logits.begin(), logits.end(), [](float x) { return !std::isfinite(x); }) ==
+         0;
 }
 
 template <typename Integer>
@@ -122,13 +123,15 @@ void MappedPredictions::KeepMass(std::span<const float> public_logits,
 bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,
                                std::span<double> pmf) {
   if (!is_truncated_) return divergence::Softmax(logits, temperature, pmf);
-  if (!AllFinite(logits)) return false;
+  // Nothing is left out for a row that is null: the work does not show that it is.
+  const bool is_finite = AllFinite(logits);
   kept_logits_.resize(support_.size());
   for (std::size_t x = 0; x < support_.size(); ++x) {
     kept_logits_[x] = logits[static_cast<std::size_t>(support_[x])];
   }
   const double mass_limit = (double{Largest(logits)} - double{Largest(kept_logits_)}) / temperature;
-  return mass_limit < kUnderflowNats && divergence::Softmax(kept_logits_, temperature, pmf);
+  const bool has_pmf = divergence::Softmax(kept_logits_, temperature, pmf);
+  return is_finite && mass_limit < kUnderflowNats && has_pmf;
 }
 
 void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature) {

@@ -141,9 +141,9 @@ double ScaleSolver::ScaleByMoments(const MomentLanes& measured, double total, do
   double feasible = 0;
   double width = 1;
   for (int i = 0; i < kHalvings; ++i) {
-    const double scale = feasible + width;
-    const bool fits = scale <= 1 && bound(scale) <= target;
-    feasible = fits ? scale : feasible;
+    // Where a scale of 1 is feasible too: the work must not show that it was.
+    const double scale = std::min(1.0, feasible + width);
+    feasible = bound(scale) <= target ? scale : feasible;
     width /= 2;
   }
   return feasible;

@@ -18,8 +18,8 @@ class Supremum {
       : kernel_(kernel), rest_(rest) {}
 
   void AddToken(double den, double shift) {
-    const double term = kernel_.PairTerm(den + shift, den, shift);
-    const double relieved = kernel_.PairTerm(den + rest_ + shift, den + rest_, shift);
+    const double term = kernel_.SteadyPairTerm(den + shift, den, shift);
+    const double relieved = kernel_.SteadyPairTerm(den + rest_ + shift, den + rest_, shift);
     sum_.Add(term);
     // The term never grows with den, but rounding might make it seem so.
     least_relief_ = std::min(least_relief_, std::max(0.0, term - relieved));

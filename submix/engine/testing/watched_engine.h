@@ -133,6 +133,9 @@ struct WatchedEngineOptions {
   double target_leakage = 0.01;
   double spread = 0.5;  // how far members are from the public model, in logits
   WhenExhausted when_exhausted = WhenExhausted::kPublic;
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  mechanism::ChargeAccounting accounting = mechanism::ChargeAccounting::kDefault;
+  int halves = 1;  // members a part
 };
 
 // Everything that an EngineCore stands on. Must outlive it.
@@ -142,13 +145,15 @@ class WatchedEngine {
 
   explicit WatchedEngine(const WatchedEngineOptions& options = {})
       : ledger(kParts, options.budget),
-        predictor(kParts, options.spread),
+        predictor(kParts * options.halves, options.spread),
         when_exhausted_(options.when_exhausted),
         random_(base::MakeSeededRandomSource(1)) {
     mechanism::MechanismOptions declared;
     declared.name = options.mechanism;
     declared.num_parts = kParts;
     declared.target_leakage = options.target_leakage;
+    declared.order = options.order;
+    declared.accounting = options.accounting;
     mechanism_ = mechanism::MakeMechanism(declared).value();
   }
 
