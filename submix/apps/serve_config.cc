@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include "submix/base/file_system.h"
@@ -181,6 +182,11 @@ Status ReadOperator(Section section, ServeConfig& config) {
   section.Read("key_file", key_file);
   section.Finish();
   options.listener.connections = 4;
+  struct stat key_status {};
+  if (::stat(key_file.c_str(), &key_status) == 0 && (key_status.st_mode & 077) != 0) {
+    return base::InvalidArgumentError(
+        key_file + ": the operator's key may be read by others; chmod 600 " + key_file);
+  }
   SUBMIX_ASSIGN_OR_RETURN(options.key, base::PosixFileSystem().ReadFile(key_file));
   while (!options.key.empty() && options.key.back() == '\n') options.key.pop_back();
   config.operator_server = std::move(options);

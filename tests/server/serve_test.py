@@ -30,6 +30,7 @@ class ServeTest(unittest.TestCase):
         cls.deployment = make_deployment(cls.work)
         cls.key = make_key(cls.deployment, "test")
         (cls.work / "operator.key").write_text(OPERATOR_KEY + "\n")
+        (cls.work / "operator.key").chmod(0o600)
         cls.config = cls.work / "serve.toml"
         cls.config.write_text(f'[server]\nport = 0\n[operator]\nport = 0\nkey_file = "{cls.work}/operator.key"\n')
 
@@ -64,6 +65,9 @@ class ServeTest(unittest.TestCase):
         key = f'key_file = "{self.work}/operator.key"\n'
         self.refused('[operator]\nhost = "0.0.0.0"\n' + key, "loopback")
         self.refused('[operator]\nkey_file = "/nonexistent"\n', "/nonexistent")
+        (self.work / "open.key").write_text(OPERATOR_KEY)
+        (self.work / "open.key").chmod(0o644)
+        self.refused(f'[operator]\nkey_file = "{self.work}/open.key"\n', "read by others", "chmod 600")
 
     def test_serves_and_stops_gracefully(self):
         server = self.enterContext(Server(self.deployment, "--config", self.config))

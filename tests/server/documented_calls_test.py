@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""The calls that README.md and docs/serving.md show, run from top to bottom as a reader would, against a
+tiny deployment; what is printed has the form of what the documents show.
+
+    documented_calls_test.py BUILD_DIR SOURCE_DIR
+
+Python's snippets are not run: its client is no Debian package.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from submix_process import BUILD, SOURCE, install_openai_client, make_deployment
+
+MARK = "=== the next block ==="
+RUN = ("sh", "ts")
+OUTPUT = ("text", "json", "sse")
+
+
+def blocks(text):
+    """[language, code, language of the output or None, output] of each block that is to be run."""
+    found = []
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        language, content = match.groups()
+        if language in RUN:
+            found.append([language, content, None, None])
+        elif language in OUTPUT:
+            found[-1][2:] = [language, content]
+    return found
+
+
+def shape(value):
+    """Of JSON: names and kinds, without values; lists by their first element."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value[:1]]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def form(language, text):
+    """What must be the same in every run."""
+    if language == "json":
+        return shape(json.loads(text))
+    if language == "sse":
+        events = [line.removeprefix("data: ") for line in text.splitlines() if line]
+        shapes = {json.dumps(shape(json.loads(event))) for event in events[:-1]}
+        return sorted(shapes), events[-1]
+    text = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{16,}\b|\d+(\.\d+)?(e-\d+)?", "#", text.strip())
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return str(listening.getsockname()[1])
+
+
+def run_blocks(found, place, client):
+    """Runs all in one shell. Returns what each printed. The ports of the documents are exchanged for free ones."""
+    ports = {"8080": free_port(), "9090": free_port()}
+    script = []
+    for number, (language, code, *_) in enumerate(found):
+        for port, free in ports.items():
+            code = re.sub(rf"\b{port}\b", free, code)
+        if language == "ts":
+            (client / f"block_{number}.mjs").write_text(code)
+            code = f"node {client}/block_{number}.mjs\n"
+        script.append(code)
+    text = f"echo '{MARK}'\n".join(script)
+    shell = subprocess.Popen(["bash", "-e", "-c", text], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, start_new_session=True,
+                             env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
+    try:
+        output, errors = shell.communicate(timeout=180)
+    finally:
+        if shell.returncode != 0:  # a server may be left; the shell leads a session of its own
+            try:
+                os.killpg(shell.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+    assert shell.returncode == 0, f"{text}\n{output}\n{errors}"
+    printed = output.split(MARK + "\n")
+    for (language, _, expected, _), text in zip(found, printed, strict=True):
+        if expected is None:
+            assert text == "", f"a block prints what the document does not show:\n{text}"
+    return [re.sub("|".join(ports.values()), lambda port: {v: k for k, v in ports.items()}[port.group()], text)
+            for text in printed]
+
+
+class DocumentedCallsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.work)
+        cls.deployment = make_deployment(cls.work)
+
+    def check(self, text, name, client):
+        found = blocks(text)
+        place = self.work / f"reader of {name}"
+        place.mkdir()
+        shutil.copytree(self.deployment, place / name)
+        for (language, code, kind, expected), printed in zip(found, run_blocks(found, place, client)):
+            with self.subTest(code):
+                if language == "ts":
+                    self.assertTrue(printed.strip(), "the model said nothing")
+                elif kind:
+                    self.assertEqual(form(kind, printed), form(kind, expected))
+        return [language for language, *_ in found]
+
+    def test_readme(self):
+        client = install_openai_client(self.work)
+        section = (SOURCE / "README.md").read_text().split("\n## Serve it, call it\n")[1].split("\n## ")[0]
+        languages = self.check(section, "my_deployment", client)
+        self.assertEqual((languages.count("sh"), languages.count("ts")), (3, 1))
+
+    def test_serving(self):
+        languages = self.check((SOURCE / "docs/serving.md").read_text(), "tales", None)
+        self.assertEqual(languages.count("sh"), 7)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
