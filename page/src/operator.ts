@@ -57,7 +57,7 @@ function showRate(): void {
     write("rate-note", "measured since this page was opened");
     return;
   }
-  write("rate", rate.recordsPerMinute.toFixed(rate.recordsPerMinute < 10 ? 1 : 0), element("small", "", " records/min"));
+  write("rate", rate.recordsPerMinute.toLocaleString("en", { maximumFractionDigits: rate.recordsPerMinute < 10 ? 1 : 0 }), element("small", "", " records/min"));
   write(
     "rate-note",
     rate.secondsLeft === null
