@@ -58,6 +58,9 @@ class EngineCore {
   // token: charges that were booked stay booked.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
+  // After a failed Step: Ledger::Recover. Errors: its.
+  base::Status Recover() { return parts_.ledger->Recover(); }
+
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
   // programs with one request at a time. Errors: Step's; ExhaustedError. Requires: idle().
   base::Status Generate(const Request& request,

@@ -16,6 +16,7 @@ using ledger::SqliteConnection;
 using ledger::SqliteStatement;
 
 constexpr std::int64_t kFormat = 1;
+constexpr char kSetFormat[] = "PRAGMA user_version = 1";
 
 std::string PathIn(const std::string& deployment_directory) {
   return base::JoinPath(deployment_directory, "usage.sqlite");
@@ -41,6 +42,11 @@ Status MakeTables(SqliteConnection& connection) {
       "COMMIT");
 }
 
+// One code for all reasons: none of them is a quota's.
+Status NotWrittenError(const Status& status) {
+  return status.ok() ? status : base::UnavailableError(status.message());
+}
+
 Status CheckQuota(const char* what, std::int64_t after, const std::optional<std::int64_t>& quota) {
   if (!quota || after <= *quota) return base::OkStatus();
   return base::FailedPreconditionError("the quota of " + std::to_string(*quota) + " " + what +
@@ -52,20 +58,20 @@ class SqliteKeyUsage final : public KeyUsage {
   SqliteKeyUsage(SqliteConnection connection, SqliteStatement find, SqliteStatement set)
       : connection_(std::move(connection)), find_(std::move(find)), set_(std::move(set)) {}
   // What cannot be written stays counted.
-  ~SqliteKeyUsage() override {
-    (void)InTransaction([] { return base::OkStatus(); });
-  }
+  ~SqliteKeyUsage() override { (void)SqliteKeyUsage::Write(); }
 
   Status Reserve(const std::string& key, const KeyQuotas& quotas, std::int64_t tokens) override {
-    const std::lock_guard guard(write_mutex_);
-    return InTransaction([&]() -> Status {
+    Status quota;
+    const Status status = InTransaction([&]() -> Status {
       SUBMIX_ASSIGN_OR_RETURN(KeyUse use, Find(key));
       use.tokens += tokens;
       ++use.requests;
-      SUBMIX_RETURN_IF_ERROR(CheckQuota("tokens", use.tokens, quotas.tokens));
-      SUBMIX_RETURN_IF_ERROR(CheckQuota("requests", use.requests, quotas.requests));
+      quota = CheckQuota("tokens", use.tokens, quotas.tokens);
+      if (quota.ok()) quota = CheckQuota("requests", use.requests, quotas.requests);
+      SUBMIX_RETURN_IF_ERROR(quota);
       return Set(key, use);
     });
+    return quota.ok() ? NotWrittenError(status) : quota;
   }
 
   void GiveBack(const std::string& key, std::int64_t tokens) override {
@@ -74,11 +80,16 @@ class SqliteKeyUsage final : public KeyUsage {
     pending_[key] += tokens;
   }
 
+  Status Write() override {
+    return NotWrittenError(InTransaction([&] { return connection_.Execute(kSetFormat); }));
+  }
+
  private:
   // Writes what is to be given back, then does `body`; if that fails, nothing is written. After a
   // failed commit nobody knows what was: to be sure, nothing of it is given back again.
   template <typename Body>
   Status InTransaction(const Body& body) {
+    const std::lock_guard writing(write_mutex_);
     SUBMIX_RETURN_IF_ERROR(connection_.Execute("BEGIN IMMEDIATE"));
     std::map<std::string, std::int64_t> pending;
     {

@@ -40,13 +40,16 @@ class KeyUsage {
   virtual ~KeyUsage() = default;
 
   // Durably counts one request and `tokens` for `key`, unless that exceeds a quota. Errors:
-  // kFailedPrecondition if it does, with nothing counted; kUnavailable, kResourceExhausted,
-  // kDataLoss if it could not be written.
+  // kFailedPrecondition if it does, and only then, with nothing counted; kUnavailable if it could
+  // not be written.
   virtual base::Status Reserve(const std::string& key, const KeyQuotas& quotas,
                                std::int64_t tokens) = 0;
   // Takes back reserved tokens that were not released. Touches no file: they are written with the
   // next reservation, or at the end.
   virtual void GiveBack(const std::string& key, std::int64_t tokens) = 0;
+  // Writes what is to be given back. Writes in any case, and so finds out whether a reservation
+  // could be written. Errors: kUnavailable if not.
+  virtual base::Status Write() = 0;
 };
 
 }  // namespace submix::engine

@@ -20,6 +20,9 @@ using base::Status;
 using base::StatusOr;
 using Clock = std::chrono::steady_clock;
 
+// Between two attempts to mend what a step, or a quota's file, failed at.
+constexpr std::chrono::milliseconds kMendInterval{500};
+
 Status CheckOptions(const SchedulerOptions& options) {
   if (options.max_live < 1 || options.max_waiting < 1 || options.max_waiting_per_key < 1) {
     return base::InvalidArgumentError(
@@ -47,7 +50,8 @@ Status StatusOf(CompletionEnd end) {
       return base::UnavailableError("the engine stops; try again later");
     case CompletionEnd::kFailed:
       return base::UnavailableError(
-          "the engine could not answer, or not write down the charge; try again later");
+          "no answers at present: a charge could not be written down, and without that nothing is "
+          "released; try again later");
   }
   SUBMIX_CHECK(false, "an end without a status");
 }
@@ -136,7 +140,7 @@ class Scheduler::Engine {
 
   Status health() const {
     const std::lock_guard guard(mutex_);
-    return health_;
+    return step_health_.ok() ? usage_health_ : step_health_;
   }
 
   const Counters& counters() const { return counters_; }
@@ -194,6 +198,7 @@ class Scheduler::Engine {
   // Requires: mutex_ held.
   Status CheckRoom(const std::string& key) const {
     if (draining_) return StatusOf(CompletionEnd::kStopped);
+    if (!step_health_.ok()) return StatusOf(CompletionEnd::kFailed);
     if (waiting_.has_room_for(key)) return base::OkStatus();
     return base::ResourceExhaustedError("too many requests are waiting; try again later");
   }
@@ -208,10 +213,29 @@ class Scheduler::Engine {
   Status Reserve(const Submission& submission, std::int64_t tokens) {
     if (!Counts(submission)) return base::OkStatus();
     Status status = usage_->Reserve(submission.key, submission.quotas, tokens);
-    if (status.ok() || status.code() == base::StatusCode::kFailedPrecondition) return status;
-    base::Log(base::LogSeverity::kError, "quotas: " + status.ToString());
-    return base::UnavailableError("the use of the key could not be written down; try again later");
+    if (status.code() == base::StatusCode::kFailedPrecondition) return status;
+    SetUsageHealth(status);
+    if (status.ok()) return status;
+    return base::UnavailableError(
+        "no answers at present: the use of the key could not be written down; try again later");
   }
+
+  // By clients and by the engine's thread.
+  void SetHealth(const std::string& name, const Status& status, Status& health) {
+    Status before;
+    {
+      const std::lock_guard guard(mutex_);
+      before = std::exchange(health, status);
+      changed_.notify_all();
+    }
+    // What changes, not each attempt.
+    if (status.ok() && !before.ok()) base::Log(base::LogSeverity::kInfo, name + ": well again");
+    if (!status.ok() && before.ok()) {
+      base::Log(base::LogSeverity::kError, name + ": " + status.ToString());
+    }
+  }
+  void SetStepHealth(const Status& status) { SetHealth("engine: a step", status, step_health_); }
+  void SetUsageHealth(const Status& status) { SetHealth("quotas", status, usage_health_); }
 
   // By the engine's thread, and by Submit for a ticket that does not get in.
   void GiveBackUnused(const Ticket& ticket) {
@@ -226,6 +250,7 @@ class Scheduler::Engine {
 
   void Run() {
     while (WaitForWork()) {
+      Mend();
       DropEnded();
       AdmitWaiting();
       ShowLive();
@@ -240,9 +265,29 @@ class Scheduler::Engine {
   // False: time to stop.
   bool WaitForWork() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return draining_ || !live_.empty() || waiting_.size() > 0; });
+    const auto is_work = [this] { return draining_ || !live_.empty() || waiting_.size() > 0; };
+    changed_.wait(lock, [&] { return is_work() || IsBroken(); });
+    if (IsBroken()) changed_.wait_until(lock, next_mend_, is_work);
     if (!draining_) return true;
     return (!live_.empty() || waiting_.size() > 0) && Clock::now() < drain_deadline_;
+  }
+
+  // Requires: mutex_ held.
+  bool IsBroken() const { return !step_health_.ok() || !usage_health_.ok(); }
+
+  Status GuardedCopy(const Status& status) const {
+    const std::lock_guard guard(mutex_);
+    return status;
+  }
+
+  // Tries to mend what is broken, at most once an interval. While no step can charge nobody waits.
+  void Mend() {
+    if (health().ok() || Clock::now() < next_mend_) return;
+    if (!GuardedCopy(usage_health_).ok()) SetUsageHealth(usage_->Write());
+    if (!GuardedCopy(step_health_).ok()) SetStepHealth(core_->Recover());
+    next_mend_ = Clock::now() + kMendInterval;
+    if (GuardedCopy(step_health_).ok()) return;
+    while (std::optional<Ticket> ticket = PopWaiting()) Settle(*ticket, CompletionEnd::kFailed);
   }
 
   // Ends a request for good, as `end` unless its client was first.
@@ -306,23 +351,18 @@ class Scheduler::Engine {
     const auto events = core_->Step();
     std::this_thread::sleep_until(start + PaddedDuration(Clock::now() - start, options_.quantum));
     counters_.steps.Add(Clock::now() - start);
-    SetHealth(events.status());
     if (!events.ok()) {
-      FailAll(events.status());
+      FailLive(events.status());
       return;
     }
     for (const TokenEvent& event : *events) Deliver(event);
   }
 
-  void SetHealth(const Status& status) {
-    const std::lock_guard guard(mutex_);
-    health_ = status;
-  }
-
-  void FailAll(const Status& status) {
-    base::Log(base::LogSeverity::kError, "engine: a step failed: " + status.ToString());
+  void FailLive(const Status& status) {
     ++counters_.failed_steps;
+    SetStepHealth(status);
     EndLive(CompletionEnd::kFailed);
+    next_mend_ = Clock::now();
   }
 
   void EndLive(CompletionEnd end) {
@@ -387,7 +427,10 @@ class Scheduler::Engine {
   bool draining_ = false;
   bool stopped_ = false;
   Clock::time_point drain_deadline_ = Clock::time_point::max();
-  Status health_;
+  Status step_health_;   // of the last step, or of the attempt to recover from it
+  Status usage_health_;  // of the last attempt to write down what a key uses
+
+  Clock::time_point next_mend_;  // the engine thread's
 
   std::thread thread_;  // last: it sees everything above
 };

@@ -69,7 +69,7 @@ class Scheduler {
   //   kFailedPrecondition  the key's quota, or the deployment's fixed number of answers, is used
   //   up:
   //                        trying again does not help (429 insufficient_quota)
-  //   kUnavailable         draining, or the quota could not be written down (503)
+  //   kUnavailable         draining, not healthy, or the quota could not be written down (503)
   base::StatusOr<std::unique_ptr<Completion>> Submit(Submission submission);
 
   // Graceful stop: takes no new requests, answers those that it has until `deadline`, ends the rest
@@ -77,8 +77,9 @@ class Scheduler {
   // be called again, by any thread: the earliest deadline counts.
   void Drain(std::chrono::steady_clock::time_point deadline);
 
-  // Ok if the last step went well (or there was none): for /readyz. After a failed step the engine
-  // goes on with the next request by itself. For the operator: may name a path.
+  // Not ok: charges, or what keys use, cannot be written at present; for /readyz. After a failed
+  // step nothing is taken until the ledger has recovered, which the engine tries by itself, again
+  // and again. For the operator: may name a path.
   base::Status health() const;
 
   const Counters& counters() const;

@@ -10,6 +10,7 @@
 namespace submix::engine {
 namespace {
 
+using base::Status;
 using base::StatusCode;
 using base::StatusIs;
 using std::chrono::milliseconds;
@@ -241,7 +242,7 @@ TEST_F(SchedulerTest, DrainEndsTheRestAtItsDeadline) {
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
 }
 
-TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndTheNextIsServed) {
+TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndItMendsItself) {
   Start();
   watched_->ledger.broken = true;
   const auto first = HoldEngine(20);
@@ -253,12 +254,43 @@ TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndTheNextIsServed) {
     EXPECT_THAT(failed->status(), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
   }
   EXPECT_THAT(scheduler_->health(), StatusIs(StatusCode::kResourceExhausted, _));
+  EXPECT_THAT(scheduler_->Submit(MakeSubmission("c", 2, 20)).status(),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("could not be written down")));
   watched_->ledger.broken = false;
+  WaitFor([&] { return scheduler_->health().ok(); });  // without any request
   EXPECT_EQ(TakeAll(*Submit("c", 2, 20)).size(), 20u);
-  SUBMIX_EXPECT_OK(scheduler_->health());
   EXPECT_EQ(scheduler_->counters().failed, 2);
   Stop();
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+}
+
+// A usage whose disk is full while it is broken.
+class BrokenUsage final : public KeyUsage {
+ public:
+  Status Reserve(const std::string&, const KeyQuotas&, std::int64_t) override { return Write(); }
+  void GiveBack(const std::string&, std::int64_t) override {}
+  Status Write() override {
+    return broken ? base::UnavailableError("/secret/path: disk full") : base::OkStatus();
+  }
+
+  std::atomic<bool> broken = true;
+};
+
+TEST_F(SchedulerTest, AQuotaThatCannotBeWrittenRefusesAndIsTriedAgain) {
+  BrokenUsage usage;
+  Start({}, {}, &usage);
+  watched_->ledger.gate.Close();
+  const auto unkeyed = Submit("", 0, 20);
+  WaitFor([&] { return scheduler_->counters().live == 1; });
+  EXPECT_THAT(scheduler_->Submit(MakeSubmission("a", 1, 20)).status(),
+              StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
+  EXPECT_FALSE(scheduler_->health().ok());
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*unkeyed).size(), 20u) << "what runs goes on";
+  usage.broken = false;
+  WaitFor([&] { return scheduler_->health().ok(); });
+  EXPECT_EQ(TakeAll(*Submit("a", 1, 20)).size(), 20u);
+  scheduler_.reset();
 }
 
 TEST_F(SchedulerTest, WrongRequestsAreRefusedAtOnce) {

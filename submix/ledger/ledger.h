@@ -43,9 +43,16 @@ class Ledger {
   // its receipt. When this returns, the charges survive kill -9 and power loss. Never refunds.
   // Errors: kInvalidArgument if sizes do not fit; kUnavailable if the ledger's database cannot be
   // reached or its commit was not confirmed: no receipt exists, the charge may stand all the same,
-  // and the next call tries again; kResourceExhausted, kInternal, kDataLoss if the charge could not
-  // be made durable: no receipt exists, and the ledger refuses at least until that is mended.
+  // and the next call tries again; kResourceExhausted, kFailedPrecondition, kInternal, kDataLoss if
+  // the charge could not be made durable: no receipt exists, the charge counts as spent, and the
+  // ledger refuses everything until Recover has succeeded.
   virtual base::StatusOr<std::vector<Receipt>> Charge(std::span<const ChargeRequest> step) = 0;
+
+  // After a failed Charge: believes nothing but what is stored, checks it as Open does, makes
+  // durable what was left in doubt, and so finds out whether the cause is gone. Ok if charges can
+  // be tried again, also if nothing has failed. Charges nothing new. Errors: Charge's, with
+  // everything as it was.
+  virtual base::Status Recover() { return base::OkStatus(); }
 
   // The part accounts, in order. For the operator and for the bridge; never for a client.
   virtual base::StatusOr<std::vector<Account>> Accounts() const = 0;

@@ -137,10 +137,11 @@ base::Status OpenForReadingError(const std::string& name) {
 }
 
 base::Status NotDurableError(const base::Status& cause) {
-  return base::Status(cause.code(),
-                      "the ledger refuses until it is opened anew, because a charge could not be "
-                      "made durable: " +
-                          cause.message());
+  return base::Status(
+      cause.code(),
+      "the ledger refuses until it has recovered, because a charge could not be made "
+      "durable: " +
+          cause.message());
 }
 
 }  // namespace submix::ledger

@@ -62,7 +62,7 @@ base::StatusOr<std::unique_ptr<Anchor>> OpenAnchor(const DurableLedgerOptions& o
 base::Status CheckSameState(const LedgerState& found, const LedgerState& replayed,
                             const std::string& name);
 
-// What a ledger says that is open for reading only, and one that refuses for good since `cause`.
+// What a ledger says that is open for reading only, and one that must recover from `cause`.
 base::Status OpenForReadingError(const std::string& name);
 base::Status NotDurableError(const base::Status& cause);
 

@@ -38,10 +38,17 @@ class PostgresLedger final : public DurableLedger {
         .status();
   }
 
+  base::Status Recover() override {
+    const std::lock_guard guard(mutex_);
+    base::Status status = CatchUp();
+    if (!status.ok()) tables_.reset();
+    return status;
+  }
+
  protected:
   base::StatusOr<std::int64_t> AppendRecord(const Change& change) override {
     const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
+    SUBMIX_RETURN_IF_ERROR(unanchored_);
     auto number = AppendInTransaction(change);
     if (!number.ok()) tables_.reset();
     return number;
@@ -74,13 +81,26 @@ class PostgresLedger final : public DurableLedger {
     return CheckStored(std::move(stored), fingerprint_, &position_, tables_->name());
   }
 
-  base::StatusOr<std::int64_t> AppendInTransaction(const Change& change) {
+  // Begins a charge's transaction: the state that it stands on.
+  base::StatusOr<LedgerContents> BeginCharge() {
     SUBMIX_RETURN_IF_ERROR(Reconnect());
     if (anchor_ == nullptr) return OpenForReadingError(tables_->name());
     SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->BeginCharge(position_.head.records));
-    SUBMIX_ASSIGN_OR_RETURN(
-        const LedgerContents before,
-        CheckStored(std::move(stored), fingerprint_, &position_, tables_->name()));
+    return CheckStored(std::move(stored), fingerprint_, &position_, tables_->name());
+  }
+
+  // A transaction that could charge, and charges nothing; then the anchor.
+  base::Status CatchUp() {
+    SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents, BeginCharge());
+    SUBMIX_RETURN_IF_ERROR(tables_->Commit());
+    SUBMIX_RETURN_IF_ERROR(anchor_->Advance(contents.head));
+    position_ = anchor_->position();
+    unanchored_ = base::OkStatus();
+    return base::OkStatus();
+  }
+
+  base::StatusOr<std::int64_t> AppendInTransaction(const Change& change) {
+    SUBMIX_ASSIGN_OR_RETURN(const LedgerContents before, BeginCharge());
     LedgerState after = before.state;
     SUBMIX_ASSIGN_OR_RETURN(std::string payload, change(after));
     const Record record = ChainRecord(before.head, std::move(payload));
@@ -90,9 +110,9 @@ class PostgresLedger final : public DurableLedger {
     SUBMIX_RETURN_IF_ERROR(tables_->Commit());
     const base::Status anchored = anchor_->Advance({record.number, record.hash});
     // Going on without an anchor would spend at every step and release nothing.
-    if (!anchored.ok()) return poison_ = NotDurableError(anchored);
-    position_ = anchor_->position();
     fingerprint_ = after.fingerprint;
+    if (!anchored.ok()) return unanchored_ = NotDurableError(anchored);
+    position_ = anchor_->position();
     return record.number;
   }
 
@@ -103,7 +123,7 @@ class PostgresLedger final : public DurableLedger {
   const std::unique_ptr<Anchor> anchor_;
   AnchorPosition position_;  // what this process knows to be in the ledger
   base::Sha256Digest fingerprint_;
-  base::Status poison_;
+  base::Status unanchored_;  // why the anchor could not be advanced, until it is
 };
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOptions& options,

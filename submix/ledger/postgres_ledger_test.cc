@@ -268,17 +268,20 @@ TEST_F(PostgresLedgerTest, TheDatabaseItselfRefusesToOverspend) {
   EXPECT_THAT(tables.Write(record, before.state, after), StatusIs(StatusCode::kDataLoss, _));
 }
 
-TEST_F(PostgresLedgerTest, WithoutItsAnchorItRefusesForGood) {
+TEST_F(PostgresLedgerTest, WithoutItsAnchorItRefusesUntilRecovered) {
   Create({100});
   const auto ledger = Open();
   const std::string aside = directory_.File("aside");
   std::filesystem::rename(options_.anchor_path, aside);
   EXPECT_THAT(ChargeOne(*ledger, {1}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("opened anew")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("recovered")));
+  EXPECT_FALSE(ledger->Recover().ok());
   std::filesystem::rename(aside, options_.anchor_path);
   EXPECT_THAT(ChargeOne(*ledger, {1}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("opened anew")));
-  EXPECT_EQ(SpentOf(*Open()), (Units{1})) << "one step at most is charged for nothing";
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("recovered")));
+  SUBMIX_ASSERT_OK(ledger->Recover());
+  EXPECT_EQ(SpentOf(*ledger), (Units{1})) << "one step at most is charged for nothing";
+  SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
 }
 
 TEST_F(PostgresLedgerTest, TheDatabasesDefaultsDoNotWeakenIt) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "submix/base/file_system.h"
@@ -61,13 +62,35 @@ base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
   return CheckStored(std::move(stored), options.fingerprint, &anchor, options.location).status();
 }
 
+// A file open for charging. Destroyed in reverse: statements end before their connection.
+struct OpenFile {
+  SqliteConnection connection;
+  TableWriter tables;
+};
+
+// Requires: what the connection reads is believed. From here on it is written.
+base::StatusOr<OpenFile> StartWriting(SqliteConnection connection) {
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA journal_mode = WAL"));
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
+  SUBMIX_ASSIGN_OR_RETURN(TableWriter tables, TableWriter::Prepare(connection));
+  return OpenFile{std::move(connection), std::move(tables)};
+}
+
+// Moves what is in the write-ahead log into the file itself: after a failed sync what can be read
+// need not be on the disk, and would not get there by another sync.
+base::Status WriteAgain(SqliteConnection& connection) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t is_busy,
+                          connection.QueryInt("PRAGMA wal_checkpoint(TRUNCATE)"));
+  if (is_busy == 0) return base::OkStatus();
+  return base::UnavailableError(connection.path() + ": another program reads it; try again later");
+}
+
 class SqliteWriter final : public DurableLedger {
  public:
   struct Parts {
     DurableLedgerOptions options;
     std::unique_ptr<base::FileLock> lock;
-    SqliteConnection connection;
-    TableWriter tables;
+    OpenFile file;
     std::unique_ptr<Anchor> anchor;
     LedgerContents contents;
   };
@@ -75,8 +98,7 @@ class SqliteWriter final : public DurableLedger {
       : DurableLedger(base::ToHex(parts.contents.state.lineage)),
         options_(std::move(parts.options)),
         lock_(std::move(parts.lock)),
-        connection_(std::move(parts.connection)),
-        tables_(std::move(parts.tables)),
+        file_(std::move(parts.file)),
         anchor_(std::move(parts.anchor)),
         contents_(std::move(parts.contents)) {}
 
@@ -92,53 +114,94 @@ class SqliteWriter final : public DurableLedger {
   base::Status CopyToPostgres(const std::string& location) override {
     SUBMIX_RETURN_IF_ERROR(Verify());
     const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
+    SUBMIX_RETURN_IF_ERROR(CheckNoDoubt());
     const auto for_each_record = [&](const RecordVisitor& visit) {
-      return ForEachRecord(connection_, visit);
+      return ForEachRecord(file_->connection, visit);
     };
     SUBMIX_RETURN_IF_ERROR(CopyIntoPostgres(location, contents_.state, for_each_record));
-    return connection_.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    return file_->connection.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
+  base::Status Recover() override {
+    const std::lock_guard guard(mutex_);
+    if (!doubt_) return base::OkStatus();
+    SUBMIX_RETURN_IF_ERROR(RecoverFile());
+    contents_ = {std::move(doubt_->after), {doubt_->record.number, doubt_->record.hash}};
+    doubt_.reset();
+    return base::OkStatus();
   }
 
  protected:
   base::StatusOr<std::int64_t> AppendRecord(const Change& change) override {
     const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
+    SUBMIX_RETURN_IF_ERROR(CheckNoDoubt());
     LedgerState after = contents_.state;
     SUBMIX_ASSIGN_OR_RETURN(std::string payload, change(after));
-    const Record record = ChainRecord(contents_.head, std::move(payload));
-    SUBMIX_RETURN_IF_ERROR(MakeDurable(record, after));
+    Record record = ChainRecord(contents_.head, std::move(payload));
+    base::Status status = MakeDurable(record, after);
+    if (!status.ok()) {
+      doubt_ = Doubt{std::move(record), std::move(after), NotDurableError(status)};
+      return doubt_->error;
+    }
     contents_ = {std::move(after), {record.number, record.hash}};
     return record.number;
   }
 
   base::StatusOr<LedgerContents> Read() const override {
     const std::lock_guard guard(mutex_);
-    SUBMIX_RETURN_IF_ERROR(poison_);
+    SUBMIX_RETURN_IF_ERROR(CheckNoDoubt());
     return contents_;
   }
 
  private:
+  // A record of which nobody knows whether it is durable, and what is left after it.
+  struct Doubt {
+    Record record;
+    LedgerState after;
+    base::Status error;
+  };
+
+  // Requires, as all below: mutex_ held.
+  base::Status CheckNoDoubt() const { return doubt_ ? doubt_->error : base::OkStatus(); }
+
   // Ledger first, then anchor: a crash between leaves the anchor behind, which Open mends.
-  // Requires: mutex_ held, not poisoned.
+  // Requires: no doubt.
   base::Status MakeDurable(const Record& record, const LedgerState& after) {
-    base::Status status = tables_.Commit(record, after);
-    if (status.ok()) status = anchor_->Advance({record.number, record.hash});
-    if (status.ok()) return status;
-    // Whether the record is durable is unknown now, and so is what is left.
-    poison_ = NotDurableError(status);
-    return poison_;
+    SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, after));
+    return anchor_->Advance({record.number, record.hash});
+  }
+
+  // Opens the file anew and makes the record in doubt durable, unless it is. Requires: doubt.
+  base::Status RecoverFile() {
+    const Record& record = doubt_->record;
+    file_.reset();
+    SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
+                            SqliteConnection::Open(options_.location, Mode::kReadWrite));
+    const AnchorPosition& anchored = anchor_->position();
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadSnapshot(connection, anchored.head.records));
+    const bool is_there = stored.newest.hash == record.hash;
+    if (!is_there && stored.newest.hash != contents_.head.hash) {
+      return base::FailedPreconditionError(options_.location +
+                                           ": changed by another program; restore what it was");
+    }
+    const LedgerState& expected = is_there ? doubt_->after : contents_.state;
+    SUBMIX_RETURN_IF_ERROR(
+        CheckStored(std::move(stored), expected.fingerprint, &anchored, options_.location)
+            .status());
+    SUBMIX_ASSIGN_OR_RETURN(file_, StartWriting(std::move(connection)));
+    SUBMIX_RETURN_IF_ERROR(WriteAgain(file_->connection));
+    if (!is_there) SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after));
+    return anchor_->Advance({record.number, record.hash});
   }
 
   const DurableLedgerOptions options_;
   const std::unique_ptr<base::FileLock> lock_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
-  SqliteConnection connection_;
-  TableWriter tables_;
+  std::optional<OpenFile> file_;  // there, unless in doubt
   const std::unique_ptr<Anchor> anchor_;
   LedgerContents contents_;
-  base::Status poison_;
+  std::optional<Doubt> doubt_;
 };
 
 class SqliteReader final : public DurableLedger {
@@ -230,17 +293,14 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedger(
                           ReadStored(connection, format, position.head.records));
   SUBMIX_ASSIGN_OR_RETURN(LedgerContents contents,
                           CheckStored(std::move(stored), options.fingerprint, &position, path));
-  // Believed. From here on it is written.
-  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA journal_mode = WAL"));
-  SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
+  SUBMIX_ASSIGN_OR_RETURN(OpenFile file, StartWriting(std::move(connection)));
   if (format < kNewestFormat) {
-    SUBMIX_RETURN_IF_ERROR(MigrateTables(connection));
-    SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(connection, options.fingerprint, position));
+    SUBMIX_RETURN_IF_ERROR(MigrateTables(file.connection));
+    SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(file.connection, options.fingerprint, position));
   }
   SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
-  SUBMIX_ASSIGN_OR_RETURN(TableWriter tables, TableWriter::Prepare(connection));
-  SqliteWriter::Parts parts{options,           std::move(lock),   std::move(connection),
-                            std::move(tables), std::move(anchor), std::move(contents)};
+  SqliteWriter::Parts parts{options, std::move(lock), std::move(file), std::move(anchor),
+                            std::move(contents)};
   return std::unique_ptr<DurableLedger>(new SqliteWriter(std::move(parts)));
 }
 

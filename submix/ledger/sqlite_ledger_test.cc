@@ -67,8 +67,9 @@ TEST_F(SqliteLedgerTest, ASecondWriterPastTheLockCannotSpendTwice) {
   std::filesystem::remove(options_.location + ".lock");
   const auto second = Open();
   SUBMIX_ASSERT_OK(ChargeOne(*first, {60}));
-  EXPECT_FALSE(ChargeOne(*second, {60}).ok());
+  EXPECT_FALSE(ChargeOne(*second, {59}).ok());
   EXPECT_FALSE(ChargeOne(*second, {1}).ok()) << "it refuses from now on";
+  EXPECT_THAT(second->Recover(), StatusIs(StatusCode::kFailedPrecondition, _));
   SUBMIX_ASSERT_OK(ChargeOne(*first, {1}));
   EXPECT_EQ(SpentOf(*first), (Units{61}));
   SUBMIX_EXPECT_OK(first->Verify());
@@ -126,7 +127,7 @@ class FullDisk {
   void (*previous_handler_)(int) = nullptr;
 };
 
-TEST_F(SqliteLedgerTest, AFullDiskRefusesForGoodAndLosesNothing) {
+TEST_F(SqliteLedgerTest, AFullDiskRefusesUntilRecoveredAndLosesNothing) {
   Create({1'000'000});
   std::int64_t acknowledged = 0;
   {
@@ -139,21 +140,71 @@ TEST_F(SqliteLedgerTest, AFullDiskRefusesForGoodAndLosesNothing) {
         if (failure.ok()) ++acknowledged;
       }
     }
+    {
+      const FullDisk full(1);
+      EXPECT_THAT(ledger->Recover(), StatusIs(StatusCode::kResourceExhausted, _));
+    }
     EXPECT_THAT(failure, StatusIs(StatusCode::kResourceExhausted, HasSubstr("free some space")));
     EXPECT_GT(acknowledged, 0);
     // There is room again, but what became durable is unknown.
     EXPECT_THAT(ChargeOne(*ledger, {1}),
-                StatusIs(StatusCode::kResourceExhausted, HasSubstr("opened anew")));
+                StatusIs(StatusCode::kResourceExhausted, HasSubstr("recovered")));
     EXPECT_FALSE(ledger->Accounts().ok());
     EXPECT_FALSE(ledger->head().ok());
     EXPECT_FALSE(ledger->Rebind({}).ok());
+    SUBMIX_ASSERT_OK(ledger->Recover());
+    EXPECT_EQ(SpentOf(*ledger), (Units{acknowledged + 1})) << "what failed is charged";
+    SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+    SUBMIX_EXPECT_OK(ledger->Recover());  // nothing to do
+    SUBMIX_EXPECT_OK(ledger->Verify());
   }
   const auto ledger = Open();
-  const Units spent = SpentOf(*ledger);
-  EXPECT_GE(spent[0], acknowledged);
-  EXPECT_LE(spent[0], acknowledged + 1);
+  EXPECT_EQ(SpentOf(*ledger), (Units{acknowledged + 2}));
   SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
+TEST_F(SqliteLedgerTest, ARecordThatWasWrittenIsNotWrittenTwice) {
+  Create({100});
+  const auto ledger = Open();
+  const std::string aside = directory_.File("aside");
+  std::filesystem::rename(options_.anchor_path, aside);  // fails after the record is durable
+  EXPECT_FALSE(ChargeOne(*ledger, {1}).ok());
+  EXPECT_FALSE(ledger->Recover().ok());
+  std::filesystem::rename(aside, options_.anchor_path);
+  SUBMIX_ASSERT_OK(ledger->Recover());
+  EXPECT_EQ(SpentOf(*ledger), (Units{1}));
   SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+  SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
+TEST_F(SqliteLedgerTest, ARebindingInDoubtIsMadeDurable) {
+  Create({100});
+  const base::Sha256Digest fingerprint = base::Sha256("after forget");
+  const auto ledger = Open();
+  const std::string aside = directory_.File("aside");
+  std::filesystem::rename(options_.anchor_path, aside);
+  EXPECT_FALSE(ledger->Rebind(fingerprint).ok());
+  std::filesystem::rename(aside, options_.anchor_path);
+  SUBMIX_ASSERT_OK(ledger->Recover());
+  SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+  SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
+TEST_F(SqliteLedgerTest, AnOlderCopyPutBackIsNotRecoveredFrom) {
+  Create({100});
+  const std::string older = directory_.File("older");
+  CopyLedger(options_.location, older);
+  const auto ledger = Open();
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  {
+    const FullDisk full(1);
+    EXPECT_FALSE(ChargeOne(*ledger, {1}).ok());
+    EXPECT_FALSE(ledger->Recover().ok());  // and so it has closed the file
+  }
+  for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(options_.location + suffix);
+  std::filesystem::rename(older, options_.location);
+  EXPECT_THAT(ledger->Recover(), StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_FALSE(ChargeOne(*ledger, {1}).ok());
 }
 
 TEST_F(SqliteLedgerTest, AFullDiskMakesNoLedger) {

@@ -407,16 +407,24 @@ TEST(HttpServer, ARequestHasItsTime) {
 TEST(HttpServer, WithoutADurableChargeThereIsNoTextAndNoReason) {
   ServedEngine served;
   served.watched.ledger.broken = true;
-  const RawAnswer whole = Post(served.port(), kCompletions, Body());
-  EXPECT_EQ(whole.status, 503);
-  EXPECT_THAT(whole.body, Not(HasSubstr("secret")));
   const RawAnswer streamed = Post(served.port(), kCompletions, Body(R"("stream":true)"));
-  EXPECT_EQ(streamed.status, 200);
+  EXPECT_EQ(streamed.status, 200);  // its header left before the charge
   EXPECT_THAT(streamed.body, HasSubstr("data: {\"error\":"));
   EXPECT_THAT(streamed.body, Not(HasSubstr("\"text\"")));
   EXPECT_THAT(streamed.body, Not(HasSubstr("[DONE]")));
+  EXPECT_THAT(streamed.body, Not(HasSubstr("secret")));
+  for (const std::string& body : {Body(), Body(R"("stream":true)")}) {
+    const RawAnswer refused = Post(served.port(), kCompletions, body);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_THAT(refused.head, HasSubstr("Retry-After"));
+    EXPECT_THAT(refused.body, HasSubstr("could not be written down"));
+    EXPECT_THAT(refused.body, Not(HasSubstr("secret")));
+  }
   EXPECT_EQ(Get(served.port(), "/readyz").status, 503);
   EXPECT_EQ(Get(served.port(), "/healthz").status, 200);
+  served.watched.ledger.broken = false;
+  EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/readyz").status == 200; }));
+  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 200);
 }
 
 TEST(HttpServer, AGracefulStopFinishesWhatRunsAndTakesNothingNew) {

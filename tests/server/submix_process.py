@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -34,9 +35,9 @@ def make_ensemble(work):
     return work / "ensemble"
 
 
-def make_deployment(work):
+def make_deployment(work, *options):
     """A tiny deployment, "tales"; returns its directory."""
-    run("deploy", make_ensemble(work), work / "tales", "--epsilon", 2)
+    run("deploy", make_ensemble(work), work / "tales", "--epsilon", 2, *options)
     return work / "tales"
 
 
@@ -46,11 +47,12 @@ def make_key(deployment, name, *options):
 
 
 class Server:
-    """A running `submix serve`. Leaving its `with` ends it, however that goes."""
+    """A running `submix serve`. Leaving its `with` ends it, however that goes. `launcher` stands before
+    the program; `options` are Popen's."""
 
-    def __init__(self, deployment, *arguments):
-        self.process = subprocess.Popen([SUBMIX, "serve", str(deployment), *map(str, arguments)],
-                                        stderr=subprocess.PIPE, text=True)
+    def __init__(self, deployment, *arguments, launcher=(), **options):
+        self.process = subprocess.Popen([*launcher, SUBMIX, "serve", str(deployment), *map(str, arguments)],
+                                        stderr=subprocess.PIPE, text=True, **options)
         self.events = {}
         for line in self.process.stderr:
             entry = json.loads(line)
@@ -61,30 +63,45 @@ class Server:
             raise AssertionError("the server did not start")
         self.address = self.events["listening"]["address"]
         self.model = self.events["listening"]["model"]
+        # Read all the time: a full pipe would hold up the server.
+        self._log = []
+        self._reader = threading.Thread(target=lambda: self._log.extend(self.process.stderr), daemon=True)
+        self._reader.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
         self.process.stderr.close()
 
     def stop(self, number=signal.SIGTERM):
         """Returns the rest of the log."""
         self.process.send_signal(number)
-        _, log = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, log
-        return [json.loads(line) for line in log.splitlines()]
+        self.process.wait(timeout=60)
+        self._reader.join()
+        assert self.process.returncode == 0, "".join(self._log)
+        return [json.loads(line) for line in self._log]
+
+    def kill(self):
+        """As kill -9."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+
+
+def connect(address, key):
+    """A connection, and the headers of a request with this key."""
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    return http.client.HTTPConnection(address.removeprefix("http://"), timeout=60), headers
 
 
 def ask(address, method, path, key=None, body=None):
     """Status and text of the answer."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
-    headers = {"Content-Type": "application/json"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
+    connection, headers = connect(address, key)
     connection.request(method, path, json.dumps(body) if body is not None else None, headers)
     response = connection.getresponse()
     try:

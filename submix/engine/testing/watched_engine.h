@@ -72,11 +72,12 @@ class WatchedLedger final : public ledger::Ledger {
   base::StatusOr<std::vector<ledger::Receipt>> Charge(
       std::span<const ledger::ChargeRequest> step) override {
     gate.Pass();
-    if (broken) return base::ResourceExhaustedError("/secret/path: disk full");
+    if (broken) return DiskFullError();
     ++transactions;
     releases += static_cast<int>(step.size());
     return ledger_->Charge(step);
   }
+  base::Status Recover() override { return broken ? DiskFullError() : base::OkStatus(); }
   base::StatusOr<std::vector<ledger::Account>> Accounts() const override {
     return ledger_->Accounts();
   }
@@ -93,6 +94,10 @@ class WatchedLedger final : public ledger::Ledger {
   std::atomic<int> releases = 0;
 
  private:
+  static base::Status DiskFullError() {
+    return base::ResourceExhaustedError("/secret/path: disk full");
+  }
+
   std::unique_ptr<ledger::Ledger> ledger_;
 };
 

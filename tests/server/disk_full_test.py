@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The disk of a deployment fills up under `submix serve`, mid-flight. No token leaves without a
+record, clients are told so in OpenAI's form, /readyz says not ready; and when there is room again the
+server resumes by itself.
+
+    disk_full_test.py BUILD_DIR SOURCE_DIR
+
+The disk is a small tmpfs; where none may be mounted, a limit on the size of the server's files.
+"""
+
+import resource
+import shutil
+import subprocess
+
+from streaming_clients import Answer, Clients, FaultTest, main
+from submix_process import ask, make_deployment, make_key
+
+PUBLIC_REASON = "could not be written down"
+
+
+class SmallDisk:
+    """A tmpfs with a deployment on it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        directory.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "submix-test", directory], check=True,
+                       capture_output=True)
+
+    def fill(self, _):
+        with open(self.directory / "filler", "wb", buffering=0) as filler:
+            size = 1 << 20
+            while size > 0:
+                try:
+                    filler.write(bytes(size))
+                except OSError:
+                    size //= 2
+
+    def make_room(self, _):
+        (self.directory / "filler").unlink()
+
+    def close(self):
+        subprocess.run(["umount", self.directory], check=True)
+
+
+class SmallFiles:
+    """The other way: no file of the server can grow."""
+
+    def __init__(self, directory):
+        directory.mkdir()
+
+    def fill(self, server):
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+
+    def make_room(self, server):
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+
+    def close(self):
+        pass
+
+
+class DiskFullTest(FaultTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # The ensemble stays outside: its files are not written.
+        cls.original = make_deployment(cls.work)
+
+    def deploy_on(self, disk_type, name):
+        try:
+            disk = disk_type(self.work / name)
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"no tmpfs may be mounted here: {error.stderr.decode().strip()}")
+        self.addCleanup(disk.close)
+        deployment = self.work / name / "tales"
+        shutil.copytree(self.original, deployment)
+        return disk, deployment
+
+    def test_a_full_disk(self):
+        self.fills_up_and_resumes(*self.deploy_on(SmallDisk, "disk"))
+
+    def test_files_that_cannot_grow(self):
+        self.fills_up_and_resumes(*self.deploy_on(SmallFiles, "files"))
+
+    def fills_up_and_resumes(self, disk, deployment):
+        key = make_key(deployment, "test")
+        # SIGXFSZ stays ignored, as Python has it: writes then fail, as on a full disk.
+        server = self.serve(deployment, restore_signals=False)
+        clients = Clients(8, lambda _: server.address, key)
+        try:
+            for _ in range(2):
+                seen = clients.tokens
+                self.eventually(lambda: clients.tokens > seen + 20, "it answers")
+                disk.fill(server)
+                self.eventually(lambda: not self.is_ready(server), "it notices")
+                self.refuses(server, key)
+                seen = clients.tokens
+                disk.make_room(server)
+                self.eventually(lambda: self.is_ready(server), "it is ready by itself")
+                self.eventually(lambda: clients.tokens > seen, "it resumes by itself")
+        finally:
+            clients.stop()
+        for error in clients.errors():
+            self.assertEqual(error["type"], "server_error", error)
+            self.assertEqual(error["code"], "unavailable", error)
+            self.assertIn(PUBLIC_REASON, error["message"])
+            self.assertNotIn(str(self.work), error["message"])
+        self.assertGreater(len(clients.errors()), 0)
+        answer = Answer().read(server.address, key)
+        self.assertTrue(answer.is_whole)
+        self.assertEqual([server.process.poll(), ask(server.address, "GET", "/healthz")[0]], [None, 200])
+        log = [entry.get("message") for entry in server.stop()]
+        self.assertIn("engine: a step: well again", log, "the ledger had nothing to recover from")
+        self.assert_sound(deployment, clients.tokens + answer.tokens)
+
+    def refuses(self, server, key):
+        for stream in (True, False):
+            answer = Answer().read(server.address, key, stream=stream)
+            self.assertEqual((answer.status, answer.tokens), (503, 0))
+            self.assertIn(PUBLIC_REASON, answer.error["message"])
+        self.assertEqual(ask(server.address, "GET", "/healthz")[0], 200)
+
+
+if __name__ == "__main__":
+    main()
