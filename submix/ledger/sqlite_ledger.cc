@@ -26,7 +26,11 @@ base::StatusOr<std::unique_ptr<base::FileLock>> LockForWriting(const std::string
   // One lock a file, by whatever name it is reached.
   const std::string canonical = std::filesystem::weakly_canonical(path, error).string();
   auto lock = base::PosixFileSystem().Lock((error ? path : canonical) + ".lock");
-  if (lock.ok() || lock.status().code() != base::StatusCode::kUnavailable) return lock;
+  if (lock.ok()) return lock;
+  if (lock.status().code() == base::StatusCode::kInternal) {
+    return base::FailedPreconditionError(lock.status().message() + "; make its folder writable");
+  }
+  if (lock.status().code() != base::StatusCode::kUnavailable) return lock;
   return base::UnavailableError(path +
                                 ": another process has this ledger open for charging; stop it, or "
                                 "open the ledger for reading only");

@@ -11,6 +11,7 @@ The disk is a small tmpfs; where none may be mounted, a limit on the size of the
 import resource
 import shutil
 import subprocess
+import time
 
 from streaming_clients import Answer, Clients, FaultTest, main
 from submix_process import ask, make_deployment, make_key
@@ -28,7 +29,7 @@ class SmallDisk:
                        capture_output=True)
 
     def fill(self, _):
-        with open(self.directory / "filler", "wb", buffering=0) as filler:
+        with open(self.directory / "filler", "ab", buffering=0) as filler:
             size = 1 << 20
             while size > 0:
                 try:
@@ -91,9 +92,11 @@ class DiskFullTest(FaultTest):
             for _ in range(2):
                 seen = clients.tokens
                 self.eventually(lambda: clients.tokens > seen + 20, "it answers")
-                disk.fill(server)
-                self.eventually(lambda: not self.is_ready(server), "it notices")
-                self.refuses(server, key)
+                for stream in (True, False):
+                    self.eventually(lambda: self.is_refused(disk, server, key, stream), "it refuses")
+                self.eventually(lambda: self.all_steps_fail(disk, server, clients), "streams break off")
+                self.eventually(lambda: not self.is_ready(server), "it is not ready")
+                self.assertEqual(ask(server.address, "GET", "/healthz")[0], 200)
                 seen = clients.tokens
                 disk.make_room(server)
                 self.eventually(lambda: self.is_ready(server), "it is ready by itself")
@@ -105,7 +108,6 @@ class DiskFullTest(FaultTest):
             self.assertEqual(error["code"], "unavailable", error)
             self.assertIn(PUBLIC_REASON, error["message"])
             self.assertNotIn(str(self.work), error["message"])
-        self.assertGreater(len(clients.errors()), 0)
         answer = Answer().read(server.address, key)
         self.assertTrue(answer.is_whole)
         self.assertEqual([server.process.poll(), ask(server.address, "GET", "/healthz")[0]], [None, 200])
@@ -113,12 +115,17 @@ class DiskFullTest(FaultTest):
         self.assertIn("engine: a step: well again", log, "the ledger had nothing to recover from")
         self.assert_sound(deployment, clients.tokens + answer.tokens)
 
-    def refuses(self, server, key):
-        for stream in (True, False):
-            answer = Answer().read(server.address, key, stream=stream)
-            self.assertEqual((answer.status, answer.tokens), (503, 0))
-            self.assertIn(PUBLIC_REASON, answer.error["message"])
-        self.assertEqual(ask(server.address, "GET", "/healthz")[0], 200)
+    def all_steps_fail(self, disk, server, clients):
+        disk.fill(server)
+        seen = clients.tokens
+        time.sleep(0.5)
+        return clients.tokens == seen
+
+    def is_refused(self, disk, server, key, stream):
+        # Again and again: recovering makes room by itself, as the log moves into the ledger's file.
+        disk.fill(server)
+        answer = Answer().read(server.address, key, stream=stream)
+        return answer.status == 503 and PUBLIC_REASON in answer.error["message"]
 
 
 if __name__ == "__main__":
