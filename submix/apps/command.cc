@@ -51,9 +51,13 @@ std::string WrongUse(const CLI::App* app, const CLI::Error& error) {
     app = app->get_subcommands().front();
     command += " " + app->get_name();
   }
-  std::string line = command + ": " + error.what();
-  if (line.ends_with("A subcommand is required")) line += ": one of " + Choices(*app);
-  return line + "; `" + command + " --help` says more\n";
+  std::string what = error.what();
+  if (what == "A subcommand is required") what += ": one of " + Choices(*app);
+  constexpr std::string_view kOneOfGroup = "Exactly 1 option from [";
+  if (what.starts_with(kOneOfGroup)) {  // a group of one: a positional beside a sub-command
+    what = what.substr(kOneOfGroup.size(), what.find(']') - kOneOfGroup.size()) + " is required";
+  }
+  return command + ": " + what + "; `" + command + " --help` says more\n";
 }
 
 int Parse(CLI::App& app, int argc, char** argv) {

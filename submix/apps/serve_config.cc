@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,13 @@ namespace {
 
 using base::Status;
 using std::chrono::milliseconds;
+
+// 0.1, not 0.100000.
+std::string Short(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
 
 // One table of the file. Keeps the first error of all tables.
 class Section {
@@ -66,16 +74,19 @@ class Section {
     if (node == nullptr) return;
     const auto seconds = node->value<double>();
     if (!seconds || !(*seconds >= low && *seconds <= kMost)) {
-      return Fail(*node, key, "expected seconds, from " + std::to_string(low) + " to a day");
+      return Fail(*node, key, "expected seconds, from " + Short(low) + " to a day");
     }
     value = milliseconds(static_cast<std::int64_t>(*seconds * 1'000));
   }
+
+  void FailHere(std::string_view key, const std::string& why) { Fail(*table_, key, why); }
 
   // Whatever was not read does not exist.
   void Finish() {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
-      if (!known_.contains(key.str())) Fail(node, key.str(), "there is no such option");
+      if (!known_.contains(key.str()))
+        Fail(node, key.str(), "there is no such option; examples/serve.toml has all");
     }
   }
 
@@ -180,7 +191,9 @@ Status ReadOperator(Section section, ServeConfig& config) {
   section.Read("port", options.listener.port, 0, 65'535);
   section.Read("unix_socket", options.listener.unix_socket);
   section.Read("key_file", key_file);
+  if (key_file.empty()) section.FailHere("key_file", "the operator's listener needs one");
   section.Finish();
+  if (key_file.empty()) return base::OkStatus();
   options.listener.connections = 4;
   struct stat key_status {};
   if (::stat(key_file.c_str(), &key_status) == 0 && (key_status.st_mode & 077) != 0) {
@@ -199,8 +212,9 @@ base::StatusOr<ServeConfig> Read(const toml::table& file, const std::string& pat
   for (const auto& [key, node] : file) {
     if (std::ranges::find(kSections, key.str()) == std::end(kSections)) {
       return base::InvalidArgumentError(path + ":" + std::to_string(node.source().begin.line) +
-                                        ": " + std::string(key.str()) +
-                                        ": there is no such section");
+                                        ": " + std::string(key.str()) + ": there is no such " +
+                                        (node.is_table() ? "section" : "option outside sections") +
+                                        "; examples/serve.toml has all");
     }
   }
   ReadServer(Section(file, "server", path, error), config);

@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -51,14 +52,18 @@ class ServeTest(unittest.TestCase):
         example = (SOURCE / "examples/serve.toml").read_text()
         path = self.work / "example.toml"
         path.write_text(example)
-        run("serve", self.deployment, "--config", path, "--check")
+        self.assertEqual(run("serve", self.deployment, "--config", path, "--check").stdout,
+                         run("serve", self.deployment, "--check").stdout)
 
     def test_wrong_configurations_name_line_and_option(self):
         self.refused("[server]\nprot = 1\n", "wrong.toml:2", "server.prot", "no such option")
-        self.refused("[servers]\n", "wrong.toml:1", "servers")
+        self.refused("[servers]\n", "wrong.toml:1", "servers", "no such section")
+        self.refused("port = 80\n", "wrong.toml:1", "port", "outside sections")
+        self.refused("[operator]\nport = 0\n", "wrong.toml:1", "operator.key_file")
+        self.refused('[predictor]\nprecision = "f64"\n', "wrong.toml:2", "predictor.precision", '"bf16", "f32", "int8"')
         self.refused("[server]\nport = 70000\n", "wrong.toml:2", "server.port", "65535")
         self.refused('[server]\nport = "80"\n', "server.port", "integer")
-        self.refused("[timeouts]\nheader = 0\n", "timeouts.header")
+        self.refused("[timeouts]\nheader = 0\n", "timeouts.header", "from 0.1 to a day")
         self.refused("[server\n", "wrong.toml:1", "not TOML")
         self.refused('[server]\nhost = "0.0.0.0"\nrequire_api_key = false\n', "loopback")
         self.refused('[tls]\ncertificate = "x"\n', "private_key")
@@ -68,6 +73,38 @@ class ServeTest(unittest.TestCase):
         (self.work / "open.key").write_text(OPERATOR_KEY)
         (self.work / "open.key").chmod(0o644)
         self.refused(f'[operator]\nkey_file = "{self.work}/open.key"\n', "read by others", "chmod 600")
+
+    def test_wrong_use_is_one_line_that_names_the_mend(self):
+        for arguments, code, words in (
+                ([], 2, ["deployment is required", "submix serve --help"]),
+                (["nowhere"], 2, ["nowhere", "does not exist"]),
+                ([self.work / "ensemble"], 1, ["not a deployment", "submix deploy"]),
+                ([self.deployment, "--config", "none.toml"], 2, ["none.toml", "does not exist"]),
+                ([self.deployment, "--config", self.work], 2, ["directory"]),
+                ([self.deployment, "--port", "70000"], 2, ["--port", "0 to 65535"]),
+                ([self.deployment, "--prot", "1"], 2, ["--prot", "submix serve --help"])):
+            error = run("serve", *arguments, expect=code).stderr
+            self.assertEqual(error.count("\n"), 1, error)
+            for word in words:
+                self.assertIn(word, error)
+        for arguments, words in ((["budget"], "deployment is required"), (["budget", "verify"], "deployment is required"),
+                                 (["key"], "create, list, revoke")):
+            error = run(*arguments, expect=2).stderr
+            self.assertIn(words, error)
+            self.assertEqual(error.count("\n"), 1, error)
+
+    def test_where_it_cannot_listen_it_says_why(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            taken = other.getsockname()[1]
+            error = run("serve", self.deployment, "--port", taken, expect=1).stderr
+            self.assertIn(f"127.0.0.1:{taken}: another program listens there", error)
+        # Of TEST-NET-1, which no machine has.
+        error = run("serve", self.deployment, "--host", "192.0.2.1", expect=1).stderr
+        self.assertIn("this machine has no such address", error)
+        with Server(self.deployment, "--port", 0) as server:
+            error = run("serve", self.deployment, "--port", 0, expect=1).stderr
+            self.assertIn("another process has this ledger open", error)
+            server.stop()
 
     def test_serves_and_stops_gracefully(self):
         server = self.enterContext(Server(self.deployment, "--config", self.config))
