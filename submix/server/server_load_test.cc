@@ -1,7 +1,9 @@
 // Many clients at once, half of them hanging up mid-stream: what they got together was paid for,
 // and no budget is overspent. Seconds here; SUBMIX_LOAD_SECONDS=60 for the long run.
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <random>
 #include <set>
 #include <thread>
@@ -15,8 +17,12 @@
 namespace submix::server {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::Le;
 
 constexpr int kClients = 64;
 constexpr const char* kPath = "/v1/completions";
@@ -37,11 +43,33 @@ std::int64_t Letters(std::string_view stream) {
   return letters;
 }
 
+constexpr int kMaxTokens = 50;
+
 struct Load {
   std::atomic<std::int64_t> letters{0};
   std::atomic<int> refused{0};
   std::atomic<int> hang_ups{0};
+  std::atomic<int> whole{0};  // streams that came to their proper end
+  std::atomic<int> cut{0};    // streams that nobody hung up on and that did not
+  std::mutex mutex;
+  std::set<std::string> heads;  // guarded by mutex: all that were answered
 };
+
+// Status line and headers; the ones that any two answers may differ in are not there.
+void NoteAnswer(const RawAnswer& answer, std::int64_t letters, Load& load) {
+  {
+    const std::lock_guard lock(load.mutex);
+    load.heads.insert(answer.head);
+  }
+  if (answer.status == 429) {
+    ++load.refused;
+  } else if (answer.status == 200 && letters == kMaxTokens &&
+             answer.body.find("data: [DONE]") != std::string::npos) {
+    ++load.whole;
+  } else {
+    ++load.cut;
+  }
+}
 
 // One client: asks again and again, and hangs up half of the time after some bytes of the answer.
 void AskAgainAndAgain(int port, unsigned seed, steady_clock::time_point end, Load& load) {
@@ -52,15 +80,21 @@ void AskAgainAndAgain(int port, unsigned seed, steady_clock::time_point end, Loa
                             R"({"model":"letters","prompt":"abc","max_tokens":50,"stream":true})"));
     const bool hangs_up = random() % 2 == 0;
     const std::size_t patience = 300 + random() % 5'000;
+    bool hung_up = false;
     std::string bytes;
     for (std::string more = client.Read(std::chrono::seconds(20)); !more.empty();
          more = client.Read(std::chrono::seconds(20))) {
       bytes += more;
-      if (hangs_up && bytes.size() > patience) break;
+      hung_up = hangs_up && bytes.size() > patience;
+      if (hung_up) break;
     }
-    load.letters += Letters(bytes);
-    if (hangs_up) ++load.hang_ups;
-    if (ParseAnswer(bytes).status == 429) ++load.refused;
+    const std::int64_t letters = Letters(bytes);
+    load.letters += letters;
+    if (hung_up) {
+      ++load.hang_ups;
+    } else {
+      NoteAnswer(ParseAnswer(bytes), letters, load);
+    }
   }
 }
 
@@ -73,36 +107,44 @@ void RunLoad(int port, Load& load) {
   for (std::thread& client : clients) client.join();
 }
 
-double LargestSpent(const ServedEngine& served) {
-  double largest = 0;
+void Report(const Load& load, const ServedEngine& served) {
+  std::printf("%d clients, %d s: %lld tokens seen, %d charged, %d whole, %d hung up, %d refused\n",
+              kClients, static_cast<int>(LoadTime().count()), static_cast<long long>(load.letters),
+              served.watched.ledger.releases.load(), load.whole.load(), load.hang_ups.load(),
+              load.refused.load());
+}
+
+std::vector<double> Spent(const ServedEngine& served) {
+  std::vector<double> spent;
   for (int part = 0; part < engine::WatchedEngine::kParts; ++part) {
-    largest = std::max(largest, served.watched.ledger.SpentByPart(part));
+    spent.push_back(served.watched.ledger.SpentByPart(part));
   }
-  return largest;
+  return spent;
 }
 
 TEST(ServerLoad, AFixedNumberOfAnswersIsNeverExceededAndThenRefused) {
   ServedEngineOptions options;
   options.engine.mechanism = "dclip";
+  constexpr int kAnswers = 500;  // T: each costs every part the same
   options.engine.budget = 5;
-  options.engine.target_leakage = 0.01;
+  options.engine.target_leakage = options.engine.budget / kAnswers;
   options.engine.when_exhausted = engine::WhenExhausted::kRefuse;
   ServedEngine served(options);
   Load load;
   RunLoad(served.port(), load);
-  const std::int64_t most = served.watched.ledger.releases;  // T, once it is used up
+  Report(load, served);
   EXPECT_GT(load.hang_ups, 0);
-  EXPECT_GT(load.refused, 0) << "the number of answers was not used up: " << most;
-  EXPECT_LE(load.letters, most);
-  EXPECT_LE(LargestSpent(served), options.engine.budget);
-  // Every charge is the same constant, and not one more would have fitted.
-  EXPECT_GT(LargestSpent(served) * static_cast<double>(most + 1) / static_cast<double>(most),
-            options.engine.budget);
+  EXPECT_GT(load.refused, 0) << "the answers were not used up";
+  EXPECT_LE(load.letters, kAnswers);
+  EXPECT_THAT(Spent(served), Each(AllOf(Gt(options.engine.budget - options.engine.target_leakage),
+                                        Le(options.engine.budget))));
+  EXPECT_LE(load.heads.size(), 2U) << "one for answers, one for refusals";
+  const int charged = served.watched.ledger.releases;
   const RawAnswer after =
       Post(served.port(), kPath, R"({"model":"letters","prompt":"abc","max_tokens":1})");
   EXPECT_EQ(after.status, 429);
   EXPECT_EQ(nlohmann::json::parse(after.body)["error"]["code"], "insufficient_quota");
-  EXPECT_EQ(served.watched.ledger.releases, most);
+  EXPECT_EQ(served.watched.ledger.releases, charged);
 }
 
 TEST(ServerLoad, SpentPartsAreNotSeenAndNotOverspent) {
@@ -113,21 +155,31 @@ TEST(ServerLoad, SpentPartsAreNotSeenAndNotOverspent) {
   const std::string stream = R"({"model":"letters","prompt":"abc","max_tokens":50,"stream":true})";
   const RawAnswer whole_before = Post(served.port(), kPath, whole);
   const RawAnswer stream_before = Post(served.port(), kPath, stream);
+  const RawAnswer models_before = Get(served.port(), "/v1/models");
+  const RawAnswer ready_before = Get(served.port(), "/readyz");
   ASSERT_EQ(whole_before.status, 200);
   Load load;
   RunLoad(served.port(), load);
+  Report(load, served);
   const RawAnswer whole_after = Post(served.port(), kPath, whole);
   const RawAnswer stream_after = Post(served.port(), kPath, stream);
 
   EXPECT_EQ(load.refused, 0);
   EXPECT_LE(load.letters + 200, served.watched.ledger.releases) << "a token without its record";
-  EXPECT_LE(LargestSpent(served), options.engine.budget);
-  EXPECT_GT(LargestSpent(served), 0.9 * options.engine.budget) << "the parts were not spent";
+  EXPECT_THAT(Spent(served), Each(Le(options.engine.budget)));
+  EXPECT_THAT(Spent(served), Each(Gt(0.9 * options.engine.budget))) << "the parts were not spent";
+  EXPECT_EQ(load.cut, 0);
+  EXPECT_GT(load.whole, 0);
+  EXPECT_THAT(load.heads, ElementsAre(stream_before.head)) << "all the time";
   // Status and headers, and the shape of the bodies: texts are as long, ids are random.
   EXPECT_EQ(whole_after.head, whole_before.head);
   EXPECT_EQ(stream_after.head, stream_before.head);
   EXPECT_EQ(whole_after.body.size(), whole_before.body.size());
   EXPECT_EQ(stream_after.body.size(), stream_before.body.size());
+  const RawAnswer models_after = Get(served.port(), "/v1/models");
+  EXPECT_EQ(models_after.head + models_after.body, models_before.head + models_before.body);
+  const RawAnswer ready_after = Get(served.port(), "/readyz");
+  EXPECT_EQ(ready_after.head + ready_after.body, ready_before.head + ready_before.body);
 }
 
 }  // namespace

@@ -9,18 +9,16 @@ What needs PostgreSQL is skipped where there is none.
 import json
 import os
 import pathlib
-import pwd
 import re
 import shutil
-import socket
 import stat
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 
+from postgres_process import Postgres
 from submix_process import BUILD, SOURCE, Server, ask, completion, make_ensemble, make_key, run
 
 GUIDE = (SOURCE / "docs/operating.md").read_text()
@@ -40,41 +38,6 @@ def blocks(language):
 
 
 COMMANDS, STATEMENTS = blocks("sh"), blocks("sql")
-
-
-class Postgres:
-    """A database server of the test's own, whose administrator is "submix"."""
-
-    def __init__(self, folder):
-        programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        if not programs or (os.getuid() == 0 and "postgres" not in [user.pw_name for user in pwd.getpwall()]):
-            raise unittest.SkipTest("no PostgreSQL here")
-        self.programs = programs[-1].parent
-        self.prefix = []
-        folder.mkdir()
-        if os.getuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(folder, user.pw_uid, user.pw_gid)
-            self.prefix = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        subprocess.run([*self.prefix, self.programs / "initdb", "-D", folder / "data", "-U", "submix", "-A", "trust",
-                        "--no-sync"], check=True, capture_output=True, cwd=folder, timeout=120)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.process = subprocess.Popen(
-            [*self.prefix, self.programs / "postgres", "-D", folder / "data", "-p", str(self.port), "-k", folder,
-             "-c", "listen_addresses=127.0.0.1"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.environment = {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": "submix"}
-        for _ in range(300):
-            if subprocess.run([self.programs / "pg_isready", "-d", "postgres"], stdout=subprocess.DEVNULL,
-                              env={**os.environ, **self.environment}).returncode == 0:
-                return
-            time.sleep(0.1)
-        raise AssertionError("PostgreSQL did not start")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
 
 
 class OperatingTest(unittest.TestCase):

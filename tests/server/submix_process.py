@@ -35,9 +35,9 @@ def make_ensemble(work):
     return work / "ensemble"
 
 
-def make_deployment(work, *options):
+def make_deployment(work, *options, epsilon=2):
     """A tiny deployment, "tales"; returns its directory."""
-    run("deploy", make_ensemble(work), work / "tales", "--epsilon", 2, *options)
+    run("deploy", make_ensemble(work), work / "tales", "--epsilon", epsilon, *options)
     return work / "tales"
 
 
