@@ -12,6 +12,7 @@ void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
+void AddAuditCommand(CLI::App& command, Action& action);
 
 // Run by both: with libtorch's predictor in `submix-train`.
 void AddGenerateCommand(CLI::App& command, Action& action);

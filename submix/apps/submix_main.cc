@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
        &submix::apps::AddBudgetCommand},
       {"account", "What releases cost, and how many an epsilon buys: the calculator",
        &submix::apps::AddAccountCommand},
+      {"audit", "Does the private side show where it must not: by the clock",
+       &submix::apps::AddAuditCommand},
       {"forget", "Unlearn a user: retrain the one member that read the text", nullptr},
   };
   return submix::apps::RunProgram(argc, argv, commands, "submix-train");
