@@ -166,9 +166,8 @@ class Demo {
 
   Status Evaluate() {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
-    const std::string fine_tuned = base::JoinPath(File("fine_tuned"), "members/00");
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                            LoadEnsemblePredictor({}, File("ensemble"), {fine_tuned}));
+                            LoadEnsembles({}, File("ensemble"), {File("fine_tuned")}));
     SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                             tokenizer::Tokenizer::Load(base::JoinPath(File("ensemble"), "public")));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(

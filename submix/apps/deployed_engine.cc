@@ -17,8 +17,7 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
   const std::string& ensemble_directory = deployed->deployment.config.ensemble_directory;
   SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, tokenizer::Tokenizer::Load(
                                                    ensemble::PublicDirectory(ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(deployed->predictor,
-                          LoadEnsemblePredictor(flags, ensemble_directory, {}));
+  SUBMIX_ASSIGN_OR_RETURN(deployed->predictor, LoadEnsembles(flags, ensemble_directory, {}));
   deployed->random = base::MakeSystemRandomSource();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->core,

@@ -92,29 +92,6 @@ StatusOr<eval::HeldoutBlocks> LoadHeldout(const EvaluateOptions& options,
   return eval::HeldoutFromUsers(corpus.heldout, context_length);
 }
 
-// The members of another ensemble, trained on all private text: the non-private baseline.
-StatusOr<std::vector<std::string>> FineTunedMembers(const std::string& directory) {
-  std::vector<std::string> members;
-  if (directory.empty()) return members;
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
-  for (const auto& member : manifest.members) {
-    members.push_back(ensemble::MemberPath(directory, member));
-  }
-  return members;
-}
-
-// Over what these ensembles' logits depend on, checked against the files.
-StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& predictor,
-                                          const std::vector<std::string>& ensembles) {
-  std::string text = predictor.Description() + "\n";
-  for (const std::string& directory : ensembles) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
-    SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, directory));
-    text += base::ToHex(ensemble::EnsembleFingerprint(manifest)) + "\n";
-  }
-  return base::Sha256(text);
-}
-
 StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) {
   eval::EvaluationCheckpoint checkpoint;
   if (options.checkpoint.empty()) return checkpoint;
@@ -232,11 +209,12 @@ Status RunEvaluate(const EvaluateOptions& options) {
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  SUBMIX_ASSIGN_OR_RETURN(const auto extra, FineTunedMembers(options.fine_tuned));
+  std::vector<std::string> extra;
+  if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           tokenizer::Tokenizer::Load(ensemble::PublicDirectory(options.ensemble)));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsemblePredictor(options.predictor, options.ensemble, extra));
+                          LoadEnsembles(options.predictor, options.ensemble, extra));
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   eval::EvaluationPlan plan;
@@ -245,7 +223,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   plan.seed = options.seed;
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
-  plan.num_fine_tuned = static_cast<int>(extra.size());
+  plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
   SUBMIX_ASSIGN_OR_RETURN(const auto result,

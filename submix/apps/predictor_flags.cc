@@ -52,21 +52,35 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
   return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
 }
 
-StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsemblePredictor(
+StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const std::string& ensemble_directory,
-    const std::vector<std::string>& extra_members) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+    const std::vector<std::string>& extra) {
+  std::vector<std::string> ensembles = {ensemble_directory};
+  ensembles.insert(ensembles.end(), extra.begin(), extra.end());
   std::vector<std::string> members;
-  for (const ensemble::MemberEntry& member : manifest.members) {
-    if (!member.complete) {
-      return base::FailedPreconditionError(ensemble_directory + ": " + member.directory +
-                                           " is not trained yet; run the same `submix train` again "
-                                           "to finish");
+  for (const std::string& directory : ensembles) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    for (const ensemble::MemberEntry& member : manifest.members) {
+      if (!member.complete) {
+        return base::FailedPreconditionError(
+            directory + ": " + member.directory +
+            " is not trained yet; run the same `submix train` again to finish");
+      }
+      members.push_back(ensemble::MemberPath(directory, member));
     }
-    members.push_back(ensemble::MemberPath(ensemble_directory, member));
   }
-  members.insert(members.end(), extra_members.begin(), extra_members.end());
   return LoadPredictor(flags, ensemble::PublicDirectory(ensemble_directory), members);
+}
+
+StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
+                                          const std::vector<std::string>& ensembles) {
+  std::string text = flags.Description() + "\n";
+  for (const std::string& directory : ensembles) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, directory));
+    text += base::ToHex(ensemble::EnsembleFingerprint(manifest)) + "\n";
+  }
+  return base::Sha256(text);
 }
 
 }  // namespace submix::apps

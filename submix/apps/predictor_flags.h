@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
 
@@ -38,10 +39,15 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     const PredictorFlags& flags, const std::string& public_directory,
     const std::vector<std::string>& member_directories);
 
-// The public model and all members of an ensemble, then `extra_members` (directories), as one
-// predictor.
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsemblePredictor(
+// The public model and all members of an ensemble, then the members of `extra` ensembles, as one
+// predictor. Errors: also kFailedPrecondition for a member that is not trained yet.
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const std::string& ensemble_directory,
-    const std::vector<std::string>& extra_members);
+    const std::vector<std::string>& extra);
+
+// Over what the logits of these ensembles depend on, checked against the files. Errors: kDataLoss
+// for a file that is not the one of the manifest.
+base::StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
+                                                const std::vector<std::string>& ensembles);
 
 }  // namespace submix::apps

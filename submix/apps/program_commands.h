@@ -22,6 +22,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action);
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
+void AddReproduceCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);
 
 }  // namespace submix::apps

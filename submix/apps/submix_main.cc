@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
       {"serve", "Answer over HTTP, as OpenAI's API does", &submix::apps::AddServeCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
+      {"reproduce", "A figure or table of the papers, from text to picture", nullptr},
       {"key", "Make, list and revoke the API keys of a deployment", &submix::apps::AddKeyCommand},
       {"budget", "What a deployment's ledger holds; verify its chain",
        &submix::apps::AddBudgetCommand},

@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
        &submix::apps::AddGenerateCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
+      {"reproduce", "A figure or table of the papers, from text to picture",
+       &submix::apps::AddReproduceCommand},
       {"forget", "Unlearn a user: retrain the one half that held the text",
        &submix::apps::AddForgetCommand},
   };

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
 #include "submix/base/repeatable_random.h"
 #include "submix/divergence/pmf.h"
@@ -357,6 +358,10 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
   if (plan.runs < 1) return base::InvalidArgumentError("runs must be at least 1");
   for (const EvaluationSetting& setting : plan.settings) {
     if (setting.queries < 1) return base::InvalidArgumentError("queries must be at least 1");
+    if (!(setting.epsilon > 0) || !accounting::FixedNats::RoundUp(setting.epsilon).is_payable()) {
+      return base::InvalidArgumentError("epsilon: expected nats above 0 and below 8192, found " +
+                                        std::to_string(setting.epsilon));
+    }
   }
   const std::int64_t needed = NumPositions(plan);
   if (const std::int64_t found = CountQueries(blocks); found < needed) {

@@ -52,7 +52,7 @@ inline constexpr std::int64_t kBlockPositions = 512;
 struct PerplexityRuns {
   std::vector<double> runs = {};  // exp of the mean loss of the run's positions
   // The SubMix paper's PP: the mean over a run's blocks of kBlockPositions consecutive positions
-  // (the last may be shorter) of exp of the block's mean loss..
+  // (the last may be shorter) of exp of the block's mean loss.
   std::vector<double> block_runs = {};
 
   // exp of the mean loss over all runs. Requires: at least one run, here and below.

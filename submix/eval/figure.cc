@@ -74,10 +74,12 @@ std::string PlotTerm(const FigureCurve& curve, std::size_t index, std::size_t le
            std::to_string(2 + levels_before % 4) + title;
   }
   const std::string block = "$curve" + std::to_string(index);
+  const std::size_t number = index - levels_before;
   const std::string colour =
-      " linecolor '" + std::string(kColours[(index - levels_before) % std::size(kColours)]) + "'";
+      " linecolor '" + std::string(kColours[number % std::size(kColours)]) + "'";
   std::string term = block + " using 1:2 with linespoints linewidth 1.8 pointsize 0.7 pointtype " +
-                     std::to_string(4 + (index - levels_before) % 8) + colour + title;
+                     std::to_string(4 + number % 8) + " dashtype " +
+                     std::to_string(1 + number / std::size(kColours)) + colour + title;
   if (HasBars(curve))
     term += ", " + block + " using 1:2:3:4 with yerrorbars pointtype 0" + colour + " notitle";
   return term;
@@ -115,10 +117,14 @@ std::string FigureCsv(const Figure& figure) {
 }
 
 std::string FigureScript(const Figure& figure) {
+  // The legend stands below, two columns of it.
+  const std::size_t legend_lines = (figure.curves.size() + 1) / 2;
   std::string script =
-      "set terminal svg size 760,460 enhanced font 'sans-serif,13' background '#ffffff'\n"
+      "set terminal svg size 820," + std::to_string(400 + 20 * legend_lines) +
+      " font 'sans-serif,13' background '#ffffff'\n"
       "set encoding utf8\nset termoption noenhanced\nset grid linecolor '#dddddd'\n"
-      "set key outside right top vertical spacing 1.1\nset border 3\nset tics nomirror\n";
+      "set key outside bottom center vertical Left reverse maxrows " +
+      std::to_string(legend_lines) + " spacing 1.1\nset border 3\nset tics nomirror\n";
   script += "set title " + Quoted(figure.title) + "\n";
   script += "set xlabel " + Quoted(figure.x_label) + "\n";
   script += "set ylabel " + Quoted(figure.y_label) + "\n";

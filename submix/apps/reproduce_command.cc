@@ -1,0 +1,256 @@
+// `submix reproduce`: one figure or table of the seed papers, from text to picture.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/apps/fine_tune_flags.h"
+#include "submix/apps/predictor_flags.h"
+#include "submix/apps/program_commands.h"
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/eval/block_users.h"
+#include "submix/eval/experiment.h"
+#include "submix/eval/experiment_page.h"
+#include "submix/eval/paper_figures.h"
+#include "submix/model/gpt_config.h"
+#include "submix/train/ensemble_training.h"
+#include "submix/train/member_recipe.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+struct ReproduceOptions {
+  std::string name;
+  std::string public_directory;
+  std::string corpus;
+  std::string heldout;
+  std::string output;
+  std::string predictor = "cpu";
+  int users_are_blocks = 0;
+  bool is_small = false;
+  int runs = 0;
+  std::uint64_t seed = 0;
+  FineTuneFlags fine_tune;
+};
+
+// One invocation: everything that it makes lies in its output directory.
+class Reproduction {
+ public:
+  explicit Reproduction(const ReproduceOptions& options) : options_(options) {}
+
+  Status Run() {
+    SUBMIX_RETURN_IF_ERROR(Prepare());
+    std::vector<std::string> names = {options_.name};
+    if (options_.name == "all") names = eval::ExperimentNames();
+    // A misspelt name is known before the first training.
+    for (const std::string& name : names) {
+      SUBMIX_RETURN_IF_ERROR(eval::MakeExperiment(name, size_).status());
+    }
+    for (const std::string& name : names) SUBMIX_RETURN_IF_ERROR(Make(name));
+    return base::OkStatus();
+  }
+
+ private:
+  std::string File(const std::string& name) const { return base::JoinPath(options_.output, name); }
+
+  Status Prepare() {
+    base::FileSystem& files = base::PosixFileSystem();
+    SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.output));
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+                                                   options_.public_directory, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(fine_tune_, FineTuneOptionsOf(options_.fine_tune, config.layers));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                            tokenizer::Tokenizer::Load(options_.public_directory));
+    corpus_ = options_.corpus;
+    if (options_.users_are_blocks > 0) {
+      corpus_ = File("block_users.jsonl");
+      SUBMIX_RETURN_IF_ERROR(
+          eval::WriteBlockUsers(options_.corpus, corpus_, *tokenizer, options_.users_are_blocks)
+              .status());
+    }
+    SUBMIX_RETURN_IF_ERROR(WritePartitionKey());
+    SUBMIX_ASSIGN_OR_RETURN(workshop_.heldout, eval::HeldoutFromFile(options_.heldout, *tokenizer,
+                                                                     config.context_length));
+    workshop_.seed = options_.seed;
+    workshop_.checkpoint_directory = File("runs");
+    SetSize(config);
+    SUBMIX_RETURN_IF_ERROR(DescribeRecipe());
+    ConnectWorkshop();
+    return base::OkStatus();
+  }
+
+  // A key that does not depend on the text, so that the same command cuts it alike.
+  Status WritePartitionKey() const {
+    const base::Sha256Digest key =
+        base::Sha256("submix reproduce\n" + std::to_string(options_.seed));
+    return corpus::SavePartitionKey(key, File("partition.key"));
+  }
+
+  void SetSize(const model::GptConfig& config) {
+    size_.runs = options_.runs;
+    size_.vocab_size = config.vocab_size;
+    double tokens = 0;
+    for (const auto& block : workshop_.heldout) {
+      tokens += static_cast<double>(block.size()) - 1;
+      size_.most_text_tokens =
+          std::max(size_.most_text_tokens, static_cast<double>(block.size()) - 1);
+    }
+    size_.mean_text_tokens = tokens / static_cast<double>(workshop_.heldout.size());
+    if (!options_.is_small) return;
+    size_.divide_queries = 64;
+    size_.most_parts = 4;
+    size_.every_nth = 3;
+    if (size_.runs == 0) size_.runs = 1;
+  }
+
+  // Over all that members are a function of, but the shape of the ensemble.
+  Status DescribeRecipe() {
+    std::string text;
+    for (const auto& [name, value] : train::HyperParameters(fine_tune_)) {
+      text += name + " " + value + "\n";
+    }
+    recipe_ = text;
+    for (const std::string& file :
+         {corpus_, base::JoinPath(options_.public_directory, "model.safetensors"),
+          File("partition.key")}) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
+      text += base::ToHex(digest) + "\n";
+    }
+    recipe_digest_ = base::ToHex(base::Sha256(text)).substr(0, 12);
+    return base::OkStatus();
+  }
+
+  void ConnectWorkshop() {
+    predictor_.predictor = options_.predictor;
+    predictor_.precision = options_.fine_tune.precision;
+    predictor_.threads = options_.fine_tune.options.threads;
+    workshop_.train = [this](const eval::EnsembleShape& shape) { return Train(shape); };
+    workshop_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
+      return LoadEnsembles(predictor_, directory, extra);
+    };
+    workshop_.models_digest = [this](const std::vector<std::string>& directories) {
+      return ModelsDigest(predictor_, directories);
+    };
+  }
+
+  StatusOr<std::string> Train(const eval::EnsembleShape& shape) const {
+    const std::string directory = File("ensembles/" + std::to_string(shape.num_parts) + "x" +
+                                       std::to_string(shape.halves) + "-" + recipe_digest_);
+    train::EnsembleTrainingOptions training;
+    training.public_directory = options_.public_directory;
+    training.corpus = corpus_;
+    training.ensemble_directory = directory;
+    training.partition = {shape.num_parts, shape.halves, /*heldout_fraction=*/0};
+    training.partition_key_path = File("partition.key");
+    training.fine_tune = fine_tune_;
+    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
+    return directory;
+  }
+
+  Status Make(const std::string& name) {
+    SUBMIX_ASSIGN_OR_RETURN(const eval::Experiment experiment, eval::MakeExperiment(name, size_));
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), experiment.title.c_str());
+    SUBMIX_ASSIGN_OR_RETURN(const eval::ExperimentResult result,
+                            eval::RunExperiment(experiment, workshop_));
+    base::FileSystem& files = base::PosixFileSystem();
+    SUBMIX_RETURN_IF_ERROR(
+        files.WriteFile(File(name + ".json"), eval::ExperimentJson(experiment, result)));
+    const Status drawn = eval::WriteFigure(eval::FigureOf(experiment, result), options_.output);
+    if (drawn.code() == base::StatusCode::kUnavailable) {
+      std::fprintf(stderr, "%s\n", drawn.message().c_str());
+    } else {
+      SUBMIX_RETURN_IF_ERROR(drawn);
+    }
+    const auto svg = files.ReadFile(File(name + ".svg"));
+    SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+        File(name + ".html"),
+        eval::ExperimentPage(experiment, result, drawn.ok() ? *svg : "", ProvenanceOf(name))));
+    std::printf("%s\n", File(name + ".html").c_str());
+    return base::OkStatus();
+  }
+
+  eval::Provenance ProvenanceOf(const std::string& name) const {
+    const auto base_name = [](const std::string& path) {
+      return path.substr(path.find_last_of('/') + 1);
+    };
+    std::string recipe = recipe_;
+    std::replace(recipe.begin(), recipe.end(), '\n', ';');
+    return {{"figure", name + (options_.is_small ? ", a small version for a quick look" : "")},
+            {"public model", base_name(options_.public_directory)},
+            {"private text", base_name(options_.corpus)},
+            {"users", options_.users_are_blocks > 0
+                          ? "blocks of " + std::to_string(options_.users_are_blocks) + " tokens"
+                          : "the corpus's own"},
+            {"held-out text", base_name(options_.heldout)},
+            {"members' recipe", recipe},
+            {"predictor", predictor_.Description()},
+            {"seed", std::to_string(options_.seed)}};
+  }
+
+  const ReproduceOptions options_;
+  train::FineTuneOptions fine_tune_;
+  PredictorFlags predictor_;
+  std::string corpus_;
+  std::string recipe_;
+  std::string recipe_digest_;
+  eval::ExperimentSize size_;
+  eval::Workshop workshop_;
+};
+
+std::string NamesOfFigures() {
+  std::string names;
+  for (const std::string& name : eval::ExperimentNames()) names += name + ", ";
+  return names + "or all";
+}
+
+}  // namespace
+
+void AddReproduceCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<ReproduceOptions>();
+  command.add_option("name", options->name, NamesOfFigures())->required();
+  command
+      .add_option("--public", options->public_directory,
+                  "Public model: a Hugging Face GPT-2 directory")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--corpus", options->corpus,
+                  "Private text: user-keyed .jsonl[.xz], or plain text")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--heldout", options->heldout, "Text of other users: .jsonl[.xz] or plain text")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command.add_option("--out", options->output, "Directory for data, figures, pages and ensembles")
+      ->required();
+  command
+      .add_option("--users-are-blocks", options->users_are_blocks,
+                  "Every block of so many tokens is a user of its own (the SubMix paper: 512)")
+      ->check(CLI::Range(2, 1 << 20));
+  command.add_flag("--small", options->is_small,
+                   "Few points, few answers, at most 4 parts: to see that everything works");
+  command
+      .add_option("--runs", options->runs, "Runs of the most answers; default: the figure's own")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", options->seed, "Of the partition and of what mechanisms draw");
+  command.add_option("--predictor", options->predictor, "What runs the models: cpu or torch")
+      ->check(CLI::IsMember({"cpu", "torch"}));
+  AddFineTuneFlags(command, options->fine_tune);
+  command.footer(
+      "Trains what the figure needs (ensembles are kept in OUT and shared between figures), "
+      "scores\n"
+      "all settings of an ensemble in one pass, and writes OUT/NAME.csv, .json, .svg and .html.\n"
+      "Interrupted? The same command goes on where it was.\n"
+      "Example: submix reproduce submix-fig3 --public gpt2 --corpus wikitext.train.txt \\\n"
+      "             --users-are-blocks 512 --heldout wikitext.test.txt --out figures\n"
+      "The operator's view, outside every budget: publishing a figure is a release of its own.");
+  command.callback(
+      [options, &action] { action = [options] { return Reproduction(*options).Run(); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,227 @@
+#include "submix/eval/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/base/file_system.h"
+#include "submix/base/progress_bar.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::eval {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr char kPublicLevel[] = "public model";
+constexpr char kSingleLevel[] = "single member";
+constexpr char kEnsembleLevel[] = "ensemble";
+constexpr char kFineTunedLevel[] = "fine-tuned on all text";
+
+// The indices of the points that one ensemble answers: curve and place in it.
+struct PointIndex {
+  std::size_t curve;
+  std::size_t point;
+};
+
+std::map<EnsembleShape, std::vector<PointIndex>> PointsByEnsemble(const Experiment& experiment) {
+  std::map<EnsembleShape, std::vector<PointIndex>> points;
+  for (std::size_t c = 0; c < experiment.curves.size(); ++c) {
+    for (std::size_t p = 0; p < experiment.curves[c].points.size(); ++p) {
+      points[experiment.curves[c].ensemble].push_back({c, p});
+    }
+  }
+  return points;
+}
+
+std::string ShapeName(const EnsembleShape& shape) {
+  return std::to_string(shape.num_parts) + (shape.halves == 2 ? " parts in pairs" : " parts");
+}
+
+// What must stand beside every epsilon of the mechanism.
+std::string GuaranteeOf(const mechanism::Mechanism& mechanism, double epsilon) {
+  if (!mechanism.is_private()) return "none: not private";
+  return mechanism.Statement(accounting::FixedNats::RoundDown(epsilon)).Labels();
+}
+
+StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleShape& shape,
+                                 const std::vector<PointIndex>& points, const Workshop& workshop) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string directory, workshop.train(shape));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string fine_tuned, workshop.train({1, 1}));
+  EvaluationPlan plan;
+  plan.runs = experiment.runs;
+  plan.num_parts = shape.num_parts;
+  plan.halves = shape.halves;
+  plan.num_fine_tuned = 1;
+  plan.seed = workshop.seed;
+  for (const PointIndex& index : points) {
+    plan.settings.push_back(experiment.curves[index.curve].points[index.point].setting);
+  }
+  EvaluationCheckpoint checkpoint;
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(workshop.checkpoint_directory));
+  checkpoint.path = base::JoinPath(workshop.checkpoint_directory,
+                                   experiment.name + "-" + std::to_string(shape.num_parts) + "x" +
+                                       std::to_string(shape.halves) + ".runs");
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest({directory, fine_tuned}));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop.load(directory, {fine_tuned}));
+  base::ProgressBar progress(experiment.name + ", " + ShapeName(shape), NumPositions(plan),
+                             "answers");
+  return Evaluate(*predictor, workshop.heldout, plan, progress, checkpoint);
+}
+
+StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoint& point,
+                              const SettingResult& result, const EvaluationResult& evaluation) {
+  ExperimentRow row;
+  row.curve = curve.name;
+  row.ensemble = curve.ensemble;
+  row.x = point.x;
+  row.result = result;
+  row.baselines = evaluation.BaselinesOf(result);
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
+  row.is_sound = mechanism->is_private() && mechanism->is_sound();
+  row.guarantee = GuaranteeOf(*mechanism, result.setting.epsilon);
+  return row;
+}
+
+FigureCurve LevelCurve(const std::string& name, const PerplexityRuns& perplexity) {
+  FigureCurve level;
+  level.name = name;
+  level.guarantee = name == kPublicLevel ? "private: it never saw the text" : "none: not private";
+  level.is_level = true;
+  level.points.push_back({.x = 0, .y = perplexity.corpus()});
+  return level;
+}
+
+nlohmann::json PerplexityJson(const PerplexityRuns& perplexity) {
+  return {{"perplexity", perplexity.corpus()},
+          {"block_perplexity", perplexity.block_mean()},
+          {"runs", perplexity.runs},
+          {"block_runs", perplexity.block_runs}};
+}
+
+nlohmann::json RowJson(const ExperimentRow& row) {
+  const EvaluationSetting& setting = row.result.setting;
+  const mechanism::MechanismOptions& options = setting.mechanism;
+  nlohmann::json json = PerplexityJson(row.result.perplexity);
+  json.update({{"curve", row.curve},
+               {"x", row.x},
+               {"mechanism", options.name},
+               {"parts", row.ensemble.num_parts},
+               {"halves", row.ensemble.halves},
+               {"order", options.order.ToString()},
+               {"epsilon", setting.epsilon},
+               {"queries", setting.queries},
+               {"target_leakage", options.target_leakage},
+               {"max_mixing_weight", options.max_mixing_weight},
+               {"sampling_probability", options.sampling_probability},
+               {"ball_radius", options.ball_radius},
+               {"accounting", ToString(options.accounting)},
+               {"screen",
+                {{"mixing_weight", options.screen.mixing_weight},
+                 {"noise_scale", options.screen.noise_scale},
+                 {"threshold", options.screen.threshold},
+                 {"top_tokens", options.screen.top_tokens}}},
+               {"sound", row.is_sound},
+               {"guarantee", row.guarantee},
+               {"spent_max", row.result.epsilon_spent_max},
+               {"spent_mean", row.result.epsilon_spent_mean},
+               {"public", row.baselines.public_model.corpus()},
+               {"ensemble", row.baselines.ensemble.corpus()},
+               {"fine_tuned", row.baselines.fine_tuned.front().corpus()}});
+  return json;
+}
+
+}  // namespace
+
+StatusOr<ExperimentResult> RunExperiment(const Experiment& experiment, const Workshop& workshop) {
+  std::vector<std::vector<ExperimentRow>> rows(experiment.curves.size());
+  for (std::size_t c = 0; c < rows.size(); ++c) rows[c].resize(experiment.curves[c].points.size());
+  ExperimentResult result;
+  for (const auto& [shape, points] : PointsByEnsemble(experiment)) {
+    SUBMIX_ASSIGN_OR_RETURN(const EvaluationResult evaluation,
+                            Score(experiment, shape, points, workshop));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const ExperimentCurve& curve = experiment.curves[points[i].curve];
+      SUBMIX_ASSIGN_OR_RETURN(
+          rows[points[i].curve][points[i].point],
+          RowOf(curve, curve.points[points[i].point], evaluation.settings[i], evaluation));
+    }
+    if (shape == experiment.reference) result.levels = evaluation.baselines.back();
+  }
+  for (auto& curve : rows) {
+    result.rows.insert(result.rows.end(), curve.begin(), curve.end());
+  }
+  return result;
+}
+
+Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
+  Figure figure;
+  figure.name = experiment.name;
+  figure.title = experiment.title;
+  figure.x_label = experiment.x_label;
+  figure.y_label = "perplexity";
+  figure.log_x = experiment.log_x;
+  figure.log_y = experiment.log_y;
+  for (const auto& [name, perplexity] : LevelsOf(result.levels)) {
+    figure.curves.push_back(LevelCurve(name, perplexity));
+  }
+  for (const ExperimentCurve& curve : experiment.curves) {
+    FigureCurve drawn;
+    drawn.name = curve.name;
+    for (const ExperimentRow& row : result.rows) {
+      if (row.curve != curve.name) continue;
+      drawn.guarantee = row.guarantee;
+      drawn.points.push_back({.x = experiment.x_is_spent ? row.result.epsilon_spent_max : row.x,
+                              .y = row.result.perplexity.corpus()});
+    }
+    std::sort(drawn.points.begin(), drawn.points.end(),
+              [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });
+    figure.curves.push_back(std::move(drawn));
+  }
+  return figure;
+}
+
+std::vector<std::pair<std::string, PerplexityRuns>> LevelsOf(const Baselines& baselines) {
+  std::vector<std::pair<std::string, PerplexityRuns>> levels = {
+      {kPublicLevel, baselines.public_model},
+      {kSingleLevel, baselines.single},
+      {kEnsembleLevel, baselines.ensemble}};
+  if (!baselines.fine_tuned.empty()) {
+    levels.emplace_back(kFineTunedLevel, baselines.fine_tuned.front());
+  }
+  return levels;
+}
+
+std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result) {
+  nlohmann::json json = {{"name", experiment.name},
+                         {"title", experiment.title},
+                         {"levels", nlohmann::json::object()},
+                         {"rows", nlohmann::json::array()},
+                         {"paper", nlohmann::json::array()}};
+  for (const auto& [name, perplexity] : LevelsOf(result.levels)) {
+    json["levels"][name] = PerplexityJson(perplexity);
+  }
+  for (const ExperimentRow& row : result.rows) json["rows"].push_back(RowJson(row));
+  for (const PaperNumber& number : experiment.paper) {
+    json["paper"].push_back({{"what", number.what}, {"value", number.value}});
+    if (const auto ours = OursFor(number, result)) json["paper"].back()["ours"] = *ours;
+  }
+  return json.dump(1) + "\n";
+}
+
+std::optional<double> OursFor(const PaperNumber& number, const ExperimentResult& result) {
+  for (const auto& [name, perplexity] : LevelsOf(result.levels)) {
+    if (name == number.curve) return perplexity.corpus();
+  }
+  for (const ExperimentRow& row : result.rows) {
+    if (row.curve == number.curve && row.x == number.x) return row.result.perplexity.corpus();
+  }
+  return std::nullopt;
+}
+
+}  // namespace submix::eval

@@ -1,0 +1,114 @@
+// One figure or table of a paper as data: which ensembles are trained, what is asked of them, what
+// the paper found. All settings of one ensemble are scored in one pass over its models.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/ensemble/predictor.h"
+#include "submix/eval/evaluation.h"
+#include "submix/eval/figure.h"
+#include "submix/eval/heldout.h"
+
+namespace submix::eval {
+
+// What an ensemble of the experiment's corpus looks like; everything else is the recipe's.
+struct EnsembleShape {
+  int num_parts = 8;
+  int halves = 1;
+
+  auto operator<=>(const EnsembleShape&) const = default;
+};
+
+struct ExperimentPoint {
+  double x = 0;
+  EvaluationSetting setting;
+};
+
+struct ExperimentCurve {
+  std::string name = {};
+  EnsembleShape ensemble;
+  std::vector<ExperimentPoint> points = {};
+};
+
+// A number that the paper prints. Ours is the perplexity of a curve at x, or of a level.
+struct PaperNumber {
+  std::string what = {};
+  double value = 0;
+  std::string curve = {};  // empty: nothing of ours to set beside it
+  double x = 0;            // without meaning for levels
+};
+
+struct Experiment {
+  std::string name = {};  // as on the command line
+  std::string title = {};
+  std::string x_label = {};
+  bool log_x = true;
+  bool log_y = false;
+  // The privacy cost that was spent, not what was declared, is the horizontal axis.
+  bool x_is_spent = false;
+  std::vector<ExperimentCurve> curves = {};
+  // The ensemble whose members give the levels: public model, single member, ensemble, fine-tuned.
+  EnsembleShape reference;
+  int runs = 4;  // of the settings with the most queries
+  std::vector<PaperNumber> paper = {};
+  std::string reading = {};  // what differs from the paper, in sentences
+};
+
+// What an experiment needs from the outside.
+struct Workshop {
+  // The directory of a complete ensemble of this shape; trains it first if there is none. A shape
+  // of one part and one half is the non-private model.
+  std::function<base::StatusOr<std::string>(const EnsembleShape&)> train;
+  // The ensemble's members, then those of `extra` ensembles, as one predictor.
+  std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
+      const std::string& directory, const std::vector<std::string>& extra)>
+      load;
+  // Over what these ensembles' logits depend on.
+  std::function<base::StatusOr<base::Sha256Digest>(const std::vector<std::string>& directories)>
+      models_digest;
+  HeldoutBlocks heldout = {};
+  std::string checkpoint_directory = {};  // finished runs are kept here
+  std::uint64_t seed = 0;
+};
+
+struct ExperimentRow {
+  std::string curve = {};
+  EnsembleShape ensemble;
+  double x = 0;
+  SettingResult result;
+  Baselines baselines;         // on the same positions
+  bool is_sound = false;       // proven for every data set
+  std::string guarantee = {};  // what is promised, with its labels, in one line
+};
+
+struct ExperimentResult {
+  std::vector<ExperimentRow> rows = {};  // curve by curve, as in the experiment
+  Baselines levels;                      // of the reference ensemble, with the most queries
+};
+
+// Trains, scores and collects. Errors: the workshop's and Evaluate's; then everything finished is
+// kept, and the same call goes on after it.
+base::StatusOr<ExperimentResult> RunExperiment(const Experiment& experiment,
+                                               const Workshop& workshop);
+
+// The experiment's figure: a curve each, and the levels.
+Figure FigureOf(const Experiment& experiment, const ExperimentResult& result);
+
+// Everything for machines: every option and every run of every row, and the levels. JSON.
+std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result);
+
+// The non-private models: name and perplexities.
+std::vector<std::pair<std::string, PerplexityRuns>> LevelsOf(const Baselines& baselines);
+
+// What we have for a number of the paper, if anything.
+std::optional<double> OursFor(const PaperNumber& number, const ExperimentResult& result);
+
+}  // namespace submix::eval

@@ -1,0 +1,20 @@
+// An experiment as one self-contained HTML page: the figure, its numbers with what each promises,
+// the paper's numbers beside ours, how it was made.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "submix/eval/experiment.h"
+
+namespace submix::eval {
+
+// Name and value, such as "corpus" and its file.
+using Provenance = std::vector<std::pair<std::string, std::string>>;
+
+// `svg` is the figure's file; empty: none was drawn.
+std::string ExperimentPage(const Experiment& experiment, const ExperimentResult& result,
+                           const std::string& svg, const Provenance& provenance);
+
+}  // namespace submix::eval

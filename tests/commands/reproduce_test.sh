@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# `submix reproduce all --small`: every figure and table comes out whole, twice the same, from a tiny
+# text. Usage: reproduce_test.sh BUILD_DIR SOURCE_DIR
+set -eu
+submix=$1/submix
+data=$2/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $1"
+  tail -n 5 "$work/stderr"
+  exit 1
+}
+
+for number in {1..3}; do
+  for user in {a..z}; do
+    echo "The $user of the house number $number went out to see the sea and the hill, and came home."
+    echo "<|endoftext|>"
+  done
+done >"$work/text.txt"
+for number in {1..60}; do
+  for user in {a..z}; do echo "Out of the $user of house $number went the sea and the hill, and none came home."; done
+done >"$work/heldout.txt"
+
+reproduce=("$submix" reproduce --public "$data/public_model" --corpus "$work/text.txt" --users-are-blocks 8
+           --heldout "$work/heldout.txt" --small --rank 2 --targets c_attn --top-layers 1 --block-tokens 32
+           --batch-size 2 --threads 1 --precision f32)
+status=0
+"${reproduce[@]}" submix-fig1 --out "$work/out" >"$work/stdout" 2>"$work/stderr" || status=$?
+[ $status = 1 ] && grep -q "no figure \"submix-fig1\"; known: submix-fig2" "$work/stderr" || fail "an unknown figure"
+
+"${reproduce[@]}" all --out "$work/out" >"$work/stdout" 2>"$work/stderr" || fail "all figures"
+names=$(sed -E 's/.*\/(.*)\.html/\1/' "$work/stdout")
+[ "$(echo "$names" | wc -l)" -ge 10 ] || fail "ten figures are to come out"
+for name in $names; do
+  grep -q "</html>" "$work/out/$name.html" || fail "$name.html is not whole"
+  grep -q "^curve,x,y,low,high,guarantee$" "$work/out/$name.csv" || fail "$name.csv has no header"
+  python3 - "$work/out/$name" <<'END' || fail "$name: its numbers"
+import csv, json, math, sys
+rows = list(csv.DictReader(open(sys.argv[1] + ".csv")))
+data = json.load(open(sys.argv[1] + ".json"))
+levels = [row for row in rows if not row["x"]]
+assert len(levels) == 4 and len(rows) == 4 + len(data["rows"]), len(rows)
+for row in data["rows"]:
+    assert row["perplexity"] > 1 and math.isfinite(row["perplexity"]), row
+    assert row["spent_max"] <= row["epsilon"] * (1 + 1e-9), row
+    assert "unit: part" in row["guarantee"], row
+    assert row["sound"] == ("NOT proven" not in row["guarantee"]), row
+END
+  if command -v gnuplot >/dev/null; then
+    grep -q "</svg>" "$work/out/$name.svg" || fail "$name.svg is not whole"
+    grep -q "<svg" "$work/out/$name.html" || fail "$name.html has no figure"
+  fi
+done
+
+# What is finished is not made again, and gives the same numbers.
+cp "$work/out/submix-fig3.json" "$work/expected"
+"${reproduce[@]}" submix-fig3 --out "$work/out" >"$work/stdout" 2>"$work/stderr" || fail "going on"
+if grep -q "fine-tuning" "$work/stderr"; then fail "an ensemble was trained twice"; fi
+cmp "$work/expected" "$work/out/submix-fig3.json" || fail "other numbers the second time"
