@@ -39,14 +39,14 @@ class DurationHistogram {
   std::atomic<std::int64_t> nanoseconds_{0};
 };
 
-// Thread-safe, each number for itself. They grow, but the two last.
+// Thread-safe, each number for itself. They grow, but the three last.
 struct Counters {
   std::atomic<std::int64_t> requests{0};         // submitted, whatever came of them
   std::atomic<std::int64_t> refused_invalid{0};  // by the reason of Scheduler::Submit
   std::atomic<std::int64_t> refused_full{0};
   std::atomic<std::int64_t> refused_quota{0};        // of the key
   std::atomic<std::int64_t> refused_exhausted{0};    // of the deployment; ended requests too
-  std::atomic<std::int64_t> refused_unavailable{0};  // draining, or no durable quota
+  std::atomic<std::int64_t> refused_unavailable{0};  // draining, not healthy, or no durable quota
   std::atomic<std::int64_t> cache_hits{0};
   std::atomic<std::int64_t> finished{0};  // the other ends, see CompletionEnd
   std::atomic<std::int64_t> cancelled{0};
@@ -60,6 +60,7 @@ struct Counters {
 
   std::atomic<std::int64_t> waiting{0};  // now
   std::atomic<std::int64_t> live{0};     // now
+  std::atomic<std::int64_t> healthy{1};  // now: 1 if Scheduler::health is ok, otherwise 0
 };
 
 }  // namespace submix::engine

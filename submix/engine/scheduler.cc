@@ -50,8 +50,8 @@ Status StatusOf(CompletionEnd end) {
       return base::UnavailableError("the engine stops; try again later");
     case CompletionEnd::kFailed:
       return base::UnavailableError(
-          "no answers at present: a charge could not be written down, and without that nothing is "
-          "released; try again later");
+          "no answers at present: a step failed or its charge could not be written down, and then "
+          "nothing is released; try again later");
   }
   SUBMIX_CHECK(false, "an end without a status");
 }
@@ -226,6 +226,7 @@ class Scheduler::Engine {
     {
       const std::lock_guard guard(mutex_);
       before = std::exchange(health, status);
+      counters_.healthy = IsBroken() ? 0 : 1;
       changed_.notify_all();
     }
     // What changes, not each attempt.

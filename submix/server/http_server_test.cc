@@ -422,8 +422,10 @@ TEST(HttpServer, WithoutADurableChargeThereIsNoTextAndNoReason) {
   }
   EXPECT_EQ(Get(served.port(), "/readyz").status, 503);
   EXPECT_EQ(Get(served.port(), "/healthz").status, 200);
+  EXPECT_THAT(Get(served.port(), "/metrics").body, HasSubstr("\nsubmix_healthy 0\n"));
   served.watched.ledger.broken = false;
   EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/readyz").status == 200; }));
+  EXPECT_THAT(Get(served.port(), "/metrics").body, HasSubstr("\nsubmix_healthy 1\n"));
   EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 200);
 }
 

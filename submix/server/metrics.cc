@@ -102,6 +102,9 @@ std::string MetricsText(const engine::Counters& counters, const StatusCounts& an
   out.Counter("submix_tokens_total", "Tokens released.", counters.tokens);
   out.Counter("submix_failed_steps_total", "Engine steps that released nothing.",
               counters.failed_steps);
+  out.Gauge("submix_healthy",
+            "1 while answers can be given, 0 while what they need cannot be written.",
+            counters.healthy);
   out.Gauge("submix_waiting", "Completions in the queue.", counters.waiting);
   out.Gauge("submix_live", "Completions in the engine's batch.", counters.live);
   out.Histogram("submix_step_seconds", "Time of an engine step.", counters.steps);
