@@ -196,8 +196,9 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
                                config.cache_bytes_per_key > 0 ? &cache : nullptr));
   std::unique_ptr<server::OperatorServer> operator_server;
   if (config.operator_server) {
-    SUBMIX_ASSIGN_OR_RETURN(operator_server, server::OperatorServer::Start(*config.operator_server,
-                                                                           deployed->deployment));
+    SUBMIX_ASSIGN_OR_RETURN(
+        operator_server, server::OperatorServer::Start(
+                             *config.operator_server, deployed->deployment, scheduler->counters()));
     WriteLogLine("info", "operator_listening",
                  {{"address", Address(config.operator_server->listener, operator_server->port())}});
   }

@@ -24,6 +24,8 @@ enum class CompletionEnd {
   kExhausted,
   kStopped,  // Drain's deadline came first (503)
   kFailed,   // the engine or the ledger failed: no token without a durable charge (503)
+  // The public model's numbers for this sequence are not finite; others are not concerned (500).
+  kNoPrediction,
 };
 
 // The engine's end: tokens go in, the end comes once. Thread-safe; no call waits but Next.
@@ -71,7 +73,8 @@ class Completion {
   // kRunning until the last token was taken.
   CompletionEnd end() const { return stream_->end(); }
   // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private
-  // and no path. kFailedPrecondition for kExhausted, kUnavailable for the others.
+  // and no path. kFailedPrecondition for kExhausted, kInternal for kNoPrediction, kUnavailable for
+  // the others.
   base::Status status() const { return stream_->status(); }
   // Ends it now, unless it has ended. Tokens not yet taken are dropped.
   void Cancel() { stream_->Cancel(); }

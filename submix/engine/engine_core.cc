@@ -95,7 +95,7 @@ void EngineCore::Cancel(std::int64_t request_id) {
   });
 }
 
-Status EngineCore::Predict() {
+StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
   std::vector<ensemble::Predictor::Append> appends;
   appends.reserve(live_.size());
   for (const LiveSequence& live : live_) appends.push_back({live.sequence, live.pending});
@@ -104,12 +104,23 @@ Status EngineCore::Predict() {
   logits_.resize(live_.size() * rows * row);
   SUBMIX_RETURN_IF_ERROR(parts_.predictor->Step(appends, logits_));
   mapped_.resize(live_.size());
+  std::vector<TokenEvent> without_prediction;
+  std::size_t kept = 0;
   for (std::size_t s = 0; s < live_.size(); ++s) {
     const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
-    SUBMIX_RETURN_IF_ERROR(
-        mapped_[s].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling));
+    const Status status =
+        mapped_[kept].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling);
+    if (status.code() == base::StatusCode::kInternal) {
+      without_prediction.push_back(EventWithoutToken(live_[s], FinishReason::kNoPrediction));
+      parts_.predictor->Close(live_[s].sequence);
+      continue;
+    }
+    SUBMIX_RETURN_IF_ERROR(status);
+    if (kept != s) live_[kept] = std::move(live_[s]);
+    ++kept;
   }
-  return base::OkStatus();
+  live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(kept), live_.end());
+  return without_prediction;
 }
 
 StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose() {
@@ -158,16 +169,18 @@ bool EngineCore::IsExhausted(const ledger::Receipt& receipt) const {
 StatusOr<TokenEvent> EngineCore::Release(std::size_t s,
                                          std::unique_ptr<mechanism::Proposal> proposal,
                                          ledger::Receipt receipt) {
-  if (IsExhausted(receipt)) {
-    TokenEvent event;
-    event.request_id = live_[s].request_id;
-    event.finish_reason = FinishReason::kExhausted;
-    return event;
-  }
+  if (IsExhausted(receipt)) return EventWithoutToken(live_[s], FinishReason::kExhausted);
   mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *parts_.random);
   SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
                           Sample(std::move(mixture), std::move(receipt), *parts_.random));
   return Accept(live_[s], mapped_[s].token(index));
+}
+
+TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, FinishReason reason) {
+  TokenEvent event;
+  event.request_id = live.request_id;
+  event.finish_reason = reason;
+  return event;
 }
 
 TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
@@ -188,15 +201,14 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
 
 StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
   if (live_.empty()) return std::vector<TokenEvent>();
-  SUBMIX_RETURN_IF_ERROR(Predict());
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Predict());
+  if (live_.empty()) return events;
   SUBMIX_ASSIGN_OR_RETURN(auto proposals, Propose());
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
   if (proposals.front()->leads_to_screen()) {
     SUBMIX_RETURN_IF_ERROR(OpenScreens(proposals, receipts));
     SUBMIX_ASSIGN_OR_RETURN(receipts, Charge(proposals));
   }
-  std::vector<TokenEvent> events;
-  events.reserve(live_.size());
   for (std::size_t s = 0; s < live_.size(); ++s) {
     SUBMIX_ASSIGN_OR_RETURN(TokenEvent event,
                             Release(s, std::move(proposals[s]), std::move(receipts[s])));
@@ -220,10 +232,15 @@ Status EngineCore::Generate(const Request& request,
     }
     for (const TokenEvent& event : *events) {
       if (event.finish_reason == FinishReason::kExhausted) return ExhaustedError();
+      if (event.finish_reason == FinishReason::kNoPrediction) return NoPredictionError();
       on_event(event);
     }
   }
   return base::OkStatus();
+}
+
+Status NoPredictionError() {
+  return base::InternalError("the public model has no finite numbers for this prompt");
 }
 
 }  // namespace submix::engine

@@ -53,16 +53,18 @@ class EngineCore {
   void Cancel(std::int64_t request_id);
   bool idle() const { return live_.empty(); }
 
-  // One token for every live request, or the event that it gets none because the answers are used
-  // up and the deployment then refuses. Finished requests leave. An error ends the step without any
-  // token: charges that were booked stay booked.
+  // One token for every live request, or the event that it gets none: because the answers are used
+  // up and the deployment then refuses, or because the public model has no finite numbers for it,
+  // which costs nothing. Finished requests leave. An error ends the step without any token: charges
+  // that were booked stay booked.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
   // After a failed Step: Ledger::Recover. Errors: its.
   base::Status Recover() { return parts_.ledger->Recover(); }
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
-  // programs with one request at a time. Errors: Step's; ExhaustedError. Requires: idle().
+  // programs with one request at a time. Errors: Step's; ExhaustedError; NoPredictionError.
+  // Requires: idle().
   base::Status Generate(const Request& request,
                         const std::function<void(const TokenEvent&)>& on_event);
 
@@ -82,7 +84,9 @@ class EngineCore {
 
   EngineCore(const EngineParts& parts, int halves);
 
-  base::Status Predict();
+  // Maps the predictions of all live sequences into mapped_. The events of those that have none;
+  // they have left.
+  base::StatusOr<std::vector<TokenEvent>> Predict();
   base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();
   base::StatusOr<std::vector<ledger::Receipt>> Charge(
       const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals);
@@ -92,6 +96,7 @@ class EngineCore {
   bool IsExhausted(const ledger::Receipt& receipt) const;
   base::StatusOr<TokenEvent> Release(std::size_t s, std::unique_ptr<mechanism::Proposal> proposal,
                                      ledger::Receipt receipt);
+  static TokenEvent EventWithoutToken(const LiveSequence& live, FinishReason reason);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
   const EngineParts parts_;
@@ -104,5 +109,9 @@ class EngineCore {
   std::vector<float> logits_;                         // [live, M + 1, V]
   std::vector<mechanism::MappedPredictions> mapped_;  // [live]
 };
+
+// kInternal: what the client of a sequence without finite numbers is told. It is the public model's
+// doing: a member that is broken is silent instead.
+base::Status NoPredictionError();
 
 }  // namespace submix::engine

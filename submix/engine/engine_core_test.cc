@@ -89,6 +89,32 @@ TEST_F(EngineCoreTest, ABrokenMemberIsSilentAndFree) {
   EXPECT_GT(ledger_->SpentByPart(1), 0);
 }
 
+TEST_F(EngineCoreTest, ABrokenPublicModelEndsOnlyTheSequenceItBreaks) {
+  Start(/*budget=*/2);
+  constexpr base::TokenId kBreaking = 7;
+  predictor_->BreakPublicModelAfter(kBreaking);
+  Request broken = MakeRequest(20);
+  broken.prompt.back() = kBreaking;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::int64_t first, engine_->Admit(broken));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::int64_t whole, engine_->Admit(MakeRequest(20)));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::int64_t last, engine_->Admit(broken));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
+  ASSERT_EQ(events.size(), 3u);
+  for (const TokenEvent& event : events) {
+    EXPECT_EQ(event.finish_reason,
+              event.request_id == whole ? FinishReason::kNone : FinishReason::kNoPrediction);
+  }
+  EXPECT_NE(first, last);
+  EXPECT_EQ(predictor_->open_sequences(), 1u);
+  EXPECT_EQ(ledger_->head().value().records, 2) << "its making, and one charge of one token";
+  engine_->Cancel(whole);
+  const double spent = ledger_->SpentByPart(0);
+  EXPECT_THAT(engine_->Generate(broken, [](const TokenEvent&) { FAIL() << "a token"; }),
+              StatusIs(StatusCode::kInternal, HasSubstr("public model")));
+  EXPECT_EQ(ledger_->SpentByPart(0), spent) << "what has no numbers costs nothing";
+  EXPECT_TRUE(engine_->idle());
+}
+
 TEST_F(EngineCoreTest, CancellationFreesTheSequenceAndRefundsNothing) {
   Start(/*budget=*/2);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::int64_t id, engine_->Admit(MakeRequest(30)));

@@ -24,6 +24,8 @@ enum class FinishReason {
   kMaxTokens,  // as many tokens as asked for
   // The deployment's answers are used up and it then refuses: this event has no token.
   kExhausted,
+  // The public model's numbers for this sequence are not finite: this event has no token.
+  kNoPrediction,
 };
 
 // What one engine step added to one request.

@@ -52,6 +52,8 @@ Status StatusOf(CompletionEnd end) {
       return base::UnavailableError(
           "no answers at present: a step failed or its charge could not be written down, and then "
           "nothing is released; try again later");
+    case CompletionEnd::kNoPrediction:
+      return NoPredictionError();
   }
   SUBMIX_CHECK(false, "an end without a status");
 }
@@ -67,6 +69,7 @@ std::atomic<std::int64_t>& CounterOf(CompletionEnd end, Counters& counters) {
     case CompletionEnd::kStopped:
       return counters.stopped;
     case CompletionEnd::kFailed:
+    case CompletionEnd::kNoPrediction:
       return counters.failed;
     default:
       return counters.cancelled;
@@ -381,6 +384,14 @@ class Scheduler::Engine {
     if (event.finish_reason == FinishReason::kExhausted) {
       exhausted_ = true;
       Settle(ticket, CompletionEnd::kExhausted);
+      live_.erase(found);
+      return;
+    }
+    if (event.finish_reason == FinishReason::kNoPrediction) {
+      base::Log(base::LogSeverity::kError,
+                "engine: the public model's numbers for a sequence are not finite: its weights, or "
+                "its arithmetic, are damaged");
+      Settle(ticket, CompletionEnd::kNoPrediction);
       live_.erase(found);
       return;
     }

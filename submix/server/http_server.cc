@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/random.h"
 #include "submix/server/metrics.h"
@@ -78,7 +79,7 @@ ApiError WrongModel(const std::string& served) {
 // A client that tries again pays again, and a quota does not come back.
 HttpResponse ErrorResponse(const ApiError& error) {
   HttpResponse response{.status = error.status, .body = ErrorBody(error)};
-  if (error.code == "insufficient_quota" || error.status == 504) {
+  if (error.code == "insufficient_quota" || error.code == "no_prediction" || error.status == 504) {
     response.headers.emplace_back("x-should-retry", "false");
   } else if (error.status == 429 || error.status == 503) {
     response.headers.emplace_back("Retry-After", "1");
@@ -119,7 +120,7 @@ class Endpoints final : public HttpHandler {
   std::vector<std::string> BodyPaths() const override {
     return {std::string(kCompletionsPath), std::string(kChatPath)};
   }
-  std::optional<HttpResponse> Refuse(const HttpRequest& head) override;
+  std::optional<HttpResponse> Refuse(HttpRequest& head) override;
   HttpResponse Handle(const HttpRequest& request,
                       const std::function<bool()>& client_is_gone) override;
   HttpResponse Error(int status) override { return ErrorResponse(HttpError(status)); }
@@ -244,15 +245,19 @@ std::variant<engine::ApiKey, ApiError> Endpoints::Authenticate(const HttpRequest
   return error;
 }
 
-std::optional<HttpResponse> Endpoints::Refuse(const HttpRequest& head) {
+// The key is looked up here, once a request: who waits for its body is admitted already.
+std::optional<HttpResponse> Endpoints::Refuse(HttpRequest& head) {
   std::optional<ApiError> error;
-  const auto key = Authenticate(head);
+  auto key = Authenticate(head);
   if (const auto* wrong_key = std::get_if<ApiError>(&key)) {
     error = *wrong_key;
   } else if (is_draining_) {
     error = HttpError(503);
   }
-  if (!error) return std::nullopt;
+  if (!error) {
+    head.admission = std::get<engine::ApiKey>(std::move(key));
+    return std::nullopt;
+  }
   return Visit(*this, head.path).Fail(*error);
 }
 
@@ -272,7 +277,7 @@ HttpResponse Endpoints::Handle(const HttpRequest& request,
   if (is_models) return Models(request);
   if (path == "/readyz") return Ready();
   if (path == "/healthz") return {.body = R"({"status":"ok"})"};
-  return {.content_type = "text/plain; version=0.0.4",
+  return {.content_type = std::string(kMetricsType),
           .body = MetricsText(scheduler_.counters(), answers_)};
 }
 
@@ -296,13 +301,13 @@ HttpResponse Endpoints::Ready() const {
 HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request,
                                  const std::function<bool()>& client_is_gone) {
   const auto visit = std::make_shared<Visit>(*this, request.path);
-  const auto key = Authenticate(request);
-  if (const auto* error = std::get_if<ApiError>(&key)) return visit->Fail(*error);
-  visit->record.key = std::get<engine::ApiKey>(key).id;
+  const auto* const key = std::any_cast<engine::ApiKey>(&request.admission);
+  SUBMIX_CHECK(key != nullptr, "who posts a body has been admitted");
+  visit->record.key = key->id;
   const auto parsed = ParseCall(endpoint, request.body, options_.parse);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return visit->Fail(*error);
   const auto& call = std::get<CompletionCall>(parsed);
-  auto submissions = Submissions(call, request, std::get<engine::ApiKey>(key), visit->record);
+  auto submissions = Submissions(call, request, *key, visit->record);
   if (const auto* error = std::get_if<ApiError>(&submissions)) return visit->Fail(*error);
   const std::size_t choices = std::get<0>(submissions).size();
   auto running = RunningCall::Start(scheduler_, std::get<0>(std::move(submissions)));

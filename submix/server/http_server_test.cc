@@ -4,9 +4,11 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <sys/inotify.h>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/server/metrics.h"
 #include "submix/server/testing/raw_client.h"
 #include "submix/server/testing/served_engine.h"
 
@@ -210,13 +212,29 @@ TEST(HttpServer, MetricsCountPublicThings) {
   EXPECT_THAT(answer.body, HasSubstr("\nsubmix_tokens_total 5\n"));
   EXPECT_THAT(answer.body, HasSubstr("submix_http_answers_total{status=\"200\"} 1\n"));
   EXPECT_THAT(answer.body, HasSubstr("submix_http_answers_total{status=\"400\"} 1\n"));
-  EXPECT_THAT(answer.body, HasSubstr("submix_step_seconds_bucket{le=\"+Inf\"} 5\n"));
-  for (const char* secret : {"spent", "budget", "charge", "part", "epsilon", "remaining"}) {
+  for (const char* secret :
+       {"spent", "budget", "charge", "part", "epsilon", "remaining", "seconds"}) {
     EXPECT_THAT(answer.body, Not(HasSubstr(secret)));
   }
+  EXPECT_THAT(OperatorMetricsText(served.scheduler->counters()),
+              HasSubstr("submix_step_seconds_bucket{le=\"+Inf\"} 5\n"));
   ServedEngineOptions options;
   options.http.metrics = false;
   EXPECT_EQ(Get(ServedEngine(options).port(), "/metrics").status, 404);
+}
+
+TEST(HttpServer, ABrokenPublicModelFailsOnlyItsRequest) {
+  ServedEngine served;
+  const base::TokenId q = 'q' - 'a';
+  served.watched.predictor.fake.BreakPublicModelAfter(q);
+  const std::string breaking = R"({"model":"letters","max_tokens":5,"prompt":"q"})";
+  const RawAnswer answer = Post(served.port(), kCompletions, breaking);
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_THAT(answer.head, HasSubstr("x-should-retry: false"));
+  EXPECT_EQ(json::parse(answer.body)["error"]["code"], "no_prediction");
+  EXPECT_THAT(answer.body, HasSubstr("the public model has no finite numbers"));
+  EXPECT_EQ(served.watched.ledger.releases, 0);
+  EXPECT_EQ(Get(served.port(), "/readyz").status, 200);
 }
 
 class KeyedServer : public testing::Test {
@@ -257,6 +275,49 @@ TEST_F(KeyedServer, AWrongKeyIsRefusedBeforeTheBody) {
   RawClient client(served_->port());
   client.Send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
   EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 401);
+}
+
+// How often a file is opened.
+class OpenCounter {
+ public:
+  explicit OpenCounter(const std::string& path) : events_(::inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(::inotify_add_watch(events_, path.c_str(), IN_OPEN), 0);
+  }
+  ~OpenCounter() { ::close(events_); }
+  OpenCounter(const OpenCounter&) = delete;
+  OpenCounter& operator=(const OpenCounter&) = delete;
+
+  // Since the last call. The kernel may put equal events that nobody has read into one.
+  int Count() {
+    int count = 0;
+    alignas(inotify_event) char bytes[4096];
+    for (ssize_t size = 0; (size = ::read(events_, bytes, sizeof bytes)) > 0;) {
+      for (ssize_t at = 0; at < size; ++count) {
+        at += static_cast<ssize_t>(sizeof(inotify_event) +
+                                   reinterpret_cast<const inotify_event*>(bytes + at)->len);
+      }
+    }
+    return count;
+  }
+
+ private:
+  const int events_;
+};
+
+TEST_F(KeyedServer, TheKeyIsLookedUpOnceARequest) {
+  Serve();
+  const std::string key = MakeKey();
+  RawClient client(served_->port());
+  OpenCounter opened(directory_.File("keys.json"));
+  // The first look is over once the server waits for the body.
+  const std::string whole = RequestText("POST", kCompletions, Body(), key);
+  const std::size_t head = whole.size() - Body().size();
+  client.Send(whole.substr(0, head));
+  int looks = 0;
+  EXPECT_TRUE(Eventually([&] { return (looks += opened.Count()) == 1; }));
+  client.Send(whole.substr(head));
+  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 200);
+  EXPECT_EQ(opened.Count(), 0);
 }
 
 TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {

@@ -29,6 +29,8 @@ constexpr std::size_t kRequestsAConnection = 1'000;
 
 // The connection that this thread serves; httplib does not hand its stream to handlers.
 thread_local Connection* served = nullptr;
+// What Refuse left for the request whose body is read.
+thread_local std::any admission;
 // Set while the accepting thread turns a connection away.
 thread_local bool is_turning_away = false;
 
@@ -158,12 +160,13 @@ class Server final : public Base {
  private:
   // GET and the like are answered here; so is whatever must not have its body read.
   httplib::Server::HandlerResponse BeforeBody(const httplib::Request& from, httplib::Response& to) {
-    const HttpRequest head = Native(from);
+    HttpRequest head = Native(from);
     const auto paths = handler_.BodyPaths();
     if (from.method == "POST" && std::ranges::find(paths, from.path) != paths.end()) {
       auto refusal = RefuseBody(from);
       if (!refusal) refusal = handler_.Refuse(head);
       if (!refusal) {
+        admission = std::move(head.admission);
         served->SetDeadline(Connection::Clock::now() + options_.body_timeout);
         return httplib::Server::HandlerResponse::Unhandled;
       }
@@ -200,6 +203,7 @@ class Server final : public Base {
   void Body(const httplib::Request& from, httplib::Response& to,
             const httplib::ContentReader& reader) {
     HttpRequest request = Native(from);
+    request.admission = std::move(admission);
     bool is_too_large = false;
     const bool complete = reader([&](const char* bytes, std::size_t size) {
       is_too_large = request.body.size() + size > options_.body_bytes;

@@ -5,6 +5,7 @@
 // not keep a thread. A client that hangs up, or closes its side of the connection, is gone.
 #pragma once
 
+#include <any>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -23,6 +24,8 @@ struct HttpRequest {
   std::string method;
   std::string path;  // without the query
   std::string body;  // of POST to a path with a body
+  // What Refuse leaves for Handle of the same request; empty without a body.
+  std::any admission = {};
   // The value of a header, in whatever case its name was sent; empty if there is none.
   std::function<std::string(std::string_view name)> header;
 };
@@ -43,8 +46,9 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   // The paths to which a body may be posted.
   virtual std::vector<std::string> BodyPaths() const = 0;
-  // Called before the body is read. A response: the body is not read, the connection ends.
-  virtual std::optional<HttpResponse> Refuse(const HttpRequest& head) = 0;
+  // Called before a body is read. A response: the body is not read, the connection ends. Else what
+  // it puts into head.admission comes back with the whole request.
+  virtual std::optional<HttpResponse> Refuse(HttpRequest& head) = 0;
   // `client_is_gone` may be asked while this works.
   virtual HttpResponse Handle(const HttpRequest& request,
                               const std::function<bool()>& client_is_gone) = 0;

@@ -107,6 +107,11 @@ std::string MetricsText(const engine::Counters& counters, const StatusCounts& an
             counters.healthy);
   out.Gauge("submix_waiting", "Completions in the queue.", counters.waiting);
   out.Gauge("submix_live", "Completions in the engine's batch.", counters.live);
+  return out.text();
+}
+
+std::string OperatorMetricsText(const engine::Counters& counters) {
+  Exposition out;
   out.Histogram("submix_step_seconds", "Time of an engine step.", counters.steps);
   return out.text();
 }

@@ -5,10 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "submix/engine/counters.h"
 
 namespace submix::server {
+
+// The content type of both texts.
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4";
 
 // Answers to completion requests, by status. Thread-safe.
 class StatusCounts {
@@ -25,5 +29,10 @@ class StatusCounts {
 };
 
 std::string MetricsText(const engine::Counters& counters, const StatusCounts& answers);
+
+// For the operator's listener: what took how long. A client can time its own tokens alone; this
+// adds up everybody's, nearer to the processor than any client is, and time may depend on private
+// data a little (docs/threat_model.md).
+std::string OperatorMetricsText(const engine::Counters& counters);
 
 }  // namespace submix::server

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/digest.h"
+#include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_response.h"
 
@@ -49,13 +50,15 @@ base::StatusOr<json> LedgerObject(const engine::Deployment& deployment) {
 
 class LedgerHandler final : public HttpHandler {
  public:
-  LedgerHandler(const std::string& key, const engine::Deployment& deployment)
-      : key_sha256_(base::Sha256(key)), deployment_(deployment) {}
+  LedgerHandler(const std::string& key, const engine::Deployment& deployment,
+                const engine::Counters& counters)
+      : key_sha256_(base::Sha256(key)), deployment_(deployment), counters_(counters) {}
 
   std::vector<std::string> BodyPaths() const override { return {}; }
-  std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
+  std::optional<HttpResponse> Refuse(HttpRequest&) override { return std::nullopt; }
   HttpResponse Error(int status) override {
-    return {.status = status, .body = ErrorBody({.message = "GET /ledger or /ledger/verify."})};
+    return {.status = status,
+            .body = ErrorBody({.message = "GET /ledger, /ledger/verify or /metrics."})};
   }
   HttpResponse Handle(const HttpRequest& request, const std::function<bool()>&) override {
     if (auto page = PageResponse(Page::kOperator, request)) return *std::move(page);
@@ -69,6 +72,9 @@ class LedgerHandler final : public HttpHandler {
     }
     const bool verifies = request.path == "/ledger/verify";
     if (request.method != "GET") return Error(405);
+    if (request.path == "/metrics") {
+      return {.content_type = std::string(kMetricsType), .body = OperatorMetricsText(counters_)};
+    }
     if (!verifies && request.path != "/ledger") return Error(404);
     auto object = LedgerObject(deployment_);
     if (!object.ok()) {
@@ -84,13 +90,14 @@ class LedgerHandler final : public HttpHandler {
  private:
   const base::Sha256Digest key_sha256_;
   const engine::Deployment& deployment_;
+  const engine::Counters& counters_;
 };
 
 class ListeningOperatorServer final : public OperatorServer {
  public:
   ListeningOperatorServer(const OperatorServerOptions& options,
-                          const engine::Deployment& deployment)
-      : handler_(options.key, deployment) {}
+                          const engine::Deployment& deployment, const engine::Counters& counters)
+      : handler_(options.key, deployment, counters) {}
   base::Status Start(const ListenerOptions& options) {
     SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options, handler_));
     return base::OkStatus();
@@ -122,9 +129,10 @@ base::Status CheckOperatorOptions(const OperatorServerOptions& options) {
 }
 
 base::StatusOr<std::unique_ptr<OperatorServer>> OperatorServer::Start(
-    const OperatorServerOptions& options, const engine::Deployment& deployment) {
+    const OperatorServerOptions& options, const engine::Deployment& deployment,
+    const engine::Counters& counters) {
   SUBMIX_RETURN_IF_ERROR(CheckOperatorOptions(options));
-  auto server = std::make_unique<ListeningOperatorServer>(options, deployment);
+  auto server = std::make_unique<ListeningOperatorServer>(options, deployment, counters);
   SUBMIX_RETURN_IF_ERROR(server->Start(options.listener));
   return std::unique_ptr<OperatorServer>(std::move(server));
 }

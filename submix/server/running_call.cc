@@ -74,6 +74,11 @@ ApiError RefusalError(const base::Status& status) {
       error.type = "requests";
       error.code = "rate_limit_exceeded";
       break;
+    case base::StatusCode::kInternal:
+      error.status = 500;
+      error.type = "server_error";
+      error.code = "no_prediction";
+      break;
     default:
       error.status = 503;
       error.type = "server_error";

@@ -121,6 +121,10 @@ class ServeTest(unittest.TestCase):
         self.assertEqual((status, "<!doctype html>" in playground.lower()), (200, True))
         operator = server.events["operator_listening"]["address"]
         self.assertEqual(ask(operator, "GET", "/ledger", self.key)[0], 401)
+        # How long steps take is not public either.
+        self.assertEqual(ask(operator, "GET", "/metrics", self.key)[0], 401)
+        self.assertIn("submix_step_seconds_bucket", ask(operator, "GET", "/metrics", OPERATOR_KEY)[1])
+        self.assertNotIn("seconds", ask(server.address, "GET", "/metrics", None)[1])
         status, text = ask(operator, "GET", "/ledger/verify", OPERATOR_KEY)
         ledger = json.loads(text)
         self.assertEqual((status, ledger["chain"], len(ledger["parts"])), (200, "whole", 2))

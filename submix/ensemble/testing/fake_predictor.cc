@@ -21,10 +21,11 @@ void FakePredictor::WriteRows(base::TokenId last, std::span<float> logits) const
     for (std::size_t x = 0; x < vocab; ++x) {
       const double phase = 1.7 * static_cast<double>(x) + 0.9 * last;
       const double shift = row == 0 ? 0 : spread_ * std::sin(phase * row + row);
+      const bool is_broken =
+          row == 0 ? last == breaking_token_ : row == broken_member_ + 1 && broken_member_ >= 0;
       logits[static_cast<std::size_t>(row) * vocab + x] =
-          row == broken_member_ + 1 && broken_member_ >= 0
-              ? std::numeric_limits<float>::quiet_NaN()
-              : static_cast<float>(2 * std::cos(phase) + shift);
+          is_broken ? std::numeric_limits<float>::quiet_NaN()
+                    : static_cast<float>(2 * std::cos(phase) + shift);
     }
   }
 }
