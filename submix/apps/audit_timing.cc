@@ -155,7 +155,7 @@ Status RunTimingAudit(const TimingOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           tokenizer::Tokenizer::Load(ensemble::PublicDirectory(audited.ensemble)));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsemblePredictor(options.predictor, audited.ensemble, {}));
+                          LoadEnsembles(options.predictor, audited.ensemble, {}));
   const auto random = base::MakeSystemRandomSource();
   eval::TimingAuditPlan plan;
   plan.mechanism = audited.mechanism;
