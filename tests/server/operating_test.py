@@ -165,14 +165,20 @@ class OperatingTest(unittest.TestCase):
 
     def test_every_metric_that_is_watched_exists(self):
         self.deploy()
-        with Server(self.deployment, "--port", 0) as server:
+        key = self.place / "operator.key"
+        key.write_text("an operator's own key")
+        key.chmod(0o600)
+        config = self.place / "serve.toml"
+        config.write_text(f'[server]\nport = 0\n[operator]\nport = 0\nkey_file = "{key}"\n')
+        with Server(self.deployment, "--config", config) as server:
             self.assertEqual(ask(server.address, "POST", "/v1/completions", self.key, completion(server.model))[0], 200)
             status, metrics = ask(server.address, "GET", "/metrics")
+            metrics += ask(server.events["operator_listening"]["address"], "GET", "/metrics", key.read_text())[1]
             server.stop()
         self.assertEqual(status, 200)
         self.assertNotIn("part", metrics)
         watched = re.findall(r"\b(submix_[a-z_]+)(\{[a-z]+=\"[^\"]*\"\})?", "".join(blocks("yaml")["Monitoring"]))
-        watched = [(name, labels) for name, labels in watched if not name.startswith("submix_alerts")]
+        watched = [(name, labels) for name, labels in watched if name not in ("submix_alerts", "submix_operator")]  # a file, a job
         self.assertGreater(len(watched), 6)
         for name, labels in watched:
             self.assertRegex(metrics, rf"(?m)^{name}(\{{.*\}})? ", name)
