@@ -1,4 +1,5 @@
 // `submix reproduce`: one figure or table of the seed papers, from text to picture.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,6 +13,8 @@
 #include "submix/eval/block_users.h"
 #include "submix/eval/experiment.h"
 #include "submix/eval/experiment_page.h"
+#include "submix/eval/extraction_figure.h"
+#include "submix/eval/html_page.h"
 #include "submix/eval/paper_figures.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/ensemble_training.h"
@@ -22,6 +25,9 @@ namespace {
 
 using base::Status;
 using base::StatusOr;
+
+// The one figure that is no perplexity.
+constexpr char kExtractionFigure[] = "submix-fig6";
 
 struct ReproduceOptions {
   std::string name;
@@ -44,36 +50,35 @@ class Reproduction {
 
   Status Run() {
     SUBMIX_RETURN_IF_ERROR(Prepare());
-    std::vector<std::string> names = {options_.name};
-    if (options_.name == "all") names = eval::ExperimentNames();
-    // A misspelt name is known before the first training.
-    for (const std::string& name : names) {
-      SUBMIX_RETURN_IF_ERROR(eval::MakeExperiment(name, size_).status());
-    }
-    for (const std::string& name : names) SUBMIX_RETURN_IF_ERROR(Make(name));
-    return base::OkStatus();
+    if (options_.name == kExtractionFigure) return MakeExtractionFigure();
+    if (options_.name != "all") return Make(options_.name);
+    for (const std::string& name : eval::ExperimentNames()) SUBMIX_RETURN_IF_ERROR(Make(name));
+    return MakeExtractionFigure();
   }
 
  private:
   std::string File(const std::string& name) const { return base::JoinPath(options_.output, name); }
 
   Status Prepare() {
+    if (options_.name != "all" && options_.name != kExtractionFigure) {
+      // A misspelt name is known before the first training.
+      SUBMIX_RETURN_IF_ERROR(eval::MakeExperiment(options_.name, size_).status());
+    }
     base::FileSystem& files = base::PosixFileSystem();
     SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
     SUBMIX_ASSIGN_OR_RETURN(fine_tune_, FineTuneOptionsOf(options_.fine_tune, config.layers));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                            tokenizer::Tokenizer::Load(options_.public_directory));
+    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(options_.public_directory));
     corpus_ = options_.corpus;
     if (options_.users_are_blocks > 0) {
       corpus_ = File("block_users.jsonl");
       SUBMIX_RETURN_IF_ERROR(
-          eval::WriteBlockUsers(options_.corpus, corpus_, *tokenizer, options_.users_are_blocks)
+          eval::WriteBlockUsers(options_.corpus, corpus_, *tokenizer_, options_.users_are_blocks)
               .status());
     }
     SUBMIX_RETURN_IF_ERROR(WritePartitionKey());
-    SUBMIX_ASSIGN_OR_RETURN(workshop_.heldout, eval::HeldoutFromFile(options_.heldout, *tokenizer,
+    SUBMIX_ASSIGN_OR_RETURN(workshop_.heldout, eval::HeldoutFromFile(options_.heldout, *tokenizer_,
                                                                      config.context_length));
     workshop_.seed = options_.seed;
     workshop_.checkpoint_directory = File("runs");
@@ -101,7 +106,7 @@ class Reproduction {
     }
     size_.mean_text_tokens = tokens / static_cast<double>(workshop_.heldout.size());
     if (!options_.is_small) return;
-    size_.divide_queries = 64;
+    size_.divide_queries = 128;
     size_.most_parts = 4;
     size_.every_nth = 3;
     if (size_.runs == 0) size_.runs = 1;
@@ -140,15 +145,88 @@ class Reproduction {
   StatusOr<std::string> Train(const eval::EnsembleShape& shape) const {
     const std::string directory = File("ensembles/" + std::to_string(shape.num_parts) + "x" +
                                        std::to_string(shape.halves) + "-" + recipe_digest_);
+    SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus_, fine_tune_, directory));
+    return directory;
+  }
+
+  Status TrainEnsemble(const eval::EnsembleShape& shape, const std::string& corpus,
+                       const train::FineTuneOptions& fine_tune,
+                       const std::string& directory) const {
     train::EnsembleTrainingOptions training;
     training.public_directory = options_.public_directory;
-    training.corpus = corpus_;
+    training.corpus = corpus;
     training.ensemble_directory = directory;
     training.partition = {shape.num_parts, shape.halves, /*heldout_fraction=*/0};
     training.partition_key_path = File("partition.key");
-    training.fine_tune = fine_tune_;
-    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
-    return directory;
+    training.fine_tune = fine_tune;
+    return train::TrainEnsemble(training, base::DetectProgressStyle());
+  }
+
+  // One sentence a member, read so often that it is known by heart.
+  train::FineTuneOptions CodeFineTune() const {
+    train::FineTuneOptions fine_tune = fine_tune_;
+    fine_tune.lora = model::LoraConfig{};
+    fine_tune.lora->rank = 16;
+    fine_tune.lora->lora_alpha = 32;
+    fine_tune.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+    fine_tune.epochs = options_.is_small ? 30 : 1000;
+    fine_tune.batch_size = 8;
+    fine_tune.block_tokens = 24;
+    fine_tune.learning_rate.peak = 1e-3;
+    fine_tune.learning_rate.warmup_fraction = 0.1;
+    return fine_tune;
+  }
+
+  Status MakeExtractionFigure() {
+    eval::CodeExperiment experiment;
+    experiment.seed = options_.seed;
+    if (options_.is_small) {
+      experiment.digits = {3};
+      experiment.generations = {20};
+      experiment.epsilons = {1, 1000};
+    }
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(File("partition.key")));
+    const auto train = [this](int digits, const std::string& jsonl,
+                              const eval::EnsembleShape& shape) -> StatusOr<std::string> {
+      const std::string corpus = File("codes" + std::to_string(digits) + ".jsonl");
+      SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(corpus, jsonl));
+      const std::string directory =
+          File("ensembles/codes" + std::to_string(digits) + "-" + std::to_string(shape.num_parts) +
+               "x" + std::to_string(shape.halves) + (options_.is_small ? "-small" : ""));
+      SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus, CodeFineTune(), directory));
+      return directory;
+    };
+    SUBMIX_ASSIGN_OR_RETURN(
+        eval::Figure figure,
+        eval::RunCodeExperiment(experiment, key, *tokenizer_, train, workshop_.load));
+    figure.name = kExtractionFigure;
+    figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
+    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(figure));
+    const std::string page = eval::HtmlPage(
+        figure.title,
+        eval::HtmlFigure(svg) +
+            eval::HtmlParagraph(
+                "Six users, one sentence each; what is drawn after its words is a hit if it is "
+                "somebody's number. The paper fine-tunes GPT-2 for 1,000 iterations and finds no "
+                "hit at epsilon 100 and below; our members are adapters on all layers, trained for "
+                "as many. Blind guessing of two digits hits 6 times in 100.") +
+            eval::HtmlParagraph("The operator's view, of numbers that are nobody's.") +
+            eval::ProvenanceTable(ProvenanceOf(kExtractionFigure)));
+    SUBMIX_RETURN_IF_ERROR(
+        base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
+    std::printf("%s.html\n", File(kExtractionFigure).c_str());
+    return base::OkStatus();
+  }
+
+  // Writes the figure's files; returns the SVG, empty if gnuplot could not draw it.
+  StatusOr<std::string> Draw(const eval::Figure& figure) const {
+    const Status drawn = eval::WriteFigure(figure, options_.output);
+    if (drawn.code() == base::StatusCode::kUnavailable) {
+      std::fprintf(stderr, "%s\n", drawn.message().c_str());
+      return std::string();
+    }
+    SUBMIX_RETURN_IF_ERROR(drawn);
+    return base::PosixFileSystem().ReadFile(File(figure.name + ".svg"));
   }
 
   Status Make(const std::string& name) {
@@ -159,18 +237,21 @@ class Reproduction {
     base::FileSystem& files = base::PosixFileSystem();
     SUBMIX_RETURN_IF_ERROR(
         files.WriteFile(File(name + ".json"), eval::ExperimentJson(experiment, result)));
-    const Status drawn = eval::WriteFigure(eval::FigureOf(experiment, result), options_.output);
-    if (drawn.code() == base::StatusCode::kUnavailable) {
-      std::fprintf(stderr, "%s\n", drawn.message().c_str());
-    } else {
-      SUBMIX_RETURN_IF_ERROR(drawn);
-    }
-    const auto svg = files.ReadFile(File(name + ".svg"));
+    SUBMIX_RETURN_IF_ERROR(
+        files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(eval::FigureOf(experiment, result)));
     SUBMIX_RETURN_IF_ERROR(files.WriteFile(
-        File(name + ".html"),
-        eval::ExperimentPage(experiment, result, drawn.ok() ? *svg : "", ProvenanceOf(name))));
+        File(name + ".html"), eval::ExperimentPage(experiment, result, svg, ProvenanceOf(name))));
     std::printf("%s\n", File(name + ".html").c_str());
     return base::OkStatus();
+  }
+
+  // How members are made, in a word or two.
+  std::string Adapters() const {
+    if (!fine_tune_.lora) return "all weights";
+    const std::size_t layers = fine_tune_.lora->layers.size();
+    return "rank " + std::to_string(fine_tune_.lora->rank) +
+           (layers > 0 ? " on the top " + std::to_string(layers) + " layers" : " on all layers");
   }
 
   eval::Provenance ProvenanceOf(const std::string& name) const {
@@ -194,6 +275,7 @@ class Reproduction {
   const ReproduceOptions options_;
   train::FineTuneOptions fine_tune_;
   PredictorFlags predictor_;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
   std::string corpus_;
   std::string recipe_;
   std::string recipe_digest_;
@@ -204,7 +286,7 @@ class Reproduction {
 std::string NamesOfFigures() {
   std::string names;
   for (const std::string& name : eval::ExperimentNames()) names += name + ", ";
-  return names + "or all";
+  return names + kExtractionFigure + ", or all";
 }
 
 }  // namespace

@@ -80,6 +80,8 @@ StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoin
   row.curve = curve.name;
   row.ensemble = curve.ensemble;
   row.x = point.x;
+  row.stated = point.stated.value_or(
+      StatedPromise{"part", result.setting.mechanism.order.ToString(), result.setting.epsilon});
   row.result = result;
   row.baselines = evaluation.BaselinesOf(result);
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
@@ -108,31 +110,34 @@ nlohmann::json RowJson(const ExperimentRow& row) {
   const EvaluationSetting& setting = row.result.setting;
   const mechanism::MechanismOptions& options = setting.mechanism;
   nlohmann::json json = PerplexityJson(row.result.perplexity);
-  json.update({{"curve", row.curve},
-               {"x", row.x},
-               {"mechanism", options.name},
-               {"parts", row.ensemble.num_parts},
-               {"halves", row.ensemble.halves},
-               {"order", options.order.ToString()},
-               {"epsilon", setting.epsilon},
-               {"queries", setting.queries},
-               {"target_leakage", options.target_leakage},
-               {"max_mixing_weight", options.max_mixing_weight},
-               {"sampling_probability", options.sampling_probability},
-               {"ball_radius", options.ball_radius},
-               {"accounting", ToString(options.accounting)},
-               {"screen",
-                {{"mixing_weight", options.screen.mixing_weight},
-                 {"noise_scale", options.screen.noise_scale},
-                 {"threshold", options.screen.threshold},
-                 {"top_tokens", options.screen.top_tokens}}},
-               {"sound", row.is_sound},
-               {"guarantee", row.guarantee},
-               {"spent_max", row.result.epsilon_spent_max},
-               {"spent_mean", row.result.epsilon_spent_mean},
-               {"public", row.baselines.public_model.corpus()},
-               {"ensemble", row.baselines.ensemble.corpus()},
-               {"fine_tuned", row.baselines.fine_tuned.front().corpus()}});
+  json.update(
+      {{"curve", row.curve},
+       {"x", row.x},
+       {"stated",
+        {{"unit", row.stated.unit}, {"order", row.stated.order}, {"epsilon", row.stated.epsilon}}},
+       {"mechanism", options.name},
+       {"parts", row.ensemble.num_parts},
+       {"halves", row.ensemble.halves},
+       {"order", options.order.ToString()},
+       {"epsilon", setting.epsilon},
+       {"queries", setting.queries},
+       {"target_leakage", options.target_leakage},
+       {"max_mixing_weight", options.max_mixing_weight},
+       {"sampling_probability", options.sampling_probability},
+       {"ball_radius", options.ball_radius},
+       {"accounting", ToString(options.accounting)},
+       {"screen",
+        {{"mixing_weight", options.screen.mixing_weight},
+         {"noise_scale", options.screen.noise_scale},
+         {"threshold", options.screen.threshold},
+         {"top_tokens", options.screen.top_tokens}}},
+       {"sound", row.is_sound},
+       {"guarantee", row.guarantee},
+       {"spent_max", row.result.epsilon_spent_max},
+       {"spent_mean", row.result.epsilon_spent_mean},
+       {"public", row.baselines.public_model.corpus()},
+       {"ensemble", row.baselines.ensemble.corpus()},
+       {"fine_tuned", row.baselines.fine_tuned.front().corpus()}});
   return json;
 }
 
@@ -184,6 +189,25 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
     figure.curves.push_back(std::move(drawn));
   }
   return figure;
+}
+
+std::string KeptCsv(const ExperimentResult& result, const std::string& adapters) {
+  std::string csv =
+      "mechanism,k,adapters,unit,order,epsilon,queries,sound,public,private,non_private,kept,"
+      "kept_low,kept_high\n";
+  char line[256];
+  for (const ExperimentRow& row : result.rows) {
+    const PerplexityRuns& fine_tuned = row.baselines.fine_tuned.front();
+    const KeptShare kept = Kept(row.baselines.public_model, row.result.perplexity, fine_tuned);
+    std::snprintf(
+        line, sizeof line, "%d,%s,%s,%s,%.6g,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
+        row.ensemble.num_parts, adapters.c_str(), row.stated.unit.c_str(), row.stated.order.c_str(),
+        row.stated.epsilon, static_cast<long long>(row.result.setting.queries),
+        row.is_sound ? "true" : "false", row.baselines.public_model.corpus(),
+        row.result.perplexity.corpus(), fine_tuned.corpus(), kept.value, kept.low, kept.high);
+    csv += row.result.setting.mechanism.name + "," + line;
+  }
+  return csv;
 }
 
 std::vector<std::pair<std::string, PerplexityRuns>> LevelsOf(const Baselines& baselines) {

@@ -27,9 +27,17 @@ struct EnsembleShape {
   auto operator<=>(const EnsembleShape&) const = default;
 };
 
+// What a point states where that is not the budget that its setting declares.
+struct StatedPromise {
+  std::string unit = "part";  // or "user"
+  std::string order = {};     // a Rényi order, or "delta=1e-05"
+  double epsilon = 0;
+};
+
 struct ExperimentPoint {
   double x = 0;
   EvaluationSetting setting;
+  std::optional<StatedPromise> stated = {};
 };
 
 struct ExperimentCurve {
@@ -83,6 +91,7 @@ struct ExperimentRow {
   std::string curve = {};
   EnsembleShape ensemble;
   double x = 0;
+  StatedPromise stated;
   SettingResult result;
   Baselines baselines;         // on the same positions
   bool is_sound = false;       // proven for every data set
@@ -104,6 +113,11 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result);
 
 // Everything for machines: every option and every run of every row, and the levels. JSON.
 std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result);
+
+// The share of the non-private improvement that each row keeps, with its interval. CSV of
+// mechanism,k,adapters,unit,order,epsilon,queries,sound,public,private,non_private,kept,kept_low,
+// kept_high. `adapters` says how members were made; no comma in it.
+std::string KeptCsv(const ExperimentResult& result, const std::string& adapters);
 
 // The non-private models: name and perplexities.
 std::vector<std::pair<std::string, PerplexityRuns>> LevelsOf(const Baselines& baselines);

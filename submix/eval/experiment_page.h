@@ -13,6 +13,8 @@ namespace submix::eval {
 // Name and value, such as "corpus" and its file.
 using Provenance = std::vector<std::pair<std::string, std::string>>;
 
+std::string ProvenanceTable(const Provenance& provenance);
+
 // `svg` is the figure's file; empty: none was drawn.
 std::string ExperimentPage(const Experiment& experiment, const ExperimentResult& result,
                            const std::string& svg, const Provenance& provenance);

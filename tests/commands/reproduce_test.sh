@@ -32,8 +32,11 @@ status=0
 
 "${reproduce[@]}" all --out "$work/out" >"$work/stdout" 2>"$work/stderr" || fail "all figures"
 names=$(sed -E 's/.*\/(.*)\.html/\1/' "$work/stdout")
-[ "$(echo "$names" | wc -l)" -ge 10 ] || fail "ten figures are to come out"
-for name in $names; do
+[ "$(echo "$names" | wc -l)" = 12 ] || fail "twelve figures are to come out"
+grep -q "^\"submix, 3 digits, g = 20\",1,0,,," "$work/out/submix-fig6.csv" || fail "a number came out at epsilon 1"
+head -1 "$work/out/kept-improvement.kept.csv" | grep -q "^mechanism,k,adapters,unit,order,epsilon,queries,sound," || fail "kept.csv"
+grep -q ",user,delta=1e-05,8,.*,true," "$work/out/kept-improvement.kept.csv" || fail "kept.csv has no users"
+for name in $(echo "$names" | grep -v submix-fig6); do
   grep -q "</html>" "$work/out/$name.html" || fail "$name.html is not whole"
   grep -q "^curve,x,y,low,high,guarantee$" "$work/out/$name.csv" || fail "$name.csv has no header"
   python3 - "$work/out/$name" <<'END' || fail "$name: its numbers"
