@@ -1,7 +1,10 @@
 #include "submix/apps/account_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+
+#include "submix/base/file_system.h"
 
 namespace submix::apps {
 namespace {
@@ -10,12 +13,14 @@ using Json = nlohmann::ordered_json;
 
 std::string CellText(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "-";
   if (value.is_array()) {
     std::string text;
     for (const Json& element : value) text += (text.empty() ? "" : " ") + CellText(key, element);
     return text;
   }
   if (!value.is_number_float()) return value.dump();
+  if (!std::isfinite(value.get<double>())) return "-";
   if (key.ends_with("epsilon") || key.ends_with("rdp")) {
     return accounting::FormatCost(value.get<double>());
   }
@@ -48,6 +53,18 @@ void PrintTable(const Json& rows) {
     }
     std::printf("\n");
   }
+}
+
+// Text with what CSV would misread goes into quotes.
+std::string CsvCell(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
+    text.insert(at, 1, '"');
+  }
+  return '"' + text + '"';
 }
 
 }  // namespace
@@ -83,6 +100,22 @@ void PrintReport(const AccountReport& report, bool json) {
     std::printf("%s: %s\n", HeaderText(column).c_str(), statement.Labels().c_str());
   }
   for (const std::string& note : report.notes) std::printf("%s\n", note.c_str());
+}
+
+base::Status WriteReportCsv(const AccountReport& report, const std::string& path) {
+  std::string csv;
+  for (const auto& [key, value] : report.rows.front().items())
+    csv += (csv.empty() ? "" : ",") + key;
+  for (const Json& row : report.rows) {
+    csv += '\n';
+    bool is_first = true;
+    for (const auto& [key, value] : row.items()) {
+      if (!is_first) csv += ',';
+      csv += CsvCell(value);
+      is_first = false;
+    }
+  }
+  return base::PosixFileSystem().WriteFile(path, csv + '\n');
 }
 
 }  // namespace submix::apps

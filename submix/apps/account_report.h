@@ -1,4 +1,5 @@
-// What `submix account` prints: rows of numbers, and what each column of epsilons means.
+// What `submix account`, `attack` and `audit` print: rows of numbers, and what must be said with
+// them.
 #pragma once
 
 #include <string>
@@ -8,13 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/privacy_statement.h"
+#include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
 
 namespace submix::apps {
 
 struct AccountReport {
   std::string title;  // one line, for people
-  // Objects with the same keys, in the order of the columns. Infinite numbers become null.
+  // Objects with the same keys, in the order of the columns. Infinite numbers become null,
+  // which people see as "-".
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   // A column, and what must be said with its numbers.
   std::vector<std::pair<std::string, accounting::PrivacyStatement>> statements;
@@ -31,5 +34,9 @@ nlohmann::ordered_json OrderJson(divergence::RenyiOrder order);
 // A table, or one JSON object {"rows": […], "statements": {column: text}}. For people costs (keys
 // that end in "epsilon" or "rdp") have four digits, rounded up.
 void PrintReport(const AccountReport& report, bool json);
+
+// The rows, a line each, under the names of the columns. Errors: those of writing. Requires: at
+// least one row.
+base::Status WriteReportCsv(const AccountReport& report, const std::string& path);
 
 }  // namespace submix::apps

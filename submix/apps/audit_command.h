@@ -7,6 +7,12 @@
 
 namespace submix::apps {
 
+// A lower bound on epsilon from many transcripts.
+void AddEpsilonAudit(CLI::App& command, Action& action);
+
+// The same from a few deployments, all parts at once.
+void AddOneRunAudit(CLI::App& command, Action& action);
+
 // What clients can time.
 void AddTimingAudit(CLI::App& command, Action& action);
 

@@ -12,11 +12,12 @@ void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
-void AddAuditCommand(CLI::App& command, Action& action);
 
 // Run by both: with libtorch's predictor in `submix-train`.
 void AddGenerateCommand(CLI::App& command, Action& action);
 void AddEvaluateCommand(CLI::App& command, Action& action);
+void AddAttackCommand(CLI::App& command, Action& action);
+void AddAuditCommand(CLI::App& command, Action& action);
 
 // Run by `submix-train`.
 void AddPretrainCommand(CLI::App& command, Action& action);

@@ -19,13 +19,15 @@ int main(int argc, char** argv) {
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
       {"reproduce", "A figure or table of the papers, from text to picture", nullptr},
+      {"attack", "Extraction, exposure, membership: what attackers get out",
+       &submix::apps::AddAttackCommand},
+      {"audit", "Put what is claimed to the test: epsilon, and what the clock tells",
+       &submix::apps::AddAuditCommand},
       {"key", "Make, list and revoke the API keys of a deployment", &submix::apps::AddKeyCommand},
       {"budget", "What a deployment's ledger holds; verify its chain",
        &submix::apps::AddBudgetCommand},
       {"account", "What releases cost, and how many an epsilon buys: the calculator",
        &submix::apps::AddAccountCommand},
-      {"audit", "Does the private side show where it must not: by the clock",
-       &submix::apps::AddAuditCommand},
       {"forget", "Unlearn a user: retrain the one member that read the text", nullptr},
   };
   return submix::apps::RunProgram(argc, argv, commands, "submix-train");

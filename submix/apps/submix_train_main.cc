@@ -47,6 +47,10 @@ int main(int argc, char** argv) {
        &submix::apps::AddEvaluateCommand},
       {"reproduce", "A figure or table of the papers, from text to picture",
        &submix::apps::AddReproduceCommand},
+      {"attack", "Extraction, exposure, membership: what attackers get out",
+       &submix::apps::AddAttackCommand},
+      {"audit", "Put what is claimed to the test: epsilon, and what the clock tells",
+       &submix::apps::AddAuditCommand},
       {"forget", "Unlearn a user: retrain the one half that held the text",
        &submix::apps::AddForgetCommand},
   };

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "submix/divergence/renyi_divergence.h"
 #include "submix/eval/repeatable_draws.h"
 
 namespace submix::eval {
@@ -75,6 +76,20 @@ Status DistinguishingGame::Ask(const mechanism::PartPredictions& with,
   CompareLaws();
   SUBMIX_RETURN_IF_ERROR(Draw(with_, with));
   return Draw(without_, without);
+}
+
+StatusOr<double> DistinguishingGame::FirstAnswerDivergence(
+    const mechanism::PartPredictions& with, const mechanism::PartPredictions& without) const {
+  std::vector<std::vector<double>> laws;
+  for (const mechanism::PartPredictions* predictions : {&with, &without}) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        auto deployment,
+        SimulatedDeployment::Create(mechanism_, options_.num_parts, options_.epsilon,
+                                    options_.halves, RepeatableDraws(options_.seed, "first")));
+    laws.emplace_back(predictions->support_size());
+    SUBMIX_RETURN_IF_ERROR(deployment.Answer(*predictions, laws.back()));
+  }
+  return divergence::SymmetricRenyiDivergence(laws[0], laws[1], options_.order);
 }
 
 // The teachers are the first deployments of a world; the transcripts' own come after them.

@@ -12,6 +12,7 @@
 
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/divergence/renyi_order.h"
 #include "submix/eval/simulated_deployment.h"
 #include "submix/mechanism/mechanism.h"
 
@@ -22,6 +23,8 @@ struct GameOptions {
   int halves = 1;
   double epsilon = 2;      // budget of every part, nats; fresh in every transcript
   int transcripts = 1000;  // drawn in each world, independently
+  // At which FirstAnswerDivergence compares.
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   std::uint64_t seed = 0;
 };
 
@@ -41,6 +44,11 @@ class DistinguishingGame {
   // for a mechanism that begins to draw after its first answer.
   base::Status Ask(const mechanism::PartPredictions& with,
                    const mechanism::PartPredictions& without);
+
+  // How far apart the two worlds' laws of a first answer are, at the order and for one draw of the
+  // mechanism's own randomness: for choosing queries. Leaves the game as it is.
+  base::StatusOr<double> FirstAnswerDivergence(const mechanism::PartPredictions& with,
+                                               const mechanism::PartPredictions& without) const;
 
   // [transcripts] log P(transcript with the text) / P(transcript without it), in nats, of the
   // transcripts drawn with it and without it. May be infinite, never NaN.

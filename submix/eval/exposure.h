@@ -1,9 +1,9 @@
 // Exposure of a planted code (Carlini, Liu, Erlingsson, Kos and Song 2019): how many bits of it a
 // model gives away to somebody who ranks all codes by likelihood,
 //     log2 |R| - log2 rank,
-// from 0 (the least likely of all) over about 1 (a model that never saw it) to log2 |R| (the
-// likeliest). Small spaces are ranked in full. In larger ones the rank is estimated from a sample
-// of codes, which cannot say more than log2 of the sample's size, and beyond that from a
+// from 0 (the least likely of all) over 1.4 on average (one rank as likely as another) to log2 |R|
+// (the likeliest). Small spaces are ranked in full. In larger ones the rank is estimated from a
+// sample of codes, which cannot say more than log2 of the sample's size, and beyond that from a
 // skew-normal law fitted to the sample: -log2 Pr[a code is at least as likely].
 #pragma once
 

@@ -1,9 +1,11 @@
 #include "submix/eval/roc_curve.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "submix/base/check.h"
+#include "submix/eval/binomial_bounds.h"
 
 namespace submix::eval {
 namespace {
@@ -16,7 +18,8 @@ std::vector<double> Descending(std::span<const double> scores) {
 
 }  // namespace
 
-RocCurve::RocCurve(std::span<const double> with, std::span<const double> without) {
+RocCurve::RocCurve(std::span<const double> with, std::span<const double> without)
+    : with_(std::ssize(with)), without_(std::ssize(without)) {
   SUBMIX_CHECK(!with.empty() && !without.empty(), "a curve needs scores of both worlds");
   const std::vector<double> positives = Descending(with);
   const std::vector<double> negatives = Descending(without);
@@ -49,6 +52,18 @@ double RocCurve::TruePositivesAt(double false_positives) const {
   const double share =
       (false_positives - low.false_positives) / (next->false_positives - low.false_positives);
   return low.true_positives + share * (next->true_positives - low.true_positives);
+}
+
+double RocCurve::SureTruePositivesAt(double false_positives, double error) const {
+  double sure = 0;
+  for (const RocPoint& point : points_) {
+    const auto count = [](double rate, std::int64_t trials) {
+      return BinomialCount{std::llround(rate * static_cast<double>(trials)), trials};
+    };
+    if (UpperBound(count(point.false_positives, without_), error / 2) > false_positives) break;
+    sure = LowerBound(count(point.true_positives, with_), error / 2);
+  }
+  return sure;
 }
 
 }  // namespace submix::eval

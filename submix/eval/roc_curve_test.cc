@@ -1,9 +1,12 @@
 #include "submix/eval/roc_curve.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "submix/eval/binomial_bounds.h"
 
 namespace submix::eval {
 namespace {
@@ -28,6 +31,19 @@ TEST(RocCurveTest, BetweenPointsACoinIsTossed) {
   EXPECT_NEAR(curve.TruePositivesAt(0.1), 0.5, 1e-15);
   EXPECT_NEAR(curve.TruePositivesAt(0.2), 0.75, 1e-15);
   EXPECT_NEAR(curve.TruePositivesAt(1), 1, 1e-15);
+}
+
+// 1,000 scores of 0 or 1 in each world: the upper bound of 10 of 1,000 is .0183, of none .0037.
+TEST(RocCurveTest, WhatIsSureHasRoomForChance) {
+  std::vector<double> with(1000, 0.0);
+  std::vector<double> without(1000, 0.0);
+  std::fill_n(with.begin(), 500, 1.0);
+  std::fill_n(without.begin(), 10, 1.0);
+  const RocCurve curve(with, without);
+  EXPECT_NEAR(curve.TruePositivesAt(0.01), 0.5, 1e-12);
+  EXPECT_EQ(curve.SureTruePositivesAt(0.018, 0.05), 0);
+  EXPECT_NEAR(curve.SureTruePositivesAt(0.019, 0.05), LowerBound({500, 1000}, 0.025), 1e-12);
+  EXPECT_NEAR(curve.SureTruePositivesAt(1, 0.05), LowerBound({1000, 1000}, 0.025), 1e-12);
 }
 
 TEST(RocCurveTest, EqualScoresTellNothingAndInfiniteOnesEverything) {

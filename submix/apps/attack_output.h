@@ -1,0 +1,46 @@
+// Where the subcommands of `submix attack` and `submix audit` leave their numbers.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/apps/account_report.h"
+#include "submix/apps/attack_target.h"
+#include "submix/base/status.h"
+#include "submix/eval/figure.h"
+#include "submix/eval/privacy_claim.h"
+
+namespace submix::apps {
+
+struct OutputFlags {
+  bool json = false;
+  std::string csv;
+  std::string figures;  // a directory
+};
+
+// --json and --csv. `flags` must outlive the command.
+void AddTableFlags(CLI::App& command, OutputFlags& flags);
+// These and --figures. `drawn`: what the figure shows.
+void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& drawn);
+
+// Prints, then writes what the flags ask for. A figure without points is left out. Errors: those of
+// writing; eval::WriteFigure's.
+base::Status Deliver(const OutputFlags& flags, const AccountReport& report,
+                     const eval::Figure& figure);
+
+// What every attack must say with its numbers.
+std::string OperatorsNote();
+
+// The claim's labels, once for each mechanism.
+void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+                  AccountReport& report);
+
+// The columns that say what was attacked: model, guarantee, order, epsilon (null without a budget).
+nlohmann::ordered_json ModelColumns(const AttackedLaw& law);
+
+// Adds a point at the law's epsilon to the curve of its model, which is made if there is none; a
+// level for what has no budget.
+void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure);
+
+}  // namespace submix::apps

@@ -1,0 +1,38 @@
+// The two worlds that `submix attack membership` and `submix audit epsilon` tell apart: with and
+// without one part's, or one user's, text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/apps/attack_target.h"
+#include "submix/base/status.h"
+#include "submix/eval/distinguishing_game.h"
+
+namespace submix::apps {
+
+struct NeighbourFlags {
+  std::string text;
+  int part = 0;
+  std::string without;  // another ensemble
+  std::string asks = "each";
+  int transcripts = 10000;
+};
+
+// `flags` must outlive the command.
+void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags);
+
+// The unit whose text one world lacks: a user's if another ensemble was trained without it.
+accounting::PrivacyUnit UnitOf(const NeighbourFlags& flags);
+
+// One game a mechanism of the target, played to its end. Errors: those of files and models;
+// kInvalidArgument for a part that is not there, too little text, or an ensemble that differs in
+// more than one part.
+base::StatusOr<std::vector<eval::DistinguishingGame>> PlayGames(const TargetFlags& target_flags,
+                                                                const NeighbourFlags& flags,
+                                                                const AttackTarget& target);
+
+}  // namespace submix::apps
