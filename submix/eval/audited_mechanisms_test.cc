@@ -174,6 +174,7 @@ TEST(AuditedMechanismsTest, HalvedChargesAreFound) {
     EXPECT_LE(honest.audit.rdp, kBudget) << name;
     EXPECT_GT(honest.audit.rdp, 0.5 * kBudget) << name << ": an audit that finds nothing";
     const Verdict broken = Audit(std::make_shared<HalfPriced>(mechanism), 40000, 201);
+    RecordProperty(name, std::to_string(broken.audit.rdp));
     EXPECT_GT(broken.audit.rdp, broken.claim.bounds[0].rdp)
         << name << ": the planted bug was not found";
   }
