@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
-#include <map>
 #include <utility>
 
 #include "submix/accounting/rdp_conversion.h"
-#include "submix/eval/user_budget.h"
+#include "submix/eval/kept_improvement.h"
 
 namespace submix::eval {
 namespace {
@@ -21,77 +19,12 @@ constexpr char kWhatDiffers[] =
     "The paper's model is GPT-2 on WikiText-103 and BigPatent-G, ours is the public model and the "
     "corpora named below; levels and slopes compare, absolute perplexities do not. ";
 
-RenyiOrder Order(double value) { return RenyiOrder::Create(value).value(); }
-
 // At most this many digits, no exponent for what people count.
 std::string Short(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value >= 1e6 ? "%.1e" : "%.6g", value);
   return text;
 }
-
-// A mechanism that is asked `queries` times under `epsilon` nats at `order`, each answer at most
-// its share (the papers' beta = epsilon / B).
-EvaluationSetting Asked(const std::string& name, double order, double epsilon,
-                        std::int64_t queries) {
-  EvaluationSetting setting;
-  setting.mechanism.name = name;
-  setting.mechanism.order = Order(order);
-  setting.epsilon = epsilon;
-  setting.queries = queries;
-  return setting;
-}
-
-// Makes curves at the size that was asked for.
-class CurveMaker {
- public:
-  explicit CurveMaker(const ExperimentSize& size) : size_(size) {}
-
-  std::int64_t Queries(std::int64_t queries) const {
-    return std::max<std::int64_t>(4, queries / size_.divide_queries);
-  }
-  EnsembleShape Shape(int parts, int halves) const {
-    return {std::min(parts, size_.most_parts), halves};
-  }
-  int Runs(int runs) const { return size_.runs > 0 ? size_.runs : runs; }
-
-  // `values` thinned; the first always stays.
-  std::vector<double> Values(const std::vector<double>& values) const {
-    std::vector<double> kept;
-    for (std::size_t i = 0; i < values.size(); i += static_cast<std::size_t>(size_.every_nth)) {
-      kept.push_back(values[i]);
-    }
-    return kept;
-  }
-
-  ExperimentCurve Over(const std::vector<double>& values, const std::string& name,
-                       EnsembleShape shape,
-                       const std::function<EvaluationSetting(double)>& setting) const {
-    ExperimentCurve curve;
-    curve.name = name;
-    curve.ensemble = shape;
-    for (const double value : Values(values)) curve.points.push_back({value, setting(value), {}});
-    return curve;
-  }
-
-  // Over numbers of answers.
-  ExperimentCurve OverQueries(const std::vector<double>& values, const std::string& name,
-                              EnsembleShape shape,
-                              const std::function<EvaluationSetting(std::int64_t)>& setting) const {
-    ExperimentCurve curve;
-    curve.name = name;
-    curve.ensemble = shape;
-    for (const double value : Values(values)) {
-      const std::int64_t queries = Queries(static_cast<std::int64_t>(value));
-      if (!curve.points.empty() && curve.points.back().setting.queries == queries) continue;
-      curve.points.push_back({static_cast<double>(queries), setting(queries), {}});
-    }
-    return curve;
-  }
-
- private:
-  const ExperimentSize& size_;
-};
 
 // A line of a figure: a mechanism and how its charges are counted.
 struct Contender {
@@ -189,7 +122,7 @@ Experiment SubmixFigure5(const CurveMaker& make, const ExperimentSize&) {
       SubmixFigure(make, "SubMix, Figure 5: order 2, B = 1,024", "epsilon, nats at order 2");
   for (const Contender& contender : {kPapers[0], kSound[1]}) {
     for (const int k : {2, 4, 8, 16, 32, 64}) {
-      if (make.Shape(k, 2).num_parts != k) continue;
+      if (!make.Has(k)) continue;
       experiment.curves.push_back(make.Over(
           kEpsilons, std::string(contender.name) + ", k = " + std::to_string(k), make.Shape(k, 2),
           [&](double epsilon) { return AskedOf(contender, 2, epsilon, make.Queries(1024)); }));
@@ -208,7 +141,7 @@ Experiment SubmixFigure7(const CurveMaker& make, const ExperimentSize&) {
   const std::vector<double> epsilons = {1, 1e1, 1e2, 1e3, 8e3};
   for (const Contender& contender : {kPapers[1], kPapers[2]}) {
     for (const int k : {4, 8, 16, 32, 64}) {
-      if (make.Shape(k, 2).num_parts != k) continue;
+      if (!make.Has(k)) continue;
       experiment.curves.push_back(make.Over(
           epsilons, std::string(contender.name) + ", k = " + std::to_string(k), make.Shape(k, 2),
           [&](double epsilon) { return AskedOf(contender, 2, epsilon, make.Queries(1024)); }));
@@ -238,7 +171,8 @@ Experiment SubmixFigure8(const CurveMaker& make, const ExperimentSize&) {
 
 // Nats at order 3 for (8, 1e-5) of differential privacy.
 double PmixedNats(double epsilon) {
-  return accounting::RdpForEpsilon(Order(3), {epsilon, 1e-5}, accounting::ConversionKind::kImproved)
+  return accounting::RdpForEpsilon(RenyiOrder::Create(3).value(), {epsilon, 1e-5},
+                                   accounting::ConversionKind::kImproved)
       .value();
 }
 
@@ -386,95 +320,6 @@ Experiment DpDecodingFigure2(const CurveMaker& make, const ExperimentSize& size)
   return experiment;
 }
 
-// Where we stand: what each mechanism keeps of the non-private improvement, by k.
-class KeptImprovement {
- public:
-  explicit KeptImprovement(const CurveMaker& make) : make_(make) {
-    experiment_.title = "Share of the non-private improvement kept, epsilon = 2";
-    experiment_.x_label = "parts k";
-    experiment_.reference = make.Shape(32, 1);
-    experiment_.runs = make.Runs(5);
-  }
-
-  Experiment Make() && {
-    for (const std::int64_t queries : {1024, 10240}) {
-      for (const char* name : {"filtered-submix", "dclip", "filtered-dclip", "screened"}) {
-        AddParts(name, queries, kEnsembles);
-      }
-      // For comparison, at two sizes: noise that no k makes small, and research.
-      for (const char* name : {"pmixed", "sample-and-aggregate", "gnmax", "dp-decoding"}) {
-        AddParts(name, queries, {8, 64});
-      }
-      AddPairs(queries);
-      for (const char* name : {"filtered-submix", "dclip"}) {
-        AddUsers(name, queries, {.epsilon = 2, .order = Order(2), .delta = 0}, "2");
-        AddUsers(name, queries, {.epsilon = 2, .order = Order(8), .delta = 0}, "8");
-        AddUsers(name, queries, {.epsilon = 8, .order = Order(2), .delta = 1e-5}, "delta=1e-05");
-      }
-    }
-    experiment_.reading =
-        "Non-private: one model on all private text, by the members' recipe. The SubMix paper "
-        "keeps "
-        "10.6 of 17.5, .61, at B = 1,024 with k = 8 pairs, by charges that hold for its data "
-        "alone.";
-    experiment_.paper = {{"SubMix, k = 8, B = 1,024: kept .61 of the improvement; perplexity", 26.9,
-                          "submix, B = " + std::to_string(make_.Queries(1024)), 8}};
-    return std::move(experiment_);
-  }
-
- private:
-  static inline const std::vector<int> kEnsembles = {4, 8, 16, 32, 64};
-
-  ExperimentCurve Curve(const std::string& name, const std::string& what,
-                        std::int64_t queries) const {
-    ExperimentCurve curve;
-    curve.name = name + what + ", B = " + std::to_string(make_.Queries(queries));
-    return curve;
-  }
-
-  void AddParts(const std::string& name, std::int64_t queries, const std::vector<int>& sizes) {
-    for (const int k : sizes) {
-      if (make_.Shape(k, 1).num_parts != k) continue;
-      ExperimentCurve curve = Curve(name, ", k = " + std::to_string(k), queries);
-      curve.ensemble = make_.Shape(k, 1);
-      curve.points.push_back(
-          {static_cast<double>(k), Asked(name, 2, 2, make_.Queries(queries)), {}});
-      experiment_.curves.push_back(std::move(curve));
-    }
-  }
-
-  void AddPairs(std::int64_t queries) {
-    ExperimentCurve curve = Curve("submix", "", queries);
-    curve.ensemble = make_.Shape(8, 2);
-    curve.points.push_back({8, Asked("submix", 2, 2, make_.Queries(queries)), {}});
-    experiment_.curves.push_back(std::move(curve));
-  }
-
-  void AddUsers(const std::string& name, std::int64_t queries, const UserPromise& promise,
-                const std::string& order) {
-    for (const int k : kEnsembles) {
-      if (make_.Shape(k, 1).num_parts != k) continue;
-      EvaluationSetting asked = Asked(name, 2, promise.epsilon, make_.Queries(queries));
-      asked.mechanism.num_parts = k;
-      const auto kept = KeepUserPromise(asked, promise);
-      if (!kept.ok()) continue;
-      ExperimentCurve curve =
-          Curve(name, ", users, order " + order + ", k = " + std::to_string(k), queries);
-      curve.ensemble = make_.Shape(k, 1);
-      curve.points.push_back(
-          {static_cast<double>(k), *kept, StatedPromise{"user", order, promise.epsilon}});
-      experiment_.curves.push_back(std::move(curve));
-    }
-  }
-
-  const CurveMaker& make_;
-  Experiment experiment_;
-};
-
-Experiment KeptImprovementTable(const CurveMaker& make, const ExperimentSize&) {
-  return KeptImprovement(make).Make();
-}
-
 using Maker = Experiment (*)(const CurveMaker&, const ExperimentSize&);
 const std::vector<std::pair<std::string, Maker>>& Makers() {
   static const std::vector<std::pair<std::string, Maker>> makers = {
@@ -488,7 +333,8 @@ const std::vector<std::pair<std::string, Maker>>& Makers() {
       {"adapmixed-main", AdapmixedMain},
       {"adapmixed-ablation", AdapmixedAblation},
       {"dp-decoding-fig2", DpDecodingFigure2},
-      {"kept-improvement", KeptImprovementTable}};
+      {"kept-improvement",
+       [](const CurveMaker& make, const ExperimentSize&) { return MakeKeptImprovement(make); }}};
   return makers;
 }
 
