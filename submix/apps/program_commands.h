@@ -11,6 +11,7 @@ void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
+void AddReportCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
 
 // Run by both: with libtorch's predictor in `submix-train`.

@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
       {"serve", "Answer over HTTP, as OpenAI's API does", &submix::apps::AddServeCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",
        &submix::apps::AddEvaluateCommand},
+      {"report", "One page about a deployment that a privacy officer can read",
+       &submix::apps::AddReportCommand},
       {"reproduce", "A figure or table of the papers, from text to picture", nullptr},
       {"attack", "Extraction, exposure, membership: what attackers get out",
        &submix::apps::AddAttackCommand},

@@ -74,6 +74,10 @@ std::string HtmlHeading(const std::string& text) { return "<h2>" + EscapedHtml(t
 
 std::string HtmlParagraph(const std::string& text) { return "<p>" + EscapedHtml(text) + "</p>\n"; }
 
+std::string HtmlFolded(const std::string& title, const std::string& body) {
+  return "<details><summary>" + EscapedHtml(title) + "</summary>\n" + body + "</details>\n";
+}
+
 std::string HtmlFigure(const std::string& svg) {
   // The declaration of an XML file has no place inside a page.
   const std::size_t begin = svg.find("<svg");

@@ -28,6 +28,8 @@ class HtmlTable {
 // "<h2>…</h2>".
 std::string HtmlHeading(const std::string& text);
 std::string HtmlParagraph(const std::string& text);
+// Shown when the reader opens it. `body` is HTML.
+std::string HtmlFolded(const std::string& title, const std::string& body);
 // An SVG file as an element of a page; nothing for an empty one.
 std::string HtmlFigure(const std::string& svg);
 
