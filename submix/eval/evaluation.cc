@@ -15,7 +15,9 @@
 #include "submix/divergence/pmf.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/finished_runs.h"
+#include "submix/eval/gnmax_bound.h"
 #include "submix/eval/simulated_deployment.h"
+#include "submix/mechanism/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"
 
 namespace submix::eval {
@@ -42,7 +44,8 @@ std::string SettingDigest(const EvaluationSetting& setting) {
   engine::DeploymentConfig config;
   config.options.mechanism = setting.mechanism;
   config.options.epsilon = setting.epsilon;
-  return base::ToHex(engine::DeploymentFingerprint(config)) + " " + std::to_string(setting.queries);
+  return base::ToHex(engine::DeploymentFingerprint(config)) + " " +
+         std::to_string(setting.queries) + (setting.gnmax_lower_bound ? " lower bound" : "");
 }
 
 Sha256Digest DrawsKey(std::uint64_t seed, const EvaluationSetting& setting, std::int64_t run) {
@@ -176,8 +179,12 @@ class SettingGroup {
     if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
     for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].Add(position.losses[i]);
     for (std::size_t i = 0; i < simulated_.size(); ++i) {
-      SUBMIX_ASSIGN_OR_RETURN(const double probability,
+      SUBMIX_ASSIGN_OR_RETURN(double probability,
                               simulated_[i].Answer(position.predictions, position.true_index));
+      if (noise_scales_[i]) {
+        probability =
+            GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]);
+      }
       setting_losses_[i].Add(-std::log(probability));
     }
     if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
@@ -218,6 +225,7 @@ class SettingGroup {
     losses_.assign(num_losses, {});
     setting_losses_.assign(results_.size(), {});
     simulated_.clear();
+    noise_scales_.clear();
     for (const SettingResult& result : results_) {
       const EvaluationSetting& setting = result.setting;
       SUBMIX_ASSIGN_OR_RETURN(
@@ -226,8 +234,16 @@ class SettingGroup {
               setting.mechanism, setting.epsilon, plan_.halves,
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
       simulated_.push_back(std::move(simulated));
+      SUBMIX_ASSIGN_OR_RETURN(noise_scales_.emplace_back(), LowerBoundNoise(setting));
     }
     return base::OkStatus();
+  }
+
+  // The noise of a setting that is scored by GNMax's lower bound.
+  static StatusOr<std::optional<double>> LowerBoundNoise(const EvaluationSetting& setting) {
+    if (!setting.gnmax_lower_bound) return std::optional<double>();
+    SUBMIX_ASSIGN_OR_RETURN(const auto gnmax, mechanism::Gnmax::Create(setting.mechanism));
+    return std::optional(gnmax->noise_scale());
   }
 
   // Both perplexities of the public model, the ensemble, a single member (the mean over members)
@@ -273,9 +289,10 @@ class SettingGroup {
 
   // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
-  std::vector<RunLosses> losses_;               // as ScoredPosition::losses
-  std::vector<RunLosses> setting_losses_;       // [settings]
-  std::vector<SimulatedDeployment> simulated_;  // [settings]
+  std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
+  std::vector<RunLosses> setting_losses_;            // [settings]
+  std::vector<SimulatedDeployment> simulated_;       // [settings]
+  std::vector<std::optional<double>> noise_scales_;  // [settings]; none: the exact probability
 };
 
 // All groups of a plan, fed by one pass.
@@ -357,6 +374,9 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
   if (plan.settings.empty()) return base::InvalidArgumentError("no setting to score");
   if (plan.runs < 1) return base::InvalidArgumentError("runs must be at least 1");
   for (const EvaluationSetting& setting : plan.settings) {
+    if (setting.gnmax_lower_bound && setting.mechanism.name != mechanism::kGnmaxName) {
+      return base::InvalidArgumentError("only gnmax has the SubMix paper's lower bound");
+    }
     if (setting.queries < 1) return base::InvalidArgumentError("queries must be at least 1");
     if (!(setting.epsilon > 0) || !accounting::FixedNats::RoundUp(setting.epsilon).is_payable()) {
       return base::InvalidArgumentError("epsilon: expected nats above 0 and below 8192, found " +

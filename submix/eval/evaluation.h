@@ -25,6 +25,8 @@ struct EvaluationSetting {
   mechanism::MechanismOptions mechanism;
   double epsilon = 2;           // nats at the mechanism's order, per part and run
   std::int64_t queries = 1024;  // positions scored under one budget (the papers' B)
+  // gnmax: instead of its perplexity the lower bound that the SubMix paper prints (gnmax_bound.h).
+  bool gnmax_lower_bound = false;
 };
 
 // All settings are scored on the same text: the first `runs` times the most queries of a setting.

@@ -53,17 +53,18 @@ class AdaPMixedScreenProposal final : public Proposal {
 
   PrivateScreen Screen(const std::vector<bool>& paid) && override {
     const bool everybody = std::find(paid.begin(), paid.end(), false) == paid.end();
-    return PrivateScreen(
-        release_id(), PaidCharges(paid),
-        [query = ScreenedQuery(mechanism_.screen_, predictions_), predictions = predictions_,
-         &mechanism = mechanism_, everybody,
-         paid](base::RandomSource& random, std::span<const FixedNats>, base::ReleaseId next) {
-          std::vector<std::int64_t> noisy_sum = query.Sum(paid);
-          mechanism.screen_.AddNoise(random, noisy_sum);
-          const bool is_too_dear =
-              query.Divergence(noisy_sum) > mechanism.options_.screen.threshold;
-          return mechanism.ProposeToken(predictions, is_too_dear || !everybody, next);
-        });
+    return PrivateScreen(release_id(), PaidCharges(paid),
+                         [query = ScreenedQuery(mechanism_.screen_, predictions_),
+                          predictions = predictions_, &mechanism = mechanism_, everybody,
+                          paid](base::RandomSource& random, std::span<const FixedNats> remaining,
+                                base::ReleaseId next) {
+                           std::vector<std::int64_t> noisy_sum = query.Sum(paid);
+                           mechanism.screen_.AddNoise(random, noisy_sum);
+                           const bool is_too_dear =
+                               query.Divergence(noisy_sum) > mechanism.options_.screen.threshold;
+                           return mechanism.ProposeToken(predictions, remaining,
+                                                         is_too_dear || !everybody, next);
+                         });
   }
 
  private:
@@ -73,15 +74,26 @@ class AdaPMixedScreenProposal final : public Proposal {
 
 base::StatusOr<std::unique_ptr<AdaPMixed>> AdaPMixed::Create(const MechanismOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(NoisyScreen screen, NoisyScreen::Create(options));
-  if (!(options.ball_radius > 0)) {
+  std::unique_ptr<PMixed> published;
+  if (options.accounting == ChargeAccounting::kPublished) {
+    SUBMIX_ASSIGN_OR_RETURN(published, PMixed::Create(options));
+  } else if (options.accounting != ChargeAccounting::kDefault) {
+    return base::InvalidArgumentError("accounting: adapmixed has default and published, not " +
+                                      std::string(ToString(options.accounting)));
+  } else if (!(options.ball_radius > 0)) {
     return base::InvalidArgumentError(
         "ball radius: adapmixed needs one, in nats above 0 (the paper's beta times the order)");
   }
-  return std::unique_ptr<AdaPMixed>(new AdaPMixed(options, std::move(screen)));
+  return std::unique_ptr<AdaPMixed>(
+      new AdaPMixed(options, std::move(screen), std::move(published)));
 }
 
-AdaPMixed::AdaPMixed(const MechanismOptions& options, NoisyScreen screen)
-    : options_(options), screen_(std::move(screen)), kernel_(options.order) {}
+AdaPMixed::AdaPMixed(const MechanismOptions& options, NoisyScreen screen,
+                     std::unique_ptr<PMixed> published)
+    : options_(options),
+      screen_(std::move(screen)),
+      kernel_(options.order),
+      published_(std::move(published)) {}
 
 accounting::PrivacyStatement AdaPMixed::Statement(FixedNats budget) const {
   accounting::PrivacyStatement statement;
@@ -93,8 +105,11 @@ accounting::PrivacyStatement AdaPMixed::Statement(FixedNats budget) const {
   statement.worst_case = false;
   statement.proven = false;
   statement.proof =
-      "research: an answer's charge is exact for this ensemble only, and the end of the budget is "
-      "decided by private amounts";
+      published_
+          ? "research: PMixED's published accounting (its subset bound needs the ball at every "
+            "order), and whether an answer costs anything shows what the screen saw"
+          : "research: an answer's charge is exact for this ensemble only, and the end of the "
+            "budget is decided by private amounts";
   return statement;
 }
 
@@ -108,7 +123,9 @@ base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::Propose(const PartPredictio
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::ProposeToken(
-    const PartPredictions& predictions, bool is_too_dear, base::ReleaseId release_id) const {
+    const PartPredictions& predictions, std::span<const FixedNats> remaining, bool is_too_dear,
+    base::ReleaseId release_id) const {
+  if (published_ && !is_too_dear) return published_->Propose(predictions, remaining, release_id);
   SUBMIX_ASSIGN_OR_RETURN(const BallLaws laws, BallLaws::Create(predictions));
   const LawWeights& public_law = laws.public_law();
   const auto num_parts = static_cast<std::size_t>(options_.num_parts);

@@ -7,6 +7,9 @@
 //
 //     charge = max over i of D^sym_a(p || p_{-i}),   p_{-i} the mean of the other parts
 //
+// With published accounting it is PMixED behind the screen (the same paper's "PMixED with noisy
+// screening"): what the screen lets pass costs every part PMixED's published share.
+//
 // Why it is not sound: that charge is a function of all parts, and so private, and the end of the
 // budget is an event that nobody pays for (proofs.md T1, T13). The spent amount is private too, and
 // no smooth sensitivity makes it publishable at less noise than its own worst case: one part that
@@ -20,6 +23,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/noisy_screen.h"
+#include "submix/mechanism/pmixed.h"
 #include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {
@@ -28,7 +32,8 @@ inline constexpr std::string_view kAdaPMixedName = "adapmixed";
 
 class AdaPMixed final : public Mechanism {
  public:
-  // Reads num_parts, order (>= 1, finite), ball_radius and screen. Errors: kInvalidArgument.
+  // Reads num_parts, order (>= 1, finite), screen, accounting (default or published), and
+  // ball_radius or, with published accounting, what PMixed reads. Errors: kInvalidArgument.
   static base::StatusOr<std::unique_ptr<AdaPMixed>> Create(const MechanismOptions& options);
 
   std::string_view name() const override { return kAdaPMixedName; }
@@ -42,18 +47,19 @@ class AdaPMixed final : public Mechanism {
       base::ReleaseId release_id) const override;
 
  private:
-  AdaPMixed(const MechanismOptions& options, NoisyScreen screen);
+  AdaPMixed(const MechanismOptions& options, NoisyScreen screen, std::unique_ptr<PMixed> published);
 
   friend class AdaPMixedScreenProposal;
 
   // The answer of a query that the screen let pass, or the public model's, free of charge.
-  base::StatusOr<std::unique_ptr<Proposal>> ProposeToken(const PartPredictions& predictions,
-                                                         bool is_too_dear,
-                                                         base::ReleaseId release_id) const;
+  base::StatusOr<std::unique_ptr<Proposal>> ProposeToken(
+      const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+      bool is_too_dear, base::ReleaseId release_id) const;
 
   MechanismOptions options_;
   NoisyScreen screen_;
   ShiftExcess kernel_;
+  std::unique_ptr<PMixed> published_;  // with published accounting; else null
 };
 
 }  // namespace submix::mechanism

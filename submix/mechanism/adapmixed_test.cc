@@ -110,6 +110,21 @@ TEST(AdaPMixedTest, WhatIsTooDearIsAnsweredPubliclyAndFree) {
   EXPECT_NEAR(OperatorView::Probability(mixture, 0), .5, 1e-12);
 }
 
+TEST(AdaPMixedTest, WithPublishedAccountingItIsPMixedBehindTheScreen) {
+  const auto random = base::MakeSeededRandomSource(4);
+  const SimulatedPredictions predictions({.5, .5}, {{.9, .1}, {.8, .2}});
+  for (const bool is_too_dear : {false, true}) {
+    MechanismOptions options = Options(2, 3, 0, {1, 1e-6, is_too_dear ? 1e-9 : 1e9, 2});
+    options.accounting = ChargeAccounting::kPublished;
+    options.target_leakage = .25;
+    options.sampling_probability = .5;
+    const auto mechanism = *AdaPMixed::Create(options);
+    auto proposal = AfterScreen(*mechanism, predictions, *random);
+    const FixedNats expected = is_too_dear ? FixedNats() : FixedNats::RoundUp(.25);
+    for (const FixedNats charge : proposal->charges()) EXPECT_EQ(charge, expected);
+  }
+}
+
 // Why the spent amount cannot be published cheaply: replacing one part of an ensemble in agreement
 // takes an answer's charge from nothing to what the most discordant ensemble pays (within a
 // factor), for every answer. So its local sensitivity at distance 0, and with it any smooth bound,
@@ -133,6 +148,10 @@ TEST(AdaPMixedTest, NamesWhatIsWrong) {
   EXPECT_THAT(
       AdaPMixed::Create(Options(4, 2, 0, {})),
       base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("ball radius")));
+  MechanismOptions worst_case = Options(4, 2, 1, {});
+  worst_case.accounting = ChargeAccounting::kWorstCase;
+  EXPECT_THAT(AdaPMixed::Create(worst_case),
+              base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("accounting")));
   EXPECT_THAT(AdaPMixed::Create(Options(4, HUGE_VAL, 1, {})),
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("infinity")));
 }
