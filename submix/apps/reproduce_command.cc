@@ -11,6 +11,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/block_users.h"
+#include "submix/eval/decoding_examples.h"
 #include "submix/eval/experiment.h"
 #include "submix/eval/experiment_page.h"
 #include "submix/eval/extraction_figure.h"
@@ -38,6 +39,7 @@ struct ReproduceOptions {
   std::string predictor = "cpu";
   int users_are_blocks = 0;
   bool is_small = false;
+  bool shows_text = false;
   int runs = 0;
   std::uint64_t seed = 0;
   FineTuneFlags fine_tune;
@@ -240,10 +242,33 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(
         files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
     SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(eval::FigureOf(experiment, result)));
+    std::string appendix;
+    if (options_.shows_text && name == "dp-decoding-fig2") {
+      SUBMIX_ASSIGN_OR_RETURN(appendix, DecodingExamples());
+    }
     SUBMIX_RETURN_IF_ERROR(files.WriteFile(
-        File(name + ".html"), eval::ExperimentPage(experiment, result, svg, ProvenanceOf(name))));
+        File(name + ".html"),
+        eval::ExperimentPage(experiment, result, svg, ProvenanceOf(name), appendix)));
     std::printf("%s\n", File(name + ".html").c_str());
     return base::OkStatus();
+  }
+
+  // Three texts at three levels, as in the paper's Appendix B.
+  StatusOr<std::string> DecodingExamples() {
+    const std::vector<double> weights = {0.99, 0.7, 0.2};
+    SUBMIX_ASSIGN_OR_RETURN(const std::string directory, Train({1, 1}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop_.load(directory, {}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto examples,
+                            eval::DrawDecodingExamples(*predictor, *tokenizer_, workshop_.heldout,
+                                                       weights, /*count=*/3, options_.seed));
+    std::vector<std::string> headings = {"text", "goes on"};
+    for (const double weight : weights) headings.push_back("weight " + eval::ShortNumber(weight));
+    eval::HtmlTable table(headings);
+    for (const eval::DecodingExample& example : examples) {
+      table.Row().Cell(example.prompt).Cell(example.truth);
+      for (const std::string& completion : example.completions) table.Cell(completion);
+    }
+    return eval::HtmlHeading("What it looks like") + table.Html();
   }
 
   // How members are made, in a word or two.
@@ -316,6 +341,9 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
       ->check(CLI::Range(2, 1 << 20));
   command.add_flag("--small", options->is_small,
                    "Few points, few answers, at most 4 parts: to see that everything works");
+  command.add_flag("--show-text", options->shows_text,
+                   "dp-decoding-fig2: completions of held-out text on the page; only for text that "
+                   "is public");
   command
       .add_option("--runs", options->runs, "Runs of the most answers; default: the figure's own")
       ->check(CLI::PositiveNumber);

@@ -72,7 +72,8 @@ std::string ProvenanceTable(const Provenance& provenance) {
 }
 
 std::string ExperimentPage(const Experiment& experiment, const ExperimentResult& result,
-                           const std::string& svg, const Provenance& provenance) {
+                           const std::string& svg, const Provenance& provenance,
+                           const std::string& appendix) {
   return HtmlPage(
       experiment.title,
       HtmlFigure(svg) + HtmlParagraph(experiment.reading) +
@@ -80,7 +81,7 @@ std::string ExperimentPage(const Experiment& experiment, const ExperimentResult&
                         "numbers, or choosing options by them, is a release of its own. "
                         "“Kept” is the share of what non-private fine-tuning gains, in "
                         "perplexity.") +
-          PaperTable(experiment, result) + LevelTable(result) + RowTable(result) +
+          PaperTable(experiment, result) + LevelTable(result) + RowTable(result) + appendix +
           ProvenanceTable(provenance));
 }
 

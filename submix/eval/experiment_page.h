@@ -15,8 +15,9 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;
 
 std::string ProvenanceTable(const Provenance& provenance);
 
-// `svg` is the figure's file; empty: none was drawn.
+// `svg` is the figure's file; empty: none was drawn. `appendix` is HTML, before how it was made.
 std::string ExperimentPage(const Experiment& experiment, const ExperimentResult& result,
-                           const std::string& svg, const Provenance& provenance);
+                           const std::string& svg, const Provenance& provenance,
+                           const std::string& appendix);
 
 }  // namespace submix::eval

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "submix/accounting/rdp_conversion.h"
+#include "submix/eval/decoding_examples.h"
 #include "submix/eval/kept_improvement.h"
 
 namespace submix::eval {
@@ -321,7 +322,7 @@ Experiment DpDecodingFigure2(const CurveMaker& make, const ExperimentSize& size)
     made.name = name;
     made.ensemble = {1, 1};
     for (const double weight : make.Values({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99})) {
-      const double nats = std::log1p(weight * static_cast<double>(size.vocab_size) / (1 - weight));
+      const double nats = DpDecodingTokenNats(weight, size.vocab_size);
       const std::int64_t queries = make.Queries(512);
       EvaluationSetting setting =
           Asked("dp-decoding", 2, nats * 1.0001 * static_cast<double>(queries), queries);

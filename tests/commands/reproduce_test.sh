@@ -30,7 +30,7 @@ status=0
 "${reproduce[@]}" submix-fig1 --out "$work/out" >"$work/stdout" 2>"$work/stderr" || status=$?
 [ $status = 1 ] && grep -q "no figure \"submix-fig1\"; known: submix-fig2" "$work/stderr" || fail "an unknown figure"
 
-"${reproduce[@]}" all --out "$work/out" >"$work/stdout" 2>"$work/stderr" || fail "all figures"
+"${reproduce[@]}" all --show-text --out "$work/out" >"$work/stdout" 2>"$work/stderr" || fail "all figures"
 names=$(sed -E 's/.*\/(.*)\.html/\1/' "$work/stdout")
 [ "$(echo "$names" | wc -l)" = 12 ] || fail "twelve figures are to come out"
 grep -q "^\"submix, 3 digits, g = 20\",1,0,,," "$work/out/submix-fig6.csv" || fail "a number came out at epsilon 1"
@@ -56,6 +56,8 @@ END
     grep -q "<svg" "$work/out/$name.html" || fail "$name.html has no figure"
   fi
 done
+
+grep -q "What it looks like" "$work/out/dp-decoding-fig2.html" || fail "no examples of DP decoding"
 
 # What is finished is not made again, and gives the same numbers.
 cp "$work/out/submix-fig3.json" "$work/expected"
