@@ -16,6 +16,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/eval/finished_runs.h"
 #include "submix/eval/gnmax_bound.h"
+#include "submix/eval/run_losses.h"
 #include "submix/eval/simulated_deployment.h"
 #include "submix/mechanism/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"
@@ -125,36 +126,6 @@ class PositionScorer {
   mechanism::MappedPredictions mapped_;
   ScoredPosition scored_;
   std::vector<double> scratch_;
-};
-
-// The losses of one run, under one model or mechanism.
-class RunLosses {
- public:
-  void Add(double loss) {
-    sum_ += loss;
-    block_sum_ += loss;
-    ++positions_;
-    if (positions_ % kBlockPositions == 0) FinishBlock(kBlockPositions);
-  }
-  double Perplexity() const { return std::exp(sum_ / static_cast<double>(positions_)); }
-  double BlockPerplexity() const {
-    RunLosses whole = *this;
-    if (const std::int64_t rest = positions_ % kBlockPositions; rest > 0) whole.FinishBlock(rest);
-    return whole.block_perplexities_ / static_cast<double>(whole.blocks_);
-  }
-
- private:
-  void FinishBlock(std::int64_t positions) {
-    block_perplexities_ += std::exp(block_sum_ / static_cast<double>(positions));
-    block_sum_ = 0;
-    ++blocks_;
-  }
-
-  double sum_ = 0;
-  double block_sum_ = 0;
-  double block_perplexities_ = 0;
-  std::int64_t positions_ = 0;
-  std::int64_t blocks_ = 0;
 };
 
 // The settings of one number of queries: they have the same runs, and the same baselines.

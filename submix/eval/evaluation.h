@@ -47,13 +47,10 @@ struct EvaluationPlan {
 // How many positions the plan scores.
 std::int64_t NumPositions(const EvaluationPlan& plan);
 
-// Positions a block of the SubMix paper's perplexity has (its L).
-inline constexpr std::int64_t kBlockPositions = 512;
-
 // Perplexities of one model or mechanism, one value a run.
 struct PerplexityRuns {
   std::vector<double> runs = {};  // exp of the mean loss of the run's positions
-  // The SubMix paper's PP: the mean over a run's blocks of kBlockPositions consecutive positions
+  // The SubMix paper's PP (run_losses.h): the mean over a run's blocks of 512 consecutive positions
   // (the last may be shorter) of exp of the block's mean loss.
   std::vector<double> block_runs = {};
 
