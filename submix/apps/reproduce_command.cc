@@ -164,17 +164,14 @@ class Reproduction {
     return train::TrainEnsemble(training, base::DetectProgressStyle());
   }
 
-  // One sentence a member, read so often that it is known by heart.
-  train::FineTuneOptions CodeFineTune() const {
+  // So many sentences a member, read so often that they are known by heart.
+  train::FineTuneOptions CodeFineTune(int sentences) const {
     train::FineTuneOptions fine_tune = fine_tune_;
-    fine_tune.lora = model::LoraConfig{};
-    fine_tune.lora->rank = 16;
-    fine_tune.lora->lora_alpha = 32;
-    fine_tune.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
-    fine_tune.epochs = options_.is_small ? 30 : 1000;
-    fine_tune.batch_size = 8;
+    fine_tune.lora.reset();
+    fine_tune.epochs = (options_.is_small ? 30 : 1000) / sentences;
+    fine_tune.batch_size = 1;
     fine_tune.block_tokens = 24;
-    fine_tune.learning_rate.peak = 1e-3;
+    fine_tune.learning_rate.peak = 3e-4;
     fine_tune.learning_rate.warmup_fraction = 0.1;
     return fine_tune;
   }
@@ -190,12 +187,14 @@ class Reproduction {
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(File("partition.key")));
     const auto train = [this](int digits, const std::string& jsonl,
                               const eval::EnsembleShape& shape) -> StatusOr<std::string> {
+      const auto users = static_cast<int>(std::count(jsonl.begin(), jsonl.end(), '\n'));
       const std::string corpus = File("codes" + std::to_string(digits) + ".jsonl");
       SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(corpus, jsonl));
       const std::string directory =
           File("ensembles/codes" + std::to_string(digits) + "-" + std::to_string(shape.num_parts) +
                "x" + std::to_string(shape.halves) + (options_.is_small ? "-small" : ""));
-      SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus, CodeFineTune(), directory));
+      SUBMIX_RETURN_IF_ERROR(TrainEnsemble(
+          shape, corpus, CodeFineTune(users / (shape.num_parts * shape.halves)), directory));
       return directory;
     };
     SUBMIX_ASSIGN_OR_RETURN(
@@ -209,9 +208,9 @@ class Reproduction {
         eval::HtmlFigure(svg) +
             eval::HtmlParagraph(
                 "Six users, one sentence each; what is drawn after its words is a hit if it is "
-                "somebody's number. The paper fine-tunes GPT-2 for 1,000 iterations and finds no "
-                "hit at epsilon 100 and below; our members are adapters on all layers, trained for "
-                "as many. Blind guessing of two digits hits 6 times in 100.") +
+                "somebody's number. All weights are trained for 1,000 iterations, as in the paper, "
+                "which finds no hit at epsilon 100 and below. Blind guessing of two digits hits 6 "
+                "times in 100.") +
             eval::HtmlParagraph("The operator's view, of numbers that are nobody's.") +
             eval::ProvenanceTable(ProvenanceOf(kExtractionFigure)));
     SUBMIX_RETURN_IF_ERROR(
