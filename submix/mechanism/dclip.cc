@@ -32,16 +32,29 @@ double AnswerNats(double clip, int num_parts, double moves, RenyiOrder order) {
                                             order);
 }
 
-RatioWindow WindowOf(double clip) { return {std::exp(-clip), std::exp(clip)}; }
+// Errors: kInvalidArgument, naming the option and its range.
+base::Status CheckClipOptions(const ClipOptions& options) {
+  if (!(options.stretch >= 1 && options.stretch <= 16)) {
+    return base::InvalidArgumentError("clip stretch: expected 1 to 16, found " +
+                                      std::to_string(options.stretch));
+  }
+  if (!(std::abs(options.centre) <= 1)) {
+    return base::InvalidArgumentError("clip centre: expected -1 to 1, found " +
+                                      std::to_string(options.centre));
+  }
+  return base::OkStatus();
+}
 
 class DClipProposal final : public Proposal {
  public:
   DClipProposal(base::ReleaseId release_id, std::vector<FixedNats> charges,
-                PublicScores public_scores, const PartPredictions& predictions, RatioWindow window)
+                PublicScores public_scores, const PartPredictions& predictions, RatioWindow window,
+                double stretch)
       : Proposal(release_id, std::move(charges)),
         public_scores_(std::move(public_scores)),
         predictions_(predictions),
-        window_(window) {}
+        window_(window),
+        stretch_(stretch) {}
 
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
@@ -50,13 +63,14 @@ class DClipProposal final : public Proposal {
       const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
       SumLogRatios(paid, begin, count);
       FloorOfExponentials(public_scores_.scaled() + begin, sums_.data(),
-                          1.0 / predictions_.num_parts, count, weights.data() + begin);
+                          stretch_ / predictions_.num_parts, count, weights.data() + begin);
     }
     return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
   }
 
  private:
-  // sums_ = sum of v_i over the parts that paid; the others do the same work in a window of 1.
+  // sums_ = sum of v_i / gamma over the parts that paid; the others do the same work in a window
+  // of 1.
   void SumLogRatios(const std::vector<bool>& paid, std::size_t begin, std::size_t count) {
     std::fill_n(sums_.begin(), count, 0.0);
     std::fill_n(products_.begin(), count, 1.0);
@@ -75,6 +89,7 @@ class DClipProposal final : public Proposal {
   const PublicScores public_scores_;
   const PartPredictions predictions_;
   const RatioWindow window_;
+  const double stretch_;
   std::array<double, kBlockTokens> products_;
   std::array<double, kBlockTokens> sums_;
 };
@@ -93,10 +108,21 @@ double LargestClip(int num_parts, RenyiOrder order, double limit_nats) {
   return feasible;
 }
 
+RatioWindow WindowOf(const ClipOptions& options, double clip) {
+  return {std::exp(-(1 - options.centre) * clip / options.stretch),
+          std::exp((1 + options.centre) * clip / options.stretch)};
+}
+
+double ReachOf(const ClipOptions& options, double clip) {
+  return (1 + std::abs(options.centre)) * clip;
+}
+
 base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
+  SUBMIX_RETURN_IF_ERROR(CheckClipOptions(options.clip));
   const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
-  const double clip = LargestClip(options.num_parts, options.order, limit * (1 - 0x1p-40));
+  const double clip = std::min(LargestClip(options.num_parts, options.order, limit * (1 - 0x1p-40)),
+                               kLargestClip / ReachOf(options.clip, 1));
   if (clip < 0) {
     return base::InvalidArgumentError(
         "target leakage (beta): one answer of dclip costs at least " +
@@ -109,7 +135,7 @@ base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& opt
 DClip::DClip(const MechanismOptions& options, double clip)
     : options_(options),
       clip_(clip),
-      window_(WindowOf(clip)),
+      window_(WindowOf(options.clip, clip)),
       charge_(FixedNats::RoundUp(AnswerNats(clip, options.num_parts, 1, options.order))) {}
 
 accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
@@ -140,10 +166,11 @@ base::StatusOr<std::unique_ptr<Proposal>> DClip::Propose(const PartPredictions& 
                                                          std::span<const FixedNats> remaining,
                                                          base::ReleaseId release_id) const {
   SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
-  SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf, clip_));
-  return std::unique_ptr<Proposal>(
-      std::make_unique<DClipProposal>(release_id, std::vector<FixedNats>(remaining.size(), charge_),
-                                      std::move(scores), predictions, window_));
+  SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf,
+                                                                    ReachOf(options_.clip, clip_)));
+  return std::unique_ptr<Proposal>(std::make_unique<DClipProposal>(
+      release_id, std::vector<FixedNats>(remaining.size(), charge_), std::move(scores), predictions,
+      window_, options_.clip.stretch));
 }
 
 }  // namespace submix::mechanism

@@ -1,12 +1,13 @@
 // DClip with public support (InvisibleInk's rule over an ensemble; proofs.md T4): every part's log
 // ratio to the public model is clipped, the mean of the clipped ratios moves the public logits.
 //
-//     v_i = log clip(p_i / h0, [e^-C, e^C]),   y ~ h0 exp((1/k) sum v_i)
+//     v_i = clip(gamma log(p_i / h0), [-(1 - c) C, (1 + c) C]),   y ~ h0 exp((1/k) sum v_i)
 //
-// A part moves the law's log ratio by a range of at most 2 C / k, so that every answer costs every
-// part the same public constant. How many answers are left is public, and a fixed number of them
-// holds at all orders at once. Temperature acts before: p_i and h0 are the tempered pmfs, and C is
-// in tempered nats. Pmfs are normalised, which centres each part's difference of logits.
+// gamma and c are ClipOptions'. A part moves the law's log ratio by a range of at most 2 C / k, so
+// that every answer costs every part the same public constant. How many answers are left is public,
+// and a fixed number of them holds at all orders at once. Temperature acts before: p_i and h0 are
+// the tempered pmfs, and C is in tempered nats. Pmfs are normalised, which centres each part's
+// difference of logits.
 #pragma once
 
 #include <memory>
@@ -25,9 +26,14 @@ inline constexpr std::string_view kDClipName = "dclip";
 // parts, or a negative number if even C = 0 costs more.
 double LargestClip(int num_parts, divergence::RenyiOrder order, double limit_nats);
 
+// Where gamma log(p_i / h0) is kept, as a window of p_i / h0.
+RatioWindow WindowOf(const ClipOptions& options, double clip);
+// The most that a v_i is away from 0.
+double ReachOf(const ClipOptions& options, double clip);
+
 class DClip final : public Mechanism {
  public:
-  // Reads num_parts, order (>= 1) and target_leakage, from which C follows. Errors:
+  // Reads num_parts, order (>= 1), clip, and target_leakage, from which C follows. Errors:
   // kInvalidArgument, also for a target leakage that the rounding alone exceeds.
   static base::StatusOr<std::unique_ptr<DClip>> Create(const MechanismOptions& options);
 
@@ -36,7 +42,7 @@ class DClip final : public Mechanism {
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
   int halves() const override { return 1; }
-  // C, in nats.
+  // C, in nats: half the window's width.
   double clip() const { return clip_; }
   // With the bounds that budget / charge answers have at other orders, and at user level.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;

@@ -13,6 +13,7 @@
 #include "submix/divergence/bounded_range.h"
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/public_scores.h"
+#include "submix/mechanism/testing/random_clip.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
@@ -25,8 +26,10 @@ using divergence::RenyiOrder;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kOrders[] = {1, 1.5, 2, 8, 18, kInfinity};
 
-std::unique_ptr<DClip> Make(int num_parts, double order, double target_leakage) {
+std::unique_ptr<DClip> Make(int num_parts, double order, double target_leakage,
+                            const ClipOptions& clip = {}) {
   MechanismOptions options;
+  options.clip = clip;
   options.name = kDClipName;
   options.num_parts = num_parts;
   options.order = *RenyiOrder::Create(order);
@@ -50,7 +53,8 @@ double Charge(const Mechanism& mechanism, int num_parts) {
 }
 
 // The mechanism in long double, straight from its definition.
-Pmf ExpectedLaw(const PartPredictions& predictions, const std::vector<bool>& paid, double clip) {
+Pmf ExpectedLaw(const PartPredictions& predictions, const std::vector<bool>& paid, double clip,
+                const ClipOptions& options) {
   std::vector<long double> scores;
   long double sum = 0;
   for (std::size_t x = 0; x < predictions.support_size(); ++x) {
@@ -63,9 +67,10 @@ Pmf ExpectedLaw(const PartPredictions& predictions, const std::vector<bool>& pai
           2;
       const long double ratio =
           std::log(mean / static_cast<long double>(predictions.public_pmf[x]));
-      moved += std::clamp<long double>(ratio, -clip, clip);
+      moved += std::clamp<long double>(options.stretch * ratio, -(1 - options.centre) * clip,
+                                       (1 + options.centre) * clip);
     }
-    const double floor = 0x1p-41 * std::exp(2 * clip);
+    const double floor = 0x1p-41 * std::exp(2 * (1 + std::abs(options.centre)) * clip);
     scores.push_back(std::max(predictions.public_pmf[x], floor) *
                      std::exp(moved / predictions.num_parts));
     sum += scores.back();
@@ -113,12 +118,30 @@ TEST(DClipTest, TheLawIsTheDefinition) {
     std::vector<bool> paid;
     for (int part = 0; part < num_parts; ++part) paid.push_back(random->NextBelow(4) > 0);
     const SimulatedPredictions predictions(public_pmf, members, halves);
-    const auto mechanism = Make(num_parts, 2, std::exp2(-4 - 10 * NextUnit(*random)));
+    const ClipOptions clip = RandomClip(*random);
+    const auto mechanism = Make(num_parts, 2, std::exp2(-4 - 10 * NextUnit(*random)), clip);
     const Pmf law = Law(*mechanism, predictions.view(), paid);
-    const Pmf expected = ExpectedLaw(predictions.view(), paid, mechanism->clip());
+    const Pmf expected = ExpectedLaw(predictions.view(), paid, mechanism->clip(), clip);
     for (std::size_t x = 0; x < support_size; ++x) {
       ASSERT_NEAR(law[x], expected[x], 1e-5 * expected[x]) << num_parts << " " << x;
     }
+  }
+}
+
+TEST(DClipTest, TheWindowStaysWhereTheFloorIsNotFelt) {
+  EXPECT_EQ(Make(64, 2, 1, {.stretch = 1, .centre = -1})->clip(), kLargestClip / 2);
+  EXPECT_EQ(Make(8, 2, 1e-3, {.stretch = 2, .centre = .5})->clip(), Make(8, 2, 1e-3)->clip());
+}
+
+TEST(DClipTest, RefusesWindowsThatAreNone) {
+  MechanismOptions options;
+  options.num_parts = 8;
+  options.target_leakage = 1e-3;
+  for (const ClipOptions& clip : {ClipOptions{.5, 0}, ClipOptions{17, 0}, ClipOptions{1, 1.1},
+                                  ClipOptions{1, -1.1}, ClipOptions{NAN, 0}, ClipOptions{1, NAN}}) {
+    options.clip = clip;
+    EXPECT_THAT(DClip::Create(options),
+                base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("clip ")));
   }
 }
 
@@ -161,7 +184,8 @@ TEST(DClipTest, NoRestMakesAPartCostMoreThanItsCharge) {
   for (int trial = 0; trial < 3000; ++trial) {
     const int num_parts = 1 + static_cast<int>(random->NextBelow(4));
     const RenyiOrder order = *RenyiOrder::Create(kOrders[random->NextBelow(std::size(kOrders))]);
-    const auto mechanism = Make(num_parts, order.value(), std::exp(-8 + 6 * NextUnit(*random)));
+    const auto mechanism =
+        Make(num_parts, order.value(), std::exp(-8 + 6 * NextUnit(*random)), RandomClip(*random));
     const Pmf public_pmf = RandomPmf(*random, 2 + random->NextBelow(4), 12);
     const SimulatedPredictions predictions(public_pmf,
                                            AdversarialMembers(*random, public_pmf, num_parts));
@@ -184,7 +208,8 @@ TEST(DClipTest, ReplacingAPartDoublesTheRange) {
   for (int trial = 0; trial < 3000; ++trial) {
     const int num_parts = 1 + static_cast<int>(random->NextBelow(4));
     const RenyiOrder order = *RenyiOrder::Create(kOrders[random->NextBelow(std::size(kOrders))]);
-    const auto mechanism = Make(num_parts, order.value(), std::exp(-8 + 6 * NextUnit(*random)));
+    const auto mechanism =
+        Make(num_parts, order.value(), std::exp(-8 + 6 * NextUnit(*random)), RandomClip(*random));
     const Pmf public_pmf = RandomPmf(*random, 2 + random->NextBelow(4), 12);
     std::vector<Pmf> members = AdversarialMembers(*random, public_pmf, num_parts);
     const std::vector<bool> paid(static_cast<std::size_t>(num_parts), true);

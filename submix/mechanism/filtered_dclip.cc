@@ -43,7 +43,7 @@ class PartRatios {
   RatioWindow window_;
 };
 
-RatioSpread SpreadOf(const PartRatios& ratios, const PublicScores& scores, int num_parts) {
+RatioSpread SpreadOf(const PartRatios& ratios, const PublicScores& scores, double weight) {
   std::array<double, kBlockTokens> block;
   WeightedMoments moments;
   for (std::size_t begin = 0; begin < scores.size(); begin += kBlockTokens) {
@@ -51,11 +51,10 @@ RatioSpread SpreadOf(const PartRatios& ratios, const PublicScores& scores, int n
     ratios.Fill(begin, count, block.data());
     AddMoments(block.data(), scores.scaled() + begin, count, moments);
   }
-  const double k = num_parts;
   const double mean = moments.sum / scores.total();
   const double square = moments.squares / scores.total();
   const double variance = std::max(0.0, square - mean * mean) + kSumError * square;
-  return {(moments.most - moments.least) / k, variance / (k * k)};
+  return {weight * (moments.most - moments.least), weight * weight * variance};
 }
 
 // The largest scale found, by halving, whose charge is within the limit; 0 if none is.
@@ -76,12 +75,13 @@ class FilteredDClipProposal final : public Proposal {
  public:
   FilteredDClipProposal(base::ReleaseId release_id, std::vector<FixedNats> charges,
                         std::vector<double> scales, PublicScores scores,
-                        const PartPredictions& predictions, RatioWindow window)
+                        const PartPredictions& predictions, RatioWindow window, double weight)
       : Proposal(release_id, std::move(charges)),
         scales_(std::move(scales)),
         scores_(std::move(scores)),
         predictions_(predictions),
-        window_(window) {}
+        window_(window),
+        weight_(weight) {}
 
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
@@ -96,8 +96,8 @@ class FilteredDClipProposal final : public Proposal {
         PartRatios(predictions_, part, scores_, window_).Fill(begin, count, ratios.data());
         AddScaled(ratios.data(), paid[i] ? scales_[i] : 0.0, count, sums.data());
       }
-      FloorOfExponentials(scores_.scaled() + begin, sums.data(), 1.0 / predictions_.num_parts,
-                          count, weights.data() + begin);
+      FloorOfExponentials(scores_.scaled() + begin, sums.data(), weight_, count,
+                          weights.data() + begin);
     }
     return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
   }
@@ -107,6 +107,7 @@ class FilteredDClipProposal final : public Proposal {
   const PublicScores scores_;
   const PartPredictions predictions_;
   const RatioWindow window_;
+  const double weight_;  // of a log ratio in the sum: gamma / k
 };
 
 }  // namespace
@@ -133,7 +134,7 @@ base::StatusOr<std::unique_ptr<FilteredDClip>> FilteredDClip::Create(
 FilteredDClip::FilteredDClip(const MechanismOptions& options, double clip)
     : options_(options),
       clip_(clip),
-      window_{std::exp(-clip), std::exp(clip)},
+      window_(WindowOf(options.clip, clip)),
       largest_charge_(FixedNats::RoundDown(options.target_leakage)) {}
 
 accounting::PrivacyStatement FilteredDClip::Statement(FixedNats budget) const {
@@ -153,21 +154,24 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
     const PartPredictions& predictions, std::span<const FixedNats> remaining,
     base::ReleaseId release_id) const {
   SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
-  SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf, clip_));
+  SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf,
+                                                                    ReachOf(options_.clip, clip_)));
+  const double weight = options_.clip.stretch / options_.num_parts;
   std::vector<FixedNats> charges;
   std::vector<double> scales;
   for (int part = 0; part < options_.num_parts; ++part) {
     const FixedNats limit = std::min(largest_charge_, remaining[static_cast<std::size_t>(part)]);
     const RatioSpread spread =
-        SpreadOf(PartRatios(predictions, part, scores, window_), scores, options_.num_parts);
+        SpreadOf(PartRatios(predictions, part, scores, window_), scores, weight);
     const double scale =
         LargestScale(spread, others(), options_.order, limit.ToNatsRoundedUp() * (1 - 0x1p-40));
     const double nats = SpreadCharge(spread, scale, others(), options_.order);
     charges.push_back(FixedNats::RoundUp(nats * (1 + 0x1p-40)));
     scales.push_back(scale);
   }
-  return std::unique_ptr<Proposal>(std::make_unique<FilteredDClipProposal>(
-      release_id, std::move(charges), std::move(scales), std::move(scores), predictions, window_));
+  return std::unique_ptr<Proposal>(
+      std::make_unique<FilteredDClipProposal>(release_id, std::move(charges), std::move(scales),
+                                              std::move(scores), predictions, window_, weight));
 }
 
 }  // namespace submix::mechanism

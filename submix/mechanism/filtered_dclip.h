@@ -1,12 +1,12 @@
 // Filtered DClip (proofs.md T5): DClip in which every part pays for what it moves, not for the
 // whole window, and shrinks what it adds to what it can still pay.
 //
-//     v_i = s_i log clip(p_i / h0, [e^-C, e^C]),   y ~ h0 exp((1/k) sum v_i)
+//     v_i = s_i clip(gamma log(p_i / h0), [-(1 - c) C, (1 + c) C]),   y ~ h0 exp((1/k) sum v_i)
 //     charge_i = min( BR_a(eta_i), (a/2) e^(2S + a eta_i) Var_h0(v_i / k) )
 //
-// eta_i is the range of v_i / k, S = C (k-1) / k bounds what all others move, and s_i in [0, 1] is
-// the largest with charge_i <= min(beta, remaining_i). Charge, scale and v_i are functions of part
-// i, the public model and public constants alone.
+// eta_i is the range of v_i / k, S = C (k-1) / k is half the width of what all others move, and s_i
+// in [0, 1] is the largest with charge_i <= min(beta, remaining_i). Charge, scale and v_i are
+// functions of part i, the public model and public constants alone.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,9 @@ double SpreadCharge(const RatioSpread& spread, double scale, double others,
 
 class FilteredDClip final : public Mechanism {
  public:
-  // Reads num_parts, order (>= 1) and target_leakage: the cap on a charge, and what one answer of a
-  // part that uses the whole window C would cost (as in dclip). Errors: kInvalidArgument.
+  // Reads num_parts, order (>= 1), clip, and target_leakage: the cap on a charge, and what one
+  // answer of a part that uses the whole window C would cost (as in dclip). Errors:
+  // kInvalidArgument.
   static base::StatusOr<std::unique_ptr<FilteredDClip>> Create(const MechanismOptions& options);
 
   std::string_view name() const override { return kFilteredDClipName; }
@@ -51,7 +52,7 @@ class FilteredDClip final : public Mechanism {
  private:
   FilteredDClip(const MechanismOptions& options, double clip);
 
-  // Most that the other parts move.
+  // Half the width of what the other parts move.
   double others() const { return clip_ * (options_.num_parts - 1) / options_.num_parts; }
 
   MechanismOptions options_;

@@ -13,6 +13,7 @@
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/public_scores.h"
+#include "submix/mechanism/testing/random_clip.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
@@ -25,8 +26,10 @@ using divergence::RenyiOrder;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kOrders[] = {1, 1.5, 2, 8, kInfinity};
 
-std::unique_ptr<FilteredDClip> Make(int num_parts, double order, double target_leakage) {
+std::unique_ptr<FilteredDClip> Make(int num_parts, double order, double target_leakage,
+                                    const ClipOptions& clip = {}) {
   MechanismOptions options;
+  options.clip = clip;
   options.num_parts = num_parts;
   options.order = *RenyiOrder::Create(order);
   options.target_leakage = target_leakage;
@@ -211,6 +214,7 @@ TEST(FilteredDClipTest, WithPlentyLeftItIsDClip) {
     MechanismOptions options;
     options.num_parts = 4;
     options.target_leakage = .01;
+    options.clip = RandomClip(*random);
     const std::vector<bool> paid = {true, false, true, true};
     const auto filtered =
         Ask(**FilteredDClip::Create(options), predictions.view(), Plenty(4), paid);
@@ -245,7 +249,8 @@ TEST(FilteredDClipTest, NoRestMakesAPartCostMoreThanItsCharge) {
   for (int trial = 0; trial < 4000; ++trial) {
     const int num_parts = 1 + static_cast<int>(random->NextBelow(4));
     const RenyiOrder order = *RenyiOrder::Create(kOrders[random->NextBelow(std::size(kOrders))]);
-    const auto mechanism = Make(num_parts, order.value(), std::exp(-8 + 7 * NextUnit(*random)));
+    const auto mechanism =
+        Make(num_parts, order.value(), std::exp(-8 + 7 * NextUnit(*random)), RandomClip(*random));
     const Pmf public_pmf = RandomPmf(*random, 2 + random->NextBelow(4), 12);
     const Pmf first = MixPmfs(public_pmf, RandomPmf(*random, public_pmf.size(), 20),
                               std::exp(-8 * NextUnit(*random)));

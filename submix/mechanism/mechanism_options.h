@@ -37,6 +37,18 @@ struct ScreenOptions {
   bool operator==(const ScreenOptions&) const = default;
 };
 
+// What a part's log ratio to the public model becomes before it is averaged: stretched, then kept
+// in a window of width 2 C, where the target leakage gives C. What it costs depends on the width
+// alone (proofs.md T4), so that both are free choices: members that know a part of the text move
+// too little, and what they raise tells more than what they lower.
+struct ClipOptions {
+  double stretch = 1;  // gamma, in [1, 16]: log ratios are multiplied by it
+  // Where the window lies, in [-1, 1]: from -(1 - centre) C to (1 + centre) C.
+  double centre = 0;
+
+  bool operator==(const ClipOptions&) const = default;
+};
+
 // Options of every mechanism; each reads its own.
 struct MechanismOptions {
   std::string name = "filtered-submix";
@@ -48,12 +60,14 @@ struct MechanismOptions {
   // Largest mixing weight, in (0, 1]; the floor is f = 1 − this (filtered-submix).
   double max_mixing_weight = 0.6;
   ChargeAccounting accounting = ChargeAccounting::kDefault;
-  // Probability with which each part is in the subset that answers, in (0, 1] (pmixed).
+  // Probability with which each part is in the subset that answers, in (0, 1] (pmixed; adapmixed
+  // with published accounting).
   double sampling_probability = 1;
   // Radius, in nats, of the ball around the public model that parts are pulled into (adapmixed;
   // pmixed with leave-one-out accounting). > 0 where it is read.
   double ball_radius = 0;
   ScreenOptions screen;  // adapmixed, screened
+  ClipOptions clip;      // dclip, filtered-dclip
   // What stands behind the screen: filtered-submix or dclip (screened).
   std::string screened_mechanism = "filtered-submix";
 };

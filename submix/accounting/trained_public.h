@@ -1,0 +1,37 @@
+// What private answers promise when the public model that they fall back on was itself trained with
+// differential privacy (docs/privacy.md, Theorem 15).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "submix/accounting/privacy_event.h"
+#include "submix/accounting/privacy_statement.h"
+
+namespace submix::accounting {
+
+// How the public model came about.
+struct PublicTraining {
+  std::string mechanism;                     // "dp-sgd"
+  PrivacyEvent steps;                        // each costs what RunRdp says
+  PrivacyUnit unit = PrivacyUnit::kUserKey;  // whose presence it protects
+  // Whether its users may be users of the ensemble above it. If not, no user is in both corpora.
+  bool same_users = true;
+};
+
+// What the training itself promises, at all orders at once.
+PrivacyStatement TrainingStatement(const PublicTraining& training, double delta);
+
+// For people, as PrivacyStatement::Lines. With the same users: the sum of both losses for one user
+// present or absent, and that nothing follows for a part; where nothing follows for a user, that.
+// With other users: what the answers promise, then what the training promises to its own.
+std::vector<std::string> LinesAbovePublicTraining(const PrivacyStatement& answers,
+                                                  const PublicTraining& training);
+
+// Both losses for one user key who is in both corpora, present or absent: at each order the sum,
+// over all answers together. Empty: nothing follows, since the answers are not proven for every
+// data set, say nothing of users, or the training protects documents.
+std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
+                                      const PublicTraining& training);
+
+}  // namespace submix::accounting
