@@ -58,6 +58,9 @@ json OptionsToJson(const DeploymentOptions& options) {
                         {"threshold", mechanism.screen.threshold},
                         {"top_tokens", mechanism.screen.top_tokens}};
   }
+  if (mechanism.clip != defaults.clip) {
+    object["clip"] = {{"stretch", mechanism.clip.stretch}, {"centre", mechanism.clip.centre}};
+  }
   if (mechanism.screened_mechanism != defaults.screened_mechanism) {
     object["screened_mechanism"] = mechanism.screened_mechanism;
   }
@@ -87,6 +90,10 @@ StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
     mechanism.screen = {screen.at("mixing_weight").get<double>(),
                         screen.at("noise_scale").get<double>(),
                         screen.at("threshold").get<double>(), screen.at("top_tokens").get<int>()};
+  }
+  if (object.contains("clip")) {
+    const json& clip = object.at("clip");
+    mechanism.clip = {clip.at("stretch").get<double>(), clip.at("centre").get<double>()};
   }
   mechanism.screened_mechanism = object.value("screened_mechanism", mechanism.screened_mechanism);
   options.research = object.value("research", false);

@@ -76,6 +76,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   declared.sampling_probability = .03;
   declared.ball_radius = 1.5;
   declared.screen = {.2, .3, 4, 5};
+  declared.clip = {.stretch = 1.5, .centre = .3};
   declared.screened_mechanism = "dclip";
   config.options.research = true;
   SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
@@ -84,6 +85,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   EXPECT_EQ(read.options.mechanism.sampling_probability, .03);
   EXPECT_EQ(read.options.mechanism.ball_radius, 1.5);
   EXPECT_EQ(read.options.mechanism.screen, declared.screen);
+  EXPECT_EQ(read.options.mechanism.clip, declared.clip);
   EXPECT_EQ(read.options.mechanism.screened_mechanism, "dclip");
   EXPECT_EQ(read.options.mechanism.num_parts, 3);
   EXPECT_TRUE(read.options.research);

@@ -1,13 +1,9 @@
 #include "submix/train/document_tokens.h"
 
-#include <string_view>
-
 #include "submix/corpus/user_records.h"
 
 namespace submix::train {
 namespace {
-
-constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 // Says "enough" to ReadLines; never reaches the caller.
 base::Status Enough() { return base::UnavailableError("enough tokens"); }
@@ -30,7 +26,7 @@ base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const st
   for (const std::string& path : paths) {
     const base::Status status =
         corpus::ReadLines(path, [&](std::int64_t, std::string_view line) -> base::Status {
-          if (line != kEndOfText) {
+          if (line != kEndOfTextLine) {
             document.append(line).push_back('\n');
             return base::OkStatus();
           }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/base/ids.h"
@@ -12,8 +13,11 @@
 
 namespace submix::train {
 
-// All documents of plain or .xz files in order, end_of_text after each. A line holding exactly
-// "<|endoftext|>" ends a document, as does the end of a file; documents without text are skipped.
+// The line that ends a document in raw text.
+inline constexpr std::string_view kEndOfTextLine = "<|endoftext|>";
+
+// All documents of plain or .xz files in order, end_of_text after each. A
+// kEndOfTextLine ends a document, as does the end of a file; documents without text are skipped.
 // Stops after `max_tokens` tokens if that is positive. Errors: those of ReadLines.
 base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
                                                               const tokenizer::Tokenizer& tokenizer,

@@ -1,8 +1,6 @@
 #include "submix/train/ensemble_training.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "submix/base/digest.h"
@@ -10,8 +8,8 @@
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/model/gpt_config.h"
-#include "submix/tokenizer/tokenizer.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/train/ensemble_preparation.h"
 #include "submix/train/member_recipe.h"
 
 namespace submix::train {
@@ -20,61 +18,6 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
-constexpr const char* kPublicFiles[] = {"config.json", "vocab.json", "merges.txt",
-                                        "model.safetensors"};
-
-Status CopyFiles(const std::string& from, const std::string& to) {
-  std::error_code error;
-  std::filesystem::copy(
-      from, to,
-      std::filesystem::copy_options::overwrite_existing | std::filesystem::copy_options::recursive,
-      error);
-  if (!error) return base::OkStatus();
-  const std::string message = "copying " + from + " to " + to + " failed: " + error.message();
-  if (error == std::errc::no_space_on_device) return base::ResourceExhaustedError(message);
-  return base::InternalError(message);
-}
-
-Status CopyPublicModel(const std::string& from, const std::string& ensemble_directory) {
-  const std::string to = ensemble::PublicDirectory(ensemble_directory);
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(to));
-  for (const char* name : kPublicFiles) {
-    const std::string source = base::JoinPath(from, name);
-    if (!base::PosixFileSystem().Exists(source)) {
-      return base::NotFoundError(source +
-                                 ": missing; a public model needs config.json, "
-                                 "vocab.json, merges.txt and model.safetensors");
-    }
-    SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
-  }
-  return base::OkStatus();
-}
-
-StatusOr<base::HashKey> PrepareKey(const EnsembleTrainingOptions& options) {
-  const std::string path = ensemble::PartitionKeyPath(options.ensemble_directory);
-  if (base::PosixFileSystem().Exists(path)) return corpus::LoadPartitionKey(path);
-  base::HashKey key = corpus::NewPartitionKey();
-  if (!options.partition_key_path.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(key, corpus::LoadPartitionKey(options.partition_key_path));
-  }
-  SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, path));
-  return key;
-}
-
-StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
-    const std::string& public_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
-  if (tokenizer->vocab_size() != config.vocab_size) {
-    return base::FailedPreconditionError(
-        public_directory + ": vocab.json has " + std::to_string(tokenizer->vocab_size()) +
-        " entries, the model " + std::to_string(config.vocab_size) +
-        ": this vocabulary does not fit the model");
-  }
-  return tokenizer;
-}
-
 ensemble::Manifest NewManifest(const EnsembleTrainingOptions& options, const base::HashKey& key) {
   ensemble::Manifest manifest;
   manifest.partition_key_id = corpus::PartitionKeyId(key);
@@ -82,6 +25,9 @@ ensemble::Manifest NewManifest(const EnsembleTrainingOptions& options, const bas
   manifest.halves = options.partition.halves;
   manifest.heldout_fraction = options.partition.heldout_fraction;
   manifest.hyper_parameters = HyperParameters(options.fine_tune);
+  if (options.public_trained_on_others) {
+    manifest.hyper_parameters[ensemble::kPublicTrainedOn] = ensemble::kOtherUsers;
+  }
   for (int part = 0; part < manifest.num_parts; ++part) {
     for (int half = 0; half < manifest.halves; ++half) {
       ensemble::MemberEntry member;
@@ -95,12 +41,7 @@ ensemble::Manifest NewManifest(const EnsembleTrainingOptions& options, const bas
 
 Status CheckSameEnsemble(const ensemble::Manifest& found, const ensemble::Manifest& wanted,
                          const std::string& directory) {
-  if (found.num_parts == wanted.num_parts && found.halves == wanted.halves &&
-      found.heldout_fraction == wanted.heldout_fraction &&
-      found.partition_key_id == wanted.partition_key_id &&
-      found.hyper_parameters == wanted.hyper_parameters) {
-    return base::OkStatus();
-  }
+  if (HasSameOptions(found, wanted)) return base::OkStatus();
   return base::FailedPreconditionError(
       directory +
       ": holds an ensemble of other options; give a new directory, "
@@ -133,10 +74,17 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   const std::string& directory = options.ensemble_directory;
   base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(options.public_directory));
+  if (options.public_trained_on_others && !cost.has_value()) {
+    return base::InvalidArgumentError(options.public_directory +
+                                      ": no private_training.json: this model was not trained "
+                                      "privately, whoever its text was of");
+  }
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(base::JoinPath(directory, "members")));
   SUBMIX_RETURN_IF_ERROR(files.MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto key, PrepareKey(options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          PreparePartitionKey(directory, options.partition_key_path));
   ensemble::Manifest manifest = NewManifest(options, key);
   if (files.Exists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
@@ -148,7 +96,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   }
   SUBMIX_ASSIGN_OR_RETURN(
       auto corpus, corpus::PartitionCorpus(options.corpus, *tokenizer, key, options.partition));
-  SUBMIX_RETURN_IF_ERROR(CopyPublicModel(options.public_directory, directory));
+  SUBMIX_RETURN_IF_ERROR(
+      CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
   SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256, PublicModelSha256(directory));
   std::vector<MemberTask> tasks;
   for (std::size_t m = 0; m < manifest.members.size(); ++m) {

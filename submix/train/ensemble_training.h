@@ -25,6 +25,9 @@ struct EnsembleTrainingOptions {
   // of trained anew; empty: none.
   std::string reuse_directory;
   FineTuneOptions fine_tune;
+  // Where the public model was trained privately (private_training.json): no user of this corpus
+  // was among its users. Then the losses are not added. Refused where it was not.
+  bool public_trained_on_others = false;
 };
 
 // Trains what is missing. Errors: those of the corpus and of the public model; kInvalidArgument for

@@ -62,6 +62,12 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                   base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  if (manifest.hyper_parameters.contains("private")) {
+    return base::FailedPreconditionError(
+        ensemble_directory +
+        ": trained with differential privacy: what it may know of a user is bounded by its "
+        "statement, and cannot be taken out; to be without the user, train a new one");
+  }
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
   const corpus::Placement place = corpus::PlaceUser(

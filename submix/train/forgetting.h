@@ -19,7 +19,8 @@ struct ForgetResult {
 // then binds the ledger to the new generation (engine/rebinding.h). Repeating an interrupted call
 // ends it. Exact for the models; the trace in the spent budget stays, covered by it (proofs.md
 // T10). Errors: kNotFound if the corpus has no such user; kInvalidArgument if nothing would be left
-// of the half; those of reading the corpus and of training.
+// of the half; kFailedPrecondition for an ensemble trained with differential privacy; those of
+// reading the corpus and of training.
 base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                         const std::string& corpus_path, const std::string& user,
                                         base::ProgressStyle progress);

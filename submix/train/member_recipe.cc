@@ -15,12 +15,6 @@ using base::StatusOr;
 
 constexpr std::uint64_t kFirstSeed = 0x5eed0000u;
 
-std::string NumberText(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
 // Reads the values of a hyper-parameter map; remembers the first that is missing or wrong.
 class ParameterReader {
  public:
@@ -70,6 +64,26 @@ std::vector<T> Words(const std::string& text) {
 
 }  // namespace
 
+std::string NumberText(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+void AddMethod(const std::optional<model::LoraConfig>& lora,
+               std::map<std::string, std::string>& parameters) {
+  parameters["method"] = lora.has_value() ? "lora" : "full";
+  if (!lora.has_value()) return;
+  parameters["lora_rank"] = std::to_string(lora->rank);
+  parameters["lora_alpha"] = NumberText(lora->lora_alpha);
+  for (const std::string& module : lora->target_modules) {
+    parameters["lora_targets"] += module + " ";
+  }
+  for (const int layer : lora->layers) {
+    parameters["lora_layers"] += std::to_string(layer) + " ";
+  }
+}
+
 std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options) {
   std::map<std::string, std::string> parameters = {
       {"epochs", std::to_string(options.epochs)},
@@ -82,18 +96,8 @@ std::map<std::string, std::string> HyperParameters(const FineTuneOptions& option
       {"final_fraction", NumberText(options.learning_rate.final_fraction)},
       {"weight_decay", NumberText(options.adamw.weight_decay)},
       {"gradient_clip", NumberText(options.gradient_clip)},
-      {"precision", options.precision == Precision::kFloat32 ? "f32" : "bf16"},
-      {"method", options.lora.has_value() ? "lora" : "full"}};
-  if (options.lora.has_value()) {
-    parameters["lora_rank"] = std::to_string(options.lora->rank);
-    parameters["lora_alpha"] = NumberText(options.lora->lora_alpha);
-    for (const std::string& module : options.lora->target_modules) {
-      parameters["lora_targets"] += module + " ";
-    }
-    for (const int layer : options.lora->layers) {
-      parameters["lora_layers"] += std::to_string(layer) + " ";
-    }
-  }
+      {"precision", options.precision == Precision::kFloat32 ? "f32" : "bf16"}};
+  AddMethod(options.lora, parameters);
   return parameters;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ namespace submix::train {
 std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options);
 base::StatusOr<FineTuneOptions> FineTuneOptionsFrom(
     const std::map<std::string, std::string>& hyper_parameters);
+
+// A number as hyper-parameters have it: nine digits.
+std::string NumberText(double value);
+// Adds how the weights are trained: "method" and, of adapters, rank, alpha, targets and layers.
+void AddMethod(const std::optional<model::LoraConfig>& lora,
+               std::map<std::string, std::string>& parameters);
 
 // The task of member number `member`; its seed is a public constant of its place, so that no other
 // part can move it.

@@ -1,0 +1,44 @@
+#include "submix/engine/deployment_statement.h"
+
+#include "submix/accounting/trained_public.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/training_cost.h"
+
+namespace submix::engine {
+namespace {
+
+accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
+                                      const ensemble::Manifest& manifest) {
+  const auto trained_on = manifest.hyper_parameters.find(ensemble::kPublicTrainedOn);
+  return {
+      .mechanism = cost.mechanism,
+      .steps = {accounting::SubsampledGaussianRun{cost.sampling_probability, cost.noise_multiplier},
+                cost.steps},
+      .unit = cost.unit_is_user ? accounting::PrivacyUnit::kUserKey
+                                : accounting::PrivacyUnit::kTrainingExample,
+      .same_users = trained_on == manifest.hyper_parameters.end() ||
+                    trained_on->second != ensemble::kOtherUsers};
+}
+
+}  // namespace
+
+std::vector<std::string> StatementLines(const Deployment& deployment) {
+  const accounting::PrivacyStatement answers = deployment.mechanism->Statement(
+      accounting::FixedNats::RoundDown(deployment.config.options.epsilon));
+  const auto cost =
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(deployment.config.ensemble_directory));
+  if (!cost.ok()) {
+    return {"nothing is promised: what the public model cost cannot be read: " +
+            cost.status().message()};
+  }
+  if (!cost->has_value()) return answers.Lines();
+  return LinesAbovePublicTraining(answers, TrainingOf(**cost, deployment.manifest));
+}
+
+std::string StatementText(const Deployment& deployment) {
+  std::string text;
+  for (const std::string& line : StatementLines(deployment)) text += line + "\n";
+  return text;
+}
+
+}  // namespace submix::engine

@@ -1,0 +1,86 @@
+#include "submix/engine/deployment_statement.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCost =
+    R"({"format": 1, "mechanism": "dp-sgd", "unit": "user", "sampling_probability": 0.01,
+        "noise_multiplier": 1.1, "steps": 500, "delta": 1e-5, "epsilon": 3})";
+
+class DeploymentStatementTest : public testing::Test {
+ protected:
+  // The statement of a deployment whose public model has this cost file ("" for none).
+  std::string Statement(const std::string& cost, const std::string& trained_on,
+                        const std::string& mechanism = "filtered-submix") {
+    base::FileSystem& files = base::PosixFileSystem();
+    const std::string ensemble = directory_.File("ensemble" + std::to_string(++number_));
+    ensemble::Manifest manifest;
+    manifest.num_parts = 1;
+    manifest.partition_key_id = "0123456789abcdef";
+    if (!trained_on.empty()) manifest.hyper_parameters["public_trained_on"] = trained_on;
+    ensemble::MemberEntry member;
+    member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
+    member.generation = 1;
+    member.complete = true;
+    SUBMIX_EXPECT_OK(files.MakeDirectories(ensemble + "/public"));
+    SUBMIX_EXPECT_OK(files.MakeDirectories(ensemble + "/" + member.directory));
+    SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/public/config.json", "{}"));
+    SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/" + member.directory + "/adapter", "a"));
+    if (!cost.empty()) {
+      SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/public/private_training.json", cost));
+    }
+    manifest.members.push_back(member);
+    SUBMIX_EXPECT_OK(ensemble::HashFiles(manifest, ensemble));
+    SUBMIX_EXPECT_OK(ensemble::SaveManifest(manifest, ensemble));
+    DeploymentOptions options;
+    options.mechanism.name = mechanism;
+    options.mechanism.target_leakage = 0.01;
+    options.mechanism.order = divergence::RenyiOrder::Create(8).value();
+    SUBMIX_EXPECT_OK(CreateDeployment(ensemble + "_deployed", ensemble, options));
+    const auto deployment = OpenDeployment(ensemble + "_deployed", DeploymentAccess::kReadOnly);
+    SUBMIX_EXPECT_OK(deployment);
+    return StatementText(*deployment);
+  }
+
+  base::TemporaryDirectory directory_;
+  int number_ = 0;
+};
+
+TEST_F(DeploymentStatementTest, APublicModelThatIsPublicChangesNothing) {
+  const std::string text = Statement("", "");
+  EXPECT_THAT(text, HasSubstr("unit: part"));
+  EXPECT_THAT(text, Not(HasSubstr("dp-sgd")));
+}
+
+TEST_F(DeploymentStatementTest, TheSameUsersAreTheDefaultAndLoseTheirPartLevelStatement) {
+  for (const char* trained_on : {"", "same-users", "who knows"}) {
+    const std::string text = Statement(kCost, trained_on);
+    EXPECT_THAT(text, HasSubstr("for one part nothing follows"));
+    EXPECT_THAT(text, HasSubstr("answers and public model together"));
+    EXPECT_THAT(text, Not(HasSubstr("unit: part")));
+  }
+  const std::string other = Statement(kCost, "other-users");
+  EXPECT_THAT(other, HasSubstr("unit: part"));
+  EXPECT_THAT(other, HasSubstr("on other users"));
+}
+
+TEST_F(DeploymentStatementTest, ThePublicMechanismCostsWhatItsModelCost) {
+  const std::string text = Statement(kCost, "", "public");
+  EXPECT_THAT(text, HasSubstr("unit: user key; adjacency: present or absent"));
+  EXPECT_THAT(text, Not(HasSubstr("(0, 1e-05)-differential privacy")));
+}
+
+TEST_F(DeploymentStatementTest, ACostThatCannotBeReadPromisesNothing) {
+  EXPECT_THAT(Statement("{}", ""), HasSubstr("nothing is promised"));
+}
+
+}  // namespace
+}  // namespace submix::engine

@@ -1,0 +1,33 @@
+// private_training.json: what a public model cost the users that it was trained on. Format:
+// docs/manifest_format.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "submix/base/status.h"
+
+namespace submix::ensemble {
+
+// The file's name, in the directory of the model that it is about.
+inline constexpr const char* kTrainingCostFile = "private_training.json";
+// The hyper-parameter of an ensemble above such a model that says whose text it was trained on, and
+// its value if no user of the ensemble was among them. Anything else: the same users.
+inline constexpr const char* kPublicTrainedOn = "public_trained_on";
+inline constexpr const char* kOtherUsers = "other-users";
+
+// Steps of the Poisson-subsampled Gaussian mechanism, one unit present or absent.
+struct TrainingCost {
+  std::string mechanism;     // "dp-sgd"
+  bool unit_is_user = true;  // else one document
+  double sampling_probability = 0;
+  double noise_multiplier = 0;
+  std::int64_t steps = 0;
+};
+
+// None if the model has no such file: it is public. Errors: kInvalidArgument naming the field;
+// kFailedPrecondition for a newer format.
+base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory);
+
+}  // namespace submix::ensemble

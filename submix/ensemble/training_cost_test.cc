@@ -1,0 +1,62 @@
+#include "submix/ensemble/training_cost.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::ensemble {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr const char* kText =
+    R"({"format": 1, "mechanism": "dp-sgd", "unit": "user", "sampling_probability": 0.25,
+        "noise_multiplier": 1.5, "steps": 40, "delta": 1e-5, "epsilon": 3})";
+
+class TrainingCostTest : public testing::Test {
+ protected:
+  void Write(std::string text, const std::string& from = "", const std::string& to = "") const {
+    if (!from.empty()) text.replace(text.find(from), from.size(), to);
+    SUBMIX_EXPECT_OK(
+        base::PosixFileSystem().WriteFile(directory_.File("private_training.json"), text));
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(TrainingCostTest, ReadsWhatATrainingCostAndNothingWhereThereWasNone) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto none, LoadTrainingCost(directory_.path()));
+  EXPECT_FALSE(none.has_value());
+  Write(kText);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cost, LoadTrainingCost(directory_.path()));
+  ASSERT_TRUE(cost.has_value());
+  EXPECT_EQ(cost->mechanism, "dp-sgd");
+  EXPECT_TRUE(cost->unit_is_user);
+  EXPECT_EQ(cost->sampling_probability, 0.25);
+  EXPECT_EQ(cost->noise_multiplier, 1.5);
+  EXPECT_EQ(cost->steps, 40);
+  Write(kText, "user", "document");
+  EXPECT_FALSE((*LoadTrainingCost(directory_.path()))->unit_is_user);
+}
+
+TEST_F(TrainingCostTest, RefusesWhatWouldMakeACostLookSmaller) {
+  const auto refused = [&](const std::string& from, const std::string& to, const char* word) {
+    Write(kText, from, to);
+    EXPECT_THAT(LoadTrainingCost(directory_.path()),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(word)));
+  };
+  refused("\"user\"", "\"planet\"", "unit");
+  refused("0.25", "-0.25", "sampling_probability");
+  refused("0.25", "1.25", "sampling_probability");
+  refused("1.5", "0", "noise_multiplier");
+  refused("40", "-1", "steps");
+  refused("\"steps\": 40,", "", "steps");
+  Write(kText, "\"format\": 1", "\"format\": 2");
+  EXPECT_THAT(LoadTrainingCost(directory_.path()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
+}
+
+}  // namespace
+}  // namespace submix::ensemble

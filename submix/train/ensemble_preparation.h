@@ -1,0 +1,36 @@
+// What every training does before its first step: the public model and its tokenizer, the partition
+// key, the copy of the public files. Torch-free.
+// Internal.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::train {
+
+// Copies a file or a whole directory, over what is there. Errors: kResourceExhausted, kInternal.
+base::Status CopyFiles(const std::string& from, const std::string& to);
+
+// Copies config.json, vocab.json, merges.txt and model.safetensors into `to`, which is made, and
+// private_training.json where there is one.
+// Errors: kNotFound naming the file that is missing; those of CopyFiles.
+base::Status CopyPublicModel(const std::string& from, const std::string& to);
+
+// The key in the ensemble's directory; if there is none yet, the key of `key_path`, or a fresh one
+// if that is empty, is put there. Errors: those of LoadPartitionKey and SavePartitionKey.
+base::StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,
+                                                  const std::string& key_path);
+
+// Whether a directory was begun with these options: shape, key and hyper-parameters.
+bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted);
+
+// Errors: those of reading; kFailedPrecondition if the vocabulary does not fit the model.
+base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
+    const std::string& public_directory);
+
+}  // namespace submix::train

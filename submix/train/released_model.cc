@@ -1,0 +1,76 @@
+#include "submix/train/released_model.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "submix/base/check.h"
+#include "submix/base/file_system.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/train/ensemble_preparation.h"
+#include "submix/train/member_models.h"
+#include "submix/train/torch_errors.h"
+
+namespace submix::train {
+namespace {
+
+using base::Status;
+
+// weight [inputs, outputs] += scaling * A^T B^T.
+void AddModule(const model::LoraModule& module, const model::LoraAdapter& adapter,
+               at::Tensor& weight) {
+  const at::Tensor a = torch::tensor(module.a).view({adapter.config.rank, module.inputs});
+  const at::Tensor b = torch::tensor(module.b).view({module.outputs, adapter.config.rank});
+  weight.add_(at::matmul(a.t(), b.t()), adapter.scaling());
+}
+
+Status MergeAdapter(const std::string& public_directory, const std::string& member_directory,
+                    const std::string& directory) {
+  SUBMIX_ASSIGN_OR_RETURN(PublicModel model, LoadPublicModel(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const model::LoraAdapter adapter,
+                          model::LoadLoraAdapter(member_directory, model.config));
+  const std::vector<FlatParameters::Spec> specs = GptTensorSpecs(model.config);
+  for (const model::LoraModule& module : adapter.modules) {
+    const auto spec =
+        std::ranges::find(specs, module.name + ".weight", &FlatParameters::Spec::name);
+    SUBMIX_CHECK(spec != specs.end(), "an adapter of no linear layer");
+    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(spec - specs.begin())]);
+  }
+  std::vector<float> values;
+  for (const at::Tensor& tensor : model.tensors) {
+    const float* begin = tensor.data_ptr<float>();
+    values.insert(values.end(), begin, begin + tensor.numel());
+  }
+  return SaveGptModel(model.config, values, directory);
+}
+
+}  // namespace
+
+Status WriteMergedModel(const std::string& public_directory, const std::string& member_directory,
+                        const std::string& directory) {
+  if (!base::PosixFileSystem().Exists(base::JoinPath(member_directory, "adapter_config.json"))) {
+    for (const char* name : {"config.json", "model.safetensors"}) {
+      SUBMIX_RETURN_IF_ERROR(
+          CopyFiles(base::JoinPath(member_directory, name), base::JoinPath(directory, name)));
+    }
+    return base::OkStatus();
+  }
+  return CatchTorchErrors(
+      [&] { return MergeAdapter(public_directory, member_directory, directory); });
+}
+
+Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
+  model::LoraAdapter adapter;
+  adapter.config.rank = 1;
+  adapter.config.lora_alpha = 1;
+  adapter.config.layers = {config.layers - 1};
+  SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
+  for (model::LoraModule& module : adapter.modules) {
+    module.a.assign(static_cast<std::size_t>(module.inputs), 0.0f);
+    module.b.assign(static_cast<std::size_t>(module.outputs), 0.0f);
+  }
+  return model::SaveLoraAdapter(adapter, directory);
+}
+
+}  // namespace submix::train

@@ -1,0 +1,22 @@
+// A trained member as a whole model that stands alone: its adapter merged into the public weights.
+// Torch-free header.
+// Internal.
+#pragma once
+
+#include <string>
+
+#include "submix/base/status.h"
+
+namespace submix::train {
+
+// Writes config.json and model.safetensors (float32) into `directory`, which exists. The member is
+// a PEFT adapter of the public model or a whole model. Errors: those of reading both and of
+// writing.
+base::Status WriteMergedModel(const std::string& public_directory,
+                              const std::string& member_directory, const std::string& directory);
+
+// A PEFT adapter of the model that changes nothing, for an ensemble that has a part but no private
+// member.
+base::Status WriteNullAdapter(const std::string& public_directory, const std::string& directory);
+
+}  // namespace submix::train

@@ -1,0 +1,59 @@
+// What steps of the Poisson-subsampled Gaussian mechanism cost, how many a target (epsilon, delta)
+// buys, and what is booked for each: the plan of a private training, known before its first step.
+// All of it is a function of public numbers. Torch-free.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/accounting/privacy_event.h"
+#include "submix/accounting/privacy_statement.h"
+#include "submix/accounting/rdp_conversion.h"
+#include "submix/base/status.h"
+
+namespace submix::train {
+
+// Immutable value.
+class StepBudget {
+ public:
+  // The order that binds is the one at which the target buys most steps. Errors: kInvalidArgument
+  // for numbers out of range, or if the target does not pay for a single step.
+  static base::StatusOr<StepBudget> Plan(const accounting::SubsampledGaussianRun& step,
+                                         const accounting::EpsilonDelta& target);
+
+  const accounting::SubsampledGaussianRun& step() const { return step_; }
+  const accounting::EpsilonDelta& target() const { return target_; }
+  // The order that binds, and what a step costs there. In the account, in nats at that order: the
+  // budget, rounded down, and a step's charge, rounded up.
+  const accounting::RdpBound& binding() const { return binding_; }
+  accounting::FixedNats budget() const { return budget_; }
+  accounting::FixedNats charge() const { return charge_; }
+  // How many charges the budget holds; at least 1.
+  std::int64_t most_steps() const { return budget_.units() / charge_.units(); }
+
+  // At the target's delta, after this many steps, by the best order: what `submix account dp-sgd`
+  // says. Zero after none. At most the target's after most_steps(). Requires: steps >= 0.
+  accounting::BestConversion EpsilonAfter(std::int64_t steps) const;
+  // The guarantee after this many steps, at all orders at once.
+  accounting::PrivacyStatement Statement(accounting::PrivacyUnit unit, std::int64_t steps) const;
+
+ private:
+  StepBudget(const accounting::SubsampledGaussianRun& step, const accounting::EpsilonDelta& target);
+
+  std::vector<accounting::RdpBound> BoundsAfter(std::int64_t steps) const;
+
+  accounting::SubsampledGaussianRun step_;
+  accounting::EpsilonDelta target_;
+  std::vector<accounting::RdpBound> one_step_;  // at DefaultOrders()
+  accounting::RdpBound binding_;
+  accounting::FixedNats budget_;
+  accounting::FixedNats charge_;
+};
+
+// The least noise multiplier, of multiples of 0.01 up to 1000, with which the target pays for so
+// many steps. Errors: kInvalidArgument for numbers out of range, or if none does.
+base::StatusOr<double> NoiseForSteps(double sampling_probability,
+                                     const accounting::EpsilonDelta& target, std::int64_t steps);
+
+}  // namespace submix::train
