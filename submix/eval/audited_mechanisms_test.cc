@@ -94,6 +94,11 @@ std::vector<Case> SoundMechanisms() {
        {"filtered-submix", "dclip", "filtered-dclip", "gnmax", "dp-decoding", "public"}) {
     cases.push_back({name, OptionsOf(name)});
   }
+  for (const char* name : {"dclip", "filtered-dclip"}) {
+    Case stretched = {std::string(name) + ", stretched", OptionsOf(name)};
+    stretched.options.clip = {.stretch = 4, .centre = 1};
+    cases.push_back(stretched);
+  }
   cases.push_back({"sample-and-aggregate", OptionsOf("sample-and-aggregate"), 4000});
   Case exact = {"sample-and-aggregate, exact", OptionsOf("sample-and-aggregate"), 4000};
   exact.options.accounting = mechanism::ChargeAccounting::kLeaveOneOut;

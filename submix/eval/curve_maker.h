@@ -24,7 +24,7 @@ struct ExperimentSize {
 };
 
 // A mechanism that is asked `queries` times under `epsilon` nats at `order`, each answer at most
-// its share (the papers' beta = epsilon / B).
+// its share (the papers' beta = epsilon / B), with the largest weight and the clip that keep most.
 EvaluationSetting Asked(const std::string& mechanism, double order, double epsilon,
                         std::int64_t queries);
 

@@ -65,8 +65,8 @@ Sha256Digest TextDigest(const HeldoutBlocks& blocks) {
 
 Sha256Digest PlanDigest(const EvaluationPlan& plan) {
   std::string text;
-  for (const std::int64_t number : {std::int64_t{plan.runs}, std::int64_t{plan.num_parts},
-                                    std::int64_t{plan.halves}, std::int64_t{plan.num_fine_tuned}}) {
+  for (const int number :
+       {plan.runs, plan.most_runs, plan.num_parts, plan.halves, plan.num_fine_tuned}) {
     text += std::to_string(number) + "\n";
   }
   text += std::to_string(plan.seed) + "\n";
@@ -133,7 +133,10 @@ class SettingGroup {
  public:
   SettingGroup(const EvaluationPlan& plan, std::int64_t queries,
                const std::vector<EvaluationSetting>& settings)
-      : plan_(plan), queries_(queries), num_runs_(NumPositions(plan) / queries) {
+      : plan_(plan),
+        queries_(queries),
+        num_runs_(std::min<std::int64_t>(NumPositions(plan) / queries,
+                                         std::max(plan.runs, plan.most_runs))) {
     baselines_.queries = queries;
     baselines_.fine_tuned.resize(static_cast<std::size_t>(plan.num_fine_tuned));
     for (const EvaluationSetting& setting : settings) results_.emplace_back().setting = setting;

@@ -35,6 +35,8 @@ struct EvaluationSetting {
 struct EvaluationPlan {
   std::vector<EvaluationSetting> settings;  // at least one
   int runs = 8;                             // of the settings with the most queries
+  // Fewer queries are more runs on the same text, but no more than this, from its beginning.
+  int most_runs = 1 << 30;
   int num_parts = 0;
   int halves = 1;
   // Rows of the predictor after the members: non-private models trained on all private text.

@@ -213,6 +213,15 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
     EXPECT_GT(setting.epsilon_spent_max, 0);
   }
   EXPECT_EQ(result.settings[0].perplexity.runs, result.settings[2].perplexity.runs);
+
+  // The first ones, where no more are asked for; those of the most queries are all made.
+  plan.most_runs = 2;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult few, RunEvaluation(predictor, blocks, plan));
+  for (std::size_t i = 0; i < few.settings.size(); ++i) {
+    std::vector<double> expected = result.settings[i].perplexity.runs;
+    expected.resize(3);
+    EXPECT_EQ(few.settings[i].perplexity.runs, expected);
+  }
 }
 
 TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {

@@ -55,6 +55,7 @@ StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleSha
   SUBMIX_ASSIGN_OR_RETURN(const std::string fine_tuned, workshop.train({1, 1}));
   EvaluationPlan plan;
   plan.runs = experiment.runs;
+  plan.most_runs = experiment.most_runs;
   plan.num_parts = shape.num_parts;
   plan.halves = shape.halves;
   plan.num_fine_tuned = 1;
@@ -84,6 +85,7 @@ StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoin
       StatedPromise{"part", result.setting.mechanism.order.ToString(), result.setting.epsilon});
   row.result = result;
   row.baselines = evaluation.BaselinesOf(result);
+  row.kept = Kept(row.baselines.public_model, result.perplexity, row.baselines.fine_tuned.front());
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
   row.is_sound = mechanism->is_private() && mechanism->is_sound();
   row.guarantee = GuaranteeOf(*mechanism, result.setting.epsilon);
@@ -97,6 +99,43 @@ FigureCurve LevelCurve(const std::string& name, const PerplexityRuns& perplexity
   level.is_level = true;
   level.points.push_back({.x = 0, .y = perplexity.corpus()});
   return level;
+}
+
+// A mechanism far worse than every level would leave the others no room in the frame.
+void EndAboveTheLevels(Figure& figure) {
+  double highest_level = 0;
+  for (const FigureCurve& curve : figure.curves) {
+    if (curve.is_level) highest_level = std::max(highest_level, curve.points.front().y);
+  }
+  const double top = 1.15 * highest_level;
+  for (const FigureCurve& curve : figure.curves) {
+    for (const FigurePoint& point : curve.points) {
+      if (point.y > top) figure.top = top;
+    }
+  }
+}
+
+void DrawKept(const ExperimentResult& result, Figure& figure) {
+  constexpr double kNothing = 0.01;
+  constexpr char kDrawnOrder[] = "2";  // of the promise
+  figure.y_label = "share of the improvement kept";
+  std::map<std::string, FigureCurve> curves;
+  for (const ExperimentRow& row : result.rows) {
+    const EvaluationSetting& setting = row.result.setting;
+    if (row.kept.value < kNothing || row.stated.order != kDrawnOrder) continue;
+    FigureCurve& curve = curves[setting.mechanism.name + " per " + row.stated.unit +
+                                ", B = " + std::to_string(setting.queries)];
+    curve.guarantee =
+        (row.stated.unit == "user" ? "for users, by what is declared: " : "") + row.guarantee;
+    curve.points.push_back({.x = static_cast<double>(row.ensemble.num_parts),
+                            .y = row.kept.value,
+                            .low = row.kept.low,
+                            .high = row.kept.high});
+  }
+  for (auto& [name, curve] : curves) {
+    curve.name = name;
+    figure.curves.push_back(std::move(curve));
+  }
 }
 
 nlohmann::json PerplexityJson(const PerplexityRuns& perplexity) {
@@ -126,6 +165,7 @@ nlohmann::json RowJson(const ExperimentRow& row) {
        {"sampling_probability", options.sampling_probability},
        {"ball_radius", options.ball_radius},
        {"accounting", ToString(options.accounting)},
+       {"clip", {{"stretch", options.clip.stretch}, {"centre", options.clip.centre}}},
        {"screen",
         {{"mixing_weight", options.screen.mixing_weight},
          {"noise_scale", options.screen.noise_scale},
@@ -169,9 +209,13 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
   figure.name = experiment.name;
   figure.title = experiment.title;
   figure.x_label = experiment.x_label;
-  figure.y_label = "perplexity";
   figure.log_x = experiment.log_x;
   figure.log_y = experiment.log_y;
+  if (experiment.draws_kept) {
+    DrawKept(result, figure);
+    return figure;
+  }
+  figure.y_label = "perplexity";
   for (const auto& [name, perplexity] : LevelsOf(result.levels)) {
     figure.curves.push_back(LevelCurve(name, perplexity));
   }
@@ -188,6 +232,7 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
               [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });
     figure.curves.push_back(std::move(drawn));
   }
+  if (!figure.log_y) EndAboveTheLevels(figure);
   return figure;
 }
 
@@ -197,14 +242,13 @@ std::string KeptCsv(const ExperimentResult& result, const std::string& adapters)
       "kept_low,kept_high\n";
   char line[256];
   for (const ExperimentRow& row : result.rows) {
-    const PerplexityRuns& fine_tuned = row.baselines.fine_tuned.front();
-    const KeptShare kept = Kept(row.baselines.public_model, row.result.perplexity, fine_tuned);
-    std::snprintf(
-        line, sizeof line, "%d,%s,%s,%s,%.6g,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
-        row.ensemble.num_parts, adapters.c_str(), row.stated.unit.c_str(), row.stated.order.c_str(),
-        row.stated.epsilon, static_cast<long long>(row.result.setting.queries),
-        row.is_sound ? "true" : "false", row.baselines.public_model.corpus(),
-        row.result.perplexity.corpus(), fine_tuned.corpus(), kept.value, kept.low, kept.high);
+    std::snprintf(line, sizeof line, "%d,%s,%s,%s,%.6g,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
+                  row.ensemble.num_parts, adapters.c_str(), row.stated.unit.c_str(),
+                  row.stated.order.c_str(), row.stated.epsilon,
+                  static_cast<long long>(row.result.setting.queries),
+                  row.is_sound ? "true" : "false", row.baselines.public_model.corpus(),
+                  row.result.perplexity.corpus(), row.baselines.fine_tuned.front().corpus(),
+                  row.kept.value, row.kept.low, row.kept.high);
     csv += row.result.setting.mechanism.name + "," + line;
   }
   return csv;

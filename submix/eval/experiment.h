@@ -60,12 +60,15 @@ struct Experiment {
   std::string x_label = {};
   bool log_x = true;
   bool log_y = false;
+  // Drawn is what is kept of the non-private improvement, over the number of parts.
+  bool draws_kept = false;
   // The privacy cost that was spent, not what was declared, is the horizontal axis.
   bool x_is_spent = false;
   std::vector<ExperimentCurve> curves = {};
   // The ensemble whose members give the levels: public model, single member, ensemble, fine-tuned.
   EnsembleShape reference;
-  int runs = 4;  // of the settings with the most queries
+  int runs = 4;             // of the settings with the most queries
+  int most_runs = 1 << 30;  // of the others (EvaluationPlan)
   std::vector<PaperNumber> paper = {};
   std::string reading = {};  // what differs from the paper, in sentences
 };
@@ -94,6 +97,7 @@ struct ExperimentRow {
   StatedPromise stated;
   SettingResult result;
   Baselines baselines;         // on the same positions
+  KeptShare kept;              // of what the fine-tuned model gains
   bool is_sound = false;       // proven for every data set
   std::string guarantee = {};  // what is promised, with its labels, in one line
 };
@@ -108,7 +112,8 @@ struct ExperimentResult {
 base::StatusOr<ExperimentResult> RunExperiment(const Experiment& experiment,
                                                const Workshop& workshop);
 
-// The experiment's figure: a curve each, and the levels.
+// The experiment's figure: a curve each, and the levels. If it draws what is kept: a curve for each
+// mechanism, promise at its order and number of answers that keeps anything.
 Figure FigureOf(const Experiment& experiment, const ExperimentResult& result);
 
 // Everything for machines: every option and every run of every row, and the levels. JSON.

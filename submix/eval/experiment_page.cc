@@ -45,8 +45,6 @@ std::string RowTable(const ExperimentResult& result) {
   for (const ExperimentRow& row : result.rows) {
     const EvaluationSetting& setting = row.result.setting;
     const PerplexityRuns& perplexity = row.result.perplexity;
-    const KeptShare kept =
-        Kept(row.baselines.public_model, perplexity, row.baselines.fine_tuned.front());
     table.Row()
         .Cell(row.curve)
         .Cell(setting.mechanism.order.ToString())
@@ -57,7 +55,7 @@ std::string RowTable(const ExperimentResult& result) {
         .Cell(Deviation(perplexity.runs))
         .Cell(perplexity.block_mean())
         .Cell(row.result.epsilon_spent_max)
-        .Cell(kept.value)
+        .Cell(row.kept.value)
         .Cell(row.guarantee);
   }
   return HtmlHeading("Every point") + table.Html();

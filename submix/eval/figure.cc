@@ -66,8 +66,15 @@ std::string DataBlock(const Figure& figure, std::size_t index) {
   return block + "END\n";
 }
 
-std::string PlotTerm(const FigureCurve& curve, std::size_t index, std::size_t levels_before) {
-  const std::string title = " title " + Quoted(curve.name);
+std::string Legend(const Figure& figure, const FigureCurve& curve) {
+  const auto is_above = [&](const FigurePoint& point) { return point.y > figure.top; };
+  const bool is_seen = curve.points.empty() || !std::ranges::all_of(curve.points, is_above);
+  return is_seen ? curve.name : curve.name + ", above the frame";
+}
+
+std::string PlotTerm(const Figure& figure, std::size_t index, std::size_t levels_before) {
+  const FigureCurve& curve = figure.curves[index];
+  const std::string title = " title " + Quoted(Legend(figure, curve));
   if (curve.is_level) {
     const double y = curve.points.empty() ? FigurePoint::kNone : curve.points.front().y;
     return DataNumber(y) + " with lines linewidth 1.5 linecolor '#777777' dashtype " +
@@ -77,12 +84,13 @@ std::string PlotTerm(const FigureCurve& curve, std::size_t index, std::size_t le
   const std::size_t number = index - levels_before;
   const std::string colour =
       " linecolor '" + std::string(kColours[number % std::size(kColours)]) + "'";
-  std::string term = block + " using 1:2 with linespoints linewidth 1.8 pointsize 0.7 pointtype " +
-                     std::to_string(4 + number % 8) + " dashtype " +
-                     std::to_string(1 + number / std::size(kColours)) + colour + title;
-  if (HasBars(curve))
-    term += ", " + block + " using 1:2:3:4 with yerrorbars pointtype 0" + colour + " notitle";
-  return term;
+  const std::string line = block +
+                           " using 1:2 with linespoints linewidth 1.8 pointsize 0.7 pointtype " +
+                           std::to_string(4 + number % 8) + " dashtype " +
+                           std::to_string(1 + number / std::size(kColours)) + colour + title;
+  if (!HasBars(curve)) return line;
+  // The bars first: they would hide the points.
+  return block + " using 1:2:3:4 with yerrorbars pointtype 0" + colour + " notitle, " + line;
 }
 
 // Runs gnuplot on the script. False if there is none or it fails.
@@ -130,12 +138,13 @@ std::string FigureScript(const Figure& figure) {
   script += "set ylabel " + Quoted(figure.y_label) + "\n";
   if (figure.log_x) script += "set logscale x\n";
   if (figure.log_y) script += "set logscale y\n";
+  if (std::isfinite(figure.top)) script += "set yrange [:" + Number(figure.top) + "]\n";
   for (std::size_t i = 0; i < figure.curves.size(); ++i) script += DataBlock(figure, i);
   std::size_t levels = 0;
   std::string terms;
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     if (!terms.empty()) terms += ", \\\n  ";
-    terms += PlotTerm(figure.curves[i], i, levels);
+    terms += PlotTerm(figure, i, levels);
     if (figure.curves[i].is_level) ++levels;
   }
   return script + "plot " + terms + "\n";

@@ -35,6 +35,8 @@ struct Figure {
   std::string y_label = {};
   bool log_x = false;
   bool log_y = false;
+  // The frame ends here: the legend says which curves lie above it. kNone: where the curves end.
+  double top = FigurePoint::kNone;
   std::vector<FigureCurve> curves = {};
 };
 

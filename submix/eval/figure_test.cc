@@ -43,6 +43,17 @@ TEST(FigureTest, TextIsNoProgramForGnuplot) {
   EXPECT_THAT(script, Not(HasSubstr("set logscale y")));
 }
 
+TEST(FigureTest, TheLegendSaysWhatIsAboveTheFrame) {
+  Figure figure = SmallFigure();
+  EXPECT_THAT(FigureScript(figure), Not(HasSubstr("set yrange")));
+  figure.top = 25;
+  EXPECT_THAT(FigureScript(figure), HasSubstr("set yrange [:25]\n"));
+  EXPECT_THAT(FigureScript(figure), HasSubstr("title 'filtered, by part'"));
+  EXPECT_THAT(FigureScript(figure), HasSubstr("title 'public, above the frame'"));
+  figure.top = 10;
+  EXPECT_THAT(FigureScript(figure), HasSubstr("title 'filtered, by part, above the frame'"));
+}
+
 TEST(FigureTest, IsDrawn) {
   const base::TemporaryDirectory directory;
   const base::Status status = WriteFigure(SmallFigure(), directory.path());

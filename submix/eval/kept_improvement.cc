@@ -20,6 +20,8 @@ class KeptImprovement {
     experiment_.x_label = "parts k";
     experiment_.reference = make.Shape(32, 1);
     experiment_.runs = make.Runs(5);
+    experiment_.most_runs = 20;
+    experiment_.draws_kept = true;
   }
 
   Experiment Make() && {

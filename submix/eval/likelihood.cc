@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <utility>
 
 namespace submix::eval {
 
@@ -39,16 +39,18 @@ StatusOr<std::vector<double>> LogLikelihoods(ensemble::Predictor& predictor,
   return sums;
 }
 
-StatusOr<int> LikeliestMember(ensemble::Predictor& predictor, int num_members,
-                              const JudgedTokens& judged) {
-  std::vector<std::unique_ptr<TokenLaw>> owned;
+StatusOr<std::unique_ptr<TokenLaw>> LikeliestMemberLaw(ensemble::Predictor& predictor,
+                                                       std::size_t num_members,
+                                                       const JudgedTokens& judged) {
+  std::vector<std::unique_ptr<TokenLaw>> members;
   std::vector<TokenLaw*> laws;
-  for (int m = 0; m < num_members; ++m) {
-    owned.push_back(MakeRowLaw(1 + static_cast<std::size_t>(m)));
-    laws.push_back(owned.back().get());
+  for (std::size_t m = 0; m < num_members; ++m) {
+    members.push_back(MakeRowLaw(1 + m));
+    laws.push_back(members.back().get());
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto sums, LogLikelihoods(predictor, laws, judged));
-  return static_cast<int>(std::max_element(sums.begin(), sums.end()) - sums.begin());
+  const auto likeliest = std::max_element(sums.begin(), sums.end()) - sums.begin();
+  return std::move(members[static_cast<std::size_t>(likeliest)]);
 }
 
 }  // namespace submix::eval

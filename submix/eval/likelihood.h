@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,8 +32,10 @@ base::StatusOr<std::vector<double>> LogLikelihoods(ensemble::Predictor& predicto
                                                    std::span<TokenLaw* const> laws,
                                                    const JudgedTokens& judged);
 
-// The one of the first `num_members` members under which the judged tokens are likeliest.
-base::StatusOr<int> LikeliestMember(ensemble::Predictor& predictor, int num_members,
-                                    const JudgedTokens& judged);
+// The law of that of the first `num_members` members under which the judged tokens are likeliest.
+// Errors: the predictor's.
+base::StatusOr<std::unique_ptr<TokenLaw>> LikeliestMemberLaw(ensemble::Predictor& predictor,
+                                                             std::size_t num_members,
+                                                             const JudgedTokens& judged);
 
 }  // namespace submix::eval

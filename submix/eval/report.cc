@@ -8,6 +8,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/eval/html_page.h"
 
 namespace submix::eval {
@@ -26,13 +27,11 @@ std::string Number(double value) {
 }
 
 std::string PromiseSection(const engine::Deployment& deployment) {
-  const engine::DeploymentOptions& options = deployment.config.options;
   std::string html = HtmlHeading("What is promised");
   html += HtmlParagraph(deployment.mechanism->is_sound()
                             ? "The guarantee below is proven for every data set."
                             : "RESEARCH: the guarantee below is NOT proven for every data set.");
-  for (const std::string& line :
-       deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon)).Lines()) {
+  for (const std::string& line : engine::StatementLines(deployment)) {
     html += HtmlParagraph(line);
   }
   return html +

@@ -81,8 +81,11 @@ StatusOr<std::vector<RenyiOrder>> OrdersToTry(const UserPromise& promise) {
     return orders;
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto part_order, accounting::PartOrderForUserOrder(promise.order));
+  // A whole order, because its charges are much faster: 4 for 3.41, 16 for 15.5.
+  SUBMIX_ASSIGN_OR_RETURN(const auto whole_order,
+                          RenyiOrder::Create(std::ceil(part_order.value() * (1 - 1e-12))));
   // What is proved for users directly needs no higher order.
-  return std::vector<RenyiOrder>{promise.order, part_order};
+  return std::vector<RenyiOrder>{promise.order, whole_order};
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ struct UserPromise {
 
 // `asked` with the order and the largest epsilon to declare, and the target leakage that is its
 // share of an answer. With a delta the declared order is the one, of a public list, that leaves
-// most per order: charges grow with it. Errors: kFailedPrecondition if nothing follows for users
-// from this mechanism (it is not proven for every data set); kInvalidArgument for options out of
-// range, or a promise that no budget keeps.
+// most per order: charges grow with it; without, a whole order, at which they are fast. Errors:
+// kFailedPrecondition if nothing follows for users from this mechanism (it is not proven for every
+// data set); kInvalidArgument for options out of range, or a promise that no budget keeps.
 base::StatusOr<EvaluationSetting> KeepUserPromise(const EvaluationSetting& asked,
                                                   const UserPromise& promise);
 

@@ -33,15 +33,16 @@ std::vector<accounting::RdpBound> UserBounds(const EvaluationSetting& setting) {
       mechanism->Statement(accounting::FixedNats::RoundDown(setting.epsilon)));
 }
 
-// proofs.md T6: order a0 = a + sqrt(a^2 - a), and a factor of (2 a0 - 1) / (a0 - 1).
+// proofs.md T6: order a0 = a + sqrt(a^2 - a), the next whole one, and a factor of
+// (2 a0 - 1) / (a0 - 1).
 TEST(UserBudgetTest, AFilterDeclaresTheOrderAndTheShareOfTheoremSix) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationSetting kept,
                               KeepUserPromise(Asked("filtered-submix"), {.epsilon = 2}));
-  EXPECT_NEAR(kept.mechanism.order.value(), 2 + std::sqrt(2.0), 1e-12);
-  EXPECT_NEAR(kept.epsilon, 2 * (1 + std::sqrt(2.0)) / (3 + 2 * std::sqrt(2.0)), 1e-9);
+  EXPECT_EQ(kept.mechanism.order.value(), 4);
+  EXPECT_NEAR(kept.epsilon, 2 * 3.0 / 7, 1e-9);
   EXPECT_NEAR(kept.mechanism.target_leakage, kept.epsilon / 1024, 1e-15);
   const auto bounds = UserBounds(kept);
-  EXPECT_NEAR(bounds.front().order.value(), 2, 1e-12);
+  EXPECT_NEAR(bounds.front().order.value(), 16.0 / 7, 1e-12);
   EXPECT_LE(bounds.front().rdp, 2);
 }
 
