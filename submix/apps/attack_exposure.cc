@@ -9,7 +9,6 @@
 #include "submix/apps/attack_target.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/exposure.h"
-#include "submix/eval/likelihood.h"
 #include "submix/eval/repeatable_draws.h"
 
 namespace submix::apps {
@@ -58,13 +57,7 @@ StatusOr<std::vector<eval::TokenLaw*>> LawsFor(const eval::PlantedCode& code,
   std::vector<eval::TokenLaw*> chosen;
   for (const AttackedLaw& law : laws) {
     if (law.law == nullptr) {
-      SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
-                              eval::Judged(*target.tokenizer, code.prompt, code.secret));
-      SUBMIX_ASSIGN_OR_RETURN(
-          const int member,
-          eval::LikeliestMember(predictor, static_cast<int>(target.manifest.members.size()),
-                                judged));
-      likeliest = eval::MakeRowLaw(1 + static_cast<std::size_t>(member));
+      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(target, predictor, code));
     }
     chosen.push_back(law.law == nullptr ? likeliest.get() : law.law.get());
   }
@@ -130,12 +123,7 @@ void AddExposureAttack(CLI::App& attack, Action& action) {
       "exposure", "How many bits of planted codes do likelihoods give away? (Carlini and others)");
   auto options = std::make_shared<ExposureAttackOptions>();
   AddTargetFlags(command, options->target, /*takes_members=*/true);
-  command
-      .add_option("--codes", options->codes,
-                  "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
-                  "\"secret\": \" 4815\"}")
-      ->required()
-      ->check(CLI::ExistingFile);
+  AddCodesFlag(command, options->codes);
   command.add_option("--alphabet", options->exposure.alphabet,
                      "Characters of a code that might have been others; the rest of it is known");
   command

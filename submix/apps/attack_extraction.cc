@@ -10,7 +10,6 @@
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attack_input.h"
 #include "submix/eval/extraction.h"
-#include "submix/eval/likelihood.h"
 #include "submix/eval/repeatable_draws.h"
 
 namespace submix::apps {
@@ -44,13 +43,7 @@ StatusOr<Attacked> Attack(const std::vector<eval::PlantedCode>& codes,
   for (const eval::PlantedCode& code : codes) {
     std::unique_ptr<eval::TokenLaw> likeliest;
     if (law == nullptr) {
-      SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
-                              eval::Judged(*target.tokenizer, code.prompt, code.secret));
-      SUBMIX_ASSIGN_OR_RETURN(
-          const int member,
-          eval::LikeliestMember(predictor, static_cast<int>(target.manifest.members.size()),
-                                judged));
-      likeliest = eval::MakeRowLaw(1 + static_cast<std::size_t>(member));
+      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(target, predictor, code));
     } else {
       SUBMIX_RETURN_IF_ERROR(law->Renew());
     }
@@ -127,12 +120,7 @@ void AddExtractionAttack(CLI::App& attack, Action& action) {
       "extraction", "Do completions give planted codes away? (SubMix, section 4.2)");
   auto options = std::make_shared<ExtractionOptions>();
   AddTargetFlags(command, options->target, /*takes_members=*/true);
-  command
-      .add_option("--codes", options->codes,
-                  "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
-                  "\"secret\": \" 4815\"}")
-      ->required()
-      ->check(CLI::ExistingFile);
+  AddCodesFlag(command, options->codes);
   command.add_option("--decoding", options->decoding, "sampled, greedy, or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"sampled", "greedy"}));

@@ -63,8 +63,7 @@ void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
 // The curve and the bound at rates that are evenly spaced in their logarithm.
 void AddCurves(const AttackedLaw& labels, const eval::RocCurve& curve,
                const eval::PrivacyClaim& claim, eval::Figure& figure) {
-  std::string name = labels.model;
-  if (labels.epsilon >= 0) name += ", epsilon " + accounting::FormatCost(labels.epsilon);
+  const std::string name = labels.ModelAndCost();
   eval::FigureCurve measured = {.name = name, .guarantee = labels.guarantee};
   eval::FigureCurve bound = {.name = name + ": bound", .guarantee = labels.guarantee};
   for (double log_rate = -3; log_rate < 0.05; log_rate += 0.1) {

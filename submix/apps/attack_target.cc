@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "submix/accounting/privacy_statement.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/eval/likelihood.h"
 
 namespace submix::apps {
 namespace {
@@ -137,6 +139,27 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const Atta
   }
   if (target.attacks_members) laws.push_back({kMembers, "none", "", -1, nullptr});
   return laws;
+}
+
+std::string AttackedLaw::ModelAndCost() const {
+  return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
+}
+
+void AddCodesFlag(CLI::App& command, std::string& path) {
+  command
+      .add_option("--codes", path,
+                  "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
+                  "\"secret\": \" 4815\"}")
+      ->required()
+      ->check(CLI::ExistingFile);
+}
+
+StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
+                                                       ensemble::Predictor& predictor,
+                                                       const eval::PlantedCode& code) {
+  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
+                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
+  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
 }
 
 }  // namespace submix::apps

@@ -15,6 +15,7 @@
 #include "submix/base/status.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/predictor.h"
+#include "submix/eval/attack_input.h"
 #include "submix/eval/token_law.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/tokenizer/tokenizer.h"
@@ -72,8 +73,18 @@ struct AttackedLaw {
   double epsilon = -1;  // nats at the order; negative: no budget
   // Null for "members": the attack takes the member that serves it best.
   std::unique_ptr<eval::TokenLaw> law;
+
+  // As figures name it: "dclip, epsilon 2", or the model alone without a budget.
+  std::string ModelAndCost() const;
 };
 base::StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags,
                                                   const AttackTarget& target);
+
+// The flag of the attacks on planted codes. `path` must outlive the command.
+void AddCodesFlag(CLI::App& command, std::string& path);
+// The law of the target's member that knows the code best.
+base::StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
+                                                             ensemble::Predictor& predictor,
+                                                             const eval::PlantedCode& code);
 
 }  // namespace submix::apps

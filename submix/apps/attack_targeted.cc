@@ -32,10 +32,7 @@ StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const eval::TargetedExamp
                                                        ensemble::Predictor& predictor) {
   eval::JudgedTokens judged = {example.prefix, example.prefix.size()};
   judged.tokens.insert(judged.tokens.end(), example.suffix.begin(), example.suffix.end());
-  SUBMIX_ASSIGN_OR_RETURN(
-      const int member,
-      eval::LikeliestMember(predictor, static_cast<int>(target.manifest.members.size()), judged));
-  return eval::MakeRowLaw(1 + static_cast<std::size_t>(member));
+  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
 }
 
 // Every example under a fresh budget.
@@ -72,8 +69,7 @@ Json Row(const AttackedLaw& law, const eval::TargetedSummary& summary) {
 }
 
 eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSummary& summary) {
-  eval::FigureCurve curve = {.name = law.model, .guarantee = law.guarantee};
-  if (law.epsilon >= 0) curve.name += ", epsilon " + accounting::FormatCost(law.epsilon);
+  eval::FigureCurve curve = {.name = law.ModelAndCost(), .guarantee = law.guarantee};
   for (const eval::TargetedPoint& point : summary.curve) {
     curve.points.push_back({.x = point.recall, .y = point.precision});
   }

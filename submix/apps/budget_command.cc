@@ -10,6 +10,7 @@
 
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_move.h"
 
 namespace submix::apps {
@@ -56,10 +57,7 @@ void PrintForPeople(const engine::Deployment& deployment,
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
               static_cast<long long>(head.records), base::ToHex(head.hash).c_str(),
               deployment.config.lineage.c_str());
-  std::printf("%s",
-              deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon))
-                  .ToText()
-                  .c_str());
+  std::printf("%s", engine::StatementText(deployment).c_str());
 }
 
 void PrintForMachines(const engine::Deployment& deployment,
@@ -73,18 +71,16 @@ void PrintForMachines(const engine::Deployment& deployment,
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  const nlohmann::json object = {
-      {"mechanism", options.mechanism.name},
-      {"order", options.mechanism.order.ToString()},
-      {"unit", "part"},
-      {"epsilon", options.epsilon},
-      {"parts", parts},
-      {"records", head.records},
-      {"head", base::ToHex(head.hash)},
-      {"lineage", deployment.config.lineage},
-      {"statement",
-       deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon)).Lines()},
-      {"verified", verified}};
+  const nlohmann::json object = {{"mechanism", options.mechanism.name},
+                                 {"order", options.mechanism.order.ToString()},
+                                 {"unit", "part"},
+                                 {"epsilon", options.epsilon},
+                                 {"parts", parts},
+                                 {"records", head.records},
+                                 {"head", base::ToHex(head.hash)},
+                                 {"lineage", deployment.config.lineage},
+                                 {"statement", engine::StatementLines(deployment)},
+                                 {"verified", verified}};
   std::printf("%s\n", object.dump().c_str());
 }
 

@@ -6,6 +6,7 @@
 #include "submix/apps/mechanism_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
+#include "submix/engine/deployment_statement.h"
 
 namespace submix::apps {
 namespace {
@@ -37,10 +38,7 @@ base::Status RunDeploy(DeployOptions options) {
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
   std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
               deployment.config.options.mechanism.num_parts, declared.name.c_str());
-  std::printf("%s", deployment.mechanism
-                        ->Statement(accounting::FixedNats::RoundDown(options.declared.epsilon))
-                        .ToText()
-                        .c_str());
+  std::printf("%s", engine::StatementText(deployment).c_str());
   if (!deployment.mechanism->is_sound() && !options.declared.research) {
     std::printf(
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "

@@ -7,6 +7,7 @@ base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
   options.sampling_probability = values.sampling_probability;
   options.ball_radius = values.ball_radius;
   options.screen = values.screen;
+  options.clip = values.clip;
   options.screened_mechanism = values.screened_mechanism;
   return base::OkStatus();
 }
@@ -15,7 +16,14 @@ void AddMechanismFlags(CLI::App& command, MechanismFlags& flags) {
   command.add_option("--accounting", flags.accounting,
                      "How charges are counted: default, published, leave-one-out, worst-case");
   command.add_option("--sampling-probability", flags.values.sampling_probability,
-                     "pmixed: the chance of each part to be in the subset that answers");
+                     "pmixed, adapmixed (published): the chance of each part to be in the subset "
+                     "that answers");
+  command.add_option("--clip-stretch", flags.values.clip.stretch,
+                     "dclip, filtered-dclip: log ratios of members to the public model are "
+                     "multiplied by this before they are clipped; costs nothing");
+  command.add_option("--clip-centre", flags.values.clip.centre,
+                     "dclip, filtered-dclip: the window for log ratios runs from -(1 - c) C to "
+                     "(1 + c) C; costs nothing");
   command.add_option("--ball-radius", flags.values.ball_radius,
                      "adapmixed, pmixed (leave-one-out): radius of the ball around the public "
                      "model, in nats");

@@ -43,7 +43,24 @@ struct ReproduceOptions {
   int runs = 0;
   std::uint64_t seed = 0;
   FineTuneFlags fine_tune;
+  // Of the non-private model; 0: the members'.
+  int non_private_batch_size = 0;
+  double non_private_learning_rate = 0;
 };
+
+// What members, or the non-private model, are a function of.
+struct Recipe {
+  train::FineTuneOptions fine_tune;
+  std::string hyper_parameters;  // a line each
+  std::string digest;            // over them, the text, the public model and the partition key
+};
+
+std::string BaseName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::string InOneLine(std::string lines) {
+  std::replace(lines.begin(), lines.end(), '\n', ';');
+  return lines;
+}
 
 // One invocation: everything that it makes lies in its output directory.
 class Reproduction {
@@ -70,7 +87,6 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
-    SUBMIX_ASSIGN_OR_RETURN(fine_tune_, FineTuneOptionsOf(options_.fine_tune, config.layers));
     SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(options_.public_directory));
     corpus_ = options_.corpus;
     if (options_.users_are_blocks > 0) {
@@ -85,7 +101,7 @@ class Reproduction {
     workshop_.seed = options_.seed;
     workshop_.checkpoint_directory = File("runs");
     SetSize(config);
-    SUBMIX_RETURN_IF_ERROR(DescribeRecipe());
+    SUBMIX_RETURN_IF_ERROR(WriteRecipes(config.layers));
     ConnectWorkshop();
     return base::OkStatus();
   }
@@ -114,21 +130,34 @@ class Reproduction {
     if (size_.runs == 0) size_.runs = 1;
   }
 
-  // Over all that members are a function of, but the shape of the ensemble.
-  Status DescribeRecipe() {
-    std::string text;
-    for (const auto& [name, value] : train::HyperParameters(fine_tune_)) {
-      text += name + " " + value + "\n";
-    }
-    recipe_ = text;
+  Status WriteRecipes(int layers) {
+    std::string sources;
     for (const std::string& file :
          {corpus_, base::JoinPath(options_.public_directory, "model.safetensors"),
           File("partition.key")}) {
       SUBMIX_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
-      text += base::ToHex(digest) + "\n";
+      sources += base::ToHex(digest) + "\n";
     }
-    recipe_digest_ = base::ToHex(base::Sha256(text)).substr(0, 12);
+    SUBMIX_ASSIGN_OR_RETURN(train::FineTuneOptions fine_tune,
+                            FineTuneOptionsOf(options_.fine_tune, layers));
+    members_ = RecipeOf(fine_tune, sources);
+    if (options_.non_private_batch_size > 0) {
+      fine_tune.batch_size = options_.non_private_batch_size;
+    }
+    if (options_.non_private_learning_rate > 0) {
+      fine_tune.learning_rate.peak = options_.non_private_learning_rate;
+    }
+    non_private_ = RecipeOf(fine_tune, sources);
     return base::OkStatus();
+  }
+
+  static Recipe RecipeOf(const train::FineTuneOptions& fine_tune, const std::string& sources) {
+    Recipe recipe = {fine_tune, "", ""};
+    for (const auto& [name, value] : train::HyperParameters(fine_tune)) {
+      recipe.hyper_parameters += name + " " + value + "\n";
+    }
+    recipe.digest = base::ToHex(base::Sha256(recipe.hyper_parameters + sources)).substr(0, 12);
+    return recipe;
   }
 
   void ConnectWorkshop() {
@@ -145,9 +174,10 @@ class Reproduction {
   }
 
   StatusOr<std::string> Train(const eval::EnsembleShape& shape) const {
+    const Recipe& recipe = shape == eval::EnsembleShape{1, 1} ? non_private_ : members_;
     const std::string directory = File("ensembles/" + std::to_string(shape.num_parts) + "x" +
-                                       std::to_string(shape.halves) + "-" + recipe_digest_);
-    SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus_, fine_tune_, directory));
+                                       std::to_string(shape.halves) + "-" + recipe.digest);
+    SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus_, recipe.fine_tune, directory));
     return directory;
   }
 
@@ -166,7 +196,7 @@ class Reproduction {
 
   // So many sentences a member, read so often that they are known by heart.
   train::FineTuneOptions CodeFineTune(int sentences) const {
-    train::FineTuneOptions fine_tune = fine_tune_;
+    train::FineTuneOptions fine_tune = members_.fine_tune;
     fine_tune.lora.reset();
     fine_tune.epochs = (options_.is_small ? 30 : 1000) / sentences;
     fine_tune.batch_size = 1;
@@ -212,7 +242,7 @@ class Reproduction {
                 "which finds no hit at epsilon 100 and below. Blind guessing of two digits hits 6 "
                 "times in 100.") +
             eval::HtmlParagraph("The operator's view, of numbers that are nobody's.") +
-            eval::ProvenanceTable(ProvenanceOf(kExtractionFigure)));
+            eval::ProvenanceTable(CodeProvenance()));
     SUBMIX_RETURN_IF_ERROR(
         base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
     std::printf("%s.html\n", File(kExtractionFigure).c_str());
@@ -272,37 +302,47 @@ class Reproduction {
 
   // How members are made, in a word or two.
   std::string Adapters() const {
-    if (!fine_tune_.lora) return "all weights";
-    const std::size_t layers = fine_tune_.lora->layers.size();
-    return "rank " + std::to_string(fine_tune_.lora->rank) +
+    const auto& lora = members_.fine_tune.lora;
+    if (!lora) return "all weights";
+    const std::size_t layers = lora->layers.size();
+    return "rank " + std::to_string(lora->rank) +
            (layers > 0 ? " on the top " + std::to_string(layers) + " layers" : " on all layers");
   }
 
+  std::string FigureName(const std::string& name) const {
+    return name + (options_.is_small ? ", a small version for a quick look" : "");
+  }
+
   eval::Provenance ProvenanceOf(const std::string& name) const {
-    const auto base_name = [](const std::string& path) {
-      return path.substr(path.find_last_of('/') + 1);
-    };
-    std::string recipe = recipe_;
-    std::replace(recipe.begin(), recipe.end(), '\n', ';');
-    return {{"figure", name + (options_.is_small ? ", a small version for a quick look" : "")},
-            {"public model", base_name(options_.public_directory)},
-            {"private text", base_name(options_.corpus)},
+    return {{"figure", FigureName(name)},
+            {"public model", BaseName(options_.public_directory)},
+            {"private text", BaseName(options_.corpus)},
             {"users", options_.users_are_blocks > 0
                           ? "blocks of " + std::to_string(options_.users_are_blocks) + " tokens"
                           : "the corpus's own"},
-            {"held-out text", base_name(options_.heldout)},
-            {"members' recipe", recipe},
+            {"held-out text", BaseName(options_.heldout)},
+            {"members' recipe", InOneLine(members_.hyper_parameters)},
+            {"recipe without privacy", InOneLine(non_private_.hyper_parameters)},
+            {"predictor", predictor_.Description()},
+            {"seed", std::to_string(options_.seed)}};
+  }
+
+  // Figure 6 has a text and a recipe of its own.
+  eval::Provenance CodeProvenance() const {
+    return {{"figure", FigureName(kExtractionFigure)},
+            {"public model", BaseName(options_.public_directory)},
+            {"private text", "\"My number is: …\", a number a user"},
+            {"members' recipe", InOneLine(RecipeOf(CodeFineTune(1), "").hyper_parameters)},
             {"predictor", predictor_.Description()},
             {"seed", std::to_string(options_.seed)}};
   }
 
   const ReproduceOptions options_;
-  train::FineTuneOptions fine_tune_;
   PredictorFlags predictor_;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
   std::string corpus_;
-  std::string recipe_;
-  std::string recipe_digest_;
+  Recipe members_;
+  Recipe non_private_;
   eval::ExperimentSize size_;
   eval::Workshop workshop_;
 };
@@ -350,6 +390,15 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   command.add_option("--predictor", options->predictor, "What runs the models: cpu or torch")
       ->check(CLI::IsMember({"cpu", "torch"}));
   AddFineTuneFlags(command, options->fine_tune);
+  command
+      .add_option("--non-private-batch-size", options->non_private_batch_size,
+                  "Of the one model on all text; default: the members'")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--non-private-learning-rate", options->non_private_learning_rate,
+                  "Of the one model on all text; default: the members'. It sees k times as much "
+                  "text as a member, and is the better baseline at a lower rate")
+      ->check(CLI::PositiveNumber);
   command.footer(
       "Trains what the figure needs (ensembles are kept in OUT and shared between figures), "
       "scores\n"

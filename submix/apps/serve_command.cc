@@ -18,6 +18,7 @@
 #include "submix/base/log.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/server/tls_context.h"
 
@@ -163,10 +164,7 @@ Status Check(const ServeOptions& options, ServeConfig config) {
   std::printf("connections  %d\nbatch        %d, and %d waiting\ncache        %s\n\n%s",
               listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
               config.cache_bytes_per_key > 0 ? "on" : "off",
-              deployment.mechanism
-                  ->Statement(accounting::FixedNats::RoundDown(deployment.config.options.epsilon))
-                  .ToText()
-                  .c_str());
+              engine::StatementText(deployment).c_str());
   return base::OkStatus();
 }
 

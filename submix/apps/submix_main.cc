@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddTokenizerCommand},
       {"pretrain", "Train a public GPT-2-architecture model from text (resumable)", nullptr},
       {"train", "Train a private ensemble on user-keyed text (resumable)", nullptr},
+      {"fedavg", "Train a word model on users' text with user-level privacy (resumable)", nullptr},
       {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger",
        &submix::apps::AddDeployCommand},
       {"generate", "Complete a prompt privately, charging the ledger",

@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
        &submix::apps::AddPretrainCommand},
       {"train", "Train a private ensemble on user-keyed text (resumable)",
        &submix::apps::AddTrainCommand},
+      {"fedavg", "Train a word model on users' text with user-level privacy (resumable)",
+       &submix::apps::AddFedavgCommand},
       {"generate", "Complete a prompt privately, charging the ledger",
        &submix::apps::AddGenerateCommand},
       {"evaluate", "Held-out perplexity of mechanisms and baselines",

@@ -1,9 +1,10 @@
-// `submix train`: a private ensemble from user-keyed text.
+// `submix train`: an ensemble from user-keyed text, or one model trained with differential privacy.
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "submix/apps/fine_tune_flags.h"
+#include "submix/apps/private_training_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
@@ -15,6 +16,8 @@ namespace {
 struct TrainOptions {
   train::EnsembleTrainingOptions training;
   FineTuneFlags fine_tune;
+  PrivateTrainingFlags private_training;
+  std::string public_trained_on = "same-users";
 };
 
 base::Status RunTrain(TrainOptions options) {
@@ -22,6 +25,11 @@ base::Status RunTrain(TrainOptions options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
                                                  training.public_directory, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(training.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));
+  if (!options.private_training.mechanism.empty()) {
+    return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
+                              options.private_training.json);
+  }
+  training.public_trained_on_others = options.public_trained_on == "other-users";
   SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
   std::printf("%s holds %d parts, %d member(s) each. Next: submix deploy %s DEPLOYMENT\n",
               training.ensemble_directory.c_str(), training.partition.num_parts,
@@ -61,15 +69,31 @@ void AddTrainCommand(CLI::App& command, Action& action) {
       .add_option("--heldout-fraction", training.partition.heldout_fraction,
                   "Share of the users kept for evaluation, never trained on")
       ->check(CLI::Range(0.0, 0.9));
+  command
+      .add_option("--public-trained-on", options->public_trained_on,
+                  "Where --public is a model trained privately: other-users if no user of this "
+                  "corpus was among its users; with same-users, the default, statements add both "
+                  "losses")
+      ->check(CLI::IsMember({"same-users", "other-users"}));
   command.add_option(
       "--partition-key", training.partition_key_path,
       "32-byte key file of another ensemble, to partition alike; default: a new secret");
   AddFineTuneFlags(command, options->fine_tune);
+  AddPrivateTrainingFlags(command, options->private_training);
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
-      "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32 --epochs 3");
-  command.callback([options, &action] { action = [options] { return RunTrain(*options); }; });
+      "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32 --epochs 3\n"
+      "--private dp-sgd trains one model that is (epsilon, delta)-private for each user and "
+      "answers\n"
+      "without limit; every step is paid for in ENSEMBLE/training before its noise is drawn.\n"
+      "--batch-size is then how many of a user's blocks go through the model together.\n"
+      "Example: submix train text.jsonl my_model --public gpt2 --private dp-sgd --epsilon 8 \\\n"
+      "             --delta 1e-6 --expected-batch 2048 --epochs 10");
+  command.callback([options, &command, &action] {
+    ApplyPreset(command, options->private_training, options->fine_tune.options);
+    action = [options] { return RunTrain(*options); };
+  });
 }
 
 }  // namespace submix::apps

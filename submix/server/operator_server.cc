@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/digest.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_response.h"
@@ -35,17 +36,15 @@ base::StatusOr<json> LedgerObject(const engine::Deployment& deployment) {
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  return json{
-      {"mechanism", options.mechanism.name},
-      {"order", options.mechanism.order.ToString()},
-      {"unit", "part"},
-      {"epsilon", options.epsilon},
-      {"parts", std::move(parts)},
-      {"records", head.records},
-      {"head", base::ToHex(head.hash)},
-      {"lineage", deployment.config.lineage},
-      {"statement",
-       deployment.mechanism->Statement(accounting::FixedNats::RoundDown(options.epsilon)).Lines()}};
+  return json{{"mechanism", options.mechanism.name},
+              {"order", options.mechanism.order.ToString()},
+              {"unit", "part"},
+              {"epsilon", options.epsilon},
+              {"parts", std::move(parts)},
+              {"records", head.records},
+              {"head", base::ToHex(head.hash)},
+              {"lineage", deployment.config.lineage},
+              {"statement", engine::StatementLines(deployment)}};
 }
 
 class LedgerHandler final : public HttpHandler {

@@ -44,7 +44,10 @@ import csv, json, math, sys
 rows = list(csv.DictReader(open(sys.argv[1] + ".csv")))
 data = json.load(open(sys.argv[1] + ".json"))
 levels = [row for row in rows if not row["x"]]
-assert len(levels) == 4 and len(rows) == 4 + len(data["rows"]), len(rows)
+if sys.argv[1].endswith("kept-improvement"):
+    assert rows and not levels and all(0 < float(row["low"]) <= float(row["y"]) <= float(row["high"]) for row in rows), rows
+else:
+    assert len(levels) == 4 and len(rows) == 4 + len(data["rows"]), len(rows)
 for row in data["rows"]:
     assert row["perplexity"] > 1 and math.isfinite(row["perplexity"]), row
     assert row["spent_max"] <= row["epsilon"] * (1 + 1e-9), row

@@ -9,17 +9,15 @@ Python's snippets are not run: its client is no Debian package.
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from submix_process import BUILD, SOURCE, install_openai_client, make_deployment
+from submix_process import BUILD, SOURCE, WorkFolderTest, install_openai_client, make_deployment
 
 MARK = "=== the next block ==="
 RUN = ("sh", "ts")
@@ -97,11 +95,10 @@ def run_blocks(found, place, client):
             for text in printed]
 
 
-class DocumentedCallsTest(unittest.TestCase):
+class DocumentedCallsTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
-        cls.work = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.work)
+        super().setUpClass()
         cls.deployment = make_deployment(cls.work)
 
     def check(self, text, name, client):

@@ -8,18 +8,16 @@ What needs PostgreSQL is skipped where there is none.
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import textwrap
 import unittest
 
 from postgres_process import Postgres
-from submix_process import BUILD, SOURCE, Server, ask, completion, make_ensemble, make_key, run
+from submix_process import BUILD, SOURCE, Server, WorkFolderTest, ask, completion, make_ensemble, make_key, run
 
 GUIDE = (SOURCE / "docs/operating.md").read_text()
 DATABASE_HOST = "db.example"
@@ -40,11 +38,10 @@ def blocks(language):
 COMMANDS, STATEMENTS = blocks("sh"), blocks("sql")
 
 
-class OperatingTest(unittest.TestCase):
+class OperatingTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
-        cls.work = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.work, ignore_errors=True)
+        super().setUpClass()
         cls.work.chmod(0o755)
         cls.ensemble = make_ensemble(cls.work)
 

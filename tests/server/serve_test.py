@@ -8,26 +8,22 @@ The client's part is skipped with a message where node, npm or the registry is m
 """
 
 import json
-import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from submix_process import SOURCE, Server, ask, install_openai_client, make_deployment, make_key, run
+from submix_process import SOURCE, Server, WorkFolderTest, ask, install_openai_client, make_deployment, make_key, run
 
 OPERATOR_KEY = "an operator's own key"
 
 
-class ServeTest(unittest.TestCase):
+class ServeTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
-        cls.work = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.work)
+        super().setUpClass()
         cls.deployment = make_deployment(cls.work)
         cls.key = make_key(cls.deployment, "test")
         (cls.work / "operator.key").write_text(OPERATOR_KEY + "\n")

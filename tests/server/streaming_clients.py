@@ -3,26 +3,18 @@
 import contextlib
 import http.client
 import json
-import pathlib
-import shutil
 import socket
 import sqlite3
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from submix_process import Server, ask, connect, run
+from submix_process import Server, WorkFolderTest, ask, connect, run
 
 
-class FaultTest(unittest.TestCase):
+class FaultTest(WorkFolderTest):
     """In a directory of its own. What a test has left running ends with it."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.work = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.work)
 
     def serve(self, deployment, *arguments, **options):
         return self.enterContext(Server(deployment, "--port", 0, *arguments, **options))

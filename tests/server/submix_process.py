@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -44,6 +45,15 @@ def make_deployment(work, *options, epsilon=2):
 def make_key(deployment, name, *options):
     """Returns the secret."""
     return json.loads(run("key", "create", deployment, "--name", name, "--json", *options).stdout)["secret"]
+
+
+class WorkFolderTest(unittest.TestCase):
+    """`work` is a folder of the class, gone after its tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.work, ignore_errors=True)
 
 
 class Server:

@@ -7,17 +7,14 @@ speak it, or trust it, cost nothing.
 
 import json
 import os
-import pathlib
 import re
-import shutil
 import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from submix_process import Server, completion, install_openai_client, make_deployment, make_key, run
+from submix_process import Server, WorkFolderTest, completion, install_openai_client, make_deployment, make_key, run
 
 
 def openssl(*arguments):
@@ -33,11 +30,10 @@ def make_pair(folder, name, days=2):
     return certificate, key
 
 
-class TlsTest(unittest.TestCase):
+class TlsTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
-        cls.work = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.work)
+        super().setUpClass()
         cls.deployment = make_deployment(cls.work)
         cls.key = make_key(cls.deployment, "test")
         cls.certificate, cls.private_key = make_pair(cls.work, "server")
