@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Makes every figure and table of docs/results from the corpora: scripts/reproduce_results.sh DATA OUT [SET…]
+#
+# DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz and wikitext-2/{valid,test}.txt
+# OUT   gets texts, ensembles, pages and data; interrupted, the same command goes on where it was
+# SET   blogs, wikitext, attacks, all-blogs, collect; without: the first three, then collect
+#
+# Users of blogs are bloggers. The figures' members learn from the quarter of them whose number is divisible by 4
+# (all-blogs: from all). Options were chosen on held-out users with even numbers; figures score those with odd ones.
+# collect copies data and drawings, never texts, pages or weights, to docs/results.
+set -euo pipefail
+
+if (($# < 2)); then
+  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+fi
+data=$(realpath "$1")
+mkdir -p "$2/text"
+out=$(realpath "$2")
+shift 2
+sets=("$@")
+if ((${#sets[@]} == 0)); then sets=(blogs wikitext attacks collect); fi
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+submix=build/release/submix-train
+
+# Users of a .jsonl.xz whose number leaves a remainder, once: FILE DIVISOR REMAINDER OUTPUT
+users() {
+  [[ -e $4 ]] && return
+  xz -dc "$1" | awk -F'"' -v divisor="$2" -v remainder="$3" '(substr($4, 2) + 0) % divisor == remainder' >"$4.partial"
+  mv "$4.partial" "$4"
+}
+
+# CORPUS HELDOUT DIRECTORY NAME [ARG…]: one figure by the recipe of all.
+figure() {
+  local corpus=$1 heldout=$2 directory=$3 name=$4
+  shift 4
+  echo "== $directory/$name" >&2
+  "$submix" reproduce "$name" --public "$data/models/base-8k" --corpus "$corpus" --heldout "$heldout" \
+    --out "$out/$directory" --rank 16 --lora-alpha 32 --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj \
+    --top-layers 3 --batch-size 2 --learning-rate 0.004 --warmup-fraction 0.1 --non-private-batch-size 8 \
+    --non-private-learning-rate 0.001 --members-at-a-time 4 --precision f32 "$@"
+}
+
+blogs() {
+  local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl name
+  users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
+  users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
+  figure "$corpus" "$heldout" blogs pmixed-main
+  for name in kept-improvement submix-fig2 submix-fig3 submix-fig4; do figure "$corpus" "$heldout" blogs "$name" --runs 2; done
+  for name in submix-fig8 submix-fig5 submix-fig7 submix-fig6 adapmixed-ablation adapmixed-main; do
+    figure "$corpus" "$heldout" blogs "$name"
+  done
+}
+
+# Every block of 512 tokens is a user, as in the SubMix paper.
+wikitext() {
+  local name
+  for name in kept-improvement dp-decoding-fig2; do
+    figure "$data/wikitext-2/valid.txt" "$data/wikitext-2/test.txt" wikitext "$name" --users-are-blocks 512 --show-text
+  done
+  for name in submix-fig3 submix-fig4; do
+    figure "$data/wikitext-2/valid.txt" "$data/wikitext-2/test.txt" wikitext "$name" --users-are-blocks 512 --runs 2
+  done
+}
+
+# Of the 32 parts of the quarter of blogs: one part is there or not, the attacker asks what tells most.
+attacks() {
+  local asked=$out/text/asked.jsonl ensemble
+  ensemble=$(echo "$out"/blogs/ensembles/32x1-*)
+  head -n 60 "$out/text/blogs.heldout.odd.jsonl" >"$asked"
+  mkdir -p "$out/attacks"
+  local -a what=("$ensemble" --text "$asked" --queries 256 --against filtered-submix dclip ensemble --precision f32)
+  "$submix" attack membership "${what[@]}" --ask most-telling --csv "$out/attacks/membership_table.csv" --figures "$out/attacks"
+  "$submix" audit epsilon "${what[@]}" --ask most-telling --transcripts 20000 --csv "$out/attacks/audit_epsilon.csv"
+  "$submix" audit one-run "${what[@]}" --runs 64 --csv "$out/attacks/audit_one_run.csv"
+}
+
+all_blogs() {
+  local heldout=$out/text/blogs.heldout.odd.jsonl
+  users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
+  figure "$data/private/blogs.train.jsonl.xz" "$heldout" all_blogs kept-improvement
+}
+
+collect() {
+  local directory file
+  for directory in blogs wikitext attacks all_blogs; do
+    [[ -d $out/$directory ]] || continue
+    mkdir -p "docs/results/$directory"
+    for file in "$out/$directory"/*.csv "$out/$directory"/*.svg; do
+      [[ -e $file ]] && cp "$file" "docs/results/$directory/"
+    done
+  done
+  # The table of the whole: all users where they were trained, else the quarter.
+  local table=docs/results/blogs/kept-improvement.kept.csv
+  [[ -e docs/results/all_blogs/kept-improvement.kept.csv ]] && table=docs/results/all_blogs/kept-improvement.kept.csv
+  cp "$table" docs/results/kept_improvement.csv
+}
+
+for set in "${sets[@]}"; do
+  case $set in
+    blogs | wikitext | attacks | collect) "$set" ;;
+    all-blogs) all_blogs ;;
+    *) echo "reproduce_results.sh: no set \"$set\"; known: blogs, wikitext, attacks, all-blogs, collect" >&2; exit 2 ;;
+  esac
+done
