@@ -8,6 +8,7 @@
 #include "submix/apps/fine_tune_flags.h"
 #include "submix/apps/predictor_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/reproduced_private_model.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/block_users.h"
@@ -43,6 +44,7 @@ struct ReproduceOptions {
   int runs = 0;
   std::uint64_t seed = 0;
   FineTuneFlags fine_tune;
+  PrivateModelFlags private_models;
   // Of the non-private model; 0: the members'.
   int non_private_batch_size = 0;
   double non_private_learning_rate = 0;
@@ -115,6 +117,10 @@ class Reproduction {
 
   void SetSize(const model::GptConfig& config) {
     size_.runs = options_.runs;
+    size_.private_epochs.clear();
+    for (const int epochs : options_.private_models.epochs) {
+      if (epochs > 0) size_.private_epochs.push_back(epochs);
+    }
     size_.vocab_size = config.vocab_size;
     double tokens = 0;
     for (const auto& block : workshop_.heldout) {
@@ -127,6 +133,7 @@ class Reproduction {
     size_.divide_queries = 128;
     size_.most_parts = 4;
     size_.every_nth = 3;
+    if (size_.private_epochs.size() > 1) size_.private_epochs.resize(1);
     if (size_.runs == 0) size_.runs = 1;
   }
 
@@ -148,6 +155,8 @@ class Reproduction {
       fine_tune.learning_rate.peak = options_.non_private_learning_rate;
     }
     non_private_ = RecipeOf(fine_tune, sources);
+    private_models_ = {File("ensembles"),     sources,   options_.public_directory, corpus_,
+                       File("partition.key"), fine_tune, options_.private_models};
     return base::OkStatus();
   }
 
@@ -165,6 +174,9 @@ class Reproduction {
     predictor_.precision = options_.fine_tune.precision;
     predictor_.threads = options_.fine_tune.options.threads;
     workshop_.train = [this](const eval::EnsembleShape& shape) { return Train(shape); };
+    workshop_.train_privately = [this](const eval::PrivateTraining& asked) {
+      return TrainPrivateModel(private_models_, asked);
+    };
     workshop_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
       return LoadEnsembles(predictor_, directory, extra);
     };
@@ -343,6 +355,7 @@ class Reproduction {
   std::string corpus_;
   Recipe members_;
   Recipe non_private_;
+  PrivateModelRecipe private_models_;
   eval::ExperimentSize size_;
   eval::Workshop workshop_;
 };
@@ -399,6 +412,7 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
                   "Of the one model on all text; default: the members'. It sees k times as much "
                   "text as a member, and is the better baseline at a lower rate")
       ->check(CLI::PositiveNumber);
+  AddPrivateModelFlags(command, options->private_models);
   command.footer(
       "Trains what the figure needs (ensembles are kept in OUT and shared between figures), "
       "scores\n"

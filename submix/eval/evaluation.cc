@@ -429,8 +429,9 @@ PerplexityRuns Resampled(const PerplexityRuns& perplexity, std::span<const std::
 
 double Share(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
              const PerplexityRuns& fine_tuned) {
-  return (public_model.corpus() - private_mechanism.corpus()) /
-         (public_model.corpus() - fine_tuned.corpus());
+  const double gain = public_model.corpus() - fine_tuned.corpus();
+  if (!(gain > 0)) return std::numeric_limits<double>::quiet_NaN();
+  return (public_model.corpus() - private_mechanism.corpus()) / gain;
 }
 
 }  // namespace
@@ -440,10 +441,10 @@ KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private
   constexpr std::size_t kResamples = 2000;
   const std::size_t runs = public_model.runs.size();
   const double share = Share(public_model, private_mechanism, fine_tuned);
-  if (runs < 2) {
-    return {share, -std::numeric_limits<double>::infinity(),
-            std::numeric_limits<double>::infinity()};
-  }
+  if (std::isnan(share)) return {share, share, share};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const KeptShare unbounded = {share, -kInfinity, kInfinity};
+  if (runs < 2) return unbounded;
   const auto random = base::MakeRepeatableRandomSource(base::Sha256("submix kept share\n"));
   std::vector<double> shares;
   std::vector<std::size_t> picks(runs);
@@ -451,6 +452,7 @@ KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private
     for (std::size_t& pick : picks) pick = random->NextUint64() % runs;
     shares.push_back(Share(Resampled(public_model, picks), Resampled(private_mechanism, picks),
                            Resampled(fine_tuned, picks)));
+    if (std::isnan(shares.back())) return unbounded;
   }
   std::sort(shares.begin(), shares.end());
   return {share, shares[kResamples / 40], shares[kResamples - 1 - kResamples / 40]};

@@ -87,7 +87,8 @@ struct EvaluationResult {
 
 // (public − private) / (public − fine_tuned) in corpus perplexity: the part of the gain of
 // non-private training that remains, with a bootstrap interval over runs (95 %, percentiles; the
-// same for the same runs).
+// same for the same runs; unbounded for a single run, or where a resample gains nothing). NaN where
+// nothing was gained: fine-tuned is no better than public.
 struct KeptShare {
   double value = 0;
   double low = 0;

@@ -1,6 +1,7 @@
 #include "submix/eval/evaluation.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "submix/base/testing/status_matchers.h"
@@ -252,6 +253,16 @@ TEST(KeptTest, IsTheShareOfTheGainWithAnIntervalOverRuns) {
   const KeptShare uneven = Kept(open, {{80, 85, 95}}, tuned);
   EXPECT_LT(uneven.low, uneven.value);
   EXPECT_GT(uneven.high, uneven.value);
+}
+
+TEST(KeptTest, NothingGainedIsNoShare) {
+  const PerplexityRuns open{{100, 120}};
+  EXPECT_TRUE(std::isnan(Kept(open, {{90, 90}}, {{101, 121}}).value));
+  EXPECT_TRUE(std::isnan(Kept(open, {{90, 90}}, open).value));
+  const KeptShare by_luck = Kept(open, {{90, 90}}, {{101, 60}});
+  EXPECT_GT(by_luck.value, 0);
+  EXPECT_EQ(by_luck.low, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(by_luck.high, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -49,16 +49,21 @@ std::string GuaranteeOf(const mechanism::Mechanism& mechanism, double epsilon) {
   return mechanism.Statement(accounting::FixedNats::RoundDown(epsilon)).Labels();
 }
 
+// `private_models`: scored after the non-private one.
 StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleShape& shape,
-                                 const std::vector<PointIndex>& points, const Workshop& workshop) {
+                                 const std::vector<PointIndex>& points,
+                                 const std::vector<PrivateModelRow>& private_models,
+                                 const Workshop& workshop) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string directory, workshop.train(shape));
   SUBMIX_ASSIGN_OR_RETURN(const std::string fine_tuned, workshop.train({1, 1}));
+  std::vector<std::string> whole_models = {fine_tuned};
+  for (const PrivateModelRow& row : private_models) whole_models.push_back(row.trained.directory);
   EvaluationPlan plan;
   plan.runs = experiment.runs;
   plan.most_runs = experiment.most_runs;
   plan.num_parts = shape.num_parts;
   plan.halves = shape.halves;
-  plan.num_fine_tuned = 1;
+  plan.num_fine_tuned = static_cast<int>(whole_models.size());
   plan.seed = workshop.seed;
   for (const PointIndex& index : points) {
     plan.settings.push_back(experiment.curves[index.curve].points[index.point].setting);
@@ -68,8 +73,10 @@ StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleSha
   checkpoint.path = base::JoinPath(workshop.checkpoint_directory,
                                    experiment.name + "-" + std::to_string(shape.num_parts) + "x" +
                                        std::to_string(shape.halves) + ".runs");
-  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest({directory, fine_tuned}));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop.load(directory, {fine_tuned}));
+  std::vector<std::string> models = whole_models;
+  models.insert(models.begin(), directory);
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest(models));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop.load(directory, whole_models));
   base::ProgressBar progress(experiment.name + ", " + ShapeName(shape), NumPositions(plan),
                              "answers");
   return Evaluate(*predictor, workshop.heldout, plan, progress, checkpoint);
@@ -101,6 +108,26 @@ FigureCurve LevelCurve(const std::string& name, const PerplexityRuns& perplexity
   return level;
 }
 
+void DrawPrivateModels(const Experiment& experiment, const ExperimentResult& result,
+                       Figure& figure) {
+  for (const PrivateModelRow& row : result.private_models) {
+    const FigurePoint point = {
+        .x = experiment.x_is_spent ? row.trained.epsilon_spent : row.asked.x.value_or(0),
+        .y = row.perplexity.corpus()};
+    const auto same =
+        std::find_if(figure.curves.begin(), figure.curves.end(),
+                     [&](const FigureCurve& curve) { return curve.name == row.asked.curve; });
+    if (same != figure.curves.end()) {
+      same->points.push_back(point);
+    } else {
+      figure.curves.push_back({.name = row.asked.curve,
+                               .guarantee = row.trained.guarantee,
+                               .is_level = !row.asked.x,
+                               .points = {point}});
+    }
+  }
+}
+
 // A mechanism far worse than every level would leave the others no room in the frame.
 void EndAboveTheLevels(Figure& figure) {
   double highest_level = 0;
@@ -122,7 +149,7 @@ void DrawKept(const ExperimentResult& result, Figure& figure) {
   std::map<std::string, FigureCurve> curves;
   for (const ExperimentRow& row : result.rows) {
     const EvaluationSetting& setting = row.result.setting;
-    if (row.kept.value < kNothing || row.stated.order != kDrawnOrder) continue;
+    if (!(row.kept.value >= kNothing) || row.stated.order != kDrawnOrder) continue;
     FigureCurve& curve = curves[setting.mechanism.name + " per " + row.stated.unit +
                                 ", B = " + std::to_string(setting.queries)];
     curve.guarantee =
@@ -143,6 +170,17 @@ nlohmann::json PerplexityJson(const PerplexityRuns& perplexity) {
           {"block_perplexity", perplexity.block_mean()},
           {"runs", perplexity.runs},
           {"block_runs", perplexity.block_runs}};
+}
+
+nlohmann::json PrivateModelJson(const PrivateModelRow& row) {
+  nlohmann::json json = PerplexityJson(row.perplexity);
+  json.update({{"curve", row.asked.curve},
+               {"epochs", row.asked.epochs},
+               {"order", row.asked.order},
+               {"epsilon", row.asked.epsilon},
+               {"spent", row.trained.epsilon_spent},
+               {"guarantee", row.trained.guarantee}});
+  return json;
 }
 
 nlohmann::json RowJson(const ExperimentRow& row) {
@@ -187,16 +225,27 @@ StatusOr<ExperimentResult> RunExperiment(const Experiment& experiment, const Wor
   std::vector<std::vector<ExperimentRow>> rows(experiment.curves.size());
   for (std::size_t c = 0; c < rows.size(); ++c) rows[c].resize(experiment.curves[c].points.size());
   ExperimentResult result;
+  for (const PrivateTraining& asked : experiment.private_trainings) {
+    SUBMIX_ASSIGN_OR_RETURN(PrivatelyTrained trained, workshop.train_privately(asked));
+    result.private_models.push_back({asked, std::move(trained), {}});
+  }
   for (const auto& [shape, points] : PointsByEnsemble(experiment)) {
-    SUBMIX_ASSIGN_OR_RETURN(const EvaluationResult evaluation,
-                            Score(experiment, shape, points, workshop));
+    const bool is_reference = shape == experiment.reference;
+    SUBMIX_ASSIGN_OR_RETURN(
+        const EvaluationResult evaluation,
+        Score(experiment, shape, points,
+              is_reference ? result.private_models : std::vector<PrivateModelRow>(), workshop));
     for (std::size_t i = 0; i < points.size(); ++i) {
       const ExperimentCurve& curve = experiment.curves[points[i].curve];
       SUBMIX_ASSIGN_OR_RETURN(
           rows[points[i].curve][points[i].point],
           RowOf(curve, curve.points[points[i].point], evaluation.settings[i], evaluation));
     }
-    if (shape == experiment.reference) result.levels = evaluation.baselines.back();
+    if (!is_reference) continue;
+    result.levels = evaluation.baselines.back();
+    for (std::size_t i = 0; i < result.private_models.size(); ++i) {
+      result.private_models[i].perplexity = result.levels.fine_tuned[1 + i];
+    }
   }
   for (auto& curve : rows) {
     result.rows.insert(result.rows.end(), curve.begin(), curve.end());
@@ -232,6 +281,7 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
               [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });
     figure.curves.push_back(std::move(drawn));
   }
+  DrawPrivateModels(experiment, result, figure);
   if (!figure.log_y) EndAboveTheLevels(figure);
   return figure;
 }
@@ -270,11 +320,15 @@ std::string ExperimentJson(const Experiment& experiment, const ExperimentResult&
                          {"title", experiment.title},
                          {"levels", nlohmann::json::object()},
                          {"rows", nlohmann::json::array()},
+                         {"private_models", nlohmann::json::array()},
                          {"paper", nlohmann::json::array()}};
   for (const auto& [name, perplexity] : LevelsOf(result.levels)) {
     json["levels"][name] = PerplexityJson(perplexity);
   }
   for (const ExperimentRow& row : result.rows) json["rows"].push_back(RowJson(row));
+  for (const PrivateModelRow& row : result.private_models) {
+    json["private_models"].push_back(PrivateModelJson(row));
+  }
   for (const PaperNumber& number : experiment.paper) {
     json["paper"].push_back({{"what", number.what}, {"value", number.value}});
     if (const auto ours = OursFor(number, result)) json["paper"].back()["ours"] = *ours;
@@ -288,6 +342,11 @@ std::optional<double> OursFor(const PaperNumber& number, const ExperimentResult&
   }
   for (const ExperimentRow& row : result.rows) {
     if (row.curve == number.curve && row.x == number.x) return row.result.perplexity.corpus();
+  }
+  for (const PrivateModelRow& row : result.private_models) {
+    if (row.asked.curve == number.curve && row.asked.x.value_or(number.x) == number.x) {
+      return row.perplexity.corpus();
+    }
   }
   return std::nullopt;
 }

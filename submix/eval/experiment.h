@@ -46,6 +46,23 @@ struct ExperimentCurve {
   std::vector<ExperimentPoint> points = {};
 };
 
+// A model that is itself trained with differential privacy (DP-SGD), user by user: asked without
+// limit, so that the number of answers does not move it.
+struct PrivateTraining {
+  std::string curve = {};
+  std::optional<double> x = {};  // none: a level
+  int epochs = 1;                // expected passes over the text
+  double order = 2;
+  double epsilon = 0;  // nats at the order, at most
+};
+
+// Such a model.
+struct PrivatelyTrained {
+  std::string directory = {};  // of an ensemble with one member
+  double epsilon_spent = 0;    // nats at the order
+  std::string guarantee = {};  // in one line
+};
+
 // A number that the paper prints. Ours is the perplexity of a curve at x, or of a level.
 struct PaperNumber {
   std::string what = {};
@@ -65,6 +82,8 @@ struct Experiment {
   // The privacy cost that was spent, not what was declared, is the horizontal axis.
   bool x_is_spent = false;
   std::vector<ExperimentCurve> curves = {};
+  // Scored where the reference ensemble is.
+  std::vector<PrivateTraining> private_trainings = {};
   // The ensemble whose members give the levels: public model, single member, ensemble, fine-tuned.
   EnsembleShape reference;
   int runs = 4;             // of the settings with the most queries
@@ -78,6 +97,8 @@ struct Workshop {
   // The directory of a complete ensemble of this shape; trains it first if there is none. A shape
   // of one part and one half is the non-private model.
   std::function<base::StatusOr<std::string>(const EnsembleShape&)> train;
+  // Trains such a model, if there is none yet.
+  std::function<base::StatusOr<PrivatelyTrained>(const PrivateTraining&)> train_privately;
   // The ensemble's members, then those of `extra` ensembles, as one predictor.
   std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
       const std::string& directory, const std::vector<std::string>& extra)>
@@ -102,9 +123,16 @@ struct ExperimentRow {
   std::string guarantee = {};  // what is promised, with its labels, in one line
 };
 
+struct PrivateModelRow {
+  PrivateTraining asked;
+  PrivatelyTrained trained;
+  PerplexityRuns perplexity;  // on the positions of the levels
+};
+
 struct ExperimentResult {
   std::vector<ExperimentRow> rows = {};  // curve by curve, as in the experiment
-  Baselines levels;                      // of the reference ensemble, with the most queries
+  std::vector<PrivateModelRow> private_models = {};
+  Baselines levels;  // of the reference ensemble, with the most queries
 };
 
 // Trains, scores and collects. Errors: the workshop's and Evaluate's; then everything finished is

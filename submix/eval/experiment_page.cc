@@ -39,6 +39,23 @@ std::string LevelTable(const ExperimentResult& result) {
   return HtmlHeading("Without a mechanism") + table.Html();
 }
 
+std::string PrivateModelTable(const ExperimentResult& result) {
+  if (result.private_models.empty()) return "";
+  HtmlTable table(
+      {"curve", "order", "epsilon", "spent", "perplexity", "mean over blocks", "what is promised"});
+  for (const PrivateModelRow& row : result.private_models) {
+    table.Row()
+        .Cell(row.asked.curve)
+        .Cell(row.asked.order)
+        .Cell(row.asked.epsilon)
+        .Cell(row.trained.epsilon_spent)
+        .Cell(row.perplexity.corpus())
+        .Cell(row.perplexity.block_mean())
+        .Cell(row.trained.guarantee);
+  }
+  return HtmlHeading("Models trained with differential privacy") + table.Html();
+}
+
 std::string RowTable(const ExperimentResult& result) {
   HtmlTable table({"curve", "order", "epsilon", "answers", "runs", "perplexity", "spread over runs",
                    "mean over blocks", "spent at most", "kept", "what is promised"});
@@ -79,8 +96,8 @@ std::string ExperimentPage(const Experiment& experiment, const ExperimentResult&
                         "numbers, or choosing options by them, is a release of its own. "
                         "“Kept” is the share of what non-private fine-tuning gains, in "
                         "perplexity.") +
-          PaperTable(experiment, result) + LevelTable(result) + RowTable(result) + appendix +
-          ProvenanceTable(provenance));
+          PaperTable(experiment, result) + LevelTable(result) + PrivateModelTable(result) +
+          RowTable(result) + appendix + ProvenanceTable(provenance));
 }
 
 }  // namespace submix::eval

@@ -1,9 +1,11 @@
 #include "submix/train/step_budget.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/check.h"
 
 namespace submix::train {
@@ -36,6 +38,26 @@ base::Status CheckNumbers(const accounting::SubsampledGaussianRun& step,
     return refuse("delta", "more than 0, below 1", target.delta);
   }
   return base::OkStatus();
+}
+
+// The least number of hundredths that pays, where more does if less does. None if kMostHundredths
+// does not.
+template <typename Pays>
+std::optional<double> LeastNoise(const Pays& pays) {
+  if (!pays(kMostHundredths / 100.0)) return std::nullopt;
+  int too_little = 0;
+  int enough = kMostHundredths;
+  while (enough - too_little > 1) {
+    const int middle = too_little + (enough - too_little) / 2;
+    (pays(middle / 100.0) ? enough : too_little) = middle;
+  }
+  return enough / 100.0;
+}
+
+base::Status NoNoisePays(std::int64_t steps, double epsilon) {
+  return base::InvalidArgumentError("no noise makes " + std::to_string(steps) +
+                                    " steps cost at most epsilon " + std::to_string(epsilon) +
+                                    "; take fewer");
 }
 
 }  // namespace
@@ -111,22 +133,31 @@ accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
 base::StatusOr<double> NoiseForSteps(double sampling_probability,
                                      const accounting::EpsilonDelta& target, std::int64_t steps) {
   SUBMIX_RETURN_IF_ERROR(CheckNumbers({sampling_probability, 1}, target));
-  const auto pays = [&](int hundredths) {
-    const auto plan = StepBudget::Plan({sampling_probability, hundredths / 100.0}, target);
+  const std::optional<double> noise = LeastNoise([&](double multiplier) {
+    const auto plan = StepBudget::Plan({sampling_probability, multiplier}, target);
     return plan.ok() && plan->most_steps() >= steps;
-  };
-  if (!pays(kMostHundredths)) {
-    return base::InvalidArgumentError("no noise makes " + std::to_string(steps) +
-                                      " steps cost at most epsilon " +
-                                      std::to_string(target.epsilon) + "; take fewer");
+  });
+  if (!noise) return NoNoisePays(steps, target.epsilon);
+  return *noise;
+}
+
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const RdpBound& most,
+                                     std::int64_t steps) {
+  if (!(sampling_probability > 0 && sampling_probability <= 1)) {
+    return base::InvalidArgumentError(
+        "sampling probability: expected more than 0, at most 1, found " +
+        std::to_string(sampling_probability));
   }
-  int too_little = 0;
-  int enough = kMostHundredths;
-  while (enough - too_little > 1) {
-    const int middle = too_little + (enough - too_little) / 2;
-    (pays(middle) ? enough : too_little) = middle;
+  if (most.order.is_infinite()) {
+    return base::InvalidArgumentError("Gaussian noise costs infinity at order infinity");
   }
-  return enough / 100.0;
+  const std::optional<double> noise = LeastNoise([&](double multiplier) {
+    return static_cast<double>(steps) *
+               accounting::SubsampledGaussianRdp(sampling_probability, multiplier, most.order) <=
+           most.rdp;
+  });
+  if (!noise) return NoNoisePays(steps, most.rdp);
+  return *noise;
 }
 
 }  // namespace submix::train

@@ -56,4 +56,9 @@ class StepBudget {
 base::StatusOr<double> NoiseForSteps(double sampling_probability,
                                      const accounting::EpsilonDelta& target, std::int64_t steps);
 
+// The same for a bound on the Rényi divergence after the steps. Errors: likewise; also for an
+// infinite order.
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const accounting::RdpBound& most,
+                                     std::int64_t steps);
+
 }  // namespace submix::train

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::train {
@@ -61,6 +62,13 @@ TEST(StepBudgetTest, FindsTheLeastNoiseForANumberOfSteps) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const double noise, NoiseForSteps(0.05, {3, 1e-5}, 100));
   EXPECT_GE(StepBudget::Plan({0.05, noise}, {3, 1e-5})->most_steps(), 100);
   EXPECT_LT(StepBudget::Plan({0.05, noise - 0.01}, {3, 1e-5})->most_steps(), 100);
+  // At a single order: the least of the hundredths.
+  const accounting::RdpBound two_nats = {divergence::RenyiOrder::Two(), 2};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const double at_order, NoiseForSteps(0.05, two_nats, 100));
+  EXPECT_LE(100 * accounting::SubsampledGaussianRdp(0.05, at_order, two_nats.order), 2);
+  EXPECT_GT(100 * accounting::SubsampledGaussianRdp(0.05, at_order - 0.01, two_nats.order), 2);
+  EXPECT_THAT(NoiseForSteps(0.05, {divergence::RenyiOrder::Infinity(), 2}, 100),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("infinity")));
   EXPECT_THAT(NoiseForSteps(1, {0.001, 1e-5}, 1'000'000'000),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no noise")));
   EXPECT_THAT(NoiseForSteps(kNan, {3, 1e-5}, 1),
