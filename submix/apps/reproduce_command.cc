@@ -42,6 +42,7 @@ struct ReproduceOptions {
   bool is_small = false;
   bool shows_text = false;
   int runs = 0;
+  std::int64_t most_answers = 0;  // 0: no limit
   std::uint64_t seed = 0;
   FineTuneFlags fine_tune;
   PrivateModelFlags private_models;
@@ -117,6 +118,7 @@ class Reproduction {
 
   void SetSize(const model::GptConfig& config) {
     size_.runs = options_.runs;
+    if (options_.most_answers > 0) size_.most_queries = options_.most_answers;
     size_.private_epochs.clear();
     for (const int epochs : options_.private_models.epochs) {
       if (epochs > 0) size_.private_epochs.push_back(epochs);
@@ -399,6 +401,10 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   command
       .add_option("--runs", options->runs, "Runs of the most answers; default: the figure's own")
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--most-answers", options->most_answers,
+                  "Numbers of answers above this become this: AdaPMixED's 99,840 take hours")
+      ->check(CLI::Range(4, 1 << 30));
   command.add_option("--seed", options->seed, "Of the partition and of what mechanisms draw");
   command.add_option("--predictor", options->predictor, "What runs the models: cpu or torch")
       ->check(CLI::IsMember({"cpu", "torch"}));

@@ -34,7 +34,7 @@ EvaluationSetting Asked(const std::string& mechanism, double order, double epsil
 }
 
 std::int64_t CurveMaker::Queries(std::int64_t queries) const {
-  return std::max<std::int64_t>(4, queries / size_.divide_queries);
+  return std::clamp<std::int64_t>(queries / size_.divide_queries, 4, size_.most_queries);
 }
 
 EnsembleShape CurveMaker::Shape(int parts, int halves) const {

@@ -284,6 +284,7 @@ Experiment AdapmixedMain(const CurveMaker& make, const ExperimentSize&) {
   Experiment experiment = PmixedTable(make, "AdaPMixED at 1,024 and 99,840 answers, N = 80");
   experiment.x_label = "answers";
   experiment.runs = make.Runs(1);
+  experiment.most_runs = 4;
   const EnsembleShape shape = make.Shape(80, 1);
   const std::vector<double> queries = {1024, 99840};
   experiment.curves.push_back(
