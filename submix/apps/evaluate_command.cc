@@ -1,5 +1,6 @@
 // `submix evaluate`: held-out perplexity of mechanisms and baselines, one pass over the models.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -106,10 +107,12 @@ nlohmann::json BaselinesJson(const eval::Baselines& baselines) {
   nlohmann::json object = {{"queries", baselines.queries},
                            {"runs", baselines.public_model.runs.size()},
                            {"public_perplexity", baselines.public_model.corpus()},
+                           {"public_accuracy_top1", baselines.public_model.accuracy()},
                            {"single_perplexity", baselines.single.corpus()},
                            {"ensemble_perplexity", baselines.ensemble.corpus()}};
   if (!baselines.fine_tuned.empty()) {
     object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
+    object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
   }
   return object;
 }
@@ -157,6 +160,10 @@ void PrintSettingRow(const eval::Baselines& baselines, const eval::SettingResult
   if (baselines.fine_tuned.empty()) return;
   const eval::KeptShare kept =
       eval::Kept(baselines.public_model, setting.perplexity, baselines.fine_tuned.front());
+  if (std::isnan(kept.value)) {
+    std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
+    return;
+  }
   std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept.value, kept.low, kept.high);
 }
 

@@ -284,6 +284,11 @@ class Reproduction {
         files.WriteFile(File(name + ".json"), eval::ExperimentJson(experiment, result)));
     SUBMIX_RETURN_IF_ERROR(
         files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
+    if (!result.private_models.empty()) {
+      SUBMIX_RETURN_IF_ERROR(
+          files.WriteFile(File(name + ".private_training.csv"),
+                          eval::PrivateTrainingCsv(result, BaseName(options_.public_directory))));
+    }
     SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(eval::FigureOf(experiment, result)));
     std::string appendix;
     if (options_.shows_text && name == "dp-decoding-fig2") {

@@ -114,6 +114,8 @@ StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& rec
       options.ensemble_directory,
       static_cast<double>(report.steps_charged) *
           accounting::SubsampledGaussianRdp(share, options.noise_multiplier, order),
+      {report.epsilon, options.target.delta},
+      report.steps,
       report.statement.Labels()};
 }
 

@@ -81,6 +81,8 @@ struct ScoredPosition {
   // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
   // models, members.
   std::vector<double> losses;
+  // Whether the true token was the most likely one: the public model, fine-tuned models.
+  std::vector<bool> hits;
 };
 
 class PositionScorer {
@@ -98,10 +100,12 @@ class PositionScorer {
     scored_.true_index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
     scored_.losses.assign(2, 0);
     scored_.losses[0] = -std::log(scored_.predictions.public_pmf[scored_.true_index]);
+    scored_.hits = {IsMostLikely(logits.first(vocab_size_), true_token)};
     for (int i = 0; i < plan_.num_fine_tuned; ++i) {
       const std::size_t row = 1 + members + static_cast<std::size_t>(i);
-      scored_.losses.push_back(
-          -LogProbability(logits.subspan(row * vocab_size_, vocab_size_), true_token));
+      const std::span<const float> of_model = logits.subspan(row * vocab_size_, vocab_size_);
+      scored_.losses.push_back(-LogProbability(of_model, true_token));
+      scored_.hits.push_back(IsMostLikely(of_model, true_token));
     }
     double sum = 0;
     for (int part = 0; part < plan_.num_parts; ++part) {
@@ -116,6 +120,10 @@ class PositionScorer {
   }
 
  private:
+  static bool IsMostLikely(std::span<const float> logits, base::TokenId token) {
+    return std::ranges::max_element(logits) - logits.begin() == token;
+  }
+
   double LogProbability(std::span<const float> logits, base::TokenId token) {
     scratch_.assign(logits.begin(), logits.end());
     return scratch_[static_cast<std::size_t>(token)] - divergence::LogSumExp(scratch_);
@@ -152,6 +160,7 @@ class SettingGroup {
   StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
     if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
     for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].Add(position.losses[i]);
+    for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += position.hits[i] ? 1 : 0;
     for (std::size_t i = 0; i < simulated_.size(); ++i) {
       SUBMIX_ASSIGN_OR_RETURN(double probability,
                               simulated_[i].Answer(position.predictions, position.true_index));
@@ -170,7 +179,8 @@ class SettingGroup {
   // Takes the values of the next run into the result. False if they are not those of a run.
   bool AddRun(const std::vector<double>& values) {
     const std::size_t fine_tuned = baselines_.fine_tuned.size();
-    if (values.size() != 2 * (3 + fine_tuned) + 4 * results_.size() || runs_done_ == num_runs_) {
+    if (values.size() != 2 * (3 + fine_tuned) + 4 * results_.size() + 1 + fine_tuned ||
+        runs_done_ == num_runs_) {
       return false;
     }
     auto value = values.begin();
@@ -187,6 +197,8 @@ class SettingGroup {
       result.epsilon_spent_max = std::max(result.epsilon_spent_max, *value++);
       result.epsilon_spent_mean += *value++ / static_cast<double>(num_runs_);
     }
+    baselines_.public_model.accuracy_runs.push_back(*value++);
+    for (PerplexityRuns& model : baselines_.fine_tuned) model.accuracy_runs.push_back(*value++);
     ++runs_done_;
     return true;
   }
@@ -197,6 +209,7 @@ class SettingGroup {
  private:
   Status StartRun(std::size_t num_losses) {
     losses_.assign(num_losses, {});
+    hits_.assign(1 + baselines_.fine_tuned.size(), 0);
     setting_losses_.assign(results_.size(), {});
     simulated_.clear();
     noise_scales_.clear();
@@ -221,7 +234,8 @@ class SettingGroup {
   }
 
   // Both perplexities of the public model, the ensemble, a single member (the mean over members)
-  // and the fine-tuned models; then of every setting both, the most and the mean that a part spent.
+  // and the fine-tuned models; then of every setting both, the most and the mean that a part spent;
+  // then the accuracy of the public model and the fine-tuned models.
   StatusOr<std::vector<double>> RunValues() const {
     std::vector<double> values;
     const auto add = [&values](const RunLosses& losses) {
@@ -239,6 +253,9 @@ class SettingGroup {
       values.push_back(*std::max_element(spent.begin(), spent.end()));
       values.push_back(std::accumulate(spent.begin(), spent.end(), 0.0) /
                        static_cast<double>(spent.size()));
+    }
+    for (const std::int64_t hits : hits_) {
+      values.push_back(static_cast<double>(hits) / static_cast<double>(queries_));
     }
     return values;
   }
@@ -264,6 +281,7 @@ class SettingGroup {
   // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
   std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
+  std::vector<std::int64_t> hits_;                   // as ScoredPosition::hits
   std::vector<RunLosses> setting_losses_;            // [settings]
   std::vector<SimulatedDeployment> simulated_;       // [settings]
   std::vector<std::optional<double>> noise_scales_;  // [settings]; none: the exact probability
@@ -417,6 +435,11 @@ double PerplexityRuns::corpus() const {
 double PerplexityRuns::block_mean() const {
   return std::accumulate(block_runs.begin(), block_runs.end(), 0.0) /
          static_cast<double>(block_runs.size());
+}
+
+double PerplexityRuns::accuracy() const {
+  return std::accumulate(accuracy_runs.begin(), accuracy_runs.end(), 0.0) /
+         static_cast<double>(accuracy_runs.size());
 }
 
 namespace {

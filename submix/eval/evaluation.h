@@ -55,10 +55,15 @@ struct PerplexityRuns {
   // The SubMix paper's PP (run_losses.h): the mean over a run's blocks of 512 consecutive positions
   // (the last may be shorter) of exp of the block's mean loss.
   std::vector<double> block_runs = {};
+  // The share of positions whose most likely token is the true one. Empty for mechanisms, single
+  // members and the ensemble.
+  std::vector<double> accuracy_runs = {};
 
   // exp of the mean loss over all runs. Requires: at least one run, here and below.
   double corpus() const;
   double block_mean() const;
+  // Over all runs. Requires: accuracy_runs is not empty.
+  double accuracy() const;
 };
 
 // What needs no mechanism, on the runs of the settings with as many queries.

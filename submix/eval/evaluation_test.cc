@@ -80,6 +80,27 @@ TEST(EvaluationTest, PublicPerplexityIsTheExponentialOfTheMeanLossOfEachRun) {
   EXPECT_NEAR(baselines.public_model.runs[0], std::exp(loss / 50), 1e-4 * std::exp(loss / 50));
 }
 
+TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, blocks, MakePlan()));
+  int hits = 0;
+  for (const auto& block : blocks) {
+    for (std::size_t t = 1; t < block.size(); ++t) {
+      bool is_hit = true;
+      for (base::TokenId other = 0; other < kVocabulary; ++other) {
+        if (PublicLoss(block[t - 1], other) < PublicLoss(block[t - 1], block[t])) is_hit = false;
+      }
+      hits += is_hit ? 1 : 0;
+    }
+  }
+  EXPECT_GT(hits, 0);
+  EXPECT_EQ(result.baselines[0].public_model.accuracy_runs.size(), 4u);
+  EXPECT_NEAR(result.baselines[0].public_model.accuracy(), hits / 200.0, 1e-12);
+  EXPECT_TRUE(result.baselines[0].ensemble.accuracy_runs.empty());
+}
+
 TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -179,6 +180,10 @@ nlohmann::json PrivateModelJson(const PrivateModelRow& row) {
                {"order", row.asked.order},
                {"epsilon", row.asked.epsilon},
                {"spent", row.trained.epsilon_spent},
+               {"promise",
+                {{"epsilon", row.trained.promise.epsilon}, {"delta", row.trained.promise.delta}}},
+               {"steps", row.trained.steps},
+               {"accuracy_top1", row.perplexity.accuracy()},
                {"guarantee", row.trained.guarantee}});
   return json;
 }
@@ -300,6 +305,24 @@ std::string KeptCsv(const ExperimentResult& result, const std::string& adapters)
                   row.result.perplexity.corpus(), row.baselines.fine_tuned.front().corpus(),
                   row.kept.value, row.kept.low, row.kept.high);
     csv += row.result.setting.mechanism.name + "," + line;
+  }
+  return csv;
+}
+
+std::string PrivateTrainingCsv(const ExperimentResult& result, const std::string& model) {
+  std::string csv = "method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds\n";
+  char line[256];
+  const auto add = [&](const char* method, const PrivatelyTrained& trained,
+                       const PerplexityRuns& perplexity) {
+    std::snprintf(line, sizeof line, ",user,%.6g,%.3g,%.4f,%.4f,%lld\n", trained.promise.epsilon,
+                  trained.promise.delta, perplexity.corpus(), perplexity.accuracy(),
+                  static_cast<long long>(trained.steps));
+    csv += std::string(method) + "," + model + line;
+  };
+  const PrivatelyTrained not_private = {.promise = {std::numeric_limits<double>::infinity(), 0}};
+  add("none", not_private, result.levels.fine_tuned.front());
+  for (const PrivateModelRow& row : result.private_models) {
+    add("dp-sgd", row.trained, row.perplexity);
   }
   return csv;
 }

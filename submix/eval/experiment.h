@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
@@ -58,8 +59,10 @@ struct PrivateTraining {
 
 // Such a model.
 struct PrivatelyTrained {
-  std::string directory = {};  // of an ensemble with one member
-  double epsilon_spent = 0;    // nats at the order
+  std::string directory = {};        // of an ensemble with one member
+  double epsilon_spent = 0;          // nats at the order
+  accounting::EpsilonDelta promise;  // the same as (epsilon, delta), by the best order
+  std::int64_t steps = 0;
   std::string guarantee = {};  // in one line
 };
 
@@ -134,6 +137,11 @@ struct ExperimentResult {
   std::vector<PrivateModelRow> private_models = {};
   Baselines levels;  // of the reference ensemble, with the most queries
 };
+
+// A line for the model without privacy and for every one with it:
+// method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds. `model` names the public model;
+// rounds are steps.
+std::string PrivateTrainingCsv(const ExperimentResult& result, const std::string& model);
 
 // Trains, scores and collects. Errors: the workshop's and Evaluate's; then everything finished is
 // kept, and the same call goes on after it.

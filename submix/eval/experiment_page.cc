@@ -41,16 +41,19 @@ std::string LevelTable(const ExperimentResult& result) {
 
 std::string PrivateModelTable(const ExperimentResult& result) {
   if (result.private_models.empty()) return "";
-  HtmlTable table(
-      {"curve", "order", "epsilon", "spent", "perplexity", "mean over blocks", "what is promised"});
+  HtmlTable table({"curve", "order", "epsilon", "spent", "as (epsilon, delta)", "perplexity",
+                   "mean over blocks", "accuracy", "what is promised"});
   for (const PrivateModelRow& row : result.private_models) {
     table.Row()
         .Cell(row.asked.curve)
         .Cell(row.asked.order)
         .Cell(row.asked.epsilon)
         .Cell(row.trained.epsilon_spent)
+        .Cell("(" + ShortNumber(row.trained.promise.epsilon) + ", " +
+              ShortNumber(row.trained.promise.delta) + ")")
         .Cell(row.perplexity.corpus())
         .Cell(row.perplexity.block_mean())
+        .Cell(row.perplexity.accuracy())
         .Cell(row.trained.guarantee);
   }
   return HtmlHeading("Models trained with differential privacy") + table.Html();

@@ -68,6 +68,7 @@ END
 done
 
 for name in submix-fig2 submix-fig3 submix-fig4 submix-fig7 pmixed-main adapmixed-main; do
+  grep -q "^dp-sgd,public_model,user," "$work/out/$name.private_training.csv" || fail "$name: private_training.csv"
   grep -q "^\"*DP-SGD, E = 1" "$work/out/$name.csv" || fail "$name has no DP-SGD"
 done
 grep -q "What it looks like" "$work/out/dp-decoding-fig2.html" || fail "no examples of DP decoding"
