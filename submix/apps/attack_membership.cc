@@ -81,11 +81,11 @@ Status RunMembership(const MembershipOptions& options) {
   AccountReport report;
   report.title = "Membership by " + std::to_string(options.target.queries) +
                  " served tokens: the attacker who knows the models of both worlds";
-  report.notes = {
-      OperatorsNote(),
+  SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
+  report.notes.push_back(
       "surely: what the transcripts show but for an error of 0.05; it must stay below the bound "
       "of\n"
-      "the claim. value is measured on the same transcripts and may exceed either by chance."};
+      "the claim. value is measured on the same transcripts and may exceed either by chance.");
   eval::Figure figure = {.name = "membership",
                          .title = "Membership inference on served tokens",
                          .x_label = "false positive rate",

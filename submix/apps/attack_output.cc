@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/training_cost.h"
+
 namespace submix::apps {
 
 using base::Status;
@@ -28,6 +31,20 @@ Status Deliver(const OutputFlags& flags, const AccountReport& report, const eval
 std::string OperatorsNote() {
   return "Operator's view, outside the budget: nothing was charged to a ledger. Publishing these "
          "numbers, or\nchoosing options by them, is a release of its own.";
+}
+
+base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
+  std::vector<std::string> notes = {OperatorsNote()};
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto cost,
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
+  if (cost) {
+    notes.push_back(
+        "The public model was itself trained on private text, by " + cost->mechanism +
+        ". It is the same in both worlds: what it cost is\nneither attacked nor part of a claim "
+        "here; the deployment's statement adds it.");
+  }
+  return notes;
 }
 
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,

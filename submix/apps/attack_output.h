@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -31,6 +32,10 @@ base::Status Deliver(const OutputFlags& flags, const AccountReport& report,
 
 // What every attack must say with its numbers.
 std::string OperatorsNote();
+
+// These, and what the claims leave out: what a privately trained public model cost. Errors: those
+// of LoadTrainingCost.
+base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target);
 
 // The claim's labels, once for each mechanism.
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,

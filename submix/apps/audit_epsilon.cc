@@ -61,7 +61,8 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
       "wrong with\nprobability %g at most. An audit refutes or does not; it proves no "
       "privacy.",
       options.error);
-  report.notes = {OperatorsNote(), note};
+  SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
+  report.notes.push_back(note);
   for (std::size_t i = 0; i < games.size(); ++i) {
     const AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,

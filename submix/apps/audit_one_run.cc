@@ -71,11 +71,11 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
   report.title = "One-run audit: " + std::to_string(options.runs) + " runs of " +
                  std::to_string(options.target.queries) +
                  " tokens, every part there or not by a coin of its own";
-  report.notes = {
-      OperatorsNote(),
+  SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
+  report.notes.push_back(
       "Half of the coins choose how sure one must be to guess, the other half (coins) are "
       "guessed.\n"
-      "Weaker than `submix audit epsilon` at few parts; it looks at all of them at once."};
+      "Weaker than `submix audit epsilon` at few parts; it looks at all of them at once.");
   for (std::size_t i = 0; i < games.size(); ++i) {
     const AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,

@@ -91,6 +91,11 @@ class PrivateTrainingTest(unittest.TestCase):
         self.assertNotIn("unit: part", promised)
         text = submix("generate", self.work / "deployment", "The tide", "--max-tokens", 8)
         self.assertGreater(len(text), len("The tide\n"))
+        # What it cost is no part of what an attack on the ensemble above it measures.
+        attack = ["attack", "membership", "--text", self.work / "text.jsonl", "--queries", 4,
+                  "--transcripts", 50, "--against", "dclip"]
+        self.assertIn("itself trained on private text", submix(*attack, model / "released"))
+        self.assertNotIn("itself trained on private text", submix(*attack, model))
 
     def test_kill_at_any_moment_spends_no_less_than_was_used(self):
         more = ["--steps", 8, "--noise-multiplier", 2]
