@@ -32,9 +32,13 @@ FedAvgSettings Table1Row(double num_users, double users_per_round, double noise_
 }
 
 FedAvgTable2Row Table2Row(double noise_stddev, double clip_norm, double num_users,
-                          double users_per_round) {
+                          double users_per_round, double printed_epsilon, double printed_accuracy) {
   const double noise_multiplier = noise_stddev > 0 ? 1 : 0;
-  return {noise_stddev, clip_norm, {num_users, users_per_round, noise_multiplier, 5000, 1e-9}};
+  return {noise_stddev,
+          clip_norm,
+          {num_users, users_per_round, noise_multiplier, 5000, 1e-9},
+          printed_epsilon,
+          printed_accuracy};
 }
 
 }  // namespace
@@ -66,10 +70,13 @@ std::vector<FedAvgSettings> FedAvgTable1() {
 std::vector<FedAvgTable2Row> FedAvgTable2() {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   constexpr double kReddit = 763430;
-  return {Table2Row(0, kNone, kReddit, 100),  Table2Row(.003, 15, kReddit, 5000),
-          Table2Row(.006, 10, kReddit, 1667), Table2Row(.012, 15, kReddit, 1250),
-          Table2Row(.003, 15, 1e8, 5000),     Table2Row(.006, 10, 1e8, 1667),
-          Table2Row(.012, 15, 1e8, 1250)};
+  return {Table2Row(0, kNone, kReddit, 100, kNone, 17.62),
+          Table2Row(.003, 15, kReddit, 5000, 4.634, 17.49),
+          Table2Row(.006, 10, kReddit, 1667, 2.314, 17.04),
+          Table2Row(.012, 15, kReddit, 1250, 2.038, 16.33),
+          Table2Row(.003, 15, 1e8, 5000, 1.152, 17.49),
+          Table2Row(.006, 10, 1e8, 1667, 0.991, 17.04),
+          Table2Row(.012, 15, 1e8, 1250, 0.987, 16.33)};
 }
 
 }  // namespace submix::accounting

@@ -46,13 +46,23 @@ base::StatusOr<BestConversion> FedAvgBestEpsilon(const FedAvgSettings& settings)
 // The settings behind the paper's tables, as reconstructed (mathematics.md B6.4).
 inline constexpr std::array<std::int64_t, 7> kTable1Rounds = {1,     10,     100,    1000,
                                                               10000, 100000, 1000000};
+// What the paper prints, a row an element of FedAvgTable1.
+inline constexpr std::array<std::array<double, 7>, 6> kTable1Printed = {
+    {{0.97, 0.98, 1.00, 1.07, 1.18, 2.21, 7.50},
+     {0.68, 0.69, 0.69, 0.69, 0.69, 0.72, 0.73},
+     {1.17, 1.17, 1.20, 1.28, 1.39, 2.44, 8.13},
+     {1.73, 1.92, 2.08, 3.06, 8.49, 32.38, 187.01},
+     {0.47, 0.47, 0.48, 0.48, 0.49, 0.67, 1.95},
+     {0.84, 0.84, 0.84, 0.85, 0.88, 0.88, 0.88}}};
 // One element a row; `rounds` is left at 1. delta = K^-1.1.
 std::vector<FedAvgSettings> FedAvgTable1();
 
 struct FedAvgTable2Row {
-  double noise_stddev = 0;  // of the noise on the average: z S / C~
-  double clip_norm = 0;     // S; infinity: none
-  FedAvgSettings settings;  // z = 1, 5,000 rounds, delta 1e-9; z = 0 in the first row
+  double noise_stddev = 0;      // of the noise on the average: z S / C~
+  double clip_norm = 0;         // S; infinity: none
+  FedAvgSettings settings;      // z = 1, 5,000 rounds, delta 1e-9; z = 0 in the first row
+  double printed_epsilon = 0;   // infinity in the first row
+  double printed_accuracy = 0;  // AccuracyTop1, %
 };
 std::vector<FedAvgTable2Row> FedAvgTable2();
 

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "submix/apps/drawn_figure.h"
 #include "submix/apps/fine_tune_flags.h"
 #include "submix/apps/predictor_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/reproduce_federated.h"
 #include "submix/apps/reproduced_private_model.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -16,6 +18,7 @@
 #include "submix/eval/experiment.h"
 #include "submix/eval/experiment_page.h"
 #include "submix/eval/extraction_figure.h"
+#include "submix/eval/federated_sheet.h"
 #include "submix/eval/html_page.h"
 #include "submix/eval/paper_figures.h"
 #include "submix/model/gpt_config.h"
@@ -246,7 +249,7 @@ class Reproduction {
         eval::RunCodeExperiment(experiment, key, *tokenizer_, train, workshop_.load));
     figure.name = kExtractionFigure;
     figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
-    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(figure));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(figure, options_.output));
     const std::string page = eval::HtmlPage(
         figure.title,
         eval::HtmlFigure(svg) +
@@ -261,17 +264,6 @@ class Reproduction {
         base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
     std::printf("%s.html\n", File(kExtractionFigure).c_str());
     return base::OkStatus();
-  }
-
-  // Writes the figure's files; returns the SVG, empty if gnuplot could not draw it.
-  StatusOr<std::string> Draw(const eval::Figure& figure) const {
-    const Status drawn = eval::WriteFigure(figure, options_.output);
-    if (drawn.code() == base::StatusCode::kUnavailable) {
-      std::fprintf(stderr, "%s\n", drawn.message().c_str());
-      return std::string();
-    }
-    SUBMIX_RETURN_IF_ERROR(drawn);
-    return base::PosixFileSystem().ReadFile(File(figure.name + ".svg"));
   }
 
   Status Make(const std::string& name) {
@@ -289,7 +281,8 @@ class Reproduction {
           files.WriteFile(File(name + ".private_training.csv"),
                           eval::PrivateTrainingCsv(result, BaseName(options_.public_directory))));
     }
-    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, Draw(eval::FigureOf(experiment, result)));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string svg,
+                            DrawFigure(eval::FigureOf(experiment, result), options_.output));
     std::string appendix;
     if (options_.shows_text && name == "dp-decoding-fig2") {
       SUBMIX_ASSIGN_OR_RETURN(appendix, DecodingExamples());
@@ -370,14 +363,30 @@ class Reproduction {
 std::string NamesOfFigures() {
   std::string names;
   for (const std::string& name : eval::ExperimentNames()) names += name + ", ";
-  return names + kExtractionFigure + ", or all";
+  return names + kExtractionFigure + ", or all; " + NamesOfFederatedFigures();
+}
+
+// The options that both kinds of figures have.
+void SetFederated(const CLI::App& command, const ReproduceOptions& options,
+                  FederatedReproduction& federated) {
+  federated.name = options.name;
+  federated.output = options.output;
+  federated.recipe.corpus = options.corpus;
+  federated.recipe.heldout = options.heldout;
+  federated.recipe.seed = options.seed;
+  const train::FineTuneOptions& shared = options.fine_tune.options;
+  federated.recipe.threads = shared.threads;
+  if (command.count("--learning-rate") > 0) {
+    federated.recipe.local.learning_rate = shared.learning_rate.peak;
+  }
 }
 
 }  // namespace
 
 void AddReproduceCommand(CLI::App& command, Action& action) {
   auto options = std::make_shared<ReproduceOptions>();
-  command.add_option("name", options->name, NamesOfFigures())->required();
+  auto federated = std::make_shared<FederatedReproduction>();
+  CLI::Option* const name = command.add_option("name", options->name, NamesOfFigures())->required();
   command
       .add_option("--public", options->public_directory,
                   "Public model: a Hugging Face GPT-2 directory")
@@ -392,7 +401,7 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
       .add_option("--heldout", options->heldout, "Text of other users: .jsonl[.xz] or plain text")
       ->required()
       ->check(CLI::ExistingFile);
-  command.add_option("--out", options->output, "Directory for data, figures, pages and ensembles")
+  command.add_option("--out", options->output, "Directory for data, figures, pages and models")
       ->required();
   command
       .add_option("--users-are-blocks", options->users_are_blocks,
@@ -424,6 +433,16 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
                   "text as a member, and is the better baseline at a lower rate")
       ->check(CLI::PositiveNumber);
   AddPrivateModelFlags(command, options->private_models);
+  AddFederatedFigureFlags(command, *federated);
+  // What a figure is made of depends on its name, which is read before anything is missed.
+  name->each([&command](const std::string& figure) {
+    const bool is_federated = IsFederatedFigure(figure);
+    const bool is_trained = !is_federated || eval::NeedsTraining(figure);
+    command.get_option("--public")->required(!is_federated);
+    command.get_option("--corpus")->required(is_trained);
+    command.get_option("--heldout")->required(is_trained);
+    command.get_option("--public-text")->required(is_federated && is_trained);
+  });
   command.footer(
       "Trains what the figure needs (ensembles are kept in OUT and shared between figures), "
       "scores\n"
@@ -431,9 +450,22 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
       "Interrupted? The same command goes on where it was.\n"
       "Example: submix reproduce submix-fig3 --public gpt2 --corpus wikitext.train.txt \\\n"
       "             --users-are-blocks 512 --heldout wikitext.test.txt --out figures\n"
+      "A user's --learning-rate of the names dp-fedavg-… is 6 unless it is given; the sizes of\n"
+      "their group are the paper's. dp-fedavg-table1 needs --out alone.\n"
+      "         submix reproduce dp-fedavg-fig1 --corpus blogs.jsonl.xz --heldout "
+      "others.jsonl.xz\n"
+      "             --public-text wiki.txt.xz --rounds 200 --tokens-per-user 400 --out figures\n"
       "The operator's view, outside every budget: publishing a figure is a release of its own.");
-  command.callback(
-      [options, &action] { action = [options] { return Reproduction(*options).Run(); }; });
+  command.callback([options, federated, &command, &action] {
+    const bool is_federated = IsFederatedFigure(options->name);
+    federated->is_small = options->is_small;
+    const Status flags = CompleteFederatedFigureFlags(command, is_federated, *federated);
+    if (is_federated) SetFederated(command, *options, *federated);
+    action = [options, federated, is_federated, flags] {
+      SUBMIX_RETURN_IF_ERROR(flags);
+      return is_federated ? ReproduceFederated(*federated) : Reproduction(*options).Run();
+    };
+  });
 }
 
 }  // namespace submix::apps

@@ -12,6 +12,8 @@
 #include "submix/base/file_system.h"
 #include "submix/train/client_threads.h"
 #include "submix/train/federated_checkpoint.h"
+#include "submix/train/fixed_size_sampling.h"
+#include "submix/train/gaussian_noise.h"
 #include "submix/train/poisson_sampling.h"
 #include "submix/train/round_charges.h"
 #include "submix/train/torch_errors.h"
@@ -47,8 +49,16 @@ base::Status CheckOptions(const FederatedOptions& options, const FederatedData& 
   if (!(options.noise_multiplier >= 0 && options.noise_multiplier <= 0x1p20)) {
     return refuse("noise: expected a multiplier from 0 to 2^20");
   }
+  const SimulatedRounds& simulated = options.simulated;
+  if (is_private && simulated != SimulatedRounds()) {
+    return refuse("simulated rounds are outside every guarantee: they need noise multiplier 0");
+  }
+  if (!(simulated.noise_of_clip >= 0 && std::isfinite(simulated.noise_of_clip))) {
+    return refuse("simulated noise: expected 0 or more, as a share of the clipping norm");
+  }
+  const bool is_noisy = is_private || simulated.noise_of_clip > 0;
   if (!(options.clipping.norm > 0)) return refuse("clip: expected more than 0");
-  if (is_private && !std::isfinite(options.clipping.norm)) {
+  if (is_noisy && !std::isfinite(options.clipping.norm)) {
     return refuse("noise without clipping: the noise is a multiple of the clipping norm");
   }
   const double q = options.estimator.sampling_probability;
@@ -104,6 +114,10 @@ std::string IdentityOf(const FederatedOptions& options, const FederatedData& dat
     text << ' ' << change.round << ':' << change.clip_norm << ':'
          << change.noise_multiplier.value_or(-1);
   }
+  if (options.simulated != SimulatedRounds()) {
+    text << "; simulated " << options.simulated.noise_of_clip << ' '
+         << options.simulated.fixed_size_sample;
+  }
   return text.str();
 }
 
@@ -141,7 +155,10 @@ class FederatedRun {
   }
   base::Status Begin();
   base::Status Save();
+  std::vector<std::size_t> SampleUsers();
   base::Status SumUpdates(const std::vector<std::size_t>& users, const UpdateClipping& clipping);
+  // The average with the noise of an experiment, if any: against no receipt, for no promise.
+  void AverageWithoutPrivacy(const RoundSettings& settings);
   // False if the budget cannot pay it.
   StatusOr<bool> RunRound(RoundReport& report);
   base::Status Evaluate(RoundReport& report);
@@ -248,21 +265,35 @@ StatusOr<double> FederatedRun::Epsilon() const {
   return charges_->Epsilon(options_.delta);
 }
 
+std::vector<std::size_t> FederatedRun::SampleUsers() {
+  const std::size_t count = data_.users.size();
+  const double q = options_.estimator.sampling_probability;
+  if (!options_.simulated.fixed_size_sample) return SamplePoisson(count, q, random_);
+  const auto size = static_cast<std::size_t>(std::llround(q * static_cast<double>(count)));
+  return SampleFixedSize(count, size, random_);
+}
+
+void FederatedRun::AverageWithoutPrivacy(const RoundSettings& settings) {
+  workers_[0]->sum.ReleaseWithoutPrivacy(options_.estimator, average_);
+  if (!(options_.simulated.noise_of_clip > 0)) return;
+  const double deviation = options_.simulated.noise_of_clip * settings.clipping.norm;
+  GaussianNoise noise(random_);
+  for (float& number : average_) number += static_cast<float>(deviation * noise.Next());
+}
+
 StatusOr<bool> FederatedRun::RunRound(RoundReport& report) {
   report.round = state_.round + 1;
   const RoundSettings settings = SettingsOf(options_, report.round);
-  const std::vector<std::size_t> users =
-      SamplePoisson(data_.users.size(), options_.estimator.sampling_probability, random_);
+  const std::vector<std::size_t> users = SampleUsers();
   report.users = std::ssize(users);
   SUBMIX_RETURN_IF_ERROR(SumUpdates(users, settings.clipping));
-  const UpdateSum& sum = workers_[0]->sum;
   if (charges_ == nullptr) {
-    sum.ReleaseWithoutPrivacy(options_.estimator, average_);
+    AverageWithoutPrivacy(settings);
   } else {
     SUBMIX_ASSIGN_OR_RETURN(auto receipt, charges_->Charge(RoundOf(report.round)));
     if (!receipt.has_value()) return false;
-    sum.Release(options_.estimator, settings.noise_multiplier, *std::move(receipt), random_,
-                average_);
+    workers_[0]->sum.Release(options_.estimator, settings.noise_multiplier, *std::move(receipt),
+                             random_, average_);
   }
   for (std::size_t i = 0; i < average_.size(); ++i) state_.parameters[i] += average_[i];
   NormaliseEmbedding(data_.shape, state_.parameters);

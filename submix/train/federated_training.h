@@ -34,12 +34,26 @@ struct ScheduleChange {
   std::optional<double> noise_multiplier;  // none: as before
 };
 
+// What a round is done with in an experiment about the algorithm, outside every guarantee.
+struct SimulatedRounds {
+  // Noise on every number of the average, as a share of the clipping norm: that of a private
+  // training with z / share users a round (the paper's estimate of its accuracy). 0: none.
+  double noise_of_clip = 0;
+  // A round has exactly q times the number of users, rounded, each set of so many equally likely.
+  // The accountant is for users who take part independently and has no price for this.
+  bool fixed_size_sample = false;
+
+  bool operator==(const SimulatedRounds&) const = default;
+};
+
 struct FederatedOptions {
   std::string directory;  // made if missing; for its owner alone: it says who was trained on
   LocalTraining local;
   UpdateClipping clipping = {.norm = 15};
   AverageEstimator estimator;   // its weight W is the number of users that the training counts on
   double noise_multiplier = 1;  // z; 0: no privacy, no ledger
+  // For experiments, with noise_multiplier 0; nothing is charged and nothing is promised.
+  SimulatedRounds simulated;
   std::vector<ScheduleChange> schedule;  // by rising round
   // w^: a user with n words weighs min(n / w^, 1).
   std::int64_t full_weight_tokens = 1600;

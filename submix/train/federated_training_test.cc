@@ -249,6 +249,33 @@ TEST_F(FederatedTrainingTest, FedSgdLearnsToo) {
   EXPECT_LT(reports_.back().heldout->loss, reports_.front().heldout->loss - 0.1);
 }
 
+// One round, by hand: the paper's estimate of what more users a round would give.
+TEST_F(FederatedTrainingTest, ASimulatedRoundHasTheNoiseOfMoreUsersAndPromisesNothing) {
+  options_.rounds = 1;
+  options_.noise_multiplier = 0;
+  options_.clipping.norm = 2;
+  options_.simulated.fixed_size_sample = true;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult quiet, Train());
+  ASSERT_EQ(reports_.size(), 1u);
+  EXPECT_EQ(reports_[0].users, 9);  // exactly 0.3 of 30
+  options_.directory = directory_.File("noisy");
+  options_.simulated.noise_of_clip = 0.05;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult noisy, Train());
+  EXPECT_FALSE(noisy.statement.has_value());
+  EXPECT_TRUE(std::isinf(noisy.epsilon));
+  EXPECT_FALSE(base::PosixFileSystem().Exists(options_.directory + "/ledger.db"));
+  const std::size_t begin = WordLstmVectors(kShape)[1].begin;
+  double squares = 0;
+  for (std::size_t i = begin; i < start_.size(); ++i) {
+    squares += std::pow(noisy.parameters[i] - quiet.parameters[i], 2);
+  }
+  const double count = static_cast<double>(start_.size() - begin);
+  EXPECT_NEAR(squares / count, 0.01, 6 * 0.01 * std::sqrt(2 / count));
+  // It cannot go on as another training.
+  options_.simulated.noise_of_clip = 0.04;
+  EXPECT_THAT(Train(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
+}
+
 TEST_F(FederatedTrainingTest, RefusesToGoOnWithOtherOptionsOrWithoutItsLedger) {
   SUBMIX_ASSERT_OK(Train());
   options_.noise_multiplier = 2;
@@ -275,6 +302,12 @@ TEST_F(FederatedTrainingTest, RefusesOptionsOutOfRange) {
   expect_refused("clip", [](auto& o) { o.clipping.norm = NAN; });
   expect_refused("without clipping", [](auto& o) { o.clipping.norm = INFINITY; });
   expect_refused("noise", [](auto& o) { o.noise_multiplier = -1; });
+  expect_refused("outside every guarantee", [](auto& o) { o.simulated.noise_of_clip = 1; });
+  expect_refused("outside every guarantee", [](auto& o) { o.simulated.fixed_size_sample = true; });
+  expect_refused("share of the clipping", [](auto& o) {
+    o.noise_multiplier = 0;
+    o.simulated.noise_of_clip = NAN;
+  });
   expect_refused("delta", [](auto& o) { o.delta = 1; });
   expect_refused("target", [](auto& o) { o.target_epsilon = 0; });
   expect_refused("learning rate", [](auto& o) { o.local.learning_rate = NAN; });
