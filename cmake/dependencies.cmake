@@ -31,4 +31,6 @@ endif()
 if(SUBMIX_BUILD_TRAIN)
   # Debian's libtorch names its own include directories; any newer one by -DCMAKE_PREFIX_PATH.
   find_package(Torch REQUIRED)
+  # Optional: training by several processes.
+  find_package(MPI COMPONENTS C)
 endif()

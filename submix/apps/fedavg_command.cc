@@ -13,11 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/account_flags.h"
+#include "submix/apps/process_ranks.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/train/client_updates.h"
 #include "submix/train/federated_training.h"
 #include "submix/train/public_start.h"
+#include "submix/train/torch_environment.h"
 #include "submix/train/user_words.h"
 #include "submix/train/word_model_directory.h"
 
@@ -231,7 +234,7 @@ StatusOr<Json> HeadWordsJson(const FedAvgCommandOptions& options, const Streams&
   SUBMIX_ASSIGN_OR_RETURN(
       const auto histograms,
       train::CountHeadWords(options.shape, parameters, train::FirstWords(heldout, kHeadWordTokens),
-                            kHeads, std::max(1, options.training.threads)));
+                            kHeads, options.training.threads));
   Json json;
   for (const train::HeadWordHistogram& histogram : histograms) {
     json[std::to_string(histogram.head)] = histogram.counts;
@@ -264,6 +267,11 @@ void PrintForPeople(const Json& report) {
 
 Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
+  SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
+  if (training.threads == 0) training.threads = train::AvailableProcessors();
+  if (training.ranks != nullptr && !training.ranks->is_root()) {
+    return ServeClientUpdates(*training.ranks, training.threads);
+  }
   SUBMIX_ASSIGN_OR_RETURN(const train::WordVocabulary vocabulary, LoadOrMakeVocabulary(options));
   options.shape.vocab_size = vocabulary.size();
   SUBMIX_ASSIGN_OR_RETURN(
@@ -314,7 +322,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
 void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
   command
       .add_option("output", options.training.directory,
-                  "Directory to make, or to go on with: checkpoint, ledger, and model/")
+                  "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/")
       ->required();
   command
       .add_option("--corpus", options.corpus,
@@ -411,8 +419,10 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       ->check(CLI::PositiveNumber);
   command.add_option("--evaluate-every", training.evaluate_every, "Rounds between evaluations")
       ->check(CLI::PositiveNumber);
-  command.add_option("--threads", training.threads,
-                     "Users trained at once; 0 = one a processor; any number gives the same model");
+  command
+      .add_option("--threads", training.threads,
+                  "Users trained at once; 0 = one a processor; any number gives the same model")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--csv", options->csv,
                      "A line a round; its column `users` is private: for the operator");
   command.add_flag("--head-words", options->head_words,
@@ -428,6 +438,8 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       "--noise and with a smaller share of users a round; `submix account fedavg` says it "
       "beforehand.\n"
       "Interrupted? Run the same command again: rounds that were charged stay charged.\n"
+      "mpirun -n R submix-train fedavg … spreads the users of a round over R processes; the model\n"
+      "is the same: docs/several_machines.md.\n"
       "The paper: --learning-rate 6, else the defaults (10,000 words, 1,600 tokens a user in "
       "batches of\n"
       "           8 times 10, one epoch); 763,430 users, --expected-users 5000 --clip 15 --noise "

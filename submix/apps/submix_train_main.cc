@@ -1,10 +1,14 @@
 // `submix-train`: the commands that need libtorch. `submix` runs it; it can be called alone.
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/apps/command.h"
 #include "submix/apps/predictor_flags.h"
+#include "submix/apps/process_ranks.h"
 #include "submix/apps/program_commands.h"
 #include "submix/train/torch_environment.h"
 #include "submix/train/torch_predictor.h"
@@ -29,10 +33,25 @@ StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
   return submix::train::TorchPredictor::Load(options);
 }
 
+// Whether this is one of several processes, and the command would do the same in all of them.
+bool IsStartedTooOften(std::string_view command) {
+  if (submix::apps::NumStartedRanks() == 1 || command == "fedavg" || command == "train") {
+    return false;
+  }
+  const char* const rank = std::getenv("PMIX_RANK");
+  if (rank == nullptr || std::string_view(rank) == "0") {
+    std::fprintf(stderr,
+                 "submix: only fedavg and train are spread over several processes; start all else "
+                 "in one process, without mpirun\n");
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using submix::apps::Command;
+  if (IsStartedTooOften(argc > 1 ? argv[1] : "")) return 2;
   submix::train::PrepareTorchProcess(argv);
   submix::apps::SetTorchPredictorLoader(LoadTorchPredictor);
   const Command commands[] = {
@@ -56,5 +75,5 @@ int main(int argc, char** argv) {
       {"forget", "Unlearn a user: retrain the one half that held the text",
        &submix::apps::AddForgetCommand},
   };
-  return submix::apps::RunProgram(argc, argv, commands, "submix");
+  return submix::apps::LeaveRanks(submix::apps::RunProgram(argc, argv, commands, "submix"));
 }

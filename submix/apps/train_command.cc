@@ -5,10 +5,12 @@
 
 #include "submix/apps/fine_tune_flags.h"
 #include "submix/apps/private_training_flags.h"
+#include "submix/apps/process_ranks.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/ensemble_training.h"
+#include "submix/train/shared_members.h"
 
 namespace submix::apps {
 namespace {
@@ -22,10 +24,17 @@ struct TrainOptions {
 
 base::Status RunTrain(TrainOptions options) {
   train::EnsembleTrainingOptions& training = options.training;
+  SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
                                                  training.public_directory, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(training.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));
+  if (training.ranks != nullptr && !training.ranks->is_root()) {
+    return ServeMembers(*training.ranks, training.fine_tune);
+  }
   if (!options.private_training.mechanism.empty()) {
+    if (training.ranks != nullptr) {
+      return base::UnimplementedError("--private trains in one process; start it without mpirun");
+    }
     return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
                               options.private_training.json);
   }
@@ -82,6 +91,8 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   AddPrivateTrainingFlags(command, options->private_training);
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"
+      "mpirun -n R submix-train train … spreads the members over R processes: "
+      "docs/several_machines.md.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
       "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32 --epochs 3\n"
       "--private dp-sgd trains one model that is (epsilon, delta)-private for each user and "

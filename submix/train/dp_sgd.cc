@@ -89,18 +89,20 @@ StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& a
 }
 
 // The public numbers that decide a training.
-std::string PublicIdentity(const DpSgdOptions& options, const std::string& weights_sha256) {
+std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget,
+                           const std::string& weights_sha256) {
   const LearningRateSchedule& rate = options.learning_rate;
   const AdamWOptions& adamw = options.adamw;
   std::ostringstream text;
   text.precision(17);
   text << weights_sha256;
   for (const double number :
-       {options.clip_norm, options.expected_batch, static_cast<double>(options.steps),
-        static_cast<double>(options.block_tokens), rate.peak, rate.warmup_fraction,
-        static_cast<double>(rate.warmup_steps), static_cast<double>(rate.decay),
-        rate.final_fraction, adamw.beta1, adamw.beta2, adamw.denominator_floor, adamw.weight_decay,
-        static_cast<double>(options.precision)}) {
+       {budget.step().sampling_probability, budget.step().noise_multiplier, budget.target().epsilon,
+        budget.target().delta, options.clip_norm, options.expected_batch,
+        static_cast<double>(options.steps), static_cast<double>(options.block_tokens), rate.peak,
+        rate.warmup_fraction, static_cast<double>(rate.warmup_steps),
+        static_cast<double>(rate.decay), rate.final_fraction, adamw.beta1, adamw.beta2,
+        adamw.denominator_floor, adamw.weight_decay, static_cast<double>(options.precision)}) {
     text << ' ' << number;
   }
   if (options.lora.has_value()) {
@@ -207,10 +209,12 @@ class Trainer {
       progress.Advance(1, note);
       ++shown;
     }
-    SUBMIX_ASSIGN_OR_RETURN(std::optional<ledger::Receipt> receipt, account_.ChargeStep());
+    SUBMIX_ASSIGN_OR_RETURN(std::optional<ledger::Receipt> receipt,
+                            account_.Charge(budget_.step()));
     SUBMIX_CHECK(receipt.has_value(), "the account holds what was planned");
-    sum_.Release(budget_.step().noise_multiplier, options_.expected_batch, *std::move(receipt),
-                 random_, private_gradient_);
+    const AverageEstimator average = {.sampling_probability = 1, .weight = options_.expected_batch};
+    sum_.Release(average, budget_.step().noise_multiplier, *std::move(receipt), random_,
+                 private_gradient_);
     const double rate = LearningRate(options_.learning_rate, state_.step, options_.steps);
     FlatParameters& parameters = models_.parameters();
     AdamWUpdate(parameters.values(0), private_gradient_, parameters.ranges(), rate,
@@ -269,9 +273,15 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
   } else {
     models = MakeFullMember(public_model, type);
   }
-  const std::string identity = PublicIdentity(options, base::ToHex(weights));
-  SUBMIX_ASSIGN_OR_RETURN(const auto account,
-                          TrainingAccount::Open(task.account_directory, budget, identity));
+  const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
+  const divergence::RenyiOrder order = budget.binding().order;
+  if (!base::PosixFileSystem().Exists(task.account_directory)) {
+    SUBMIX_RETURN_IF_ERROR(
+        TrainingAccount::Create(task.account_directory, identity, order, budget.budget()));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto account,
+      TrainingAccount::Open(task.account_directory, identity, order, {}, budget.step()));
   if (base::PosixFileSystem().Exists(task.output_directory)) return ReadResult(task, *account);
   Trainer trainer(*models, task, options, budget, *account, random, identity);
   return trainer.Run(progress);

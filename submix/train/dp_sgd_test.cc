@@ -160,7 +160,7 @@ TEST_F(DpSgdTest, AStepIsWhatIsAccounted) {
   const ledger::ChargeRequest request = {.release_id = {1, 1}, .charges = {&charge, 1}};
   auto receipts = ledger->Charge({&request, 1});
   std::vector<float> expected(models->parameters().size());
-  sum.Release(1.3, 4, std::move(receipts->front()), *random, expected);
+  sum.Release({.weight = 4}, 1.3, std::move(receipts->front()), *random, expected);
   ASSERT_EQ(moment.size(), expected.size());
   for (std::size_t i = 0; i < moment.size(); ++i) ASSERT_NEAR(moment[i], 0.1 * expected[i], 1e-7);
 }
@@ -244,6 +244,7 @@ TEST_F(DpSgdTest, RefusesAnOlderLedgerAndAnotherTraining) {
   options_.clip_norm *= 2;
   EXPECT_THAT(Train(task, budget), StatusIs(StatusCode::kFailedPrecondition, _));
   options_.clip_norm /= 2;
+  EXPECT_THAT(Train(task, Budget(0.5, 1.3, 60)), StatusIs(StatusCode::kFailedPrecondition, _));
   // A new ledger in the old one's place knows nothing of three steps.
   std::filesystem::remove_all(task.account_directory);
   EXPECT_THAT(Train(task, budget), StatusIs(StatusCode::kDataLoss, HasSubstr("ledger")));

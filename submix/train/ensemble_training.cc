@@ -11,6 +11,7 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/train/ensemble_preparation.h"
 #include "submix/train/member_recipe.h"
+#include "submix/train/shared_members.h"
 
 namespace submix::train {
 namespace {
@@ -91,7 +92,7 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));
     manifest = std::move(found);
     if (std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
-      return base::OkStatus();
+      return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do
     }
   }
   SUBMIX_ASSIGN_OR_RETURN(
@@ -114,8 +115,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   }
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ReuseMembers(options.reuse_directory, directory, manifest));
-  SUBMIX_RETURN_IF_ERROR(
-      FineTuneMembers(ensemble::PublicDirectory(directory), tasks, options.fine_tune, progress));
+  SUBMIX_RETURN_IF_ERROR(ShareMembers(options.ranks, ensemble::PublicDirectory(directory), tasks,
+                                      options.fine_tune, progress));
   for (ensemble::MemberEntry& member : manifest.members) member.complete = true;
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, directory));
   return ensemble::SaveManifest(manifest, directory);

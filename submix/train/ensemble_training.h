@@ -11,6 +11,7 @@
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
 #include "submix/train/fine_tune.h"
+#include "submix/train/ranks.h"
 
 namespace submix::train {
 
@@ -28,12 +29,16 @@ struct EnsembleTrainingOptions {
   // Where the public model was trained privately (private_training.json): no user of this corpus
   // was among its users. Then the losses are not added. Refused where it was not.
   bool public_trained_on_others = false;
+  // Whom the members are spread over: this process is the root, the others are in ServeMembers
+  // (shared_members.h), with the same fine_tune. Null: this process alone. The members' bits do not
+  // depend on it.
+  Ranks* ranks = nullptr;
 };
 
 // Trains what is missing. Errors: those of the corpus and of the public model; kInvalidArgument for
 // fewer users than members; kFailedPrecondition if the directory holds an ensemble of other
 // options; kResourceExhausted on a full disk (run it again to go on); kUnavailable if somebody else
-// writes it.
+// writes it. After an error the other ranks wait, and are to be ended.
 base::Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress);
 
 }  // namespace submix::train

@@ -9,6 +9,8 @@
 #include "submix/model/testing/tiny_model.h"
 #include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/forgetting.h"
+#include "submix/train/shared_members.h"
+#include "submix/train/testing/thread_ranks.h"
 
 namespace submix::train {
 namespace {
@@ -127,6 +129,31 @@ TEST_F(EnsembleTrainingTest, GoesOnAfterAnInterruptionWithTheSameBits) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("cut", "corpus.jsonl"), kSilent));
   for (std::size_t part = 0; part < kParts; ++part) {
     EXPECT_EQ(Adapter("cut", part), Adapter("whole", part)) << part;
+  }
+}
+
+// Three members, in groups of one and of two; the third rank of three has none of the latter.
+TEST_F(EnsembleTrainingTest, GivesTheSameBitsOnAnyNumberOfRanks) {
+  for (const int at_a_time : {1, 2}) {
+    const std::string name = std::to_string(at_a_time) + " at a time";
+    EnsembleTrainingOptions options = Options("alone, " + name, "corpus.jsonl");
+    options.fine_tune.members_at_a_time = at_a_time;
+    SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
+    for (const int size : {2, 3}) {
+      const std::string spread = std::to_string(size) + " ranks, " + name;
+      options.ensemble_directory = File(spread);
+      const auto root = [&](Ranks& ranks) {
+        options.ranks = &ranks;
+        SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent));
+      };
+      const FineTuneOptions fine_tune = options.fine_tune;
+      const auto serve = [&](Ranks& ranks) { SUBMIX_EXPECT_OK(ServeMembers(ranks, fine_tune)); };
+      RunOnThreadRanks(size, root, serve);
+      RunOnThreadRanks(size, root, serve);  // nothing is left to do
+      for (std::size_t part = 0; part < kParts; ++part) {
+        EXPECT_EQ(Adapter(spread, part), Adapter("alone, " + name, part)) << part;
+      }
+    }
   }
 }
 

@@ -24,7 +24,6 @@ std::string StateText(const FederatedState& state) {
   }
   return Json{{"round", state.round},
               {"order", state.order},
-              {"ledger_records", state.ledger_records},
               {"history", history},
               {"recent_accuracies", state.recent_accuracies}}
       .dump();
@@ -36,7 +35,6 @@ FederatedState ParseState(const std::string& text) {
   FederatedState state;
   state.round = json.at("round").get<std::int64_t>();
   state.order = json.at("order").get<double>();
-  state.ledger_records = json.at("ledger_records").get<std::int64_t>();
   state.recent_accuracies = json.at("recent_accuracies").get<std::vector<double>>();
   for (const Json& event : json.at("history")) {
     state.history.push_back(

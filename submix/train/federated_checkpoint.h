@@ -17,9 +17,8 @@ struct FederatedState {
   // Held-out AccuracyTop1 of the last evaluations, oldest first.
   std::vector<double> recent_accuracies;
 
-  // Of a private training: the account (round_charges.h) as it was when this was written.
-  double order = 0;  // 0: no ledger
-  std::int64_t ledger_records = 0;
+  // Of a private training: the account (training_account.h) as it was when this was written.
+  double order = 0;                               // 0: no account
   std::vector<accounting::PrivacyEvent> history;  // SubsampledGaussianRun alone
 };
 

@@ -7,16 +7,17 @@
 #include <memory>
 #include <numeric>
 #include <sstream>
-#include <thread>
 
 #include "submix/base/file_system.h"
-#include "submix/train/client_threads.h"
+#include "submix/train/client_updates.h"
 #include "submix/train/federated_checkpoint.h"
 #include "submix/train/fixed_size_sampling.h"
 #include "submix/train/gaussian_noise.h"
 #include "submix/train/poisson_sampling.h"
-#include "submix/train/round_charges.h"
+#include "submix/train/step_budget.h"
+#include "submix/train/torch_environment.h"
 #include "submix/train/torch_errors.h"
+#include "submix/train/training_account.h"
 
 namespace submix::train {
 namespace {
@@ -25,6 +26,7 @@ using base::StatusOr;
 using base::TokenId;
 
 constexpr std::size_t kSmoothed = 5;  // evaluations
+constexpr double kMostNats = 8191;    // more than anybody would call a promise; FixedNats holds it
 
 // What a round is done with, after the schedule.
 struct RoundSettings {
@@ -121,12 +123,27 @@ std::string IdentityOf(const FederatedOptions& options, const FederatedData& dat
   return text.str();
 }
 
-struct Worker {
-  Worker(const FederatedOptions& options, const FederatedData& data)
-      : pass(data.shape, options.local), sum(WordLstmVectors(data.shape), options.clipping) {}
-  LocalPass pass;
-  UpdateSum sum;
+// What an account is made with: nats at an order.
+struct AccountBudget {
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  accounting::FixedNats nats;
 };
+
+// For a training that ends at a target: the budget that pays for the most rounds of this kind. For
+// one that ends by its number of rounds: the order that is best after so many; as good as no limit.
+StatusOr<AccountBudget> BudgetOf(const FederatedOptions& options, const TrainingStep& round) {
+  if (options.target_epsilon.has_value()) {
+    SUBMIX_ASSIGN_OR_RETURN(const StepBudget budget,
+                            StepBudget::Plan(round, {*options.target_epsilon, options.delta}));
+    return AccountBudget{budget.binding().order, budget.budget()};
+  }
+  const accounting::PrivacyEvent event = {round, options.rounds};
+  SUBMIX_ASSIGN_OR_RETURN(
+      const accounting::BestConversion best,
+      BestEpsilon(accounting::CountRdp({&event, 1}, accounting::DefaultOrders()), options.delta,
+                  accounting::ConversionKind::kImproved));
+  return AccountBudget{best.order, accounting::FixedNats::RoundDown(kMostNats)};
+}
 
 class FederatedRun {
  public:
@@ -137,9 +154,9 @@ class FederatedRun {
         random_(random),
         identity_(IdentityOf(options, data)),
         is_private_(options.noise_multiplier > 0),
-        threads_(options.threads > 0
-                     ? options.threads
-                     : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
+        threads_(options.threads > 0 ? options.threads : AvailableProcessors()),
+        updates_({data.shape, options.local, options.full_weight_tokens}, options.clipping,
+                 threads_, options.ranks),
         average_(data.start.size()) {}
 
   base::Status Prepare();
@@ -150,19 +167,20 @@ class FederatedRun {
   std::string CheckpointPath() const {
     return base::JoinPath(options_.directory, "checkpoint.safetensors");
   }
-  Round RoundOf(std::int64_t round) const {
+  std::string AccountDirectory() const { return base::JoinPath(options_.directory, "training"); }
+  TrainingStep RoundOf(std::int64_t round) const {
     return {options_.estimator.sampling_probability, SettingsOf(options_, round).noise_multiplier};
   }
   base::Status Begin();
   base::Status Save();
   std::vector<std::size_t> SampleUsers();
-  base::Status SumUpdates(const std::vector<std::size_t>& users, const UpdateClipping& clipping);
   // The average with the noise of an experiment, if any: against no receipt, for no promise.
-  void AverageWithoutPrivacy(const RoundSettings& settings);
+  void AverageWithoutPrivacy(const ClippedSum& sum, const RoundSettings& settings);
   // False if the budget cannot pay it.
   StatusOr<bool> RunRound(RoundReport& report);
   base::Status Evaluate(RoundReport& report);
   StatusOr<double> Epsilon() const;
+  accounting::PrivacyStatement Statement() const;
 
   const FederatedOptions& options_;
   const FederatedData& data_;
@@ -172,28 +190,20 @@ class FederatedRun {
   const int threads_;
   std::unique_ptr<base::FileLock> lock_;
   FederatedState state_;
-  std::unique_ptr<RoundCharges> charges_;  // null without noise
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<TrainingAccount> account_;  // null without noise
+  ClientUpdates updates_;
   std::vector<float> average_;
 };
 
-// The checkpoint of round 0 first, then the ledger, empty: whatever a crash leaves, nothing that
-// was charged is forgotten.
+// The checkpoint of round 0 first, then the account: whatever a crash leaves, nothing that was
+// charged is forgotten.
 base::Status FederatedRun::Begin() {
   state_.parameters.assign(data_.start.begin(), data_.start.end());
-  RoundBudget budget;
-  if (is_private_) {
-    if (options_.target_epsilon.has_value()) {
-      SUBMIX_ASSIGN_OR_RETURN(
-          budget, BudgetForTarget(RoundOf(1), {*options_.target_epsilon, options_.delta}));
-    } else {
-      SUBMIX_ASSIGN_OR_RETURN(budget, BudgetForRounds(RoundOf(1), options_.rounds, options_.delta));
-    }
-    state_.order = budget.order;
-  }
+  if (!is_private_) return SaveFederatedState(CheckpointPath(), identity_, state_);
+  SUBMIX_ASSIGN_OR_RETURN(const AccountBudget budget, BudgetOf(options_, RoundOf(1)));
+  state_.order = budget.order.value();
   SUBMIX_RETURN_IF_ERROR(SaveFederatedState(CheckpointPath(), identity_, state_));
-  if (!is_private_) return base::OkStatus();
-  return RoundCharges::Create(options_.directory, identity_, budget);
+  return TrainingAccount::Create(AccountDirectory(), identity_, budget.order, budget.nats);
 }
 
 base::Status FederatedRun::Prepare() {
@@ -201,7 +211,7 @@ base::Status FederatedRun::Prepare() {
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.directory));
   SUBMIX_RETURN_IF_ERROR(files.MakePrivate(options_.directory));
   SUBMIX_ASSIGN_OR_RETURN(lock_, files.Lock(base::JoinPath(options_.directory, "lock")));
-  const bool has_ledger = files.Exists(base::JoinPath(options_.directory, "ledger.db"));
+  const bool has_ledger = files.Exists(AccountDirectory());
   if (!files.Exists(CheckpointPath())) {
     if (has_ledger) {
       return base::DataLossError(options_.directory +
@@ -222,47 +232,34 @@ base::Status FederatedRun::Prepare() {
     }
   }
   if (is_private_) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Create(state_.order));
     SUBMIX_ASSIGN_OR_RETURN(
-        charges_, RoundCharges::Open(options_.directory, identity_, state_.order, state_.history,
-                                     state_.ledger_records, RoundOf(state_.round + 1)));
+        account_, TrainingAccount::Open(AccountDirectory(), identity_, order, state_.history,
+                                        RoundOf(state_.round + 1)));
   }
-  for (int i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(options_, data_));
   return base::OkStatus();
 }
 
 base::Status FederatedRun::Save() {
-  if (charges_ != nullptr) {
-    state_.history = charges_->history();
-    state_.ledger_records = charges_->records();
-  }
+  if (account_ != nullptr) state_.history = account_->history();
   return SaveFederatedState(CheckpointPath(), identity_, state_);
 }
 
-// Into the first worker's sum.
-base::Status FederatedRun::SumUpdates(const std::vector<std::size_t>& users,
-                                      const UpdateClipping& clipping) {
-  for (const auto& worker : workers_) worker->sum.Clear(clipping);
-  SUBMIX_RETURN_IF_ERROR(
-      RunOnClientThreads(threads_, users.size(), [&](ClientQueue& queue, int thread) {
-        return CatchTorchErrors([&] {
-          Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-          while (const auto next = queue.Next()) {
-            const std::vector<TokenId>& words = data_.users[users[*next]];
-            const double weight =
-                std::min(1.0, static_cast<double>(words.size()) /
-                                  static_cast<double>(options_.full_weight_tokens));
-            worker.sum.Add(worker.pass.Update(state_.parameters, words, clipping), weight);
-          }
-          return base::OkStatus();
-        });
-      }));
-  for (std::size_t i = 1; i < workers_.size(); ++i) workers_[0]->sum.Add(workers_[i]->sum);
-  return base::OkStatus();
+StatusOr<double> FederatedRun::Epsilon() const {
+  if (account_ == nullptr) return std::numeric_limits<double>::infinity();
+  return account_->Epsilon(options_.delta);
 }
 
-StatusOr<double> FederatedRun::Epsilon() const {
-  if (charges_ == nullptr) return std::numeric_limits<double>::infinity();
-  return charges_->Epsilon(options_.delta);
+accounting::PrivacyStatement FederatedRun::Statement() const {
+  accounting::PrivacyStatement statement =
+      StatementOfSteps(account_->bounds(), state_.order, options_.delta);
+  statement.mechanism =
+      "dp-fedavg, " + std::to_string(account_->steps_charged()) + " rounds charged";
+  statement.unit = accounting::PrivacyUnit::kUserKey;
+  statement.proof =
+      "Mironov, Talwar and Zhang 2019, if each user takes part in a round independently and "
+      "nobody sees who did, and the number of users is public";
+  return statement;
 }
 
 std::vector<std::size_t> FederatedRun::SampleUsers() {
@@ -273,8 +270,8 @@ std::vector<std::size_t> FederatedRun::SampleUsers() {
   return SampleFixedSize(count, size, random_);
 }
 
-void FederatedRun::AverageWithoutPrivacy(const RoundSettings& settings) {
-  workers_[0]->sum.ReleaseWithoutPrivacy(options_.estimator, average_);
+void FederatedRun::AverageWithoutPrivacy(const ClippedSum& sum, const RoundSettings& settings) {
+  sum.ReleaseWithoutPrivacy(options_.estimator, average_);
   if (!(options_.simulated.noise_of_clip > 0)) return;
   const double deviation = options_.simulated.noise_of_clip * settings.clipping.norm;
   GaussianNoise noise(random_);
@@ -284,16 +281,18 @@ void FederatedRun::AverageWithoutPrivacy(const RoundSettings& settings) {
 StatusOr<bool> FederatedRun::RunRound(RoundReport& report) {
   report.round = state_.round + 1;
   const RoundSettings settings = SettingsOf(options_, report.round);
-  const std::vector<std::size_t> users = SampleUsers();
+  std::vector<std::span<const TokenId>> users;
+  for (const std::size_t user : SampleUsers()) users.push_back(data_.users[user]);
   report.users = std::ssize(users);
-  SUBMIX_RETURN_IF_ERROR(SumUpdates(users, settings.clipping));
-  if (charges_ == nullptr) {
-    AverageWithoutPrivacy(settings);
+  SUBMIX_ASSIGN_OR_RETURN(const ClippedSum* const sum,
+                          updates_.Sum(state_.parameters, users, settings.clipping));
+  if (account_ == nullptr) {
+    AverageWithoutPrivacy(*sum, settings);
   } else {
-    SUBMIX_ASSIGN_OR_RETURN(auto receipt, charges_->Charge(RoundOf(report.round)));
+    SUBMIX_ASSIGN_OR_RETURN(auto receipt, account_->Charge(RoundOf(report.round)));
     if (!receipt.has_value()) return false;
-    workers_[0]->sum.Release(options_.estimator, settings.noise_multiplier, *std::move(receipt),
-                             random_, average_);
+    sum->Release(options_.estimator, settings.noise_multiplier, *std::move(receipt), random_,
+                 average_);
   }
   for (std::size_t i = 0; i < average_.size(); ++i) state_.parameters[i] += average_[i];
   NormaliseEmbedding(data_.shape, state_.parameters);
@@ -359,12 +358,13 @@ StatusOr<FederatedResult> FederatedRun::Run(
     progress.Advance(1, ProgressNote(report, is_private_));
   }
   progress.Finish();
+  updates_.Dismiss();
   result.rounds = state_.round;
   result.parameters = state_.parameters;
   SUBMIX_ASSIGN_OR_RETURN(result.epsilon, Epsilon());
-  if (charges_ != nullptr) {
-    result.rounds_charged = charges_->num_rounds();
-    result.statement = charges_->Statement(options_.delta);
+  if (account_ != nullptr) {
+    result.rounds_charged = account_->steps_charged();
+    result.statement = Statement();
   }
   return result;
 }

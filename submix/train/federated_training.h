@@ -18,8 +18,9 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/train/clipped_sum.h"
 #include "submix/train/local_pass.h"
-#include "submix/train/update_sum.h"
+#include "submix/train/ranks.h"
 #include "submix/train/word_lstm.h"
 #include "submix/train/word_metrics.h"
 #include "submix/train/word_vocabulary.h"
@@ -61,8 +62,11 @@ struct FederatedOptions {
   double delta = 1e-6;
   // A budget: training ends before the round that would pass it. Fixed by the first call.
   std::optional<double> target_epsilon;
-  std::int64_t evaluate_every = 20;   // rounds; the last round is always evaluated
-  int threads = 0;                    // 0: one a processor; results do not depend on it
+  std::int64_t evaluate_every = 20;  // rounds; the last round is always evaluated
+  int threads = 0;                   // 0: one a processor; results do not depend on it
+  // Whom the users of a round are spread over: this process is the root, the others are in
+  // ServeClientUpdates (client_updates.h). Null: this process alone. Results do not depend on it.
+  Ranks* ranks = nullptr;
   std::function<bool()> should_stop;  // polled before every round
 };
 
@@ -98,7 +102,8 @@ struct FederatedResult {
 // options out of range; kFailedPrecondition for a checkpoint of another training; kUnavailable if
 // another process trains in the directory, or should_stop said so; kResourceExhausted if there is
 // no target and no ledger can hold what a round costs; those of the ledger, of files
-// and of libtorch.
+// and of libtorch. After success the other ranks are dismissed; after an error they wait, and are
+// to be ended.
 base::StatusOr<FederatedResult> TrainFederated(
     const FederatedOptions& options, const FederatedData& data, base::RandomSource& random,
     base::ProgressStyle progress,

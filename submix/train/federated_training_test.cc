@@ -11,7 +11,8 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/train/round_charges.h"
+#include "submix/train/client_updates.h"
+#include "submix/train/testing/thread_ranks.h"
 
 namespace submix::train {
 namespace {
@@ -80,6 +81,25 @@ TEST_F(FederatedTrainingTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   options_.directory = directory_.File("another seed");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult other, Train(2));
   EXPECT_NE(other.parameters, one.parameters);
+}
+
+// Ranks have threads of their own; more ranks than users of a round is no trouble.
+TEST_F(FederatedTrainingTest, GivesTheSameBitsOnAnyNumberOfRanks) {
+  options_.estimator.clipped_divisor = true;  // looks at the sum of the weights too
+  options_.schedule = {{2, 0.5, 1.3}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult alone, Train());
+  for (const int size : {2, 3, 31}) {
+    options_.directory = directory_.File(std::to_string(size) + " ranks");
+    const auto root = [&](Ranks& ranks) {
+      options_.ranks = &ranks;
+      SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult spread, Train());
+      EXPECT_EQ(spread.parameters, alone.parameters) << size;
+      EXPECT_EQ(spread.epsilon, alone.epsilon);
+    };
+    RunOnThreadRanks(size, root, [size](Ranks& ranks) {
+      SUBMIX_EXPECT_OK(ServeClientUpdates(ranks, /*threads=*/size == 2 ? 2 : 1));
+    });
+  }
 }
 
 // One round, by hand: who takes part is drawn first, then the noise.
@@ -191,7 +211,7 @@ TEST_F(FederatedTrainingTest, EndsBeforeTheRoundThatWouldPassTheTarget) {
   EXPECT_LE(result.epsilon, *options_.target_epsilon);
   options_.directory = directory_.File("nothing");
   options_.target_epsilon = 1e-3;
-  EXPECT_THAT(Train(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("not one round fits")));
+  EXPECT_THAT(Train(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("one step costs more")));
 }
 
 TEST_F(FederatedTrainingTest, SaysThatNoLedgerHoldsNoiseThatHidesNothing) {
@@ -235,7 +255,7 @@ TEST_F(FederatedTrainingTest, LearnsWithoutNoiseAndSaysThatItIsNotPrivate) {
   EXPECT_LT(reports_.back().heldout->loss, reports_.front().heldout->loss - 0.5);
   EXPECT_TRUE(std::isinf(result.epsilon));
   EXPECT_FALSE(result.statement.has_value());
-  EXPECT_FALSE(base::PosixFileSystem().Exists(options_.directory + "/ledger.db"));
+  EXPECT_FALSE(base::PosixFileSystem().Exists(options_.directory + "/training"));
 }
 
 TEST_F(FederatedTrainingTest, FedSgdLearnsToo) {
@@ -282,9 +302,9 @@ TEST_F(FederatedTrainingTest, RefusesToGoOnWithOtherOptionsOrWithoutItsLedger) {
   EXPECT_THAT(Train(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
   options_.noise_multiplier = 1.1;
   base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSERT_OK(files.Rename(options_.directory + "/ledger.db", directory_.File("hidden")));
+  SUBMIX_ASSERT_OK(files.Rename(options_.directory + "/training", directory_.File("hidden")));
   EXPECT_THAT(Train(), StatusIs(StatusCode::kDataLoss, HasSubstr("ledger is missing")));
-  SUBMIX_ASSERT_OK(files.Rename(directory_.File("hidden"), options_.directory + "/ledger.db"));
+  SUBMIX_ASSERT_OK(files.Rename(directory_.File("hidden"), options_.directory + "/training"));
   SUBMIX_ASSERT_OK(files.RemoveAll(options_.directory + "/checkpoint.safetensors"));
   EXPECT_THAT(Train(), StatusIs(StatusCode::kDataLoss, HasSubstr("without a checkpoint")));
 }

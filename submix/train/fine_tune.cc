@@ -63,39 +63,55 @@ std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options)
   return total * options.epochs;
 }
 
-base::ProgressBar MakeProgressBar(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+using Group = std::span<const MemberTask>;
+
+// Groups are fixed by index, also when some of their members are done: shapes stay public.
+std::vector<Group> GroupsOf(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                            GroupShare share) {
+  const std::size_t size =
+      options.lora.has_value() ? static_cast<std::size_t>(options.members_at_a_time) : 1;
+  std::vector<Group> groups;
+  for (std::size_t first = static_cast<std::size_t>(share.first) * size; first < tasks.size();
+       first += static_cast<std::size_t>(share.stride) * size) {
+    groups.push_back(tasks.subspan(first, std::min(size, tasks.size() - first)));
+  }
+  return groups;
+}
+
+base::ProgressBar MakeProgressBar(const std::vector<Group>& groups, const FineTuneOptions& options,
                                   base::ProgressStyle style) {
   std::int64_t total = 0;
-  for (const MemberTask& task : tasks) total += TotalTokens(task, options);
+  for (const Group group : groups) {
+    for (const MemberTask& task : group) total += TotalTokens(task, options);
+  }
   return base::ProgressBar("fine-tuning", total, "tokens", style);
 }
 
 // What earlier runs finished.
-std::int64_t DoneTokens(std::span<const MemberTask> tasks, const FineTuneOptions& options) {
+std::int64_t DoneTokens(const std::vector<Group>& groups, const FineTuneOptions& options) {
   std::int64_t done = 0;
-  for (const MemberTask& task : tasks) {
-    if (base::PosixFileSystem().Exists(task.output_directory)) done += TotalTokens(task, options);
+  for (const Group group : groups) {
+    for (const MemberTask& task : group) {
+      if (base::PosixFileSystem().Exists(task.output_directory)) done += TotalTokens(task, options);
+    }
   }
   return done;
 }
 
 base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
-                         const FineTuneOptions& options, base::ProgressStyle style) {
+                         const FineTuneOptions& options, base::ProgressStyle style,
+                         GroupShare share) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
   const at::ScalarType type =
       options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
-  const std::size_t group_size =
-      options.lora.has_value() ? static_cast<std::size_t>(options.members_at_a_time) : 1;
-  base::ProgressBar progress = MakeProgressBar(tasks, options, style);
-  progress.SkipTo(DoneTokens(tasks, options));
+  const std::vector<Group> groups = GroupsOf(tasks, options, share);
+  base::ProgressBar progress = MakeProgressBar(groups, options, style);
+  progress.SkipTo(DoneTokens(groups, options));
   std::unique_ptr<MemberModels> models;
-  // Groups are fixed by index, also when some of their members are done: shapes stay public.
-  for (std::size_t first = 0; first < tasks.size(); first += group_size) {
-    const std::span<const MemberTask> group =
-        tasks.subspan(first, std::min(group_size, tasks.size() - first));
+  for (const Group group : groups) {
     const int members = static_cast<int>(group.size());
     if (models == nullptr || models->parameters().groups() != members) {
       models = nullptr;
@@ -106,6 +122,7 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
         models = MakeFullMember(public_model, type);
       }
     }
+    const auto first = static_cast<std::size_t>(group.data() - tasks.data());
     GroupTrainer trainer(*models, group, first, options, identity);
     SUBMIX_RETURN_IF_ERROR(trainer.Run(progress));
   }
@@ -115,9 +132,12 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
 }  // namespace
 
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
-                             const FineTuneOptions& options, base::ProgressStyle progress) {
+                             const FineTuneOptions& options, base::ProgressStyle progress,
+                             GroupShare share) {
+  if (tasks.empty()) return base::OkStatus();
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
-  return CatchTorchErrors([&] { return TrainGroups(public_directory, tasks, options, progress); });
+  return CatchTorchErrors(
+      [&] { return TrainGroups(public_directory, tasks, options, progress, share); });
 }
 
 }  // namespace submix::train

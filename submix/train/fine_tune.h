@@ -57,12 +57,20 @@ struct MemberTask {
 // not counted.
 std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
 
-// Trains every task whose output directory does not exist yet; one that was interrupted goes on
-// from its last checkpoint and ends with the same bits as if it had not been (for one number of
-// threads). Errors: those of reading the public model; kInvalidArgument for options out of range,
-// blocks that are too long or token ids outside the model's vocabulary; kFailedPrecondition for a
-// checkpoint of another training; kUnavailable if should_stop said so.
+// Every `stride`-th group of members_at_a_time tasks, from number `first` on: what one of several
+// processes trains. Which members are together in a group does not depend on it.
+struct GroupShare {
+  int first = 0;
+  int stride = 1;
+};
+
+// Trains every task of the share whose output directory does not exist yet; one that was
+// interrupted goes on from its last checkpoint and ends with the same bits as if it had not been
+// (for one number of threads). Errors: those of reading the public model; kInvalidArgument for
+// options out of range, blocks that are too long or token ids outside the model's vocabulary;
+// kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
-                             const FineTuneOptions& options, base::ProgressStyle progress);
+                             const FineTuneOptions& options, base::ProgressStyle progress,
+                             GroupShare share = {});
 
 }  // namespace submix::train

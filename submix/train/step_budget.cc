@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "submix/accounting/rdp_accountant.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
@@ -116,17 +117,28 @@ BestConversion StepBudget::EpsilonAfter(std::int64_t steps) const {
 
 accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
                                                    std::int64_t steps) const {
-  accounting::PrivacyStatement statement;
+  accounting::PrivacyStatement statement =
+      StatementOfSteps(BoundsAfter(steps), binding_.order.value(), target_.delta);
   statement.mechanism = "dp-sgd";
   statement.unit = unit;
-  statement.adjacency = accounting::Adjacency::kPresence;
-  statement.order = binding_.order;
   statement.epsilon = FixedNats::FromUnits(steps * charge_.units());
+  statement.proof = "Mironov, Talwar and Zhang 2019; docs/privacy.md, Theorem 14";
+  return statement;
+}
+
+accounting::PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order,
+                                              double delta) {
+  accounting::PrivacyStatement statement;
+  statement.adjacency = accounting::Adjacency::kPresence;
+  for (const RdpBound& bound : bounds) {
+    if (bound.order.value() != order) continue;
+    statement.order = bound.order;
+    statement.epsilon = FixedNats::RoundUp(bound.rdp);
+  }
   statement.worst_case = true;
   statement.proven = true;
-  statement.proof = "Mironov, Talwar and Zhang 2019; docs/privacy.md, Theorem 14";
-  statement.delta = target_.delta;
-  statement.further_bounds = BoundsAfter(steps);
+  statement.delta = delta;
+  statement.further_bounds = std::move(bounds);
   return statement;
 }
 

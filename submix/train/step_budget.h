@@ -51,6 +51,11 @@ class StepBudget {
   accounting::FixedNats charge_;
 };
 
+// What steps with these bounds, one or more of them, promise to one unit that is present or absent.
+// `order`: of the account's budget, one of the bounds'. Mechanism, unit and proof are the caller's.
+accounting::PrivacyStatement StatementOfSteps(std::vector<accounting::RdpBound> bounds,
+                                              double order, double delta);
+
 // The least noise multiplier, of multiples of 0.01 up to 1000, with which the target pays for so
 // many steps. Errors: kInvalidArgument for numbers out of range, or if none does.
 base::StatusOr<double> NoiseForSteps(double sampling_probability,

@@ -1,11 +1,12 @@
 #include "submix/train/torch_environment.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <sched.h>
 #include <unistd.h>
 
 namespace submix::train {
@@ -54,13 +55,19 @@ void PrepareTorchProcess(char** argv) {
   // Without /proc the program is slower, not wrong.
 }
 
+int AvailableProcessors() {
+  cpu_set_t allowed;
+  // Fails only where there are more processors than the set has places.
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return CPU_SETSIZE;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
 base::Status SetTorchThreads(int threads) {
   if (!(threads >= 0)) {
     return base::InvalidArgumentError("threads: expected 0 (all) or more, found " +
                                       std::to_string(threads));
   }
-  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int count = threads == 0 ? processors : threads;
+  const int count = threads == 0 ? AvailableProcessors() : threads;
   at::set_num_threads(count);
   // Debian's OpenBLAS runs threads of its own, which torch does not know of.
   if (const auto set_threads = OpenBlasFunction<void(int)>("openblas_set_num_threads")) {

@@ -15,8 +15,11 @@ namespace submix::train {
 // Settings of the user are never overridden. Returns if there is nothing (more) to do.
 void PrepareTorchProcess(char** argv);
 
-// Threads of all tensor work; 0 means one per processor. Results are repeatable for one number of
-// threads. Errors: kInvalidArgument for a negative number.
+// How many processors this process may run on, by its affinity; at least 1.
+int AvailableProcessors();
+
+// Threads of all tensor work; 0 means one per available processor. Results are repeatable for one
+// number of threads. Errors: kInvalidArgument for a negative number.
 base::Status SetTorchThreads(int threads);
 
 // "f32" rows/s depend on it: what OpenBLAS believes this processor is, or "" if it is not OpenBLAS.

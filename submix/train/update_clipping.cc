@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "submix/base/check.h"
+#include "submix/train/adamw.h"
 
 namespace submix::train {
 namespace {
 
 constexpr double kMargin = 1e-6;
-constexpr std::size_t kBlock = 1 << 14;
 
 }  // namespace
 
@@ -38,15 +38,7 @@ std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<co
 std::vector<double> VectorNorms(const ParameterVectors& vectors, std::span<const float> update) {
   std::vector<double> norms;
   for (const ParameterVector& vector : vectors) {
-    double total = 0;
-    for (std::size_t begin = vector.begin; begin < vector.end; begin += kBlock) {
-      double sum = 0;
-      for (const float value : update.subspan(begin, std::min(kBlock, vector.end - begin))) {
-        sum += static_cast<double>(value) * value;
-      }
-      total += sum;
-    }
-    norms.push_back(std::sqrt(total));
+    norms.push_back(GradientNorm(update.subspan(vector.begin, vector.size())));
   }
   return norms;
 }

@@ -151,7 +151,7 @@ class UserGradientTest : public ::testing::Test {
     SUBMIX_ASSERT_OK(receipts);
     const auto random = base::MakeSeededRandomSource(1);
     std::vector<float> actual(expected.size());
-    sum.Release(/*noise_multiplier=*/0, /*divisor=*/clip, std::move(receipts->front()), *random,
+    sum.Release({.weight = clip}, /*noise_multiplier=*/0, std::move(receipts->front()), *random,
                 actual);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_NEAR(actual[i], expected[i] / clip, 1e-5) << i;
