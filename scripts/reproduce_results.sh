@@ -52,9 +52,9 @@ blogs() {
   done
   figure "$corpus" "$heldout" blogs dp-decoding-fig2 --runs 8
   # The papers' sizes, 32 runs and 99,840 answers, take a day on a core: leave out --runs and --most-answers.
-  figure "$corpus" "$heldout" blogs adapmixed-main --most-answers 5120
-  figure "$corpus" "$heldout" blogs pmixed-main --runs 4
-  figure "$corpus" "$heldout" blogs adapmixed-ablation --runs 1
+  figure "$corpus" "$heldout" blogs adapmixed-main --most-answers 2048
+  figure "$corpus" "$heldout" blogs pmixed-main --runs 2
+  figure "$corpus" "$heldout" blogs adapmixed-ablation --runs 1 --most-answers 512
 }
 
 # Every block of 512 tokens is a user, as in the SubMix paper.
