@@ -158,7 +158,7 @@ Status ReproduceFederated(FederatedReproduction options) {
   std::vector<std::string> names = {options.name};
   if (options.name == kAll) names = eval::FederatedNames();
   if (std::ranges::find(eval::FederatedNames(), names.front()) == eval::FederatedNames().end()) {
-    return base::NotFoundError("no figure \"" + options.name +
+    return base::NotFoundError("there is no figure \"" + options.name +
                                "\"; known: " + NamesOfFederatedFigures());
   }
   options.recipe.directory = base::JoinPath(options.output, "federated");

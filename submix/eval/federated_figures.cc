@@ -107,11 +107,6 @@ FederatedCurve Training(const std::string& name, const FederatedSetting& setting
   return {name, {{0, setting}}};
 }
 
-std::string NoisyName(const FederatedSetting& setting) {
-  return "S = " + ShortNumber(setting.clip_norm) + ", noise " +
-         ShortNumber(NoiseDeviation(setting));
-}
-
 FederatedFigure OverRounds(const std::string& title, std::vector<FederatedCurve> curves) {
   FederatedFigure figure;
   figure.title = title;
@@ -137,7 +132,7 @@ FederatedFigure Figure1(const SettingMaker& make) {
                  {Training("baseline: fixed sample, true average", make.Baseline())});
   for (const auto& [clip, users] : {std::pair{15.0, 5000.0}, {10.0, 1667.0}, {15.0, 1250.0}}) {
     const FederatedSetting setting = make.Noisy(clip, users);
-    figure.curves.push_back(Training(NoisyName(setting), setting));
+    figure.curves.push_back(Training(ClippingAndNoise(setting), setting));
   }
   figure.paper = {{"baseline, 5,000 rounds", 17.62, figure.curves[0].name},
                   {"S = 15, noise .003", 17.49, figure.curves[1].name},
@@ -216,7 +211,7 @@ FederatedFigure Figure8(const SettingMaker& make) {
       OverRounds("DP-FedAvg, Figure 8: the rounds after clipping and noise were adjusted", {});
   for (const double clip : make.Values({10, 5, 12.6, 7.9, 20})) {
     const FederatedSetting setting = make.Late(clip);
-    figure.curves.push_back(Training(NoisyName(setting), setting));
+    figure.curves.push_back(Training(ClippingAndNoise(setting), setting));
   }
   figure.x_label = "rounds after the change";
   figure.reading = std::string(kWhatDiffers) + kSimulated + kScheduleReading;
@@ -308,7 +303,7 @@ FederatedFigure LargerDictionary(const SettingMaker& make, const std::string& ti
   const auto add = [&](const FederatedSetting& smaller) {
     const FederatedSetting setting = make.WithWords(smaller, times);
     figure.curves.push_back(
-        Training(std::to_string(setting.words) + " words, " + NoisyName(setting), setting));
+        Training(std::to_string(setting.words) + " words, " + ClippingAndNoise(setting), setting));
   };
   for (const double clip : make.Values({15, 10, 20})) add(make.Noisy(clip, 0));
   for (const double users : make.Values({1250, 5000})) add(make.Noisy(kClip, users));
@@ -390,7 +385,7 @@ base::StatusOr<FederatedFigure> MakeFederatedFigure(const std::string& name,
     }
     known += (known.empty() ? "" : ", ") + std::string(known_name);
   }
-  return base::NotFoundError("no figure \"" + name + "\"; known: " + known);
+  return base::NotFoundError("there is no figure \"" + name + "\"; known: " + known);
 }
 
 FederatedBaselines::FederatedBaselines(const FederatedSize& size)

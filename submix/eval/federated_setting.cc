@@ -1,5 +1,7 @@
 #include "submix/eval/federated_setting.h"
 
+#include <cstdio>
+
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/check.h"
 #include "submix/eval/html_page.h"
@@ -21,6 +23,12 @@ double NoiseDeviation(const FederatedSetting& setting) {
     return setting.noise_multiplier * setting.clip_norm / setting.expected_users;
   }
   return setting.simulated_users > 0 ? setting.clip_norm / setting.simulated_users : 0;
+}
+
+std::string ClippingAndNoise(const FederatedSetting& setting) {
+  char noise[32];
+  std::snprintf(noise, sizeof noise, "%.2g", NoiseDeviation(setting));
+  return "S = " + ShortNumber(setting.clip_norm) + ", noise " + noise;
 }
 
 const FederatedEvaluation& EvaluationAt(const FederatedRun& run, double round) {

@@ -48,6 +48,9 @@ std::optional<FederatedSetting> EarlierSetting(const FederatedSetting& setting);
 // The standard deviation of the noise on every number of the average; 0: none.
 double NoiseDeviation(const FederatedSetting& setting);
 
+// "S = 10, noise 0.006": as people read it.
+std::string ClippingAndNoise(const FederatedSetting& setting);
+
 struct FederatedEvaluation {
   std::int64_t round = 0;
   double accuracy_top1 = 0;           // share of the held-out words

@@ -64,8 +64,7 @@ StatusOr<std::vector<SimulatedRow>> SimulatedRows(const FederatedBaselines& make
     SimulatedRow row = {paper, {"baseline", make.fedavg}};
     if (paper.noise_stddev > 0) {
       row.training.setting = make.Noisy(paper.clip_norm, paper.settings.users_per_round);
-      row.training.name =
-          "S = " + ShortNumber(paper.clip_norm) + ", noise " + ShortNumber(paper.noise_stddev);
+      row.training.name = ClippingAndNoise(row.training.setting);
     }
     SUBMIX_ASSIGN_OR_RETURN(row.epsilon, FedAvgEpsilon(paper.settings));
     FedAvgSettings trained = paper.settings;
@@ -400,8 +399,7 @@ StatusOr<FederatedSheet> FederatedTable3(const FederatedSize& size,
   for (const auto& [clip, users] :
        {std::pair{15.0, 5000.0}, {10.0, 1667.0}, {15.0, 1250.0}, {15.0, 100.0}}) {
     const FederatedSetting setting = make.Noisy(clip, users);
-    trainings.push_back(
-        {"S = " + ShortNumber(clip) + ", noise " + ShortNumber(NoiseDeviation(setting)), setting});
+    trainings.push_back({ClippingAndNoise(setting), setting});
   }
   FederatedRuns runs;
   SUBMIX_RETURN_IF_ERROR(Train(trainings, workshop, runs));
