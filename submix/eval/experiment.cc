@@ -50,6 +50,23 @@ std::string GuaranteeOf(const mechanism::Mechanism& mechanism, double epsilon) {
   return mechanism.Statement(accounting::FixedNats::RoundDown(epsilon)).Labels();
 }
 
+// A file of its own for other models or another number of runs: nobody has to remove the old one.
+StatusOr<EvaluationCheckpoint> CheckpointOf(const std::string& name,
+                                            const std::vector<std::string>& models,
+                                            const EvaluationPlan& plan, const Workshop& workshop) {
+  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(workshop.checkpoint_directory));
+  EvaluationCheckpoint checkpoint;
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest(models));
+  std::string what = base::ToHex(checkpoint.models) + " " + std::to_string(plan.runs);
+  for (const EvaluationSetting& setting : plan.settings) {
+    what += " " + std::to_string(setting.queries);
+  }
+  checkpoint.path =
+      base::JoinPath(workshop.checkpoint_directory,
+                     name + "-" + base::ToHex(base::Sha256(what)).substr(0, 8) + ".runs");
+  return checkpoint;
+}
+
 // `private_models`: scored after the non-private one.
 StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleShape& shape,
                                  const std::vector<PointIndex>& points,
@@ -69,14 +86,12 @@ StatusOr<EvaluationResult> Score(const Experiment& experiment, const EnsembleSha
   for (const PointIndex& index : points) {
     plan.settings.push_back(experiment.curves[index.curve].points[index.point].setting);
   }
-  EvaluationCheckpoint checkpoint;
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(workshop.checkpoint_directory));
-  checkpoint.path = base::JoinPath(workshop.checkpoint_directory,
-                                   experiment.name + "-" + std::to_string(shape.num_parts) + "x" +
-                                       std::to_string(shape.halves) + ".runs");
   std::vector<std::string> models = whole_models;
   models.insert(models.begin(), directory);
-  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest(models));
+  SUBMIX_ASSIGN_OR_RETURN(const EvaluationCheckpoint checkpoint,
+                          CheckpointOf(experiment.name + "-" + std::to_string(shape.num_parts) +
+                                           "x" + std::to_string(shape.halves),
+                                       models, plan, workshop));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop.load(directory, whole_models));
   base::ProgressBar progress(experiment.name + ", " + ShapeName(shape), NumPositions(plan),
                              "answers");
