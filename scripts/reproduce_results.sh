@@ -112,10 +112,13 @@ collect() {
   local table=docs/results/blogs/kept-improvement.kept.csv
   [[ -e docs/results/all_blogs/kept-improvement.kept.csv ]] && table=docs/results/all_blogs/kept-improvement.kept.csv
   cp "$table" docs/results/kept_improvement.csv
-  # What was trained privately, and the same without privacy, from whichever figure.
+  # What was trained privately, and the same without privacy, from whichever figure; the model with its text.
   local -a trained=(docs/results/*/*.private_training.csv)
   [[ -e ${trained[0]} ]] || return 0
-  { head -n 1 "${trained[0]}"; tail -q -n +2 "${trained[@]}" | sort -u; } >docs/results/private_training.csv
+  { head -n 1 "${trained[0]}"
+    for file in "${trained[@]}"; do
+      tail -n +2 "$file" | sed "s#^\([^,]*,[^,]*\),#\1 on $(basename "$(dirname "$file")"),#"
+    done | sort -u; } >docs/results/private_training.csv
 }
 
 for set in "${sets[@]}"; do
