@@ -21,6 +21,9 @@ using base::Status;
 // Told apart by people who see colours differently (Okabe and Ito).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000", "#999999"};
+// Levels are told apart by their dashes first.
+constexpr std::size_t kLevelDashes = 4;
+constexpr const char* kLevelColours[] = {"#777777", "#b03060"};
 
 std::string Number(double value) {
   if (!std::isfinite(value)) return "";
@@ -77,8 +80,10 @@ std::string PlotTerm(const Figure& figure, std::size_t index, std::size_t levels
   const std::string title = " title " + Quoted(Legend(figure, curve));
   if (curve.is_level) {
     const double y = curve.points.empty() ? FigurePoint::kNone : curve.points.front().y;
-    return DataNumber(y) + " with lines linewidth 1.5 linecolor '#777777' dashtype " +
-           std::to_string(2 + levels_before % 4) + title;
+    const std::size_t repeats = levels_before / kLevelDashes % std::size(kLevelColours);
+    return DataNumber(y) + " with lines linewidth 1.5 linecolor '" +
+           std::string(kLevelColours[repeats]) + "' dashtype " +
+           std::to_string(2 + levels_before % kLevelDashes) + title;
   }
   const std::string block = "$curve" + std::to_string(index);
   const std::size_t number = index - levels_before;
