@@ -176,7 +176,7 @@ Experiment SubmixFigure7(const CurveMaker& make, const ExperimentSize&) {
       }));
   experiment.reading +=
       "GNMax's perplexity is that of its exact law; the paper prints a lower bound of it, which "
-      "stands beside it for k = 8. Our axis ends where a ledger does, below 8,192 nats.";
+      "stands beside it for k = 8. Our axis ends where a ledger does, below 8,192 nats. ";
   AddPrivateModels(make, {2, 8, 32}, /*by_epsilon=*/true, experiment);
   return experiment;
 }
@@ -216,11 +216,15 @@ PmixedBudget PmixedBudgetFor(double epsilon) {
   return budget;
 }
 
-EvaluationSetting Pmixed(double epsilon, std::int64_t queries, ChargeAccounting accounting) {
+EvaluationSetting AskedLikePmixed(const Contender& contender, double epsilon,
+                                  std::int64_t queries) {
   const PmixedBudget budget = PmixedBudgetFor(epsilon);
-  EvaluationSetting setting = Asked("pmixed", budget.order, budget.nats, queries);
+  return AskedOf(contender, budget.order, budget.nats, queries);
+}
+
+EvaluationSetting Pmixed(double epsilon, std::int64_t queries, ChargeAccounting accounting) {
+  EvaluationSetting setting = AskedLikePmixed({"PMixED", "pmixed", accounting}, epsilon, queries);
   setting.mechanism.sampling_probability = 0.03;
-  setting.mechanism.accounting = accounting;
   return setting;
 }
 
@@ -251,7 +255,7 @@ std::string AddPrivateModel(const CurveMaker& make, std::optional<double> x,
   return curve;
 }
 
-// N = 80, p = .03, order 3, (8, 1e-5), 1,024 answers, 32 runs.
+// N = 80, p = .03, delta 1e-5, 1,024 answers, 32 runs.
 Experiment PmixedMain(const CurveMaker& make, const ExperimentSize&) {
   Experiment experiment =
       PmixedTable(make, "PMixED: N = 80, p = 0.03, delta = 1e-5, 1,024 answers");
@@ -268,8 +272,7 @@ Experiment PmixedMain(const CurveMaker& make, const ExperimentSize&) {
       [&](double epsilon) { return Pmixed(epsilon, queries, ChargeAccounting::kWorstCase); }));
   for (const Contender& contender : kSound) {
     experiment.curves.push_back(make.Over(epsilons, contender.name, shape, [&](double epsilon) {
-      const PmixedBudget budget = PmixedBudgetFor(epsilon);
-      return AskedOf(contender, budget.order, budget.nats, queries);
+      return AskedLikePmixed(contender, epsilon, queries);
     }));
   }
   experiment.paper = {{"WikiText-103, public model", 40.86, "public model"},
@@ -283,8 +286,7 @@ Experiment PmixedMain(const CurveMaker& make, const ExperimentSize&) {
   experiment.log_x = false;
   experiment.reading +=
       "At delta 1e-5 the paper's order, 3, leaves next to nothing of epsilon 2 and 4: those points "
-      "are at "
-      "the least order that leaves half, 10 and 6.";
+      "are at the least order that leaves half, 10 and 6.";
   return experiment;
 }
 
@@ -315,11 +317,9 @@ Experiment AdapmixedMain(const CurveMaker& make, const ExperimentSize&) {
   experiment.curves.push_back(make.OverQueries(
       queries, "AdaPMixED", shape, [&](std::int64_t b) { return AdaPmixed(18, b, 0.2 * 18); }));
   for (const Contender& contender : kSound) {
-    experiment.curves.push_back(make.OverQueries(
-        queries, std::string(contender.name) + ", epsilon 8", shape, [&](std::int64_t b) {
-          const PmixedBudget budget = PmixedBudgetFor(8);
-          return AskedOf(contender, budget.order, budget.nats, b);
-        }));
+    experiment.curves.push_back(
+        make.OverQueries(queries, std::string(contender.name) + ", epsilon 8", shape,
+                         [&](std::int64_t b) { return AskedLikePmixed(contender, 8, b); }));
   }
   experiment.paper = {{"WikiText-103, public model", 40.86, "public model"},
                       {"PMixED, epsilon 8, 1,024 answers", 33.8, "PMixED, epsilon 8", 1024},
