@@ -1,4 +1,4 @@
-// `submix fedavg`: a word-level language model from users' text by DP-FedAvg or DP-FedSGD.
+// `submix fedavg`: one language model from users' text by DP-FedAvg or DP-FedSGD.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,16 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/account_flags.h"
+#include "submix/apps/fedavg_model.h"
 #include "submix/apps/process_ranks.h"
 #include "submix/apps/program_commands.h"
-#include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/train/client_updates.h"
 #include "submix/train/federated_training.h"
-#include "submix/train/public_start.h"
 #include "submix/train/torch_environment.h"
 #include "submix/train/user_words.h"
-#include "submix/train/word_model_directory.h"
 
 namespace submix::apps {
 namespace {
@@ -30,20 +28,22 @@ namespace {
 using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
-using Streams = std::vector<std::vector<base::TokenId>>;
 
-// The paper's Table 3, on a sample of the held-out text.
-constexpr int kHeads[] = {10, 50, 100};
-constexpr std::int64_t kHeadWordTokens = 5000;
+// Where no flag says otherwise: of the LSTM, and of a GPT-2's blocks.
+struct LocalDefaults {
+  int unroll;
+  double learning_rate;
+  double clip_norm;
+};
+constexpr LocalDefaults kLstmDefaults = {10, 2, 15};
+constexpr LocalDefaults kGptDefaults = {128, 0.2, 0.5};
 constexpr double kDeltaPower = -1.1;  // the paper's Table 1: delta = N^-1.1
 
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
+  FedAvgModelOptions model;
   std::string corpus;
-  std::vector<std::string> public_text;
   std::string heldout;
-  int words = 10000;
-  train::WordLstmShape shape;
   double expected_users = 0;
   double sampling_probability = 0;
   double population = 0;      // 0: the number of users found
@@ -57,8 +57,6 @@ struct FedAvgCommandOptions {
   std::int64_t tokens_per_user = 1600;
   bool keep_short_users = false;
   std::int64_t heldout_tokens = 75000;
-  std::int64_t public_words = 0;
-  std::uint64_t seed = 1;
   std::string csv;
   bool head_words = false;
   bool json = false;
@@ -88,37 +86,16 @@ StatusOr<std::vector<train::ScheduleChange>> ParseSchedule(const std::string& te
   return schedule;
 }
 
-// Of the public text; a run that goes on takes the dictionary that it began with.
-StatusOr<train::WordVocabulary> LoadOrMakeVocabulary(const FedAvgCommandOptions& options) {
-  base::FileSystem& files = base::PosixFileSystem();
-  const std::string path = base::JoinPath(options.training.directory, "words.txt");
-  if (files.Exists(path)) {
-    SUBMIX_ASSIGN_OR_RETURN(auto vocabulary, train::WordVocabulary::Load(path));
-    if (vocabulary.num_words() != options.words) {
-      return base::FailedPreconditionError(path + ": a dictionary of " +
-                                           std::to_string(vocabulary.num_words()) +
-                                           " words; give a new directory for another");
-    }
-    return vocabulary;
-  }
-  SUBMIX_ASSIGN_OR_RETURN(
-      auto vocabulary, train::WordVocabulary::FromPublicText(options.public_text, options.words));
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options.training.directory));
-  SUBMIX_RETURN_IF_ERROR(vocabulary.Save(path));
-  return vocabulary;
-}
-
-StatusOr<std::vector<float>> StartingModel(const FedAvgCommandOptions& options,
-                                           const train::WordVocabulary& vocabulary) {
-  std::vector<float> parameters = InitialWordLstm(options.shape, options.seed);
-  const bool has_begun = base::PosixFileSystem().Exists(
-      base::JoinPath(options.training.directory, "checkpoint.safetensors"));
-  if (options.public_words == 0 || has_begun) return parameters;
-  SUBMIX_ASSIGN_OR_RETURN(const auto words, train::ReadPublicWords(options.public_text, vocabulary,
-                                                                   options.public_words));
-  SUBMIX_RETURN_IF_ERROR(train::TrainOnPublicWords(options.shape, options.training.local, words,
-                                                   parameters, base::DetectProgressStyle()));
-  return parameters;
+void CompleteLocalTraining(FedAvgCommandOptions& options) {
+  const bool is_gpt = !options.model.public_directory.empty();
+  const LocalDefaults& defaults = is_gpt ? kGptDefaults : kLstmDefaults;
+  train::LocalTraining& local = options.training.local;
+  local.algorithm = options.algorithm == "fedsgd" ? train::FederatedAlgorithm::kFedSgd
+                                                  : train::FederatedAlgorithm::kFedAvg;
+  if (local.unroll == 0) local.unroll = defaults.unroll;
+  if (local.learning_rate == 0) local.learning_rate = defaults.learning_rate;
+  double& clip_norm = options.training.clipping.norm;
+  if (clip_norm == 0) clip_norm = defaults.clip_norm;
 }
 
 // What the numbers on the command line mean once the users are counted.
@@ -126,12 +103,10 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
   train::FederatedOptions& training = options.training;
   if (num_users == 0) {
     return base::InvalidArgumentError(
-        "no user has enough words: lower --tokens-per-user, or --keep-short-users");
+        "no user has enough tokens: lower --tokens-per-user, or --keep-short-users");
   }
   if (options.population == 0) options.population = static_cast<double>(num_users);
   const double population = options.population;
-  training.local.algorithm = options.algorithm == "fedsgd" ? train::FederatedAlgorithm::kFedSgd
-                                                           : train::FederatedAlgorithm::kFedAvg;
   training.clipping.per_layer = options.clipping == "per-layer";
   training.estimator.clipped_divisor = options.estimator == "clipped";
   training.estimator.sampling_probability = options.expected_users > 0
@@ -151,15 +126,10 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
   return base::OkStatus();
 }
 
-std::string SourceOf(const FedAvgCommandOptions& options, const train::WordVocabulary& vocabulary) {
-  std::string words;
-  for (base::TokenId id = train::WordVocabulary::kMarks; id < vocabulary.size(); ++id) {
-    words += vocabulary.WordOf(id) + '\n';
-  }
-  return "words " + base::ToHex(base::Sha256(words)) + " tokens " +
-         std::to_string(options.tokens_per_user) + (options.keep_short_users ? " or fewer" : "") +
-         " seed " + std::to_string(options.seed) + " public words " +
-         std::to_string(options.public_words);
+std::string SourceOf(const FedAvgCommandOptions& options, const FedAvgModel& model) {
+  return model.Source() + " tokens " + std::to_string(options.tokens_per_user) +
+         (options.keep_short_users ? " or fewer" : "") + " seed " +
+         std::to_string(options.model.seed);
 }
 
 // A line a round. A run that goes on adds to the file.
@@ -180,7 +150,7 @@ class RoundFile {
     stream_ << report.round << ',' << report.users << ',';
     if (std::isfinite(report.epsilon)) stream_ << report.epsilon;
     if (report.heldout.has_value()) {
-      const train::WordMetrics& metrics = *report.heldout;
+      const train::PredictionMetrics& metrics = *report.heldout;
       stream_ << ',' << metrics.loss << ',' << metrics.accuracy_top1 << ',' << metrics.accuracy_top3
               << ',' << metrics.accuracy_top5 << ',' << metrics.perplexity << ','
               << report.smoothed_accuracy_top1;
@@ -201,7 +171,7 @@ class RoundFile {
 };
 
 Json ReportJson(const FedAvgCommandOptions& options, const train::FederatedResult& result,
-                const std::optional<train::WordMetrics>& metrics, double population) {
+                const std::optional<train::PredictionMetrics>& metrics, double population) {
   const train::FederatedOptions& training = options.training;
   Json report = {{"rounds", result.rounds},
                  {"rounds_charged", result.rounds_charged},
@@ -222,27 +192,15 @@ Json ReportJson(const FedAvgCommandOptions& options, const train::FederatedResul
                          {"perplexity", metrics->perplexity}};
   }
   report["model"] = base::JoinPath(training.directory, "model");
+  if (!options.model.public_directory.empty()) {
+    report["released"] = base::JoinPath(training.directory, "released");
+  }
   report["statement"] =
       result.statement.has_value() ? result.statement->ToText() : "not private: no noise\n";
   return report;
 }
 
-// {"10": [places with none of the ten most frequent words among the first ten predictions, with
-// one, …], …}
-StatusOr<Json> HeadWordsJson(const FedAvgCommandOptions& options, const Streams& heldout,
-                             std::span<const float> parameters) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto histograms,
-      train::CountHeadWords(options.shape, parameters, train::FirstWords(heldout, kHeadWordTokens),
-                            kHeads, options.training.threads));
-  Json json;
-  for (const train::HeadWordHistogram& histogram : histograms) {
-    json[std::to_string(histogram.head)] = histogram.counts;
-  }
-  return json;
-}
-
-void PrintForPeople(const Json& report) {
+void PrintForPeople(const Json& report, const std::string& what_now) {
   std::printf("%lld rounds, a population of %.15g users, %lld parameters%s\n",
               report["rounds"].get<long long>(), report["population"].get<double>(),
               report["parameters"].get<long long>(),
@@ -261,39 +219,57 @@ void PrintForPeople(const Json& report) {
       std::printf("  %s: %s\n", head.c_str(), counts.dump().c_str());
     }
   }
-  std::printf("%sWrote %s\n", report["statement"].get<std::string>().c_str(),
-              report["model"].get<std::string>().c_str());
+  std::printf("%s%s\n", report["statement"].get<std::string>().c_str(), what_now.c_str());
+}
+
+// Of all rounds that were charged. Where the noise changed, the least of it is said of all: no less
+// than what they cost.
+FedAvgCost CostOf(const FedAvgCommandOptions& options, const train::FederatedResult& result) {
+  const train::FederatedOptions& training = options.training;
+  FedAvgCost cost = {{options.algorithm, true, training.estimator.sampling_probability,
+                      training.noise_multiplier, result.rounds},
+                     result.epsilon,
+                     training.delta};
+  if (!(training.noise_multiplier > 0)) return cost;
+  cost.cost.mechanism = "dp-" + options.algorithm;
+  cost.cost.steps = result.rounds_charged;
+  for (const train::ScheduleChange& change : training.schedule) {
+    if (change.noise_multiplier.has_value()) {
+      cost.cost.noise_multiplier = std::min(cost.cost.noise_multiplier, *change.noise_multiplier);
+    }
+  }
+  return cost;
 }
 
 Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
+  options.model.directory = training.directory;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   if (training.threads == 0) training.threads = train::AvailableProcessors();
+  SUBMIX_ASSIGN_OR_RETURN(const auto model, MakeFedAvgModel(options.model, training.ranks));
   if (training.ranks != nullptr && !training.ranks->is_root()) {
-    return ServeClientUpdates(*training.ranks, training.threads);
+    return ServeClientUpdates(*training.ranks, model->model(), training.threads);
   }
-  SUBMIX_ASSIGN_OR_RETURN(const train::WordVocabulary vocabulary, LoadOrMakeVocabulary(options));
-  options.shape.vocab_size = vocabulary.size();
   SUBMIX_ASSIGN_OR_RETURN(
-      const Streams users,
-      train::ReadUserWords(
-          options.corpus, vocabulary,
-          {options.keep_short_users ? 1 : options.tokens_per_user, options.tokens_per_user}));
-  Streams heldout;
+      const TokenStreams users,
+      model->ReadUsers(options.corpus, {options.keep_short_users ? 1 : options.tokens_per_user,
+                                        options.tokens_per_user}));
+  TokenStreams heldout;
   if (!options.heldout.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        heldout, train::ReadUserWords(options.heldout, vocabulary, {1, options.tokens_per_user}));
+    SUBMIX_ASSIGN_OR_RETURN(heldout,
+                            model->ReadUsers(options.heldout, {1, options.tokens_per_user}));
     heldout = train::FirstWords(std::move(heldout), options.heldout_tokens);
   }
+  CompleteLocalTraining(options);
   SUBMIX_RETURN_IF_ERROR(CompleteOptions(users.size(), options));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<float> start, StartingModel(options, vocabulary));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<float> start, model->Start(training.local));
   RoundFile rounds;
   SUBMIX_RETURN_IF_ERROR(rounds.Open(options.csv));
 
-  const train::FederatedData data = {options.shape, start, users, heldout,
-                                     SourceOf(options, vocabulary)};
+  const train::FederatedData data = {&model->model(), start, users, heldout,
+                                     SourceOf(options, *model)};
   const auto random = base::MakeSystemRandomSource();
-  std::optional<train::WordMetrics> metrics;
+  std::optional<train::PredictionMetrics> metrics;
   SUBMIX_ASSIGN_OR_RETURN(const train::FederatedResult result,
                           TrainFederated(training, data, *random, base::DetectProgressStyle(),
                                          [&](const train::RoundReport& report) {
@@ -301,44 +277,41 @@ Status RunFedAvg(FedAvgCommandOptions options) {
                                            return rounds.Write(report);
                                          }));
   if (!metrics.has_value() && !heldout.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        metrics, train::EvaluateWordLstm(options.shape, result.parameters, heldout, /*threads=*/1));
+    SUBMIX_ASSIGN_OR_RETURN(metrics,
+                            model->model().Evaluate(result.parameters, heldout, training.threads));
   }
-  SUBMIX_RETURN_IF_ERROR(SaveWordModel(base::JoinPath(training.directory, "model"), options.shape,
-                                       vocabulary, result.parameters));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string what_now,
+                          model->Save(result.parameters, CostOf(options, result)));
   Json report = ReportJson(options, result, metrics, options.population);
   if (options.head_words && !heldout.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(report["head_words"],
-                            HeadWordsJson(options, heldout, result.parameters));
+                            model->CountHeadWords(result.parameters, heldout, training.threads));
   }
   if (options.json) {
     std::printf("%s\n", report.dump(2).c_str());
   } else {
-    PrintForPeople(report);
+    PrintForPeople(report, what_now);
   }
   return base::OkStatus();
 }
 
 void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
   command
-      .add_option("output", options.training.directory,
-                  "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/")
+      .add_option(
+          "output", options.training.directory,
+          "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
+          "of a GPT-2 also released/, what may leave")
       ->required();
   command
       .add_option("--corpus", options.corpus,
                   "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)")
       ->required()
       ->check(CLI::ExistingFile);
-  command
-      .add_option("--public-text", options.public_text,
-                  "Public text (.txt, .txt.xz) that the dictionary is counted in")
-      ->required()
-      ->check(CLI::ExistingFile);
   command.add_option("--heldout", options.heldout, "Text of other users, as --corpus")
       ->check(CLI::ExistingFile);
-  command.add_option("--heldout-tokens", options.heldout_tokens, "Words of it that are scored")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--words", options.words, "Size of the dictionary")
+  command
+      .add_option("--heldout-tokens", options.heldout_tokens,
+                  "Words (tokens) of it that are scored")
       ->check(CLI::PositiveNumber);
   command
       .add_option("--tokens-per-user", options.tokens_per_user,
@@ -349,26 +322,54 @@ void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
 }
 
 void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
-  train::LocalTraining& local = options.training.local;
-  command.add_option("--width", options.shape.width, "Of the embedding")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--units", options.shape.units, "LSTM cells")->check(CLI::PositiveNumber);
-  command
-      .add_option("--public-words", options.public_words,
+  FedAvgModelOptions& model = options.model;
+  CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public GPT-2");
+  kinds.require_option(1);
+  CLI::Option* const public_text =
+      kinds
+          .add_option(
+              "--public-text", model.public_text,
+              "A word-level LSTM, its dictionary counted in this public text (.txt, .txt.xz)")
+          ->check(CLI::ExistingFile);
+  CLI::Option* const public_model =
+      kinds
+          .add_option("--public", model.public_directory,
+                      "This public model, a Hugging Face GPT-2 directory: adapters, or with --full "
+                      "all weights")
+          ->check(CLI::ExistingDirectory);
+  CLI::App& lstm = *command.add_option_group("LSTM", "with --public-text");
+  lstm.add_option("--words", model.words, "Size of the dictionary")->check(CLI::PositiveNumber);
+  lstm.add_option("--width", model.shape.width, "Of the embedding")->check(CLI::PositiveNumber);
+  lstm.add_option("--units", model.shape.units, "LSTM cells")->check(CLI::PositiveNumber);
+  lstm.add_option("--public-words", model.public_words,
                   "Begin with a pass over so many words of --public-text; 0 = a random model")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", options.seed, "Of the random model that all users begin with");
+  lstm.add_flag("--head-words", options.head_words,
+                "How many of the first ten predictions are among the most frequent words");
+  for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
+  CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
+  AddAdapterFlags(gpt, model.adapter);
+  for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
+  command.add_option("--seed", model.seed,
+                     "Of the random model, or adapter, that all users begin with");
+}
+
+void AddLocalFlags(CLI::App& command, FedAvgCommandOptions& options) {
+  train::LocalTraining& local = options.training.local;
   command
       .add_option("--algorithm", options.algorithm,
                   "fedavg: each user trains a little; fedsgd: each sends one gradient")
       ->check(CLI::IsMember({"fedavg", "fedsgd"}));
   AddFlag(command, "--learning-rate", local.learning_rate,
-          "A user's; the paper's 6 needs clipping from the first round on", kPositive);
+          "A user's; default: 2, GPT-2 0.2; the paper's 6 needs clipping from the first round on",
+          kPositive);
   command.add_option("--epochs", local.epochs, "A user's passes over the own text (fedavg)")
       ->check(CLI::PositiveNumber);
   command.add_option("--batch-size", local.batch_size, "A user's rows a step")
       ->check(CLI::PositiveNumber);
-  command.add_option("--unroll", local.unroll, "Words a row and step")->check(CLI::PositiveNumber);
+  command
+      .add_option("--unroll", local.unroll, "Words (tokens) a row and step; default: 10, GPT-2 128")
+      ->check(CLI::PositiveNumber);
 }
 
 void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
@@ -389,7 +390,8 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
       ->check(CLI::IsMember({"fixed", "clipped"}));
   AddFlag(command, "--minimum-weight", options.minimum_weight,
           "W_min of --estimator clipped; default: the population", kPositive);
-  AddFlag(command, "--clip", training.clipping.norm, "Norm S of a user's whole update; inf: none",
+  AddFlag(command, "--clip", training.clipping.norm,
+          "Norm S of a user's whole update; default: 15, GPT-2 0.5; inf: none",
           Number("a number above 0", [](double value) { return value > 0; }));
   command
       .add_option("--clipping", options.clipping,
@@ -411,9 +413,12 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
   auto options = std::make_shared<FedAvgCommandOptions>();
   train::FederatedOptions& training = options->training;
   training.rounds = 100;
-  training.local.learning_rate = 2;
+  training.local.learning_rate = 0;  // said by no flag
+  training.local.unroll = 0;
+  training.clipping.norm = 0;
   AddDataFlags(command, *options);
   AddModelFlags(command, *options);
+  AddLocalFlags(command, *options);
   AddPrivacyFlags(command, *options);
   command.add_option("--rounds", training.rounds, "Rounds in all; more in a later run goes on")
       ->check(CLI::PositiveNumber);
@@ -425,8 +430,6 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       ->check(CLI::NonNegativeNumber);
   command.add_option("--csv", options->csv,
                      "A line a round; its column `users` is private: for the operator");
-  command.add_flag("--head-words", options->head_words,
-                   "How many of the first ten predictions are among the most frequent words");
   command.add_flag("--json", options->json, "The result as one JSON object");
   command.footer(
       "Algorithm 1 of McMahan et al. 2018. In each round every user takes part with the same "
@@ -446,7 +449,10 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       "1\n"
       "Example: submix fedavg out --corpus blogs.jsonl.xz --public-text wiki.txt.xz --heldout\n"
       "         others.jsonl.xz --expected-users 100 --clip 15 --noise 1 --rounds 500 --csv "
-      "out.csv");
+      "out.csv\n"
+      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 --rank 8 --expected-users "
+      "500\n"
+      "         --clip 0.5 --noise 1 --rounds 50");
   command.callback([options, &action] { action = [options] { return RunFedAvg(*options); }; });
 }
 

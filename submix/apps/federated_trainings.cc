@@ -11,6 +11,7 @@
 #include "submix/base/file_system.h"
 #include "submix/eval/html_page.h"
 #include "submix/eval/repeatable_draws.h"
+#include "submix/train/federated_lstm.h"
 #include "submix/train/public_start.h"
 #include "submix/train/user_words.h"
 #include "submix/train/word_metrics.h"
@@ -278,7 +279,8 @@ StatusOr<FederatedTrainings::Trained> FederatedTrainings::TrainOrLoad(
     random = eval::RepeatableDraws(recipe_.seed,
                                    "federated " + name + (stands.ok() ? base::ToHex(*stands) : ""));
   }
-  const train::FederatedData data = {shape, start, texts->users, texts->heldout, name};
+  const train::FederatedLstm model(shape);
+  const train::FederatedData data = {&model, start, texts->users, texts->heldout, name};
   SUBMIX_ASSIGN_OR_RETURN(
       train::FederatedResult result,
       TrainFederated(options, data, *random,
@@ -290,7 +292,7 @@ StatusOr<FederatedTrainings::Trained> FederatedTrainings::TrainOrLoad(
                      }));
   if (!is_finished()) {  // killed between the last checkpoint and its evaluation's line
     SUBMIX_ASSIGN_OR_RETURN(
-        const train::WordMetrics metrics,
+        const train::PredictionMetrics metrics,
         EvaluateWordLstm(shape, result.parameters, texts->heldout, std::max(1, recipe_.threads)));
     SUBMIX_RETURN_IF_ERROR(file.Add(
         {setting.rounds, metrics.accuracy_top1, metrics.accuracy_top1, metrics.perplexity}));

@@ -11,6 +11,7 @@
 #include "submix/base/status.h"
 #include "submix/eval/federated_setting.h"
 #include "submix/train/federated_training.h"
+#include "submix/train/word_lstm.h"
 #include "submix/train/word_vocabulary.h"
 
 namespace submix::apps {

@@ -176,7 +176,7 @@ class Reproduction {
 
   void ConnectWorkshop() {
     predictor_.predictor = options_.predictor;
-    predictor_.precision = options_.fine_tune.precision;
+    predictor_.precision = options_.fine_tune.adapter.precision;
     predictor_.threads = options_.fine_tune.options.threads;
     workshop_.train = [this](const eval::EnsembleShape& shape) { return Train(shape); };
     workshop_.train_privately = [this](const eval::PrivateTraining& asked) {

@@ -116,7 +116,8 @@ StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& rec
           accounting::SubsampledGaussianRdp(share, options.noise_multiplier, order),
       {report.epsilon, options.target.delta},
       report.steps,
-      report.statement.Labels()};
+      report.statement.Labels() +
+          (report.units_were_counted ? "; the number of users counts as public" : "")};
 }
 
 }  // namespace submix::apps

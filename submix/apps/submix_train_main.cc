@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddPretrainCommand},
       {"train", "Train a private ensemble on user-keyed text (resumable)",
        &submix::apps::AddTrainCommand},
-      {"fedavg", "Train a word model on users' text with user-level privacy (resumable)",
+      {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)",
        &submix::apps::AddFedavgCommand},
       {"generate", "Complete a prompt privately, charging the ledger",
        &submix::apps::AddGenerateCommand},

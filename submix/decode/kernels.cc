@@ -9,6 +9,7 @@ namespace {
 // clang-format off
 namespace plain {
 #define SUBMIX_KERNEL
+#define SUBMIX_LANES 16  // of the layouts that all instruction sets share
 #define SUBMIX_KERNEL_INLINE [[gnu::always_inline]] inline
 constexpr int kPanelVectors = 1;
 constexpr int kPanelRows = 2;

@@ -1,11 +1,29 @@
 #include "submix/ensemble/training_cost.h"
 
+#include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "submix/base/file_system.h"
 #include "submix/model/json_object.h"
 
 namespace submix::ensemble {
+
+std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double delta) {
+  char text[640];
+  const int length = std::snprintf(
+      text, sizeof text,
+      "{\n  \"format\": 1,\n  \"mechanism\": \"%s\",\n  \"unit\": \"%s\",\n"
+      "  \"adjacency\": \"present or absent\",\n  \"sampling_probability\": %.17g,\n"
+      "  \"noise_multiplier\": %.17g,\n  \"steps\": %lld,\n  \"delta\": %.17g,\n",
+      cost.mechanism.c_str(), cost.unit_is_user ? "user" : "document", cost.sampling_probability,
+      cost.noise_multiplier, static_cast<long long>(cost.steps), delta);
+  char last[64] = "  \"epsilon\": null\n}\n";
+  if (std::isfinite(epsilon)) {
+    std::snprintf(last, sizeof last, "  \"epsilon\": %.17g\n}\n", epsilon);
+  }
+  return std::string(text, static_cast<std::size_t>(length)) + last;
+}
 
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory) {
   const std::string path = base::JoinPath(model_directory, kTrainingCostFile);
@@ -27,8 +45,14 @@ base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& 
     return json.FieldError("sampling_probability", "expected 0 to 1");
   }
   SUBMIX_ASSIGN_OR_RETURN(cost.noise_multiplier, json.Number("noise_multiplier"));
-  if (!(cost.noise_multiplier > 0)) {
-    return json.FieldError("noise_multiplier", "expected more than 0");
+  if (!(cost.noise_multiplier >= 0)) {
+    return json.FieldError("noise_multiplier", "expected 0 or more");
+  }
+  if (cost.noise_multiplier == 0) {
+    return base::FailedPreconditionError(
+        path +
+        ": this model was trained on private text without noise; nothing can be promised to its "
+        "users, so it is nobody's public model");
   }
   SUBMIX_ASSIGN_OR_RETURN(cost.steps, json.Integer("steps", 0, std::int64_t{1} << 53));
   return std::optional<TrainingCost>(cost);

@@ -19,15 +19,19 @@ inline constexpr const char* kOtherUsers = "other-users";
 
 // Steps of the Poisson-subsampled Gaussian mechanism, one unit present or absent.
 struct TrainingCost {
-  std::string mechanism;     // "dp-sgd"
+  std::string mechanism;     // "dp-sgd", "dp-fedavg"
   bool unit_is_user = true;  // else one document
   double sampling_probability = 0;
-  double noise_multiplier = 0;
+  double noise_multiplier = 0;  // 0: trained on private text without noise
   std::int64_t steps = 0;
 };
 
+// The file's content; `epsilon` at `delta` is what these steps cost, for people to read.
+std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double delta);
+
 // None if the model has no such file: it is public. Errors: kInvalidArgument naming the field;
-// kFailedPrecondition for a newer format.
+// kFailedPrecondition for a newer format, and for a training without noise: nothing can be promised
+// to its users, whatever is done with the model.
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory);
 
 }  // namespace submix::ensemble

@@ -1,5 +1,7 @@
 #include "submix/ensemble/training_cost.h"
 
+#include <cmath>
+
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
@@ -41,6 +43,24 @@ TEST_F(TrainingCostTest, ReadsWhatATrainingCostAndNothingWhereThereWasNone) {
   EXPECT_FALSE((*LoadTrainingCost(directory_.path()))->unit_is_user);
 }
 
+TEST_F(TrainingCostTest, ReadsWhatItWrote) {
+  const TrainingCost written = {"dp-fedavg", true, 0.1, 0.7, 12};
+  Write(TrainingCostJson(written, 3.25, 1e-6));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cost, LoadTrainingCost(directory_.path()));
+  ASSERT_TRUE(cost.has_value());
+  EXPECT_EQ(cost->mechanism, "dp-fedavg");
+  EXPECT_TRUE(cost->unit_is_user);
+  EXPECT_EQ(cost->sampling_probability, 0.1);
+  EXPECT_EQ(cost->noise_multiplier, 0.7);
+  EXPECT_EQ(cost->steps, 12);
+}
+
+TEST_F(TrainingCostTest, AModelTrainedWithoutNoiseIsNobodysPublicModel) {
+  Write(TrainingCostJson({"fedavg", true, 0.1, 0, 12}, INFINITY, 1e-6));
+  EXPECT_THAT(LoadTrainingCost(directory_.path()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("without noise")));
+}
+
 TEST_F(TrainingCostTest, RefusesWhatWouldMakeACostLookSmaller) {
   const auto refused = [&](const std::string& from, const std::string& to, const char* word) {
     Write(kText, from, to);
@@ -50,7 +70,7 @@ TEST_F(TrainingCostTest, RefusesWhatWouldMakeACostLookSmaller) {
   refused("\"user\"", "\"planet\"", "unit");
   refused("0.25", "-0.25", "sampling_probability");
   refused("0.25", "1.25", "sampling_probability");
-  refused("1.5", "0", "noise_multiplier");
+  refused("1.5", "-1", "noise_multiplier");
   refused("40", "-1", "steps");
   refused("\"steps\": 40,", "", "steps");
   Write(kText, "\"format\": 1", "\"format\": 2");

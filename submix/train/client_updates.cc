@@ -13,7 +13,7 @@ namespace {
 using base::TokenId;
 using Users = std::vector<std::span<const TokenId>>;
 
-// What the root sends before a round's words and model.
+// What the root sends before a round's tokens and model.
 struct RoundOrder {
   bool is_last = false;  // there is no round: go
   ClientTraining training;
@@ -23,32 +23,32 @@ struct RoundOrder {
 void SendRound(Ranks& ranks, RoundOrder order, std::span<const float> parameters,
                const Users& users) {
   std::vector<std::uint64_t> lengths;
-  std::vector<TokenId> words;
+  std::vector<TokenId> tokens;
   for (const std::span<const TokenId> user : users) {
     lengths.push_back(user.size());
-    words.insert(words.end(), user.begin(), user.end());
+    tokens.insert(tokens.end(), user.begin(), user.end());
   }
   std::vector<float> model(parameters.begin(), parameters.end());
   BroadcastValue(ranks, order);
   BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, words);
+  BroadcastVector(ranks, tokens);
   BroadcastVector(ranks, model);
 }
 
 // A round as it came from the root.
 struct ReceivedRound {
-  std::vector<TokenId> words;
+  std::vector<TokenId> tokens;
   std::vector<float> parameters;
-  Users users;  // into `words`
+  Users users;  // into `tokens`
 };
 
 ReceivedRound ReceiveRound(Ranks& ranks) {
   ReceivedRound round;
   std::vector<std::uint64_t> lengths;
   BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, round.words);
+  BroadcastVector(ranks, round.tokens);
   BroadcastVector(ranks, round.parameters);
-  std::span<const TokenId> rest = round.words;
+  std::span<const TokenId> rest = round.tokens;
   for (const std::uint64_t length : lengths) {
     round.users.push_back(rest.first(length));
     rest = rest.subspan(length);
@@ -58,14 +58,13 @@ ReceivedRound ReceiveRound(Ranks& ranks) {
 
 }  // namespace
 
-ClientUpdates::ClientUpdates(const ClientTraining& training, const UpdateClipping& clipping,
-                             int threads, Ranks* ranks)
+ClientUpdates::ClientUpdates(const FederatedModel& model, const ClientTraining& training,
+                             const UpdateClipping& clipping, int threads, Ranks* ranks)
     : training_(training), ranks_(ranks) {
   SUBMIX_CHECK(threads >= 1, "work needs a thread");
   for (int i = 0; i < threads; ++i) {
-    workers_.push_back(
-        std::unique_ptr<Worker>(new Worker{LocalPass(training.shape, training.local),
-                                           ClippedSum(WordLstmVectors(training.shape), clipping)}));
+    workers_.push_back(std::unique_ptr<Worker>(
+        new Worker{LocalPass(model, training.local), ClippedSum(model.vectors(), clipping)}));
   }
 }
 
@@ -79,11 +78,11 @@ base::Status ClientUpdates::SumShare(std::span<const float> parameters, const Us
         return CatchTorchErrors([&] {
           Worker& worker = *workers_[static_cast<std::size_t>(thread)];
           while (const auto next = queue.Next()) {
-            const std::span<const TokenId> words = users[first + *next * stride];
+            const std::span<const TokenId> tokens = users[first + *next * stride];
             const double weight =
-                std::min(1.0, static_cast<double>(words.size()) /
+                std::min(1.0, static_cast<double>(tokens.size()) /
                                   static_cast<double>(training_.full_weight_tokens));
-            worker.sum.Add(worker.pass.Update(parameters, words, clipping), weight);
+            worker.sum.Add(worker.pass.Update(parameters, tokens, clipping), weight);
           }
           return base::OkStatus();
         });
@@ -112,7 +111,7 @@ void ClientUpdates::Dismiss() {
   if (ranks_ != nullptr) BroadcastValue(*ranks_, order);
 }
 
-base::Status ServeClientUpdates(Ranks& ranks, int threads) {
+base::Status ServeClientUpdates(Ranks& ranks, const FederatedModel& model, int threads) {
   const base::Status status = CatchTorchErrors([&] {
     std::unique_ptr<ClientUpdates> updates;
     while (true) {
@@ -121,7 +120,8 @@ base::Status ServeClientUpdates(Ranks& ranks, int threads) {
       if (order.is_last) return base::OkStatus();
       const ReceivedRound round = ReceiveRound(ranks);
       if (updates == nullptr) {
-        updates = std::make_unique<ClientUpdates>(order.training, order.clipping, threads, nullptr);
+        updates = std::make_unique<ClientUpdates>(model, order.training, order.clipping, threads,
+                                                  /*ranks=*/nullptr);
       }
       SUBMIX_RETURN_IF_ERROR(updates->SumShare(round.parameters, round.users, order.clipping,
                                                static_cast<std::size_t>(ranks.rank()),

@@ -11,26 +11,25 @@
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/train/clipped_sum.h"
+#include "submix/train/federated_model.h"
 #include "submix/train/local_pass.h"
 #include "submix/train/ranks.h"
-#include "submix/train/word_lstm.h"
 
 namespace submix::train {
 
-// Who trains what in all rounds of a training.
+// How each user trains in all rounds of a training.
 struct ClientTraining {
-  WordLstmShape shape;
   LocalTraining local;
-  std::int64_t full_weight_tokens = 1;  // w^: a user with n words weighs min(n / w^, 1)
+  std::int64_t full_weight_tokens = 1;  // w^: a user with n tokens weighs min(n / w^, 1)
 };
 
 // One thread at a time.
 class ClientUpdates {
  public:
   // With `ranks` (of which this process is the root) the others are in ServeClientUpdates; null:
-  // this process alone. Requires: threads >= 1; `ranks` outlives it.
-  ClientUpdates(const ClientTraining& training, const UpdateClipping& clipping, int threads,
-                Ranks* ranks);
+  // this process alone. Requires: threads >= 1; `model` and `ranks` outlive it.
+  ClientUpdates(const FederatedModel& model, const ClientTraining& training,
+                const UpdateClipping& clipping, int threads, Ranks* ranks);
 
   // The sum over these users, from this model; valid until the next call. Errors: libtorch's; the
   // other ranks then wait for ever.
@@ -41,7 +40,7 @@ class ClientUpdates {
   void Dismiss();
 
  private:
-  friend base::Status ServeClientUpdates(Ranks& ranks, int threads);
+  friend base::Status ServeClientUpdates(Ranks& ranks, const FederatedModel& model, int threads);
 
   struct Worker {
     LocalPass pass;
@@ -59,7 +58,8 @@ class ClientUpdates {
 };
 
 // What every rank but the root does: computes its share of every round until the root dismisses
-// it. Everything it needs comes from the root, users' words among it. Errors: libtorch's.
-base::Status ServeClientUpdates(Ranks& ranks, int threads);
+// it. Everything but the model's kind comes from the root, users' tokens and parameters among it.
+// Requires: the root's kind of model. Errors: libtorch's.
+base::Status ServeClientUpdates(Ranks& ranks, const FederatedModel& model, int threads);
 
 }  // namespace submix::train

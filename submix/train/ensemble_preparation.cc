@@ -66,6 +66,15 @@ bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& w
          found.hyper_parameters == wanted.hyper_parameters;
 }
 
+Status CheckIsPublic(const std::string& public_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto earlier, ensemble::LoadTrainingCost(public_directory));
+  if (!earlier.has_value()) return base::OkStatus();
+  return base::FailedPreconditionError(
+      public_directory +
+      ": was itself trained on private text, and one statement cannot say both costs; start from "
+      "a public model");
+}
+
 StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory) {
   SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(public_directory));

@@ -29,6 +29,10 @@ base::StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_di
 // Whether a directory was begun with these options: shape, key and hyper-parameters.
 bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted);
 
+// Errors: kFailedPrecondition if the model was itself trained on private text: one statement cannot
+// say both costs; those of LoadTrainingCost.
+base::Status CheckIsPublic(const std::string& public_directory);
+
 // Errors: those of reading; kFailedPrecondition if the vocabulary does not fit the model.
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory);

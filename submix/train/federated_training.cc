@@ -94,7 +94,7 @@ base::Status CheckOptions(const FederatedOptions& options, const FederatedData& 
     }
   }
   if (data.users.empty()) {
-    return refuse("no user has enough words: lower the number of tokens a user");
+    return refuse("no user has enough tokens: lower the number of tokens a user");
   }
   return base::OkStatus();
 }
@@ -104,8 +104,7 @@ std::string IdentityOf(const FederatedOptions& options, const FederatedData& dat
   std::ostringstream text;
   text.precision(17);
   const LocalTraining& local = options.local;
-  text << "federated 1; " << data.source << "; model " << data.shape.vocab_size << ' '
-       << data.shape.width << ' ' << data.shape.units << "; local "
+  text << "federated 1; " << data.source << "; model " << data.model->Description() << "; local "
        << static_cast<int>(local.algorithm) << ' ' << local.epochs << ' ' << local.batch_size << ' '
        << local.unroll << ' ' << local.learning_rate << "; clip " << options.clipping.norm << ' '
        << options.clipping.per_layer << "; average " << options.estimator.clipped_divisor << ' '
@@ -155,7 +154,7 @@ class FederatedRun {
         identity_(IdentityOf(options, data)),
         is_private_(options.noise_multiplier > 0),
         threads_(options.threads > 0 ? options.threads : AvailableProcessors()),
-        updates_({data.shape, options.local, options.full_weight_tokens}, options.clipping,
+        updates_(*data.model, {options.local, options.full_weight_tokens}, options.clipping,
                  threads_, options.ranks),
         average_(data.start.size()) {}
 
@@ -295,7 +294,7 @@ StatusOr<bool> FederatedRun::RunRound(RoundReport& report) {
                  average_);
   }
   for (std::size_t i = 0; i < average_.size(); ++i) state_.parameters[i] += average_[i];
-  NormaliseEmbedding(data_.shape, state_.parameters);
+  data_.model->Normalise(state_.parameters);
   state_.round = report.round;
   SUBMIX_ASSIGN_OR_RETURN(report.epsilon, Epsilon());
   return true;
@@ -305,8 +304,8 @@ base::Status FederatedRun::Evaluate(RoundReport& report) {
   const bool is_due =
       report.round % options_.evaluate_every == 0 || report.round == options_.rounds;
   if (!is_due || data_.heldout.empty()) return base::OkStatus();
-  SUBMIX_ASSIGN_OR_RETURN(
-      report.heldout, EvaluateWordLstm(data_.shape, state_.parameters, data_.heldout, threads_));
+  SUBMIX_ASSIGN_OR_RETURN(report.heldout,
+                          data_.model->Evaluate(state_.parameters, data_.heldout, threads_));
   std::vector<double>& recent = state_.recent_accuracies;
   recent.push_back(report.heldout->accuracy_top1);
   if (recent.size() > kSmoothed) recent.erase(recent.begin());

@@ -1,8 +1,8 @@
-// DP-FedAvg and DP-FedSGD (McMahan et al. 2018, Algorithm 1) of the word-level LSTM: rounds in
-// which a random sample of the users trains the shared model, each a little and clipped, and the
-// model moves by the noisy average. Torch-free.
+// DP-FedAvg and DP-FedSGD (McMahan et al. 2018, Algorithm 1): rounds in which a random sample of
+// the users trains the shared model, each a little and clipped, and the model moves by the noisy
+// average. Torch-free.
 //
-// Private are the users' words, who took part in a round, and how many. The model after any round
+// Private are the users' texts, who took part in a round, and how many. The model after any round
 // is what the epsilon of docs/privacy.md (Theorem 13) is about.
 #pragma once
 
@@ -19,11 +19,10 @@
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/train/clipped_sum.h"
+#include "submix/train/federated_model.h"
 #include "submix/train/local_pass.h"
+#include "submix/train/prediction_metrics.h"
 #include "submix/train/ranks.h"
-#include "submix/train/word_lstm.h"
-#include "submix/train/word_metrics.h"
-#include "submix/train/word_vocabulary.h"
 
 namespace submix::train {
 
@@ -56,7 +55,7 @@ struct FederatedOptions {
   // For experiments, with noise_multiplier 0; nothing is charged and nothing is promised.
   SimulatedRounds simulated;
   std::vector<ScheduleChange> schedule;  // by rising round
-  // w^: a user with n words weighs min(n / w^, 1).
+  // w^: a user with n tokens weighs min(n / w^, 1).
   std::int64_t full_weight_tokens = 1600;
   std::int64_t rounds = 1;  // until so many are done; a later call may ask for more
   double delta = 1e-6;
@@ -71,8 +70,8 @@ struct FederatedOptions {
 };
 
 struct FederatedData {
-  WordLstmShape shape;
-  std::span<const float> start;                         // the model before the first round
+  const FederatedModel* model = nullptr;
+  std::span<const float> start;                         // its parameters before the first round
   std::span<const std::vector<base::TokenId>> users;    // none empty
   std::span<const std::vector<base::TokenId>> heldout;  // of other users
   std::string
@@ -84,7 +83,7 @@ struct RoundReport {
   std::int64_t round = 0;
   std::int64_t users = 0;
   double epsilon = 0;  // infinity without noise
-  std::optional<WordMetrics> heldout;
+  std::optional<PredictionMetrics> heldout;
   double smoothed_accuracy_top1 = 0;  // mean of the last (up to) five evaluations; with `heldout`
 };
 

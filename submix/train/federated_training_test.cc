@@ -12,6 +12,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/train/client_updates.h"
+#include "submix/train/federated_lstm.h"
 #include "submix/train/testing/thread_ranks.h"
 
 namespace submix::train {
@@ -46,7 +47,7 @@ class FederatedTrainingTest : public ::testing::Test {
   }
 
   base::StatusOr<FederatedResult> Train(std::uint64_t seed = 1) {
-    const FederatedData data = {kShape, start_, users_, heldout_, "test"};
+    const FederatedData data = {&model_, start_, users_, heldout_, "test"};
     const auto random = base::MakeSeededRandomSource(seed);
     reports_.clear();
     return TrainFederated(options_, data, *random, base::ProgressStyle::kSilent,
@@ -63,6 +64,7 @@ class FederatedTrainingTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
+  const FederatedLstm model_ = FederatedLstm(kShape);
   std::vector<std::vector<TokenId>> users_;
   std::vector<std::vector<TokenId>> heldout_;
   std::vector<float> start_;
@@ -96,8 +98,8 @@ TEST_F(FederatedTrainingTest, GivesTheSameBitsOnAnyNumberOfRanks) {
       EXPECT_EQ(spread.parameters, alone.parameters) << size;
       EXPECT_EQ(spread.epsilon, alone.epsilon);
     };
-    RunOnThreadRanks(size, root, [size](Ranks& ranks) {
-      SUBMIX_EXPECT_OK(ServeClientUpdates(ranks, /*threads=*/size == 2 ? 2 : 1));
+    RunOnThreadRanks(size, root, [this, size](Ranks& ranks) {
+      SUBMIX_EXPECT_OK(ServeClientUpdates(ranks, model_, /*threads=*/size == 2 ? 2 : 1));
     });
   }
 }
@@ -107,7 +109,7 @@ TEST_F(FederatedTrainingTest, ARoundIsAlgorithm1) {
   options_.rounds = 1;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult result, Train());
   const auto random = base::MakeSeededRandomSource(1);
-  LocalPass pass(kShape, options_.local);
+  LocalPass pass(model_, options_.local);
   std::vector<double> sum(start_.size());
   std::int64_t users = 0;
   for (const auto& words : users_) {
@@ -336,7 +338,7 @@ TEST_F(FederatedTrainingTest, RefusesOptionsOutOfRange) {
   expect_refused("all rounds or for none", [](auto& o) { o.schedule = {{5, 1, 0.0}}; });
   options_ = good;
   users_.clear();
-  EXPECT_THAT(Train(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("enough words")));
+  EXPECT_THAT(Train(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("enough tokens")));
 }
 
 TEST_F(FederatedTrainingTest, StopsWhenAskedAndWhenTheReportCannotBeWritten) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "submix/base/check.h"
-#include "submix/train/word_stretches.h"
 
 namespace submix::train {
 namespace {
@@ -14,37 +13,35 @@ void AddScaled(std::span<const float> from, float scale, std::span<float> to) {
 
 }  // namespace
 
-LocalPass::LocalPass(const WordLstmShape& shape, const LocalTraining& training)
-    : vectors_(WordLstmVectors(shape)),
+LocalPass::LocalPass(const FederatedModel& model, const LocalTraining& training)
+    : vectors_(model.vectors()),
       training_(training),
-      lstm_(shape, training.batch_size, training.unroll),
+      client_(model.MakeClient(training.batch_size, training.unroll)),
       parameters_(vectors_.back().end),
       gradient_(vectors_.back().end),
       update_(vectors_.back().end) {}
 
 std::span<const float> LocalPass::Update(std::span<const float> start,
-                                         std::span<const base::TokenId> words,
+                                         std::span<const base::TokenId> tokens,
                                          const UpdateClipping& clipping) {
-  SUBMIX_CHECK(start.size() == parameters_.size() && !words.empty(), "a user without words");
+  SUBMIX_CHECK(start.size() == parameters_.size() && !tokens.empty(), "a user without tokens");
   std::ranges::fill(update_, 0.0f);
   if (training_.algorithm == FederatedAlgorithm::kFedAvg) {
-    RunFedAvg(start, words, clipping);
+    RunFedAvg(start, tokens, clipping);
   } else {
-    RunFedSgd(start, words, clipping);
+    RunFedSgd(start, tokens, clipping);
   }
   return update_;
 }
 
-void LocalPass::RunFedAvg(std::span<const float> start, std::span<const base::TokenId> words,
+void LocalPass::RunFedAvg(std::span<const float> start, std::span<const base::TokenId> tokens,
                           const UpdateClipping& clipping) {
-  const WordStretches stretches(words, training_.batch_size, training_.unroll);
   std::ranges::copy(start, parameters_.begin());
   for (int epoch = 0; epoch < training_.epochs; ++epoch) {
-    lstm_.ResetState();
-    for (std::size_t b = 0; stretches.Fill(b, batch_); ++b) {
-      lstm_.SetParameters(parameters_);
-      // Every batch has a word: the first row is the longest.
-      lstm_.Gradient(batch_, 1.0f / static_cast<float>(NumTargets(batch_)), gradient_);
+    client_->Begin(tokens);
+    while (const std::int64_t targets = client_->NextBatch()) {
+      client_->SetParameters(parameters_);
+      client_->Gradient(1.0f / static_cast<float>(targets), gradient_);
       AddScaled(gradient_, static_cast<float>(-training_.learning_rate), update_);
       Project(clipping);
       for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i] = start[i] + update_[i];
@@ -52,14 +49,13 @@ void LocalPass::RunFedAvg(std::span<const float> start, std::span<const base::To
   }
 }
 
-void LocalPass::RunFedSgd(std::span<const float> start, std::span<const base::TokenId> words,
+void LocalPass::RunFedSgd(std::span<const float> start, std::span<const base::TokenId> tokens,
                           const UpdateClipping& clipping) {
-  const WordStretches stretches(words, training_.batch_size, training_.unroll);
-  lstm_.SetParameters(start);
-  lstm_.ResetState();
-  const float weight = 1.0f / static_cast<float>(words.size());
-  for (std::size_t b = 0; stretches.Fill(b, batch_); ++b) {
-    lstm_.Gradient(batch_, weight, gradient_);
+  client_->SetParameters(start);
+  client_->Begin(tokens);
+  const float weight = 1.0f / static_cast<float>(tokens.size());
+  while (client_->NextBatch() > 0) {
+    client_->Gradient(weight, gradient_);
     AddScaled(gradient_, static_cast<float>(-training_.learning_rate), update_);
   }
   Project(clipping);

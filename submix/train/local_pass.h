@@ -3,13 +3,13 @@
 // public options: nothing is drawn, nothing of another user is seen.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "submix/base/ids.h"
+#include "submix/train/federated_model.h"
 #include "submix/train/update_clipping.h"
-#include "submix/train/word_lstm.h"
 
 namespace submix::train {
 
@@ -22,7 +22,7 @@ struct LocalTraining {
   FederatedAlgorithm algorithm = FederatedAlgorithm::kFedAvg;
   int epochs = 1;            // E; FedAvg only
   int batch_size = 8;        // B, rows; FedSGD: rows are read side by side, the gradient is one
-  int unroll = 10;           // words a row and batch
+  int unroll = 10;           // tokens a row and batch
   double learning_rate = 6;  // of batches' mean losses
 
   bool operator==(const LocalTraining&) const = default;
@@ -31,24 +31,24 @@ struct LocalTraining {
 // One thread at a time. libtorch's exceptions pass through.
 class LocalPass {
  public:
-  LocalPass(const WordLstmShape& shape, const LocalTraining& training);
+  // `model` outlives it.
+  LocalPass(const FederatedModel& model, const LocalTraining& training);
 
-  // The user's update, clipped: end - start, [N], valid until the next call. Requires: words within
-  // the vocabulary, at least one.
-  std::span<const float> Update(std::span<const float> start, std::span<const base::TokenId> words,
+  // The user's update, clipped: end - start, [N], valid until the next call. Requires: tokens
+  // within the vocabulary, at least one.
+  std::span<const float> Update(std::span<const float> start, std::span<const base::TokenId> tokens,
                                 const UpdateClipping& clipping);
 
  private:
-  void RunFedAvg(std::span<const float> start, std::span<const base::TokenId> words,
+  void RunFedAvg(std::span<const float> start, std::span<const base::TokenId> tokens,
                  const UpdateClipping& clipping);
-  void RunFedSgd(std::span<const float> start, std::span<const base::TokenId> words,
+  void RunFedSgd(std::span<const float> start, std::span<const base::TokenId> tokens,
                  const UpdateClipping& clipping);
   void Project(const UpdateClipping& clipping);
 
   const ParameterVectors vectors_;
   const LocalTraining training_;
-  WordLstm lstm_;
-  WordBatch batch_;
+  const std::unique_ptr<ClientModel> client_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
   std::vector<float> update_;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/train/federated_lstm.h"
 #include "submix/train/word_stretches.h"
 
 namespace submix::train {
@@ -13,6 +14,7 @@ namespace {
 using base::TokenId;
 
 constexpr WordLstmShape kShape = {.vocab_size = 15, .width = 4, .units = 6};
+const FederatedLstm kModel(kShape);
 constexpr LocalTraining kTraining = {.batch_size = 2, .unroll = 3, .learning_rate = 0.5};
 
 std::vector<TokenId> Words(int count) {
@@ -63,7 +65,7 @@ TEST(LocalPassTest, FedAvgIsAlgorithm1) {
   const std::vector<TokenId> words = Words(17);
   LocalTraining training = kTraining;
   training.epochs = 2;
-  LocalPass pass(kShape, training);
+  LocalPass pass(kModel, training);
   for (const double clip_norm : {1e9, 0.3}) {  // never and always clipped
     const auto update = pass.Update(start, words, {.norm = clip_norm});
     const std::vector<float> expected = FedAvgByTheBook(start, words, training, clip_norm);
@@ -76,7 +78,7 @@ TEST(LocalPassTest, FedAvgIsAlgorithm1) {
 TEST(LocalPassTest, FedAvgProjectsAfterEveryStepNotOnlyAtTheEnd) {
   const std::vector<float> start = InitialWordLstm(kShape, 1);
   const std::vector<TokenId> words = Words(40);
-  LocalPass pass(kShape, kTraining);
+  LocalPass pass(kModel, kTraining);
   const auto projected = pass.Update(start, words, {.norm = 0.2});
   const std::vector<float> update(projected.begin(), projected.end());
   EXPECT_LE(Norm(update), 0.2);
@@ -96,7 +98,7 @@ TEST(LocalPassTest, FedSgdIsOneStepOfTheWholeTextsMeanLoss) {
   training.algorithm = FederatedAlgorithm::kFedSgd;
   training.batch_size = 3;
   training.unroll = 4;  // one batch holds everything
-  LocalPass pass(kShape, training);
+  LocalPass pass(kModel, training);
   const auto update = pass.Update(start, words, {});
   WordLstm lstm(kShape, 3, 4);
   lstm.SetParameters(start);
@@ -109,7 +111,7 @@ TEST(LocalPassTest, FedSgdIsOneStepOfTheWholeTextsMeanLoss) {
   }
   // Several batches add up to one gradient at the same model.
   training.unroll = 2;
-  LocalPass in_two(kShape, training);
+  LocalPass in_two(kModel, training);
   const WordStretches halves(words, 3, 2);
   std::vector<float> sum(start.size());
   lstm.ResetState();
@@ -124,7 +126,7 @@ TEST(LocalPassTest, FedSgdIsOneStepOfTheWholeTextsMeanLoss) {
 
 TEST(LocalPassTest, PerLayerClippingBoundsEveryVector) {
   const std::vector<float> start = InitialWordLstm(kShape, 3);
-  LocalPass pass(kShape, kTraining);
+  LocalPass pass(kModel, kTraining);
   const auto update = pass.Update(start, Words(30), {.norm = 0.1, .per_layer = true});
   for (const ParameterVector& vector : WordLstmVectors(kShape)) {
     EXPECT_LE(Norm(update.subspan(vector.begin, vector.size())), 0.1 / std::sqrt(11.0));
@@ -133,7 +135,7 @@ TEST(LocalPassTest, PerLayerClippingBoundsEveryVector) {
 
 TEST(LocalPassTest, DependsOnNothingThatWasTrainedBefore) {
   const std::vector<float> start = InitialWordLstm(kShape, 4);
-  LocalPass pass(kShape, kTraining);
+  LocalPass pass(kModel, kTraining);
   const auto fresh = pass.Update(start, Words(20), {.norm = 1});
   const std::vector<float> expected(fresh.begin(), fresh.end());
   pass.Update(InitialWordLstm(kShape, 5), Words(37), {.norm = 2});
@@ -144,7 +146,7 @@ TEST(LocalPassTest, DependsOnNothingThatWasTrainedBefore) {
 TEST(LocalPassTest, AUserWhoseNumbersOverflowContributesNothing) {
   std::vector<float> start = InitialWordLstm(kShape, 6);
   start[start.size() - 1] = NAN;
-  LocalPass pass(kShape, kTraining);
+  LocalPass pass(kModel, kTraining);
   const auto update = pass.Update(start, Words(20), {.norm = 1});
   EXPECT_EQ(Norm(update), 0);
 }

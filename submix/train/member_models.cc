@@ -25,16 +25,15 @@ class LoraMembers final : public MemberModels {
     InitializeLora(modules_, group, seed, parameters_);
   }
 
-  CrossEntropy Loss(const TokenBatch& batch) override {
-    const at::Tensor hidden = HiddenStates(weights_, &stack_, batch.tokens());
-    return UnembeddingCrossEntropy(hidden, weights_.unembedding, batch.targets(), batch.weights());
-  }
-
   base::Status Save(int group, const std::string& directory) override {
     return model::SaveLoraAdapter(ToAdapter(config_, modules_, group, parameters_), directory);
   }
 
  private:
+  LastLayer Forward(const at::Tensor& tokens) override {
+    return {HiddenStates(weights_, &stack_, tokens), weights_.unembedding};
+  }
+
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
   const GptWeights weights_;
@@ -62,17 +61,16 @@ class FullMember final : public MemberModels {
     }
   }
 
-  CrossEntropy Loss(const TokenBatch& batch) override {
-    const GptWeights weights = AssembleGptWeights(public_model_.config, views_, compute_type_);
-    const at::Tensor hidden = HiddenStates(weights, nullptr, batch.tokens());
-    return UnembeddingCrossEntropy(hidden, weights.unembedding, batch.targets(), batch.weights());
-  }
-
   base::Status Save(int group, const std::string& directory) override {
     return SaveGptModel(public_model_.config, parameters_.values(group), directory);
   }
 
  private:
+  LastLayer Forward(const at::Tensor& tokens) override {
+    const GptWeights weights = AssembleGptWeights(public_model_.config, views_, compute_type_);
+    return {HiddenStates(weights, nullptr, tokens), weights.unembedding};
+  }
+
   const PublicModel& public_model_;
   const at::ScalarType compute_type_;
   FlatParameters parameters_;
@@ -80,6 +78,17 @@ class FullMember final : public MemberModels {
 };
 
 }  // namespace
+
+CrossEntropy MemberModels::Loss(const TokenBatch& batch) {
+  const LastLayer last = Forward(batch.tokens());
+  return UnembeddingCrossEntropy(last.hidden, last.unembedding, batch.targets(), batch.weights());
+}
+
+at::Tensor MemberModels::Logits(const at::Tensor& tokens) {
+  const torch::NoGradGuard no_gradients;
+  const LastLayer last = Forward(tokens);
+  return at::matmul(last.hidden, last.unembedding.t()).to(torch::kFloat);
+}
 
 base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory) {
   PublicModel model;

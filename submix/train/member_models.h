@@ -33,9 +33,19 @@ class MemberModels {
   // Sets a member's parameters to their start.
   virtual void Initialize(int group, std::uint64_t seed) = 0;
   // The weighted loss of a batch of all members; differentiable.
-  virtual CrossEntropy Loss(const TokenBatch& batch) = 0;
+  CrossEntropy Loss(const TokenBatch& batch);
+  // [rows * positions, V] float32 of rows from their start; not differentiable.
+  at::Tensor Logits(const at::Tensor& tokens);
   // Writes a member's finished files into a directory that exists.
   virtual base::Status Save(int group, const std::string& directory) = 0;
+
+ protected:
+  struct LastLayer {
+    at::Tensor hidden;       // [rows * positions, C]
+    at::Tensor unembedding;  // [V, C]
+  };
+  // Differentiable where parameters are.
+  virtual LastLayer Forward(const at::Tensor& tokens) = 0;
 };
 
 // LoRA adapters of `groups` members. Errors: those of AdaptedModules.

@@ -1,7 +1,6 @@
 #include "submix/train/private_training.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -103,41 +102,9 @@ std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, i
   return blocks;
 }
 
-// The cost in a form that another program can add to its own.
-std::string CostJson(const StepBudget& budget, PrivacyUnit unit, std::int64_t steps) {
-  char text[640];
-  std::snprintf(text, sizeof text,
-                "{\n  \"format\": 1,\n  \"mechanism\": \"dp-sgd\",\n  \"unit\": \"%s\",\n"
-                "  \"adjacency\": \"present or absent\",\n  \"sampling_probability\": %.17g,\n"
-                "  \"noise_multiplier\": %.17g,\n  \"steps\": %lld,\n  \"delta\": %.17g,\n"
-                "  \"epsilon\": %.17g\n}\n",
-                UnitName(unit).c_str(), budget.step().sampling_probability,
-                budget.step().noise_multiplier, static_cast<long long>(steps),
-                budget.target().delta, budget.EpsilonAfter(steps).epsilon);
-  return text;
-}
-
-// Built beside its place and renamed.
-Status Release(const std::string& ensemble_directory, ensemble::Manifest manifest,
-               const std::string& cost) {
-  base::FileSystem& files = base::PosixFileSystem();
-  const std::string target = base::JoinPath(ensemble_directory, "released");
-  const std::string unfinished = target + ".partial";
-  const std::string from = ensemble::PublicDirectory(ensemble_directory);
-  const std::string to = ensemble::PublicDirectory(unfinished);
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(CopyPublicModel(from, to));
-  SUBMIX_RETURN_IF_ERROR(WriteMergedModel(
-      from, ensemble::MemberPath(ensemble_directory, manifest.members.front()), to));
-  SUBMIX_RETURN_IF_ERROR(files.WriteFile(base::JoinPath(to, ensemble::kTrainingCostFile), cost));
-  const std::string member = ensemble::MemberPath(unfinished, manifest.members.front());
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(member));
-  SUBMIX_RETURN_IF_ERROR(WriteNullAdapter(from, member));
-  manifest.hyper_parameters["released"] = "yes";
-  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, unfinished));
-  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(target));
-  return files.Rename(unfinished, target);
+ensemble::TrainingCost CostOf(const StepBudget& budget, PrivacyUnit unit, std::int64_t steps) {
+  return {"dp-sgd", unit == PrivacyUnit::kUserKey, budget.step().sampling_probability,
+          budget.step().noise_multiplier, steps};
 }
 
 // What all runs of one training have in common.
@@ -201,8 +168,12 @@ StatusOr<PrivateTrainingReport> TrainMember(const Plan& plan, ensemble::Manifest
   member.complete = true;
   manifest.hyper_parameters[kChargedField] = std::to_string(result.steps_charged);
   manifest.hyper_parameters[kEpsilonField] = NumberText(report.epsilon);
-  SUBMIX_RETURN_IF_ERROR(
-      Release(directory, manifest, CostJson(plan.budget, plan.options.unit, result.steps_charged)));
+  const std::string cost =
+      TrainingCostJson(CostOf(plan.budget, plan.options.unit, result.steps_charged), report.epsilon,
+                       plan.budget.target().delta);
+  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(ensemble::PublicDirectory(directory),
+                                               ensemble::MemberPath(directory, member), manifest,
+                                               cost, base::JoinPath(directory, "released")));
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   return report;
@@ -216,13 +187,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   const std::string& directory = options.ensemble_directory;
   base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto earlier, ensemble::LoadTrainingCost(options.public_directory));
-  if (earlier.has_value()) {
-    return base::FailedPreconditionError(
-        options.public_directory +
-        ": was itself trained on private text, and one statement cannot say both costs; start from "
-        "a public model");
-  }
+  SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(base::JoinPath(directory, "members")));
   SUBMIX_RETURN_IF_ERROR(files.MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));

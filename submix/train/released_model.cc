@@ -5,6 +5,8 @@
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/ensemble_preparation.h"
 #include "submix/train/member_models.h"
@@ -56,6 +58,27 @@ Status WriteMergedModel(const std::string& public_directory, const std::string& 
   }
   return CatchTorchErrors(
       [&] { return MergeAdapter(public_directory, member_directory, directory); });
+}
+
+Status WriteReleasedEnsemble(const std::string& public_directory,
+                             const std::string& member_directory, ensemble::Manifest manifest,
+                             const std::string& cost_json, const std::string& directory) {
+  base::FileSystem& files = base::PosixFileSystem();
+  const std::string unfinished = directory + ".partial";
+  const std::string model = ensemble::PublicDirectory(unfinished);
+  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
+  SUBMIX_RETURN_IF_ERROR(CopyPublicModel(public_directory, model));
+  SUBMIX_RETURN_IF_ERROR(WriteMergedModel(public_directory, member_directory, model));
+  SUBMIX_RETURN_IF_ERROR(
+      files.WriteFile(base::JoinPath(model, ensemble::kTrainingCostFile), cost_json));
+  const std::string member = ensemble::MemberPath(unfinished, manifest.members.front());
+  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(member));
+  SUBMIX_RETURN_IF_ERROR(WriteNullAdapter(public_directory, member));
+  manifest.hyper_parameters["released"] = "yes";
+  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, unfinished));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, unfinished));
+  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(directory));
+  return files.Rename(unfinished, directory);
 }
 
 Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {

@@ -1,4 +1,5 @@
-// Users' texts as streams of words, for federated training and its evaluation. Torch-free.
+// Users' texts as streams of words or tokens, for federated training and its evaluation.
+// Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/tokenizer/tokenizer.h"
 #include "submix/train/word_vocabulary.h"
 
 namespace submix::train {
@@ -22,6 +24,9 @@ struct UserWordsLimits {
 // of corpus::ReadUserRecords. Requires: least_tokens >= 1.
 base::StatusOr<std::vector<std::vector<base::TokenId>>> ReadUserWords(
     const std::string& path, const WordVocabulary& vocabulary, const UserWordsLimits& limits);
+// The same in a model's own tokens, end_of_text behind each text.
+base::StatusOr<std::vector<std::vector<base::TokenId>>> ReadUserTokens(
+    const std::string& path, const tokenizer::Tokenizer& tokenizer, const UserWordsLimits& limits);
 
 // The first streams that together have `most_tokens`, the last one cut.
 std::vector<std::vector<base::TokenId>> FirstWords(std::vector<std::vector<base::TokenId>> streams,

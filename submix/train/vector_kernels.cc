@@ -16,6 +16,7 @@ namespace {
 // vector_math.inc comes first.
 // clang-format off
 namespace plain {
+#define SUBMIX_LANES 4
 #include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
@@ -24,6 +25,8 @@ namespace plain {
 #pragma GCC push_options
 #pragma GCC target("arch=haswell")
 namespace avx2 {
+#undef SUBMIX_LANES
+#define SUBMIX_LANES 8
 #include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
@@ -33,6 +36,8 @@ namespace avx2 {
 #pragma GCC push_options
 #pragma GCC target("arch=skylake-avx512")
 namespace avx512 {
+#undef SUBMIX_LANES
+#define SUBMIX_LANES 16
 #include "submix/base/vector_math.inc"
 #include "submix/train/fused_kernels.inc"
 #include "submix/train/causal_attention_kernel.inc"
@@ -47,22 +52,22 @@ struct KernelTable {
   decltype(&plain::GeluBackward) gelu_backward;
   decltype(&plain::AttendCached) attend_cached;
   decltype(&plain::AddLowRank) add_low_rank;
+  decltype(&plain::CausalForwardScratch) causal_forward_scratch;
+  decltype(&plain::CausalBackwardScratch) causal_backward_scratch;
   decltype(&plain::CausalAttentionForward) causal_attention_forward;
   decltype(&plain::CausalAttentionBackward) causal_attention_backward;
 };
 
-constexpr KernelTable kPlain = {
-    plain::SoftmaxCrossEntropyRow, plain::GeluForward, plain::GeluBackward,
-    plain::AttendCached,           plain::AddLowRank,  plain::CausalAttentionForward,
-    plain::CausalAttentionBackward};
-constexpr KernelTable kAvx2 = {
-    avx2::SoftmaxCrossEntropyRow, avx2::GeluForward, avx2::GeluBackward,
-    avx2::AttendCached,           avx2::AddLowRank,  avx2::CausalAttentionForward,
-    avx2::CausalAttentionBackward};
-constexpr KernelTable kAvx512 = {
-    avx512::SoftmaxCrossEntropyRow, avx512::GeluForward, avx512::GeluBackward,
-    avx512::AttendCached,           avx512::AddLowRank,  avx512::CausalAttentionForward,
-    avx512::CausalAttentionBackward};
+#define SUBMIX_KERNEL_TABLE(set)                                                         \
+  {                                                                                      \
+    set::SoftmaxCrossEntropyRow, set::GeluForward, set::GeluBackward, set::AttendCached, \
+        set::AddLowRank, set::CausalForwardScratch, set::CausalBackwardScratch,          \
+        set::CausalAttentionForward, set::CausalAttentionBackward                        \
+  }
+
+constexpr KernelTable kPlain = SUBMIX_KERNEL_TABLE(plain);
+constexpr KernelTable kAvx2 = SUBMIX_KERNEL_TABLE(avx2);
+constexpr KernelTable kAvx512 = SUBMIX_KERNEL_TABLE(avx512);
 
 const KernelTable& ChooseKernels() {
   if (__builtin_cpu_supports("x86-64-v4")) return kAvx512;
@@ -100,15 +105,11 @@ void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const
 }
 
 std::size_t CausalForwardScratch(std::int64_t positions, std::int64_t head_width) {
-  const plain::Padded padded(positions, head_width);
-  return static_cast<std::size_t>(2 * padded.positions * padded.width +
-                                  plain::kQueries * (padded.positions + 2 * padded.width));
+  return Kernels().causal_forward_scratch(positions, head_width);
 }
 
 std::size_t CausalBackwardScratch(std::int64_t positions, std::int64_t head_width) {
-  const plain::Padded padded(positions, head_width);
-  return static_cast<std::size_t>(5 * padded.positions * padded.width +
-                                  plain::kQueries * (2 * padded.positions + 3 * padded.width));
+  return Kernels().causal_backward_scratch(positions, head_width);
 }
 
 void CausalAttentionForward(const CausalHead& head, float* o, float* log_sums, float* scratch) {

@@ -85,7 +85,7 @@ class WordMetricsTest : public ::testing::Test {
 TEST_F(WordMetricsTest, CountsHitsAmongTheFirstPredictionsAndNeverTheUnknownWord) {
   // The order of predictions: kUnknown, 3, 4, 5, 6, 7, 8, kEnd.
   const std::vector<std::vector<TokenId>> streams = {{kUnknown, 3, 4}, {5, 6, kEnd, 8, 3}};
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const WordMetrics metrics,
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PredictionMetrics metrics,
                               EvaluateWordLstm(kShape, parameters_, streams, 1));
   EXPECT_EQ(metrics.tokens, 8);
   EXPECT_DOUBLE_EQ(metrics.accuracy_top1, 0);  // the only first prediction was kUnknown

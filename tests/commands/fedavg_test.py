@@ -123,6 +123,35 @@ def learns(work):
     assert sgd["epsilon"] > 0 and sgd["population"] == 200, sgd
 
 
+def gpt(work):
+    """A public GPT-2's adapter: paid for as ever, released with its cost, and learning."""
+    def train(out, *more, unroll=32, **keywords):
+        return run("fedavg", work / out, "--corpus", work / "text.jsonl", "--public",
+                   SOURCE / "data/public_model", "--heldout", work / "others.jsonl",
+                   "--heldout-tokens", 1000, "--tokens-per-user", TOKENS, "--rank", 4, "--unroll",
+                   unroll, "--precision", "f32", "--threads", 2, *more, **keywords)
+
+    private = json.loads(train("gpt", *PRIVATE, "--rounds", 2, "--json"))
+    assert abs(private["epsilon"] / calculator(private, 20, 2) - 1) < 1e-6, private
+    cost = json.loads((work / "gpt/released/public/private_training.json").read_text())
+    assert (cost["mechanism"], cost["unit"], cost["steps"]) == ("dp-fedavg", "user", 2), cost
+    assert cost["epsilon"] == private["epsilon"] and cost["noise_multiplier"] == 1.5, cost
+    assert (work / "gpt/model/adapter_config.json").exists()
+    told = run("deploy", work / "gpt/released", work / "deployment", "--mechanism", "public")
+    assert "dp-fedavg" in told and "present or absent" in told, told
+    free = ("--learning-rate", 0.2, "--noise", 0, "--clip", "inf", "--expected-users", 30)
+    first = json.loads(train("gpt free", *free, "--rounds", 1, "--json"))
+    told = train("gpt free", *free, "--rounds", 4)
+    later = json.loads(train("gpt free", *free, "--rounds", 4, "--json"))
+    assert later["heldout"]["perplexity"] < 0.95 * first["heldout"]["perplexity"], (first, later)
+    assert "not private; it must not leave" in told, told
+    told = run("deploy", work / "gpt free/released", work / "bad", "--mechanism", "public")
+    assert "nothing is promised" in told and "without noise" in told, told
+    train("bad", *PRIVATE, "--words", 100, code=2, stderr="--public-text")
+    train("bad", *PRIVATE, "--top-layers", 99, code=1, stderr="layers")
+    train("bad", *PRIVATE, unroll=10**6, code=1, stderr="the public model reads")
+
+
 def refusals(work):
     fedavg(work, "bad", "--rounds", 1, code=2, stderr="--expected-users")
     fedavg(work, "bad", "--expected-users", 1e6, code=1, stderr="more than the population")
@@ -130,7 +159,7 @@ def refusals(work):
            stderr="one step costs more")
     fedavg(work, "bad", "--expected-users", 5, "--schedule", "5", code=1, stderr="ROUND:CLIP")
     fedavg(work, "bad", "--expected-users", 5, tokens=10**6, code=1,
-           stderr="no user has enough words")
+           stderr="no user has enough tokens")
     target = json.loads(fedavg(work, "target", "--expected-users", 20, "--clip", 1, "--noise", 2,
                                "--epsilon", 1.5, "--rounds", 100000))
     assert target["target_reached"] and 1 < target["epsilon"] <= 1.5, target
@@ -140,7 +169,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         write_data(work)
-        for test in (private_rounds, killed, learns, refusals):
+        for test in (private_rounds, killed, learns, gpt, refusals):
             begun = time.monotonic()
             test(work)
             print(f"{test.__name__}: {time.monotonic() - begun:.1f} s")
