@@ -3,7 +3,7 @@
 #
 # DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz, public/*.txt.xz and wikitext-2/{valid,test}.txt
 # OUT   gets texts, ensembles, pages and data; interrupted, the same command goes on where it was
-# SET   blogs, wikitext, attacks, all-blogs, federated, collect; without: the first three, then collect
+# SET   blogs, wikitext, attacks, all-blogs, federated, federated-gpt, collect; without: the first three, then collect
 #
 # Users of blogs are bloggers. The figures' members learn from the quarter of them whose number is divisible by 4
 # (all-blogs: from all). Options were chosen on held-out users with even numbers; figures score those with odd ones.
@@ -87,25 +87,55 @@ all_blogs() {
   figure "$data/private/blogs.train.jsonl.xz" "$heldout" all_blogs kept-improvement
 }
 
-# All figures and tables of DP-FedAvg, smaller than the paper's by far: 100 rounds (not 5,000) of 50 users (100) with
-# 160 words each (1,600), the private ones of 600 users (1,250); every second value on an axis. 34 trainings, 58 million
-# words in all: about two hours on two cores.
+# All figures and tables of DP-FedAvg, smaller than the paper's by far: from a model of public text, 30 rounds (not
+# 5,000) of 30 users (100) with 400 words each (1,600), the private ones of 300 users (1,250), 3,000 words (10,000);
+# every second value on an axis. About an hour on two cores.
 federated() {
   local heldout=$out/text/blogs.heldout.odd.jsonl
   users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
   "$submix" reproduce dp-fedavg-all --corpus "$data/private/blogs.train.jsonl.xz" --heldout "$heldout" \
-    --public-text "$data"/public/*.txt.xz --out "$out/federated" --seed 1 --rounds 100 \
-    --users-per-round 50 --private-users-per-round 600 --tokens-per-user 160 --heldout-tokens 5000 --evaluate-every 10 \
-    --every-nth 2
+    --public-text "$data"/public/*.txt.xz --out "$out/federated" --seed 1 --words 3000 --public-words 600000 \
+    --rounds 30 --users-per-round 30 --private-users-per-round 300 --tokens-per-user 400 --heldout-tokens 5000 \
+    --evaluate-every 3 --every-nth 2
+}
+
+# The public GPT-2's adapter by FedAvg: as it is (a round with nobody), without noise, and private.
+federated_gpt() {
+  local heldout=$out/text/blogs.heldout.odd.jsonl directory=$out/federated_gpt method
+  users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
+  mkdir -p "$directory"
+  local -A options=([public]="--expected-users 1e-6 --noise 0 --rounds 1"
+    [fedavg]="--expected-users 200 --noise 0 --clip 0.5 --learning-rate 1 --rounds 6"
+    [dp-fedavg]="--expected-users 200 --noise 0.6 --clip 0.5 --learning-rate 1 --rounds 6")
+  for method in public fedavg dp-fedavg; do
+    echo "== federated_gpt/$method" >&2
+    # shellcheck disable=SC2086
+    "$submix" fedavg "$directory/$method" --corpus "$data/private/blogs.train.jsonl.xz" --heldout "$heldout" \
+      --heldout-tokens 20000 --public "$data/models/base-8k" --rank 16 --lora-alpha 32 \
+      --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj --top-layers 3 --precision f32 --tokens-per-user 400 \
+      --evaluate-every 2 --delta 1e-5 ${options[$method]} --csv "$directory/$method.rounds.csv" \
+      --json >"$directory/$method.json"
+  done
+  python3 - "$directory" >"$directory/federated_gpt.private_training.csv" <<'END'
+import json, pathlib, sys
+print("method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds")
+for method in ("public", "fedavg", "dp-fedavg"):
+    run = json.loads(pathlib.Path(sys.argv[1], method + ".json").read_text())
+    epsilon, delta = (f"{run['epsilon']:.4f}", run["delta"]) if run["epsilon"] else ("inf", 0)
+    print(method, "base-8k with 400 tokens a user", "user", epsilon, delta,
+          f"{run['heldout']['perplexity']:.4f}", f"{run['heldout']['accuracy_top1']:.4f}",
+          0 if method == "public" else run["rounds"], sep=",")
+END
 }
 
 collect() {
-  local directory file
-  for directory in blogs wikitext attacks all_blogs federated; do
+  local directory file text
+  for directory in blogs wikitext attacks all_blogs federated federated_gpt; do
     [[ -d $out/$directory ]] || continue
     mkdir -p "docs/results/$directory"
     for file in "$out/$directory"/*.csv "$out/$directory"/*.svg; do
-      [[ -e $file ]] && cp "$file" "docs/results/$directory/"
+      # Of a round's users the operator alone may know the number.
+      [[ -e $file && $file != *.rounds.csv ]] && cp "$file" "docs/results/$directory/"
     done
   done
   # The table of the whole: all users where they were trained, else the quarter.
@@ -117,14 +147,17 @@ collect() {
   [[ -e ${trained[0]} ]] || return 0
   { head -n 1 "${trained[0]}"
     for file in "${trained[@]}"; do
-      tail -n +2 "$file" | sed "s#^\([^,]*,[^,]*\),#\1 on $(basename "$(dirname "$file")"),#"
+      text=$(basename "$(dirname "$file")")
+      [[ $text == federated* ]] && text=blogs
+      tail -n +2 "$file" | sed "s#^\([^,]*,[^,]*\),#\1 on $text,#"
     done | sort -u; } >docs/results/private_training.csv
 }
 
 for set in "${sets[@]}"; do
   case $set in
     blogs | wikitext | attacks | federated | collect) "$set" ;;
+    federated-gpt) federated_gpt ;;
     all-blogs) all_blogs ;;
-    *) echo "reproduce_results.sh: no set \"$set\"; known: blogs, wikitext, attacks, all-blogs, federated, collect" >&2; exit 2 ;;
+    *) echo "reproduce_results.sh: no set \"$set\"; known: blogs, wikitext, attacks, all-blogs, federated, federated-gpt, collect" >&2; exit 2 ;;
   esac
 done
