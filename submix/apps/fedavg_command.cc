@@ -192,7 +192,7 @@ Json ReportJson(const FedAvgCommandOptions& options, const train::FederatedResul
                          {"perplexity", metrics->perplexity}};
   }
   report["model"] = base::JoinPath(training.directory, "model");
-  if (!options.model.public_directory.empty()) {
+  if (!options.model.public_directory.empty() && training.noise_multiplier > 0) {
     report["released"] = base::JoinPath(training.directory, "released");
   }
   report["statement"] =
@@ -300,7 +300,7 @@ void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
       .add_option(
           "output", options.training.directory,
           "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
-          "of a GPT-2 also released/, what may leave")
+          "of a GPT-2 also released/, what may leave (without noise not_private/)")
       ->required();
   command
       .add_option("--corpus", options.corpus,

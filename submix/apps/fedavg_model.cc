@@ -57,11 +57,7 @@ class LstmModel final : public FedAvgModel {
   const train::FederatedModel& model() const override { return model_; }
 
   std::string Source() const override {
-    std::string words;
-    for (base::TokenId id = train::WordVocabulary::kMarks; id < vocabulary_->size(); ++id) {
-      words += vocabulary_->WordOf(id) + '\n';
-    }
-    return "words " + base::ToHex(base::Sha256(words)) + " public words " +
+    return "words " + base::ToHex(base::Sha256(vocabulary_->ToText())) + " public words " +
            std::to_string(options_.public_words);
   }
 
@@ -132,14 +128,14 @@ class GptModel final : public FedAvgModel {
 
   StatusOr<std::string> Save(std::span<const float> parameters,
                              const FedAvgCost& cost) const override {
-    const std::string released = base::JoinPath(options_.directory, "released");
-    SUBMIX_RETURN_IF_ERROR(model_->Save(parameters, cost.cost, cost.epsilon, cost.delta,
-                                        {{"private", cost.cost.mechanism}}, options_.directory));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string merged,
+                            model_->Save(parameters, cost.cost, cost.epsilon, cost.delta,
+                                         {{"private", cost.cost.mechanism}}, options_.directory));
     if (!(cost.cost.noise_multiplier > 0)) {
-      return "Wrote " + released + ": not private; it must not leave";
+      return "Wrote " + merged + ": trained without noise; it must not leave";
     }
-    return "Wrote " + released +
-           ": may be asked without limit and given away\n  Serve: submix deploy " + released +
+    return "Wrote " + merged +
+           ": may be asked without limit and given away\n  Serve: submix deploy " + merged +
            " DEPLOYMENT --mechanism public";
   }
 

@@ -44,11 +44,7 @@ StatusOr<std::string> DigestOf(const std::string& file) {
 }
 
 std::string DigestOfWords(const train::WordVocabulary& vocabulary) {
-  std::string words;
-  for (base::TokenId id = train::WordVocabulary::kMarks; id < vocabulary.size(); ++id) {
-    words += vocabulary.WordOf(id) + '\n';
-  }
-  return base::ToHex(base::Sha256(words)).substr(0, 16);
+  return base::ToHex(base::Sha256(vocabulary.ToText())).substr(0, 16);
 }
 
 // What a training has shown so far: a line an evaluation, the file replaced as a whole.

@@ -162,6 +162,8 @@ Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
         "; a budget belongs to the data, so a second one would add to it: use that deployment, or "
         "train an ensemble on new data");
   }
+  SUBMIX_RETURN_IF_ERROR(
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)).status());
   return ensemble::VerifyFiles(manifest, ensemble_directory);
 }
 
@@ -311,6 +313,9 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
         "again");
   }
+  SUBMIX_ASSIGN_OR_RETURN(
+      deployment.public_training,
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "submix/accounting/fixed_nats.h"
@@ -10,6 +11,7 @@
 #include "submix/base/status.h"
 #include "submix/engine/exhaustion.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/mechanism.h"
 
@@ -56,8 +58,9 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 // ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is
 // refused. Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is
 // not empty or the ensemble has a deployment; kFailedPrecondition for an incomplete or changed
-// ensemble, or halves that do not fit the mechanism; kUnavailable if the ensemble is being written;
-// the ledger's. `ledger_location` as in DeploymentConfig.
+// ensemble, or halves that do not fit the mechanism; those of LoadTrainingCost (a public model that
+// was trained on private text without noise: nothing could be promised); kUnavailable if the
+// ensemble is being written; the ledger's. `ledger_location` as in DeploymentConfig.
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
                               const DeploymentOptions& options,
@@ -67,6 +70,8 @@ base::Status CreateDeployment(const std::string& deployment_directory,
 struct Deployment {
   DeploymentConfig config;
   ensemble::Manifest manifest;
+  // What the public model cost the users that it was trained on; none: it is public.
+  std::optional<ensemble::TrainingCost> public_training;
   std::unique_ptr<mechanism::Mechanism> mechanism;
   std::unique_ptr<ledger::DurableLedger> ledger;
 };
@@ -78,7 +83,7 @@ enum class DeploymentAccess {
 
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble
-// changed after the deployment was made; the ledger's errors.
+// changed after the deployment was made; those of LoadTrainingCost; the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
                                           DeploymentAccess access);
 

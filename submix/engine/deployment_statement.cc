@@ -1,8 +1,6 @@
 #include "submix/engine/deployment_statement.h"
 
 #include "submix/accounting/trained_public.h"
-#include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/training_cost.h"
 
 namespace submix::engine {
 namespace {
@@ -25,14 +23,9 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
 std::vector<std::string> StatementLines(const Deployment& deployment) {
   const accounting::PrivacyStatement answers = deployment.mechanism->Statement(
       accounting::FixedNats::RoundDown(deployment.config.options.epsilon));
-  const auto cost =
-      ensemble::LoadTrainingCost(ensemble::PublicDirectory(deployment.config.ensemble_directory));
-  if (!cost.ok()) {
-    return {"nothing is promised: what the public model cost cannot be read: " +
-            cost.status().message()};
-  }
-  if (!cost->has_value()) return answers.Lines();
-  return LinesAbovePublicTraining(answers, TrainingOf(**cost, deployment.manifest));
+  if (!deployment.public_training.has_value()) return answers.Lines();
+  return LinesAbovePublicTraining(answers,
+                                  TrainingOf(*deployment.public_training, deployment.manifest));
 }
 
 std::string StatementText(const Deployment& deployment) {

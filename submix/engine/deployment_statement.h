@@ -9,8 +9,7 @@
 
 namespace submix::engine {
 
-// One sentence a line. If the public model's cost cannot be read, nothing is promised, and the line
-// says so.
+// One sentence a line.
 std::vector<std::string> StatementLines(const Deployment& deployment);
 // The lines, each ended by a newline.
 std::string StatementText(const Deployment& deployment);

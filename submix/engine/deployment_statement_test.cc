@@ -17,9 +17,9 @@ constexpr const char* kCost =
 
 class DeploymentStatementTest : public testing::Test {
  protected:
-  // The statement of a deployment whose public model has this cost file ("" for none).
-  std::string Statement(const std::string& cost, const std::string& trained_on,
-                        const std::string& mechanism = "filtered-submix") {
+  // A deployment whose public model has this cost file ("" for none).
+  base::StatusOr<Deployment> Deploy(const std::string& cost, const std::string& trained_on,
+                                    const std::string& mechanism) {
     base::FileSystem& files = base::PosixFileSystem();
     const std::string ensemble = directory_.File("ensemble" + std::to_string(++number_));
     ensemble::Manifest manifest;
@@ -44,8 +44,13 @@ class DeploymentStatementTest : public testing::Test {
     options.mechanism.name = mechanism;
     options.mechanism.target_leakage = 0.01;
     options.mechanism.order = divergence::RenyiOrder::Create(8).value();
-    SUBMIX_EXPECT_OK(CreateDeployment(ensemble + "_deployed", ensemble, options));
-    const auto deployment = OpenDeployment(ensemble + "_deployed", DeploymentAccess::kReadOnly);
+    SUBMIX_RETURN_IF_ERROR(CreateDeployment(ensemble + "_deployed", ensemble, options));
+    return OpenDeployment(ensemble + "_deployed", DeploymentAccess::kReadOnly);
+  }
+
+  std::string Statement(const std::string& cost, const std::string& trained_on,
+                        const std::string& mechanism = "filtered-submix") {
+    const auto deployment = Deploy(cost, trained_on, mechanism);
     SUBMIX_EXPECT_OK(deployment);
     return StatementText(*deployment);
   }
@@ -78,8 +83,13 @@ TEST_F(DeploymentStatementTest, ThePublicMechanismCostsWhatItsModelCost) {
   EXPECT_THAT(text, Not(HasSubstr("(0, 1e-05)-differential privacy")));
 }
 
-TEST_F(DeploymentStatementTest, ACostThatCannotBeReadPromisesNothing) {
-  EXPECT_THAT(Statement("{}", ""), HasSubstr("nothing is promised"));
+TEST_F(DeploymentStatementTest, NothingIsDeployedAboveAModelThatPromisesNothing) {
+  EXPECT_THAT(Deploy("{}", "", "public"),
+              base::StatusIs(base::StatusCode::kInvalidArgument, HasSubstr("format")));
+  std::string without_noise = kCost;
+  without_noise.replace(without_noise.find("1.1"), 3, "0.0");
+  EXPECT_THAT(Deploy(without_noise, "other-users", "public"),
+              base::StatusIs(base::StatusCode::kFailedPrecondition, HasSubstr("without noise")));
 }
 
 }  // namespace

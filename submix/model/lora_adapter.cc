@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -126,6 +127,15 @@ base::Status CheckTensors(const SafetensorsFile& file,
 }
 
 }  // namespace
+
+std::string IdentityText(const LoraConfig& config) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "lora " << config.rank << ' ' << config.lora_alpha;
+  for (const std::string& target : config.target_modules) text << ' ' << target;
+  for (const int layer : config.layers) text << ' ' << layer;
+  return text.str();
+}
 
 base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
                                                        const LoraConfig& config) {

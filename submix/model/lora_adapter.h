@@ -21,6 +21,8 @@ struct LoraConfig {
   std::string base_model;
   bool operator==(const LoraConfig&) const = default;
 };
+// One line that differs between any two that train differently; base_model is no part of it.
+std::string IdentityText(const LoraConfig& config);
 
 // One adapted linear layer: y += scaling * (x A^T) B^T.
 struct LoraModule {

@@ -105,11 +105,7 @@ std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget
         adamw.denominator_floor, adamw.weight_decay, static_cast<double>(options.precision)}) {
     text << ' ' << number;
   }
-  if (options.lora.has_value()) {
-    text << " lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
-    for (const std::string& target : options.lora->target_modules) text << ' ' << target;
-    for (const int layer : options.lora->layers) text << ' ' << layer;
-  }
+  if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
   return text.str();
 }
 

@@ -1,7 +1,6 @@
 #include "submix/train/federated_gpt.h"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -131,15 +130,9 @@ StatusOr<std::string> Describe(const FederatedGptOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest digest,
       base::Sha256OfFile(base::JoinPath(options.public_directory, "model.safetensors")));
-  std::ostringstream text;
-  text.precision(17);
-  text << "gpt2 " << base::ToHex(digest);
-  text << (options.precision == Precision::kFloat32 ? " f32" : " bf16");
-  if (!options.lora.has_value()) return text.str() + " full";
-  text << " lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
-  for (const std::string& target : options.lora->target_modules) text << ' ' << target;
-  for (const int layer : options.lora->layers) text << ' ' << layer;
-  return text.str();
+  const char* precision = options.precision == Precision::kFloat32 ? "f32" : "bf16";
+  return "gpt2 " + base::ToHex(digest) + " " + precision + " " +
+         (options.lora.has_value() ? IdentityText(*options.lora) : "full");
 }
 
 }  // namespace
@@ -182,10 +175,11 @@ StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
   });
 }
 
-Status FederatedGpt::Save(std::span<const float> parameters, const ensemble::TrainingCost& cost,
-                          double epsilon, double delta,
-                          std::map<std::string, std::string> hyper_parameters,
-                          const std::string& directory) const {
+StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
+                                         const ensemble::TrainingCost& cost, double epsilon,
+                                         double delta,
+                                         std::map<std::string, std::string> hyper_parameters,
+                                         const std::string& directory) const {
   const std::string trained = base::JoinPath(directory, "model");
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(trained));
   SUBMIX_RETURN_IF_ERROR(CatchTorchErrors([&]() -> Status {
@@ -204,9 +198,12 @@ Status FederatedGpt::Save(std::span<const float> parameters, const ensemble::Tra
   member.steps = cost.steps;
   member.complete = true;
   manifest.members.push_back(member);
-  return WriteReleasedEnsemble(options_.public_directory, trained, std::move(manifest),
-                               TrainingCostJson(cost, epsilon, delta),
-                               base::JoinPath(directory, "released"));
+  std::string merged =
+      base::JoinPath(directory, cost.noise_multiplier > 0 ? "released" : "not_private");
+  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(options_.public_directory, trained,
+                                               std::move(manifest),
+                                               TrainingCostJson(cost, epsilon, delta), merged));
+  return merged;
 }
 
 std::unique_ptr<ClientModel> FederatedGpt::MakeClient(int rows, int positions) const {

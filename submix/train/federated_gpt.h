@@ -42,14 +42,15 @@ class FederatedGpt final : public FederatedModel {
 
   // The parameters that change nothing in the public model. The seed is of LoRA's factors A.
   base::StatusOr<std::vector<float>> Start(std::uint64_t seed) const;
-  // Writes the trained parameters to `directory`/model, an adapter (PEFT) or a whole model, and
-  // `directory`/released, as private_training.h has it; `cost` is of the training, `epsilon` its
-  // epsilon at `delta`, and `hyper_parameters` are for the manifest. Replaces what is there.
-  // Errors: those of writing.
-  base::Status Save(std::span<const float> parameters, const ensemble::TrainingCost& cost,
-                    double epsilon, double delta,
-                    std::map<std::string, std::string> hyper_parameters,
-                    const std::string& directory) const;
+  // Writes the trained parameters to `directory`/model, an adapter (PEFT) or a whole model, and the
+  // merged model, as private_training.h has it, to `directory`/released, without noise
+  // `directory`/not_private; returns which. `cost` is of the training, `epsilon` its epsilon at
+  // `delta`, and `hyper_parameters` are for the manifest. Replaces what is there. Errors: those of
+  // writing.
+  base::StatusOr<std::string> Save(std::span<const float> parameters,
+                                   const ensemble::TrainingCost& cost, double epsilon, double delta,
+                                   std::map<std::string, std::string> hyper_parameters,
+                                   const std::string& directory) const;
 
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override { return description_; }

@@ -59,11 +59,7 @@ std::string TrainingIdentity(const FineTuneOptions& options) {
         options.gradient_clip, static_cast<double>(options.precision)}) {
     text << number << ' ';
   }
-  if (options.lora.has_value()) {
-    text << "lora " << options.lora->rank << ' ' << options.lora->lora_alpha;
-    for (const std::string& target : options.lora->target_modules) text << ' ' << target;
-    for (const int layer : options.lora->layers) text << ' ' << layer;
-  }
+  if (options.lora.has_value()) text << IdentityText(*options.lora);
   return text.str();
 }
 

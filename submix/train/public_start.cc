@@ -1,6 +1,7 @@
 #include "submix/train/public_start.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "submix/corpus/user_records.h"
@@ -14,8 +15,18 @@ namespace {
 
 using base::TokenId;
 
+// The users' learning rate is made for the mean of many users' short passes. One long stream at
+// that rate runs away on its rare steep batches, the sooner the more words the dictionary has.
+constexpr double kLongestGradient = 1;
+
 // Says "enough" to ReadLines; never reaches the caller.
 base::Status Enough() { return base::UnavailableError("enough words"); }
+
+double Norm(std::span<const float> vector) {
+  double squares = 0;
+  for (const float x : vector) squares += static_cast<double>(x) * x;
+  return std::sqrt(squares);
+}
 
 }  // namespace
 
@@ -62,7 +73,8 @@ base::Status TrainOnPublicWords(const WordLstmShape& shape, const LocalTraining&
       const std::int64_t targets = NumTargets(batch);
       lstm.SetParameters(parameters);
       lstm.Gradient(batch, 1.0f / static_cast<float>(targets), gradient);
-      const auto rate = static_cast<float>(training.learning_rate);
+      const auto rate = static_cast<float>(training.learning_rate *
+                                           std::min(1.0, kLongestGradient / Norm(gradient)));
       for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] -= rate * gradient[i];
       progress.Advance(targets);
     }

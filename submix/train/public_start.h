@@ -22,8 +22,8 @@ base::StatusOr<std::vector<base::TokenId>> ReadPublicWords(std::span<const std::
                                                            const WordVocabulary& vocabulary,
                                                            std::int64_t most_tokens);
 
-// One pass of SGD over the words, with batches and learning rate as users have them. Errors: those
-// of libtorch.
+// One pass of SGD over the words, with batches and learning rate as users have them, gradients cut
+// to length 1. Errors: those of libtorch.
 base::Status TrainOnPublicWords(const WordLstmShape& shape, const LocalTraining& training,
                                 std::span<const base::TokenId> words, std::span<float> parameters,
                                 base::ProgressStyle progress);

@@ -149,9 +149,13 @@ base::StatusOr<WordVocabulary> WordVocabulary::Load(const std::string& path) {
 }
 
 base::Status WordVocabulary::Save(const std::string& path) const {
-  std::string content;
-  for (const std::string& word : words_) content += word + '\n';
-  return base::PosixFileSystem().WriteFile(path, content);
+  return base::PosixFileSystem().WriteFile(path, ToText());
+}
+
+std::string WordVocabulary::ToText() const {
+  std::string text;
+  for (const std::string& word : words_) text += word + '\n';
+  return text;
 }
 
 TokenId WordVocabulary::IdOf(std::string_view word) const {

@@ -40,6 +40,8 @@ class WordVocabulary {
   // One word a line, as Save writes it. Errors: kNotFound, kInternal, and those of FromWords.
   static base::StatusOr<WordVocabulary> Load(const std::string& path);
   base::Status Save(const std::string& path) const;
+  // What Save writes.
+  std::string ToText() const;
 
   int num_words() const { return static_cast<int>(words_.size()); }
   // Of the model's embedding: words and marks.

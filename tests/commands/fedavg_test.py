@@ -144,9 +144,11 @@ def gpt(work):
     told = train("gpt free", *free, "--rounds", 4)
     later = json.loads(train("gpt free", *free, "--rounds", 4, "--json"))
     assert later["heldout"]["perplexity"] < 0.95 * first["heldout"]["perplexity"], (first, later)
-    assert "not private; it must not leave" in told, told
-    told = run("deploy", work / "gpt free/released", work / "bad", "--mechanism", "public")
-    assert "nothing is promised" in told and "without noise" in told, told
+    assert "gpt free/not_private: trained without noise; it must not leave" in told, told
+    assert not (work / "gpt free/released").exists()
+    run("deploy", work / "gpt free/not_private", work / "bad", "--mechanism", "public", code=1,
+        stderr="without noise")
+    assert not (work / "bad").exists()
     train("bad", *PRIVATE, "--words", 100, code=2, stderr="--public-text")
     train("bad", *PRIVATE, "--top-layers", 99, code=1, stderr="layers")
     train("bad", *PRIVATE, unroll=10**6, code=1, stderr="the public model reads")
