@@ -9,36 +9,44 @@ namespace {
 // clang-format off
 namespace plain {
 #define SUBMIX_KERNEL
-#define SUBMIX_LANES 16  // of the layouts that all instruction sets share
 #define SUBMIX_KERNEL_INLINE [[gnu::always_inline]] inline
+#define SUBMIX_LANES 4
+constexpr int kSums = 2;
 constexpr int kPanelVectors = 1;
 constexpr int kPanelRows = 2;
 #include "submix/base/vector_math.inc"
 #include "submix/decode/kernels.inc"
 #undef SUBMIX_KERNEL
 #undef SUBMIX_KERNEL_INLINE
+#undef SUBMIX_LANES
 }  // namespace plain
 
 namespace avx2 {
 #define SUBMIX_KERNEL __attribute__((target("arch=haswell")))
 #define SUBMIX_KERNEL_INLINE __attribute__((target("arch=haswell"), always_inline)) inline
+#define SUBMIX_LANES 8
+constexpr int kSums = 6;
 constexpr int kPanelVectors = 1;
 constexpr int kPanelRows = 6;
 #include "submix/base/vector_math.inc"
 #include "submix/decode/kernels.inc"
 #undef SUBMIX_KERNEL
 #undef SUBMIX_KERNEL_INLINE
+#undef SUBMIX_LANES
 }  // namespace avx2
 
 namespace avx512 {
 #define SUBMIX_KERNEL __attribute__((target("arch=skylake-avx512")))
 #define SUBMIX_KERNEL_INLINE __attribute__((target("arch=skylake-avx512"), always_inline)) inline
+#define SUBMIX_LANES 16
+constexpr int kSums = 16;
 constexpr int kPanelVectors = 2;
 constexpr int kPanelRows = 12;
 #include "submix/base/vector_math.inc"
 #include "submix/decode/kernels.inc"
 #undef SUBMIX_KERNEL
 #undef SUBMIX_KERNEL_INLINE
+#undef SUBMIX_LANES
 }  // namespace avx512
 // clang-format on
 

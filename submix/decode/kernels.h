@@ -29,19 +29,21 @@ enum class InstructionSet { kPlain, kAvx2, kAvx512 };
 InstructionSet LimitInstructionSet(InstructionSet most);
 
 // Stored numbers come in pairs of vectors of 16, so that two vectors of bfloat16 are one load and
-// one operation each to widen: element `lane` of vector `which` of a pair is at PairIndex.
-inline constexpr int kPairLength = 32;
+// one operation each to widen: element `lane` of vector `which` of a pair is at PairIndex. All
+// instruction sets have the same layouts.
+inline constexpr int kVectorLength = 16;
+inline constexpr int kPairLength = 2 * kVectorLength;
 template <typename Stored>
 constexpr std::size_t PairIndex(int which, int lane) {
   const bool is_interleaved = sizeof(Stored) == 2;
-  return static_cast<std::size_t>(is_interleaved ? 2 * lane + which : 16 * which + lane);
+  return static_cast<std::size_t>(is_interleaved ? 2 * lane + which : kVectorLength * which + lane);
 }
 constexpr int PairsFor(int count) { return (count + kPairLength - 1) / kPairLength; }
 
 // Columns of a panel: a pair an input.
 inline constexpr int kPanelColumns = kPairLength;
 // Tokens of a page of keys and values.
-inline constexpr int kPageTokens = 16;
+inline constexpr int kPageTokens = kVectorLength;
 // Queries that AttendToPages takes at a time.
 inline constexpr int kMostQueries = 4;
 

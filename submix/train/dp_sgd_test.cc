@@ -1,6 +1,5 @@
 #include "submix/train/dp_sgd.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "submix/base/testing/seeded_random.h"
@@ -11,7 +10,7 @@
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/clipped_sum.h"
 #include "submix/train/poisson_sampling.h"
-#include "submix/train/torch_predictor.h"
+#include "submix/train/testing/right_predictions.h"
 #include "submix/train/user_gradient.h"
 
 namespace submix::train {
@@ -113,19 +112,8 @@ TEST_F(DpSgdTest, LearnsWhatEveryUserWrites) {
     options_.expected_batch = 15;
     options_.learning_rate.peak = full ? 0.005 : 0.03;
     SUBMIX_ASSERT_OK(Train(task, Budget(0.5, 1.0, 200)));
-    TorchPredictorOptions options;
-    options.threads = 1;
-    options.public_directory = public_directory();
-    options.member_directories = {task.output_directory};
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, TorchPredictor::Load(options));
-    const auto vocab = static_cast<std::size_t>(config_.vocab_size);
-    int right = 0;
-    SUBMIX_ASSERT_OK(
-        predictor->Score(sentence, 1, [&](std::size_t position, std::span<const float> logits) {
-          const auto member = logits.subspan(vocab, vocab);
-          right += std::ranges::max_element(member) - member.begin() == sentence[position] ? 1 : 0;
-          return base::OkStatus();
-        }));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(
+        const int right, RightPredictions(public_directory(), task.output_directory, sentence));
     EXPECT_GE(right, 6) << full;
   }
 }

@@ -6,10 +6,9 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/model/testing/tiny_model.h"
-#include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/forgetting.h"
 #include "submix/train/shared_members.h"
+#include "submix/train/testing/byte_model.h"
 #include "submix/train/testing/thread_ranks.h"
 
 namespace submix::train {
@@ -27,13 +26,7 @@ constexpr int kUsers = 12;
 class EnsembleTrainingTest : public testing::Test {
  protected:
   void SetUp() override {
-    model::GptConfig config = model::TinyConfig();
-    config.vocab_size = 257;  // bytes and the end of text
-    config.end_of_text = 256;
-    model::WriteTinyModel(File("public"), config, /*seed=*/1);
-    tokenizer::BpeTrainer trainer;
-    trainer.AddText("no merges are learned from this");
-    SUBMIX_ASSERT_OK(trainer.Train(257, File("public")));
+    SUBMIX_ASSERT_OK(WriteByteModel(File("public")));
     base::HashKey key{};
     SUBMIX_ASSERT_OK(corpus::SavePartitionKey(key, File("key")));
     WriteCorpus("corpus.jsonl", /*left_out=*/-1, /*longer=*/-1);

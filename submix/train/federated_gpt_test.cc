@@ -12,9 +12,9 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/model/testing/tiny_model.h"
-#include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/client_updates.h"
 #include "submix/train/federated_training.h"
+#include "submix/train/testing/byte_model.h"
 #include "submix/train/testing/thread_ranks.h"
 #include "submix/train/torch_predictor.h"
 
@@ -26,8 +26,6 @@ using base::StatusIs;
 using base::TokenId;
 using ::testing::HasSubstr;
 
-constexpr int kVocabSize = 257;  // bytes and the end of text
-constexpr TokenId kEndOfText = 256;
 using Streams = std::vector<std::vector<TokenId>>;
 
 model::LoraConfig SmallAdapter() {
@@ -39,13 +37,7 @@ model::LoraConfig SmallAdapter() {
 class FederatedGptTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    model::GptConfig config = model::TinyConfig();
-    config.vocab_size = kVocabSize;
-    config.end_of_text = kEndOfText;
-    model::WriteTinyModel(File("public"), config, /*seed=*/1);
-    tokenizer::BpeTrainer trainer;
-    trainer.AddText("no merges are learned from this");
-    SUBMIX_ASSERT_OK(trainer.Train(kVocabSize, File("public")));
+    SUBMIX_ASSERT_OK(WriteByteModel(File("public")));
     options_.public_directory = File("public");
     if (!GetParam()) options_.lora = SmallAdapter();
     SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedGpt::Load(options_));
@@ -56,7 +48,7 @@ class FederatedGptTest : public ::testing::TestWithParam<bool> {
   std::string File(const std::string& name) const { return directory_.File(name); }
 
   static std::vector<TokenId> Text(std::size_t count, std::uint64_t seed) {
-    return model::RandomTokens(count, kVocabSize, seed);
+    return model::RandomTokens(count, kByteVocabSize, seed);
   }
 
   double MeanLoss(std::span<const float> parameters, const Streams& streams) const {
@@ -95,13 +87,13 @@ double LossByPredictor(const std::string& public_directory, const std::vector<To
   options.public_directory = public_directory;
   const auto predictor = TorchPredictor::Load(options);
   SUBMIX_EXPECT_OK(predictor);
-  std::vector<TokenId> read = {kEndOfText};
+  std::vector<TokenId> read = {kByteEndOfText};
   read.insert(read.end(), tokens.begin(), tokens.end());
   double loss = 0;
   SUBMIX_EXPECT_OK(
       (*predictor)->Score(read, 1, [&](std::size_t position, std::span<const float> logits) {
         double sum = 0;
-        for (std::size_t id = 0; id < kVocabSize; ++id) sum += std::exp(logits[id]);
+        for (std::size_t id = 0; id < kByteVocabSize; ++id) sum += std::exp(logits[id]);
         loss += std::log(sum) - logits[static_cast<std::size_t>(read[position])];
         return base::OkStatus();
       }));

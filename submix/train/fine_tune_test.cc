@@ -1,6 +1,5 @@
 #include "submix/train/fine_tune.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "submix/base/file_system.h"
@@ -8,6 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/model/safetensors.h"
 #include "submix/model/testing/tiny_model.h"
+#include "submix/train/testing/right_predictions.h"
 #include "submix/train/torch_predictor.h"
 
 namespace submix::train {
@@ -105,19 +105,8 @@ TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {
   const std::vector<TokenId> sentence = {3, 1, 4, 1, 5, 9, 2, 6, 5};
   task.blocks = {sentence};
   SUBMIX_ASSERT_OK(Train({task}));
-  TorchPredictorOptions options;
-  options.threads = 1;
-  options.public_directory = public_directory();
-  options.member_directories = {task.output_directory};
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto predictor, TorchPredictor::Load(options));
-  const auto vocab = static_cast<std::size_t>(config_.vocab_size);
-  int right = 0;
-  SUBMIX_ASSERT_OK(
-      predictor->Score(sentence, 1, [&](std::size_t position, std::span<const float> logits) {
-        const auto member = logits.subspan(vocab, vocab);
-        right += std::ranges::max_element(member) - member.begin() == sentence[position] ? 1 : 0;
-        return base::OkStatus();
-      }));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const int right, RightPredictions(public_directory(), task.output_directory, sentence));
   EXPECT_GE(right, 7);
 }
 

@@ -11,10 +11,9 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/json_object.h"
-#include "submix/model/testing/tiny_model.h"
-#include "submix/tokenizer/bpe_trainer.h"
 #include "submix/train/ensemble_training.h"
 #include "submix/train/forgetting.h"
+#include "submix/train/testing/byte_model.h"
 #include "submix/train/torch_predictor.h"
 
 namespace submix::train {
@@ -32,13 +31,7 @@ constexpr int kUsers = 10;
 class PrivateTrainingTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    model::GptConfig config = model::TinyConfig();
-    config.vocab_size = 257;  // bytes and the end of text
-    config.end_of_text = 256;
-    model::WriteTinyModel(File("public"), config, /*seed=*/1);
-    tokenizer::BpeTrainer trainer;
-    trainer.AddText("no merges are learned from this");
-    SUBMIX_ASSERT_OK(trainer.Train(257, File("public")));
+    SUBMIX_ASSERT_OK(WriteByteModel(File("public")));
     SUBMIX_ASSERT_OK(corpus::SavePartitionKey(base::HashKey{}, File("key")));
     std::ofstream stream(File("corpus.jsonl"));
     for (int user = 0; user < kUsers; ++user) {
