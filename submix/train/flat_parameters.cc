@@ -3,6 +3,8 @@
 #include <functional>
 #include <numeric>
 
+#include <torch/csrc/autograd/autograd.h>
+
 namespace submix::train {
 
 FlatParameters::FlatParameters(int groups, std::vector<Spec> specs)

@@ -1,6 +1,7 @@
 #include "submix/train/fused_operations.h"
 
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "submix/train/causal_attention_kernel.h"
 #include "submix/train/fused_kernels.h"

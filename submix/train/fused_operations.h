@@ -2,7 +2,7 @@
 // Internal: includes torch.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/train/gpt_weights.h"
 #include "submix/train/lora_stack.h"

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 
 #include "submix/train/fused_operations.h"
 
@@ -82,7 +83,7 @@ OperationTimes CompareCrossEntropy(const FusionShape& shape, int runs) {
 }  // namespace
 
 std::vector<OperationTimes> MeasureFusion(const FusionShape& shape, int runs) {
-  torch::manual_seed(1);
+  at::manual_seed(1);
   return {CompareGelu(shape, runs), CompareAttention(shape, runs),
           CompareCrossEntropy(shape, runs)};
 }

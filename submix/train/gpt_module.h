@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/train/gpt_weights.h"
 #include "submix/train/lora_stack.h"

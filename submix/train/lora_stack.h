@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/model/lora_adapter.h"
 #include "submix/train/flat_parameters.h"

@@ -85,7 +85,7 @@ CrossEntropy MemberModels::Loss(const TokenBatch& batch) {
 }
 
 at::Tensor MemberModels::Logits(const at::Tensor& tokens) {
-  const torch::NoGradGuard no_gradients;
+  const at::NoGradGuard no_gradients;
   const LastLayer last = Forward(tokens);
   return at::matmul(last.hidden, last.unembedding.t()).to(torch::kFloat);
 }

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/train/gpt_weights.h"
 #include "submix/train/lora_stack.h"

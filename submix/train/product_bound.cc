@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace submix::train {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/base/ids.h"
 

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/base/status.h"
 

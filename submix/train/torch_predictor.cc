@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/ensemble/predictor_checks.h"
 #include "submix/train/fused_operations.h"

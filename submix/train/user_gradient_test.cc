@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <random>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/base/check.h"
 #include "submix/train/fused_kernels.h"

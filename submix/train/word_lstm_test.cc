@@ -5,7 +5,7 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "submix/train/word_vocabulary.h"
 
