@@ -23,6 +23,7 @@ if ((${#sets[@]} == 0)); then sets=(blogs wikitext attacks collect); fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 submix=build/release/submix-train
+epochs=(1)  # of DP-SGD; a model each
 
 # Users of a .jsonl.xz whose number leaves a remainder, once: FILE DIVISOR REMAINDER OUTPUT
 users() {
@@ -40,16 +41,18 @@ figure() {
     --out "$out/$directory" --rank 16 --lora-alpha 32 --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj \
     --top-layers 3 --batch-size 2 --learning-rate 0.004 --warmup-fraction 0.1 --non-private-batch-size 8 \
     --non-private-learning-rate 0.001 --members-at-a-time 4 --precision f32 \
-    --dp-sgd-epochs "${epochs:-1}" --dp-sgd-learning-rate 0.01 "$@"
+    --dp-sgd-epochs "${epochs[@]}" --dp-sgd-learning-rate 0.01 "$@"
 }
 
 blogs() {
   local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl name
   users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
   users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
+  local -a epochs=(0)
   for name in kept-improvement submix-fig2 submix-fig3 submix-fig4; do
-    epochs=0 figure "$corpus" "$heldout" blogs "$name" --runs 2
+    figure "$corpus" "$heldout" blogs "$name" --runs 2
   done
+  epochs=(1)
   figure "$corpus" "$heldout" blogs dp-decoding-fig2 --runs 8
   # The papers' sizes, 32 runs and 99,840 answers, take a day on a core: leave out --runs and --most-answers.
   figure "$corpus" "$heldout" blogs adapmixed-main --most-answers 2048
@@ -61,9 +64,12 @@ blogs() {
 wikitext() {
   local name
   local -a what=("$data/wikitext-2/valid.txt" "$data/wikitext-2/test.txt" wikitext)
-  for name in submix-fig8 submix-fig5 submix-fig7 submix-fig2 submix-fig3 submix-fig4; do
+  for name in submix-fig8 submix-fig5 submix-fig7 submix-fig3 submix-fig4; do
     figure "${what[@]}" "$name" --users-are-blocks 512 --runs 2
   done
+  local -a epochs=(1 10)
+  figure "${what[@]}" submix-fig2 --users-are-blocks 512 --runs 1
+  epochs=(1)
   figure "${what[@]}" submix-fig6
   figure "${what[@]}" dp-decoding-fig2 --users-are-blocks 512 --show-text
   figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 1
