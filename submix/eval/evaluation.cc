@@ -1,17 +1,19 @@
 #include "submix/eval/evaluation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <thread>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
 #include "submix/base/repeatable_random.h"
+#include "submix/decode/worker_team.h"
 #include "submix/divergence/pmf.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/finished_runs.h"
@@ -140,8 +142,9 @@ class PositionScorer {
 class SettingGroup {
  public:
   SettingGroup(const EvaluationPlan& plan, std::int64_t queries,
-               const std::vector<EvaluationSetting>& settings)
+               const std::vector<EvaluationSetting>& settings, decode::WorkerTeam* team)
       : plan_(plan),
+        team_(team),
         queries_(queries),
         num_runs_(std::min<std::int64_t>(NumPositions(plan) / queries,
                                          std::max(plan.runs, plan.most_runs))) {
@@ -161,15 +164,7 @@ class SettingGroup {
     if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
     for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].Add(position.losses[i]);
     for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += position.hits[i] ? 1 : 0;
-    for (std::size_t i = 0; i < simulated_.size(); ++i) {
-      SUBMIX_ASSIGN_OR_RETURN(double probability,
-                              simulated_[i].Answer(position.predictions, position.true_index));
-      if (noise_scales_[i]) {
-        probability =
-            GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]);
-      }
-      setting_losses_[i].Add(-std::log(probability));
-    }
+    SUBMIX_RETURN_IF_ERROR(AnswerBySettings(position));
     if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
     queries_in_run_ = 0;
     SUBMIX_ASSIGN_OR_RETURN(auto values, RunValues());
@@ -233,6 +228,30 @@ class SettingGroup {
     return std::optional(gnmax->noise_scale());
   }
 
+  // Every setting has a deployment and draws of its own: which thread answers changes nothing.
+  Status AnswerBySettings(const ScoredPosition& position) {
+    std::vector<Status> statuses(simulated_.size());
+    std::atomic<std::size_t> next = 0;
+    team_->Run([&](int) {
+      for (std::size_t i = next++; i < simulated_.size(); i = next++) {
+        statuses[i] = AnswerBySetting(i, position);
+      }
+    });
+    for (const Status& status : statuses) SUBMIX_RETURN_IF_ERROR(status);
+    return base::OkStatus();
+  }
+
+  Status AnswerBySetting(std::size_t i, const ScoredPosition& position) {
+    SUBMIX_ASSIGN_OR_RETURN(double probability,
+                            simulated_[i].Answer(position.predictions, position.true_index));
+    if (noise_scales_[i]) {
+      probability =
+          GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]);
+    }
+    setting_losses_[i].Add(-std::log(probability));
+    return base::OkStatus();
+  }
+
   // Both perplexities of the public model, the ensemble, a single member (the mean over members)
   // and the fine-tuned models; then of every setting both, the most and the mean that a part spent;
   // then the accuracy of the public model and the fine-tuned models.
@@ -272,6 +291,7 @@ class SettingGroup {
   }
 
   const EvaluationPlan& plan_;
+  decode::WorkerTeam* const team_;
   const std::int64_t queries_;
   const std::int64_t num_runs_;
   Baselines baselines_;
@@ -292,11 +312,13 @@ class Evaluation {
  public:
   // `kept` may be null.
   Evaluation(const EvaluationPlan& plan, int vocab_size, FinishedRuns* kept)
-      : scorer_(plan, vocab_size), kept_(kept) {
+      : scorer_(plan, vocab_size),
+        kept_(kept),
+        team_(std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
     std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
     for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
     for (const auto& [queries, settings] : by_queries) {
-      groups_.emplace_back(plan, queries, settings);
+      groups_.emplace_back(plan, queries, settings, &team_);
     }
   }
 
@@ -346,6 +368,7 @@ class Evaluation {
  private:
   PositionScorer scorer_;
   FinishedRuns* const kept_;
+  decode::WorkerTeam team_;
   std::vector<SettingGroup> groups_;  // fewest queries first
 };
 
@@ -424,61 +447,6 @@ const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) con
       [&](const Baselines& candidate) { return candidate.queries == setting.setting.queries; });
   SUBMIX_CHECK(found != baselines.end(), "a setting of another evaluation");
   return *found;
-}
-
-double PerplexityRuns::corpus() const {
-  double log_sum = 0;
-  for (const double perplexity : runs) log_sum += std::log(perplexity);
-  return std::exp(log_sum / static_cast<double>(runs.size()));
-}
-
-double PerplexityRuns::block_mean() const {
-  return std::accumulate(block_runs.begin(), block_runs.end(), 0.0) /
-         static_cast<double>(block_runs.size());
-}
-
-double PerplexityRuns::accuracy() const {
-  return std::accumulate(accuracy_runs.begin(), accuracy_runs.end(), 0.0) /
-         static_cast<double>(accuracy_runs.size());
-}
-
-namespace {
-
-PerplexityRuns Resampled(const PerplexityRuns& perplexity, std::span<const std::size_t> picks) {
-  PerplexityRuns resampled;
-  for (const std::size_t pick : picks) resampled.runs.push_back(perplexity.runs[pick]);
-  return resampled;
-}
-
-double Share(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
-             const PerplexityRuns& fine_tuned) {
-  const double gain = public_model.corpus() - fine_tuned.corpus();
-  if (!(gain > 0)) return std::numeric_limits<double>::quiet_NaN();
-  return (public_model.corpus() - private_mechanism.corpus()) / gain;
-}
-
-}  // namespace
-
-KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
-               const PerplexityRuns& fine_tuned) {
-  constexpr std::size_t kResamples = 2000;
-  const std::size_t runs = public_model.runs.size();
-  const double share = Share(public_model, private_mechanism, fine_tuned);
-  if (std::isnan(share)) return {share, share, share};
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const KeptShare unbounded = {share, -kInfinity, kInfinity};
-  if (runs < 2) return unbounded;
-  const auto random = base::MakeRepeatableRandomSource(base::Sha256("submix kept share\n"));
-  std::vector<double> shares;
-  std::vector<std::size_t> picks(runs);
-  for (std::size_t resample = 0; resample < kResamples; ++resample) {
-    for (std::size_t& pick : picks) pick = random->NextUint64() % runs;
-    shares.push_back(Share(Resampled(public_model, picks), Resampled(private_mechanism, picks),
-                           Resampled(fine_tuned, picks)));
-    if (std::isnan(shares.back())) return unbounded;
-  }
-  std::sort(shares.begin(), shares.end());
-  return {share, shares[kResamples / 40], shares[kResamples - 1 - kResamples / 40]};
 }
 
 StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutBlocks& blocks,

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/all_or_public.h"
 #include "submix/mechanism/ball_laws.h"
 #include "submix/mechanism/quantise.h"
@@ -16,23 +15,24 @@ namespace {
 
 using accounting::FixedNats;
 
-// The largest divergence that leaving one part out of the mean makes. Alone, a part is compared
-// with the public law.
+// The charge of the largest divergence that leaving one part out of the mean makes. Alone, a part
+// is compared with the public law.
 FixedNats LargestLeaveOneOut(const std::vector<LawWeights>& parts, const LawWeights& sum,
-                             const LawWeights& public_law, divergence::RenyiOrder order) {
+                             const LawWeights& public_law, const ShiftExcess& kernel) {
   const auto k = static_cast<double>(parts.size());
   std::vector<double> mean(sum.size());
-  std::vector<double> without(sum.size());
-  double largest = 0;
+  for (std::size_t x = 0; x < sum.size(); ++x) mean[x] = static_cast<double>(sum[x]) / k;
+  std::vector<double> shift(sum.size());
+  FixedNats largest;
   for (const LawWeights& part : parts) {
     for (std::size_t x = 0; x < sum.size(); ++x) {
       const auto others = static_cast<double>(parts.size() == 1 ? public_law[x] : sum[x] - part[x]);
-      mean[x] = static_cast<double>(sum[x]) / (k * static_cast<double>(kTotalWeight));
-      without[x] = others / (std::max(1.0, k - 1) * static_cast<double>(kTotalWeight));
+      shift[x] = others / std::max(1.0, k - 1) - mean[x];
     }
-    largest = std::max(largest, divergence::SymmetricRenyiDivergence(mean, without, order));
+    const DirectedExcess excess = kernel.Of(mean, shift, static_cast<double>(kTotalWeight));
+    largest = std::max(largest, kernel.ChargeOf(excess, sum.size()));
   }
-  return FixedNats::RoundUp(largest);
+  return largest;
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::ProposeToken(
       parts.push_back(laws.RenyiBallLaw(part, kernel_, options_.ball_radius));
       for (std::size_t x = 0; x < mixture.size(); ++x) mixture[x] += parts.back()[x];
     }
-    charges.assign(num_parts, LargestLeaveOneOut(parts, mixture, public_law, options_.order));
+    charges.assign(num_parts, LargestLeaveOneOut(parts, mixture, public_law, kernel_));
   }
   return std::unique_ptr<Proposal>(std::make_unique<AllOrPublicProposal>(
       release_id, std::move(charges), std::move(mixture), public_law));

@@ -8,7 +8,6 @@
 
 #include "submix/accounting/pmixed_target.h"
 #include "submix/base/check.h"
-#include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/ball_charge.h"
 #include "submix/mechanism/ball_laws.h"
 #include "submix/mechanism/quantise.h"
@@ -181,30 +180,28 @@ accounting::PrivacyStatement PMixed::Statement(FixedNats budget) const {
 }
 
 std::vector<FixedNats> PMixed::LeaveOneOutCharges(const BallLaws& laws) const {
-  const std::size_t support_size = laws.public_law().size();
-  const double k = options_.num_parts;
+  const LawWeights& public_law = laws.public_law();
   const double q = AnswerWeight();
-  constexpr double kTotal = static_cast<double>(kTotalWeight);
+  const double share = q / options_.num_parts;
   std::vector<LawWeights> parts;
-  std::vector<double> law(support_size);  // h
-  for (std::size_t x = 0; x < support_size; ++x) {
-    law[x] = (1 - q) * static_cast<double>(laws.public_law()[x]) / kTotal;
+  std::vector<double> law(public_law.size());  // h
+  for (std::size_t x = 0; x < law.size(); ++x) {
+    law[x] = (1 - q) * static_cast<double>(public_law[x]);
   }
   for (int part = 0; part < options_.num_parts; ++part) {
     parts.push_back(PartLaw(laws, part, 0));
-    for (std::size_t x = 0; x < support_size; ++x) {
-      law[x] += q / k * static_cast<double>(parts.back()[x]) / kTotal;
+    for (std::size_t x = 0; x < law.size(); ++x) {
+      law[x] += share * static_cast<double>(parts.back()[x]);
     }
   }
   std::vector<FixedNats> charges;
-  std::vector<double> without(support_size);  // h'
+  std::vector<double> shift(law.size());  // to h'
   for (const LawWeights& part : parts) {
-    for (std::size_t x = 0; x < support_size; ++x) {
-      const double moved = static_cast<double>(part[x]) - static_cast<double>(laws.public_law()[x]);
-      without[x] = law[x] - q / k * moved / kTotal;
+    for (std::size_t x = 0; x < law.size(); ++x) {
+      shift[x] = share * (static_cast<double>(public_law[x]) - static_cast<double>(part[x]));
     }
-    charges.push_back(
-        FixedNats::RoundUp(divergence::SymmetricRenyiDivergence(law, without, options_.order)));
+    const DirectedExcess excess = kernel_.Of(law, shift, static_cast<double>(kTotalWeight));
+    charges.push_back(kernel_.ChargeOf(excess, law.size()));
   }
   return charges;
 }

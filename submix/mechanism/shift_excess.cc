@@ -1,5 +1,6 @@
 #include "submix/mechanism/shift_excess.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -48,6 +49,22 @@ DirectedExcess ShiftExcess::Excess(const DirectedLanes& lanes, double total) con
   }
   return {std::accumulate(lanes.forward, lanes.forward + kLanes, 0.0) / total,
           std::accumulate(lanes.backward, lanes.backward + kLanes, 0.0) / total};
+}
+
+DirectedExcess ShiftExcess::Of(std::span<const double> den, std::span<const double> shift,
+                               double total) const {
+  DirectedLanes lanes;
+  const std::size_t whole = den.size() / kBlockTokens * kBlockTokens;
+  for (std::size_t begin = 0; begin < whole; begin += kBlockTokens) {
+    Add(den.data() + begin, shift.data() + begin, kBlockTokens, lanes);
+  }
+  std::array<double, kBlockTokens> last_den;
+  std::array<double, kBlockTokens> last_shift{};
+  last_den.fill(1);
+  std::copy(den.begin() + whole, den.end(), last_den.begin());
+  std::copy(shift.begin() + whole, shift.end(), last_shift.begin());
+  Add(last_den.data(), last_shift.data(), den.size() - whole, lanes);
+  return Excess(lanes, total);
 }
 
 accounting::FixedNats ShiftExcess::ChargeOf(const DirectedExcess& excess,
