@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,19 +118,34 @@ nlohmann::json BaselinesJson(const eval::Baselines& baselines) {
   return object;
 }
 
-nlohmann::json SettingJson(const eval::SettingResult& result) {
+// What remains of the fine-tuned model's gain; none without such a model, or without a gain.
+std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
+                                      const eval::PerplexityRuns& perplexity) {
+  if (baselines.fine_tuned.empty()) return std::nullopt;
+  const eval::KeptShare kept =
+      eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
+  return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
+}
+
+nlohmann::json SettingJson(const eval::Baselines& baselines, const eval::SettingResult& result) {
   nlohmann::json order = result.setting.mechanism.order.value();
   if (result.setting.mechanism.order.is_infinite()) order = "inf";
-  return {{"mechanism", result.setting.mechanism.name},
-          {"order", order},
-          {"epsilon", result.setting.epsilon},
-          {"queries", result.setting.queries},
-          {"target_leakage", result.setting.mechanism.target_leakage},
-          {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
-          {"perplexity", result.perplexity.corpus()},
-          {"perplexity_runs", result.perplexity.runs},
-          {"epsilon_spent_max", result.epsilon_spent_max},
-          {"epsilon_spent_mean", result.epsilon_spent_mean}};
+  nlohmann::json object = {{"mechanism", result.setting.mechanism.name},
+                           {"order", order},
+                           {"epsilon", result.setting.epsilon},
+                           {"queries", result.setting.queries},
+                           {"target_leakage", result.setting.mechanism.target_leakage},
+                           {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
+                           {"perplexity", result.perplexity.corpus()},
+                           {"perplexity_runs", result.perplexity.runs},
+                           {"epsilon_spent_max", result.epsilon_spent_max},
+                           {"epsilon_spent_mean", result.epsilon_spent_mean}};
+  const auto kept = KeptOf(baselines, result.perplexity);
+  if (!kept) return object;
+  object["kept"] = kept->value;
+  // Of a single run there is no interval.
+  if (std::isfinite(kept->low)) object["kept_interval"] = {kept->low, kept->high};
+  return object;
 }
 
 void PrintJson(const eval::EvaluationResult& result) {
@@ -139,7 +155,9 @@ void PrintJson(const eval::EvaluationResult& result) {
   for (const auto& baselines : result.baselines) {
     object["baselines"].push_back(BaselinesJson(baselines));
   }
-  for (const auto& setting : result.settings) object["settings"].push_back(SettingJson(setting));
+  for (const auto& setting : result.settings) {
+    object["settings"].push_back(SettingJson(result.BaselinesOf(setting), setting));
+  }
   std::printf("%s\n", object.dump().c_str());
 }
 
@@ -158,13 +176,12 @@ void PrintSettingRow(const eval::Baselines& baselines, const eval::SettingResult
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
               options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
   if (baselines.fine_tuned.empty()) return;
-  const eval::KeptShare kept =
-      eval::Kept(baselines.public_model, setting.perplexity, baselines.fine_tuned.front());
-  if (std::isnan(kept.value)) {
+  const auto kept = KeptOf(baselines, setting.perplexity);
+  if (!kept) {
     std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
     return;
   }
-  std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept.value, kept.low, kept.high);
+  std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept->value, kept->low, kept->high);
 }
 
 void PrintTable(const eval::EvaluationResult& result) {
@@ -186,26 +203,36 @@ void PrintTable(const eval::EvaluationResult& result) {
   }
 }
 
+// Three cells of a CSV line, with the comma before them.
+std::string KeptCells(const eval::Baselines& baselines, const eval::PerplexityRuns& perplexity) {
+  const auto kept = KeptOf(baselines, perplexity);
+  if (!kept) return ",,,";
+  char cells[96];
+  std::snprintf(cells, sizeof cells, ",%.6f,%.6f,%.6f", kept->value, kept->low, kept->high);
+  return cells;
+}
+
 Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
   std::string csv =
-      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max\n";
+      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max,"
+      "kept,kept_low,kept_high\n";
   char line[256];
   for (const eval::Baselines& baselines : result.baselines) {
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
-      std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,\n", name,
+      std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,", name,
                     static_cast<long long>(baselines.queries), perplexity.runs.size(),
                     perplexity.corpus());
-      csv += line;
+      csv += line + KeptCells(baselines, perplexity) + "\n";
     });
   }
   for (const eval::SettingResult& setting : result.settings) {
     const mechanism::MechanismOptions& options = setting.setting.mechanism;
-    std::snprintf(line, sizeof line, "%s,%s,%.9g,%lld,%zu,%.9g,%.9g,%.6f,%.9f\n",
+    std::snprintf(line, sizeof line, "%s,%s,%.9g,%lld,%zu,%.9g,%.9g,%.6f,%.9f",
                   options.name.c_str(), options.order.ToString().c_str(), setting.setting.epsilon,
                   static_cast<long long>(setting.setting.queries), setting.perplexity.runs.size(),
                   options.target_leakage, options.max_mixing_weight, setting.perplexity.corpus(),
                   setting.epsilon_spent_max);
-    csv += line;
+    csv += line + KeptCells(result.BaselinesOf(setting), setting.perplexity) + "\n";
   }
   return base::PosixFileSystem().WriteFile(path, csv);
 }

@@ -45,3 +45,26 @@ truncate -s -1 "$work/checkpoint"
 status=0
 "${evaluate[@]}" "${checkpoint[@]}" >"$work/stdout" 2>"$work/stderr" || status=$?
 [ $status = 1 ] && grep -q "damaged" "$work/stderr" || fail "a cut checkpoint is to be refused"
+
+# Beside a model on all text: what is kept of its gain, in both formats.
+"$submix" train "$work/text.jsonl" "$work/tuned" --public "$data/public_model" --parts 1 --rank 2 --targets c_attn \
+  --top-layers 1 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0 \
+  --partition-key "$data/demo_partition.key" >"$work/log" 2>"$work/stderr" || fail "training on all text"
+"${evaluate[@]}" --fine-tuned "$work/tuned" --csv "$work/kept.csv" >"$work/kept.json" 2>"$work/stderr" ||
+  fail "an evaluation beside a fine-tuned model"
+python3 - "$work/kept.json" "$work/kept.csv" <<'END'
+import csv, json, sys
+result = json.load(open(sys.argv[1]))
+rows = [row for row in csv.DictReader(open(sys.argv[2])) if row["epsilon"]]
+baselines = {row["queries"]: row for row in result["baselines"]}
+assert len(rows) == len(result["settings"]) == 4
+for setting, row in zip(result["settings"], rows):
+    of = baselines[setting["queries"]]
+    gain = of["public_perplexity"] - of["fine_tuned_perplexity"]
+    assert gain > 0, of
+    expected = (of["public_perplexity"] - setting["perplexity"]) / gain
+    assert abs(setting["kept"] - expected) < 1e-9 * max(1, abs(expected)), (setting, expected)
+    assert abs(float(row["kept"]) - expected) < 1e-6 * max(1, abs(expected)), (row, expected)
+    low, high = setting["kept_interval"]
+    assert low <= setting["kept"] <= high, setting
+END
