@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "submix/divergence/mixing_weight.h"
+#include "submix/mechanism/pair_weight.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
@@ -39,21 +39,7 @@ LawWeights BallLaws::RenyiBallLaw(int part, const ShiftExcess& kernel, double ra
   std::vector<double> pmf;
   if (!PartPmf(part, pmf)) return public_law_;
   const std::span<const double> public_pmf = predictions_.public_pmf;
-  // As laws with the resolution of the integers and no zeros.
-  const double spread = kTotal - static_cast<double>(pmf.size());
-  std::vector<double> den(pmf.size());
-  std::vector<double> distance(pmf.size());
-  for (std::size_t x = 0; x < pmf.size(); ++x) {
-    den[x] = 1 + spread * public_pmf[x];
-    distance[x] = spread * (pmf[x] - public_pmf[x]);
-  }
-  std::vector<double> shift(pmf.size());
-  constexpr int kEvaluations = 16;
-  const double scale =
-      divergence::LargestFeasible(1.0, kernel.FromNats(radius), kEvaluations, [&](double weight) {
-        for (std::size_t x = 0; x < shift.size(); ++x) shift[x] = weight * distance[x];
-        return kernel.Of(den, shift, kTotal).larger();
-      });
+  const double scale = LargestBallWeight(public_pmf, pmf, kernel, kernel.FromNats(radius));
   for (std::size_t x = 0; x < pmf.size(); ++x) {
     pmf[x] = public_pmf[x] + scale * (pmf[x] - public_pmf[x]);
   }

@@ -16,6 +16,7 @@ namespace submix::mechanism {
 namespace {
 
 constexpr double kTotal = static_cast<double>(kTotalWeight);
+constexpr int kEvaluations = 16;  // of the excess, at orders other than 2
 
 double Spread(const MemberPair& pair) {
   return kTotal - static_cast<double>(pair.public_pmf.size());
@@ -179,9 +180,30 @@ double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, doub
       "two members on the public support");
   if (!(target > 0)) return 0;
   if (kernel.order().value() == 2) return WeightByQuotients(pair, target);
-  constexpr int kEvaluations = 16;
   return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {
     return ForwardExcess(pair, kernel, weight);
+  });
+}
+
+double LargestBallWeight(std::span<const double> public_pmf, std::span<const double> part,
+                         const ShiftExcess& kernel, double target) {
+  SUBMIX_CHECK(part.size() == public_pmf.size(), "a part on the public support");
+  if (!(target > 0)) return 0;
+  if (kernel.order().value() == 2) {
+    return std::min(WeightByQuotients({public_pmf, part, public_pmf}, target),
+                    WeightByQuotients({public_pmf, public_pmf, part}, target));
+  }
+  const double spread = kTotal - static_cast<double>(part.size());
+  std::vector<double> law(part.size());
+  std::vector<double> distance(part.size());
+  for (std::size_t x = 0; x < part.size(); ++x) {
+    law[x] = 1 + spread * public_pmf[x];
+    distance[x] = spread * (part[x] - public_pmf[x]);
+  }
+  std::vector<double> shift(part.size());
+  return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {
+    for (std::size_t x = 0; x < shift.size(); ++x) shift[x] = weight * distance[x];
+    return kernel.Of(law, shift, kTotal).larger();
   });
 }
 

@@ -29,4 +29,10 @@ struct MemberPair {
 // otherwise A bracket (divergence/mixing_weight.h), mostly within 1e-6.
 double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, double target);
 
+// The same for PMixED's ball: the largest weight of the part at which the mixture's excess from the
+// public law, and the public law's from the mixture, are both at most `target`. Both come from one
+// sweep at orders other than 2. Requires: pmfs of the same size.
+double LargestBallWeight(std::span<const double> public_pmf, std::span<const double> part,
+                         const ShiftExcess& kernel, double target);
+
 }  // namespace submix::mechanism
