@@ -1,7 +1,6 @@
 #include "submix/eval/evaluation.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "submix/base/testing/status_matchers.h"
