@@ -12,10 +12,16 @@ namespace submix::train {
 double SoftmaxCrossEntropyRow(float* logits, std::int64_t vocab_size, std::int64_t target,
                               float weight);
 
-// y = gelu_new(x), GPT-2's tanh form: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
+// y = gelu_new(x), GPT-2's tanh form: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). y may
+// be x.
 void GeluForward(const float* x, float* y, std::int64_t count);
 // grad_x = grad_y * gelu_new'(x). grad_x may be grad_y.
 void GeluBackward(const float* x, const float* grad_y, float* grad_x, std::int64_t count);
+
+// What bfloat16 numbers are: the upper halves of floats.
+void FloatsOfBfloat16(const std::uint16_t* x, float* y, std::int64_t count);
+// To the nearest one, ties to even. NaN stays NaN.
+void Bfloat16OfFloats(const float* x, std::uint16_t* y, std::int64_t count);
 
 // Attention of one new position over the cache of one row and attention head:
 // output [d] = sum_j softmax_j(q . k_j / sqrt(d)) v_j over j < length. k and v are [length, d] with

@@ -1,7 +1,9 @@
 #include "submix/train/fused_kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <random>
 #include <vector>
 
@@ -74,6 +76,43 @@ TEST(FusedKernelsTest, GeluEqualsItsFormulaAndSlope) {
     EXPECT_NEAR(y[i], gelu(x[i]), 2e-6 * (1 + std::abs(x[i])));
     EXPECT_NEAR(slope[i], (gelu(x[i] + 1e-5) - gelu(x[i] - 1e-5)) / 2e-5, 2e-5);
   }
+}
+
+// The two bfloat16 numbers around a float are 2^16 of its own steps apart.
+TEST(FusedKernelsTest, Bfloat16IsTheNearestWithTiesToEven) {
+  std::vector<float> x = Normal(1003, 1e3, 2);
+  for (const std::uint32_t bits :
+       {0u, 0x80000000u, 0x3f808000u, 0x3f818000u, 0x3f807fffu, 0x3f808001u, 0x7f7f0000u,
+        0x7f7fffffu, 0x7f800000u, 0xff800000u, 0x00000001u, 0x00018000u}) {
+    x.push_back(std::bit_cast<float>(bits));
+  }
+  std::vector<std::uint16_t> halves(x.size());
+  std::vector<float> back(x.size());
+  for (std::size_t count = x.size() - 40; count <= x.size(); ++count) {
+    halves.assign(x.size(), 1);
+    Bfloat16OfFloats(x.data(), halves.data(), static_cast<std::int64_t>(count));
+    FloatsOfBfloat16(halves.data(), back.data(), static_cast<std::int64_t>(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(x[i]);
+      const std::uint32_t below = bits >> 16;
+      const std::uint32_t rest = bits & 0xffff;
+      const bool up = rest > 0x8000 || (rest == 0x8000 && below % 2 == 1);
+      ASSERT_EQ(halves[i], below + (up ? 1 : 0)) << x[i];
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(back[i]), static_cast<std::uint32_t>(halves[i]) << 16);
+    }
+    for (std::size_t i = count; i < x.size(); ++i) ASSERT_EQ(halves[i], 1) << "past the end";
+  }
+}
+
+TEST(FusedKernelsTest, EveryNanIsANanInBfloat16) {
+  const std::vector<float> nans = {std::bit_cast<float>(0x7fffffffu),
+                                   std::bit_cast<float>(0xffffffffu),
+                                   std::bit_cast<float>(0x7f800001u), std::nanf("")};
+  std::vector<std::uint16_t> halves(nans.size());
+  std::vector<float> back(nans.size());
+  Bfloat16OfFloats(nans.data(), halves.data(), 4);
+  FloatsOfBfloat16(halves.data(), back.data(), 4);
+  for (const float value : back) EXPECT_TRUE(std::isnan(value));
 }
 
 TEST(FusedKernelsTest, CachedAttentionEqualsItsDefinition) {

@@ -1,5 +1,10 @@
 #include "submix/train/fused_operations.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -15,15 +20,52 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kElementGrain = 1 << 14;
 constexpr std::int64_t kLossRows = 256;  // rows whose logits exist at a time
 
+// Elements that are widened together: a few arrays of this size stay in the first-level cache.
+constexpr std::int64_t kWidenedElements = 1024;
+
+const std::uint16_t* Halves(const at::Tensor& x) {
+  return reinterpret_cast<const std::uint16_t*>(x.data_ptr<at::BFloat16>());
+}
+std::uint16_t* MutableHalves(at::Tensor& x) {
+  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
+}
+
+void ReadFloats(const at::Tensor& x, std::int64_t begin, std::int64_t count, float* floats) {
+  if (x.scalar_type() == torch::kFloat) {
+    std::copy_n(x.data_ptr<float>() + begin, count, floats);
+  } else {
+    FloatsOfBfloat16(Halves(x) + begin, floats, count);
+  }
+}
+
+void WriteFloats(const float* floats, std::int64_t begin, std::int64_t count, at::Tensor& y) {
+  if (y.scalar_type() == torch::kFloat) {
+    std::copy_n(floats, count, y.data_ptr<float>() + begin);
+  } else {
+    Bfloat16OfFloats(floats, MutableHalves(y) + begin, count);
+  }
+}
+
+// work(begin, count) for all of `elements`, a few at a time, by all threads.
+template <typename Work>
+void ForWidenedElements(std::int64_t elements, const Work& work) {
+  at::parallel_for(0, elements, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kWidenedElements) {
+      work(i, std::min(kWidenedElements, end - i));
+    }
+  });
+}
+
 class GeluFunction : public torch::autograd::Function<GeluFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     context->save_for_backward({x});
     at::Tensor y = at::empty_like(x);
-    const float* in = x.data_ptr<float>();
-    float* out = y.data_ptr<float>();
-    at::parallel_for(0, x.numel(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {
-      GeluForward(in + begin, out + begin, end - begin);
+    ForWidenedElements(x.numel(), [&](std::int64_t begin, std::int64_t count) {
+      std::array<float, kWidenedElements> values;
+      ReadFloats(x, begin, count, values.data());
+      GeluForward(values.data(), values.data(), count);
+      WriteFloats(values.data(), begin, count, y);
     });
     return y;
   }
@@ -32,23 +74,29 @@ class GeluFunction : public torch::autograd::Function<GeluFunction> {
     const at::Tensor x = context->get_saved_variables()[0];
     const at::Tensor grad_y = grads[0].contiguous();
     at::Tensor grad_x = at::empty_like(x);
-    at::parallel_for(0, x.numel(), kElementGrain, [&](std::int64_t begin, std::int64_t end) {
-      GeluBackward(x.data_ptr<float>() + begin, grad_y.data_ptr<float>() + begin,
-                   grad_x.data_ptr<float>() + begin, end - begin);
+    ForWidenedElements(x.numel(), [&](std::int64_t begin, std::int64_t count) {
+      std::array<float, kWidenedElements> values;
+      std::array<float, kWidenedElements> grads_of_values;
+      ReadFloats(x, begin, count, values.data());
+      ReadFloats(grad_y, begin, count, grads_of_values.data());
+      GeluBackward(values.data(), grads_of_values.data(), grads_of_values.data(), count);
+      WriteFloats(grads_of_values.data(), begin, count, grad_x);
     });
     return {grad_x};
   }
 };
 
-// Logits [n, V] float32 become row gradients; losses[i] are the rows' losses.
-void LossAndGradient(const at::Tensor& logits, const std::int64_t* targets, const float* weights,
+// Logits [n, V] become row gradients; losses[i] are the rows' losses.
+void LossAndGradient(at::Tensor& logits, const std::int64_t* targets, const float* weights,
                      float* losses) {
   const std::int64_t vocab_size = logits.size(1);
-  float* values = logits.data_ptr<float>();
   at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> row(static_cast<std::size_t>(vocab_size));
     for (std::int64_t i = begin; i < end; ++i) {
+      ReadFloats(logits, i * vocab_size, vocab_size, row.data());
       losses[i] = static_cast<float>(
-          SoftmaxCrossEntropyRow(values + i * vocab_size, vocab_size, targets[i], weights[i]));
+          SoftmaxCrossEntropyRow(row.data(), vocab_size, targets[i], weights[i]));
+      WriteFloats(row.data(), i * vocab_size, vocab_size, logits);
     }
   });
 }
@@ -71,10 +119,8 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
       const at::Tensor input = hidden.narrow(0, begin, count);
       at::Tensor logits = buffer.narrow(0, 0, count);
       at::mm_out(logits, input, unembedding.t());
-      logits = logits.to(torch::kFloat);
       LossAndGradient(logits, targets.data_ptr<std::int64_t>() + begin,
                       row_weights.data_ptr<float>() + begin, losses.data_ptr<float>() + begin);
-      logits = logits.to(hidden.scalar_type());
       at::Tensor grad = grad_hidden.narrow(0, begin, count);
       at::mm_out(grad, logits, unembedding);
       if (needs_weight_grad) AccumulateWeightGrad(grad_unembedding, logits, input);
@@ -240,10 +286,7 @@ class CausalAttentionFunction : public torch::autograd::Function<CausalAttention
 
 }  // namespace
 
-at::Tensor Gelu(const at::Tensor& x) {
-  if (x.scalar_type() != torch::kFloat) return at::gelu(x, "tanh");
-  return GeluFunction::apply(x.contiguous());
-}
+at::Tensor Gelu(const at::Tensor& x) { return GeluFunction::apply(x.contiguous()); }
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 namespace submix::train {
 
-// gelu_new. Float32 runs fused, other types through libtorch.
+// gelu_new of float32 or bfloat16, computed in float32.
 at::Tensor Gelu(const at::Tensor& x);
 
 // x W + bias + scaling * (x A^T) B^T for the rows of G members, x [G * n, inputs].
@@ -27,7 +27,7 @@ struct CrossEntropy {
 };
 // The unembedding and the loss in one: logits exist for a few hundred rows at a time and become
 // their own gradient in place. hidden [N, C], unembedding [V, C]; targets [N] int64, -1 for none;
-// row_weights [N] float32.
+// row_weights [N] float32. hidden and unembedding are float32 or bfloat16.
 CrossEntropy UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
                                      const at::Tensor& targets, const at::Tensor& row_weights);
 

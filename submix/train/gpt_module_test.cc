@@ -111,6 +111,30 @@ TEST(FusedOperationsTest, GeluEqualsTorch) {
   EXPECT_TRUE(at::allclose(torch::autograd::grad({y.sum()}, {x})[0], expected_grad, 1e-5, 1e-5));
 }
 
+// By one rounding: a step of bfloat16 is 2^-8 of the number.
+TEST(FusedOperationsTest, Bfloat16IsFloatRoundedAtTheEnds) {
+  at::Tensor x = (torch::randn({3000}) * 4).to(torch::kBFloat16).requires_grad_();
+  at::Tensor wide = x.detach().to(torch::kFloat).requires_grad_();
+  const at::Tensor y = Gelu(x);
+  const at::Tensor expected = Gelu(wide);
+  EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(at::allclose(y.to(torch::kFloat), expected, 0x1p-8, 0));
+  const at::Tensor grad = torch::autograd::grad({y.to(torch::kFloat).sum()}, {x})[0];
+  EXPECT_TRUE(at::allclose(grad.to(torch::kFloat),
+                           torch::autograd::grad({expected.sum()}, {wide})[0], 0x1p-8, 0));
+
+  const at::Tensor hidden = torch::randn({300, 8}).to(torch::kBFloat16);
+  const at::Tensor unembedding = torch::randn({37, 8}).to(torch::kBFloat16);
+  const at::Tensor targets = torch::randint(0, 37, {300}, torch::kLong);
+  const at::Tensor weights = torch::ones({300});
+  const CrossEntropy loss = UnembeddingCrossEntropy(hidden, unembedding, targets, weights);
+  const CrossEntropy exact = UnembeddingCrossEntropy(
+      hidden.to(torch::kFloat), unembedding.to(torch::kFloat), targets, weights);
+  // Only the logits, of some ten at most, are rounded before the loss.
+  EXPECT_TRUE(at::allclose(loss.row_losses, exact.row_losses, 0, .1));
+  EXPECT_NEAR(loss.total.item<double>(), exact.total.item<double>(), 2);
+}
+
 TEST(FusedOperationsTest, CrossEntropyEqualsTorch) {
   const std::int64_t rows = 300;
   at::Tensor hidden = torch::randn({rows, 8}).requires_grad_();

@@ -6,6 +6,7 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -25,6 +26,13 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
 }
 
+// Unless the user's MALLOC_… say otherwise.
+void KeepFreedMemory() {
+  constexpr int kLargestTensor = 1 << 30;
+  if (std::getenv("MALLOC_MMAP_THRESHOLD_") == nullptr) ::mallopt(M_MMAP_THRESHOLD, kLargestTensor);
+  if (std::getenv("MALLOC_TRIM_THRESHOLD_") == nullptr) ::mallopt(M_TRIM_THRESHOLD, kLargestTensor);
+}
+
 // OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
 template <typename Function>
 Function* OpenBlasFunction(const char* name) {
@@ -39,6 +47,7 @@ const char* BlasCoreName() {
 }
 
 void PrepareTorchProcess(char** argv) {
+  KeepFreedMemory();
   if (std::getenv(kRestartedMark) != nullptr) return;
   bool changed = false;
   if (HasAvx512()) {

@@ -12,7 +12,9 @@ namespace submix::train {
 //   OPENBLAS_CORETYPE    Debian's OpenBLAS 0.3.21 takes processors newer than itself for a Prescott
 //                        (4-5 times slower)
 //   GOMP_SPINCOUNT       threads that wait do not spin for long against their neighbours
-// Settings of the user are never overridden. Returns if there is nothing (more) to do.
+// What tensors free is kept for the next ones, not given back to the system: a step of training
+// would spend up to a sixth of its time in page faults. Settings of the user are never overridden.
+// Returns if there is nothing (more) to do.
 void PrepareTorchProcess(char** argv);
 
 // How many processors this process may run on, by its affinity; at least 1.

@@ -50,6 +50,8 @@ struct KernelTable {
   decltype(&plain::SoftmaxCrossEntropyRow) softmax_cross_entropy_row;
   decltype(&plain::GeluForward) gelu_forward;
   decltype(&plain::GeluBackward) gelu_backward;
+  decltype(&plain::FloatsOfBfloat16) floats_of_bfloat16;
+  decltype(&plain::Bfloat16OfFloats) bfloat16_of_floats;
   decltype(&plain::AttendCached) attend_cached;
   decltype(&plain::AddLowRank) add_low_rank;
   decltype(&plain::CausalForwardScratch) causal_forward_scratch;
@@ -58,11 +60,11 @@ struct KernelTable {
   decltype(&plain::CausalAttentionBackward) causal_attention_backward;
 };
 
-#define SUBMIX_KERNEL_TABLE(set)                                                         \
-  {                                                                                      \
-    set::SoftmaxCrossEntropyRow, set::GeluForward, set::GeluBackward, set::AttendCached, \
-        set::AddLowRank, set::CausalForwardScratch, set::CausalBackwardScratch,          \
-        set::CausalAttentionForward, set::CausalAttentionBackward                        \
+#define SUBMIX_KERNEL_TABLE(set)                                                              \
+  {                                                                                           \
+    set::SoftmaxCrossEntropyRow, set::GeluForward, set::GeluBackward, set::FloatsOfBfloat16,  \
+        set::Bfloat16OfFloats, set::AttendCached, set::AddLowRank, set::CausalForwardScratch, \
+        set::CausalBackwardScratch, set::CausalAttentionForward, set::CausalAttentionBackward \
   }
 
 constexpr KernelTable kPlain = SUBMIX_KERNEL_TABLE(plain);
@@ -93,6 +95,14 @@ void GeluForward(const float* x, float* y, std::int64_t count) {
 
 void GeluBackward(const float* x, const float* grad_y, float* grad_x, std::int64_t count) {
   Kernels().gelu_backward(x, grad_y, grad_x, count);
+}
+
+void FloatsOfBfloat16(const std::uint16_t* x, float* y, std::int64_t count) {
+  Kernels().floats_of_bfloat16(x, y, count);
+}
+
+void Bfloat16OfFloats(const float* x, std::uint16_t* y, std::int64_t count) {
+  Kernels().bfloat16_of_floats(x, y, count);
 }
 
 void AttendCached(const CachedHead& head, float* scores, float* output) {
