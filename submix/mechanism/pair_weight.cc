@@ -16,7 +16,10 @@ namespace submix::mechanism {
 namespace {
 
 constexpr double kTotal = static_cast<double>(kTotalWeight);
-constexpr int kEvaluations = 16;  // of the excess, at orders other than 2
+// Of the excess, at orders other than 2. From the public law itself it is nearly a power of the
+// weight; between two halves it may be none.
+constexpr int kPairEvaluations = 16;
+constexpr int kBallEvaluations = 12;
 
 double Spread(const MemberPair& pair) {
   return kTotal - static_cast<double>(pair.public_pmf.size());
@@ -180,7 +183,7 @@ double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, doub
       "two members on the public support");
   if (!(target > 0)) return 0;
   if (kernel.order().value() == 2) return WeightByQuotients(pair, target);
-  return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {
+  return divergence::LargestFeasible(1.0, target, kPairEvaluations, [&](double weight) {
     return ForwardExcess(pair, kernel, weight);
   });
 }
@@ -201,7 +204,7 @@ double LargestBallWeight(std::span<const double> public_pmf, std::span<const dou
     distance[x] = spread * (part[x] - public_pmf[x]);
   }
   std::vector<double> shift(part.size());
-  return divergence::LargestFeasible(1.0, target, kEvaluations, [&](double weight) {
+  return divergence::LargestFeasible(1.0, target, kBallEvaluations, [&](double weight) {
     for (std::size_t x = 0; x < shift.size(); ++x) shift[x] = weight * distance[x];
     return kernel.Of(law, shift, kTotal).larger();
   });

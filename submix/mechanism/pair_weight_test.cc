@@ -87,6 +87,40 @@ TEST_P(LargestPairWeightTest, IsFeasibleAndNearlyTheLargest) {
 
 INSTANTIATE_TEST_SUITE_P(Orders, LargestPairWeightTest, testing::Values(1.0, 1.5, 2.0, 3.0, 18.0));
 
+// Of the ball: both directions between the mixture and the public law.
+class LargestBallWeightTest : public testing::TestWithParam<double> {};
+
+TEST_P(LargestBallWeightTest, IsFeasibleAndHardlySmallerThanTheBest) {
+  const RenyiOrder order = *RenyiOrder::Create(GetParam());
+  const ShiftExcess kernel(order);
+  const auto random = base::MakeSeededRandomSource(2);
+  std::vector<double> shortfalls;
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t support_size = 2 + random->NextBelow(40);
+    const Pmf public_pmf = RandomPmf(*random, support_size, 1 + 20 * NextUnit(*random));
+    const Pmf part =
+        MixPmfs(public_pmf, RandomPmf(*random, support_size, 1 + 20 * NextUnit(*random)),
+                std::pow(10, -4 * NextUnit(*random)));
+    const MemberPair outward{public_pmf, part, public_pmf};
+    const MemberPair inward{public_pmf, public_pmf, part};
+    const double target = std::pow(10, -5 * NextUnit(*random));
+    const double weight = LargestBallWeight(public_pmf, part, kernel, target);
+    ASSERT_LE(ReferenceExcess(outward, weight, order), target * (1 + 1e-9)) << i;
+    ASSERT_LE(ReferenceExcess(inward, weight, order), target * (1 + 1e-9)) << i;
+    const double best =
+        std::min(ReferenceWeight(outward, target, order), ReferenceWeight(inward, target, order));
+    ASSERT_LE(weight, best * (1 + 1e-9)) << i;
+    shortfalls.push_back(1 - weight / best);
+  }
+  std::sort(shortfalls.begin(), shortfalls.end());
+  EXPECT_LT(shortfalls[200], 1e-6);
+  EXPECT_LT(shortfalls.back(), 1e-3);
+  RecordProperty("median", std::to_string(shortfalls[200]));
+  RecordProperty("worst", std::to_string(shortfalls.back()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, LargestBallWeightTest, testing::Values(1.0, 1.5, 2.0, 3.0, 18.0));
+
 TEST(LargestPairWeightTest, IsOneWhereTheHalvesAgree) {
   const Pmf public_pmf{.5, .3, .2};
   const Pmf same{0, .1, .9};
