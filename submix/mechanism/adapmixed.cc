@@ -29,7 +29,8 @@ FixedNats LargestLeaveOneOut(const std::vector<LawWeights>& parts, const LawWeig
       const auto others = static_cast<double>(parts.size() == 1 ? public_law[x] : sum[x] - part[x]);
       shift[x] = others / std::max(1.0, k - 1) - mean[x];
     }
-    const DirectedExcess excess = kernel.Of(mean, shift, static_cast<double>(kTotalWeight));
+    const DirectedExcess excess =
+        kernel.Of(mean, shift, /*scale=*/1, static_cast<double>(kTotalWeight));
     largest = std::max(largest, kernel.ChargeOf(excess, sum.size()));
   }
   return largest;

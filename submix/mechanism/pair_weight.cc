@@ -203,10 +203,8 @@ double LargestBallWeight(std::span<const double> public_pmf, std::span<const dou
     law[x] = 1 + spread * public_pmf[x];
     distance[x] = spread * (part[x] - public_pmf[x]);
   }
-  std::vector<double> shift(part.size());
   return divergence::LargestFeasible(1.0, target, kBallEvaluations, [&](double weight) {
-    for (std::size_t x = 0; x < shift.size(); ++x) shift[x] = weight * distance[x];
-    return kernel.Of(law, shift, kTotal).larger();
+    return kernel.Of(law, distance, weight, kTotal).larger();
   });
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +43,13 @@ double ReferenceWeight(const MemberPair& pair, double target, RenyiOrder order) 
   return low;
 }
 
+// What is missing to the largest weights, as a share of them.
+void ExpectSmall(std::vector<double> shortfalls) {
+  std::sort(shortfalls.begin(), shortfalls.end());
+  EXPECT_LT(shortfalls[shortfalls.size() / 2], 1e-6);
+  EXPECT_LT(shortfalls.back(), 1e-3);
+}
+
 class LargestPairWeightTest : public testing::TestWithParam<double> {};
 
 TEST_P(LargestPairWeightTest, IsFeasibleAndNearlyTheLargest) {
@@ -78,11 +84,7 @@ TEST_P(LargestPairWeightTest, IsFeasibleAndNearlyTheLargest) {
     ASSERT_LE(weight, best * (1 + 1e-9)) << i;
     shortfalls.push_back(1 - weight / best);
   }
-  std::sort(shortfalls.begin(), shortfalls.end());
-  EXPECT_LT(shortfalls[200], 1e-6);
-  EXPECT_LT(shortfalls.back(), 1e-3);
-  RecordProperty("median", std::to_string(shortfalls[200]));
-  RecordProperty("worst", std::to_string(shortfalls.back()));
+  ExpectSmall(std::move(shortfalls));
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LargestPairWeightTest, testing::Values(1.0, 1.5, 2.0, 3.0, 18.0));
@@ -112,11 +114,7 @@ TEST_P(LargestBallWeightTest, IsFeasibleAndHardlySmallerThanTheBest) {
     ASSERT_LE(weight, best * (1 + 1e-9)) << i;
     shortfalls.push_back(1 - weight / best);
   }
-  std::sort(shortfalls.begin(), shortfalls.end());
-  EXPECT_LT(shortfalls[200], 1e-6);
-  EXPECT_LT(shortfalls.back(), 1e-3);
-  RecordProperty("median", std::to_string(shortfalls[200]));
-  RecordProperty("worst", std::to_string(shortfalls.back()));
+  ExpectSmall(std::move(shortfalls));
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LargestBallWeightTest, testing::Values(1.0, 1.5, 2.0, 3.0, 18.0));

@@ -195,12 +195,12 @@ std::vector<FixedNats> PMixed::LeaveOneOutCharges(const BallLaws& laws) const {
     }
   }
   std::vector<FixedNats> charges;
-  std::vector<double> shift(law.size());  // to h'
+  std::vector<double> shift(law.size());  // share of it leads to h'
   for (const LawWeights& part : parts) {
     for (std::size_t x = 0; x < law.size(); ++x) {
-      shift[x] = share * (static_cast<double>(public_law[x]) - static_cast<double>(part[x]));
+      shift[x] = static_cast<double>(public_law[x]) - static_cast<double>(part[x]);
     }
-    const DirectedExcess excess = kernel_.Of(law, shift, static_cast<double>(kTotalWeight));
+    const DirectedExcess excess = kernel_.Of(law, shift, share, static_cast<double>(kTotalWeight));
     charges.push_back(kernel_.ChargeOf(excess, law.size()));
   }
   return charges;

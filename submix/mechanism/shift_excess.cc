@@ -8,6 +8,7 @@
 #include <span>
 
 #include "submix/base/check.h"
+#include "submix/mechanism/ratio_kernels.h"
 
 namespace submix::mechanism {
 namespace {
@@ -52,18 +53,22 @@ DirectedExcess ShiftExcess::Excess(const DirectedLanes& lanes, double total) con
 }
 
 DirectedExcess ShiftExcess::Of(std::span<const double> den, std::span<const double> shift,
-                               double total) const {
+                               double scale, double total) const {
   DirectedLanes lanes;
-  const std::size_t whole = den.size() / kBlockTokens * kBlockTokens;
-  for (std::size_t begin = 0; begin < whole; begin += kBlockTokens) {
-    Add(den.data() + begin, shift.data() + begin, kBlockTokens, lanes);
-  }
+  std::array<double, kBlockTokens> scaled;
   std::array<double, kBlockTokens> last_den;
-  std::array<double, kBlockTokens> last_shift{};
-  last_den.fill(1);
-  std::copy(den.begin() + whole, den.end(), last_den.begin());
-  std::copy(shift.begin() + whole, shift.end(), last_shift.begin());
-  Add(last_den.data(), last_shift.data(), den.size() - whole, lanes);
+  for (std::size_t begin = 0; begin < den.size(); begin += kBlockTokens) {
+    const std::size_t count = std::min(kBlockTokens, den.size() - begin);
+    scaled.fill(0);
+    AddScaled(shift.data() + begin, scale, count, scaled.data());
+    const double* block = den.data() + begin;
+    if (count < kBlockTokens) {
+      last_den.fill(1);
+      std::copy_n(block, count, last_den.begin());
+      block = last_den.data();
+    }
+    Add(block, scaled.data(), count, lanes);
+  }
   return Excess(lanes, total);
 }
 
