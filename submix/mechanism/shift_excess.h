@@ -39,8 +39,8 @@ class ShiftExcess {
   // The excess of what was taken in, for laws that sum to `total`.
   DirectedExcess Excess(const DirectedLanes& lanes, double total) const;
 
-  // The excess of a whole law: of `den + scale * shift` from `den`, both with sum `total`. Requires:
-  // equal sizes, den > 0 and den + scale * shift > 0.
+  // The excess of a whole law: of `den + scale * shift` from `den`, both with sum `total`.
+  // Requires: equal sizes, den > 0 and den + scale * shift > 0.
   DirectedExcess Of(std::span<const double> den, std::span<const double> shift, double scale,
                     double total) const;
 
