@@ -4,10 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-#include <sys/inotify.h>
 
-#include "submix/base/testing/status_matchers.h"
-#include "submix/base/testing/temporary_directory.h"
 #include "submix/server/metrics.h"
 #include "submix/server/testing/raw_client.h"
 #include "submix/server/testing/served_engine.h"
@@ -21,12 +18,7 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kCompletions = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-std::string Body(const std::string& fields = "") {
-  return R"({"model":"letters","prompt":"abc")" + (fields.empty() ? "" : "," + fields) + "}";
-}
 
 // The objects of a stream that ended well.
 std::vector<json> Events(const std::string& body) {
@@ -38,17 +30,9 @@ std::vector<json> Events(const std::string& body) {
   return events;
 }
 
-// Polls until `done` or ten seconds have passed.
-template <typename Condition>
-bool Eventually(const Condition& done) {
-  const auto deadline = steady_clock::now() + std::chrono::seconds(10);
-  while (!done() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(5));
-  return done();
-}
-
 TEST(HttpServer, AnswersACompletion) {
   ServedEngine served;
-  const RawAnswer answer = Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
+  const RawAnswer answer = Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_THAT(answer.head, HasSubstr("Content-Type: application/json"));
   const json object = json::parse(answer.body);
@@ -77,9 +61,9 @@ TEST(HttpServer, AnswersAChatWhereTheContextAllows) {
 
 TEST(HttpServer, StreamsTokensAsTheyCome) {
   ServedEngine served;
-  const RawAnswer answer =
-      Post(served.port(), kCompletions,
-           Body(R"("max_tokens":5,"stream":true,"stream_options":{"include_usage":true})"));
+  const RawAnswer answer = Post(
+      served.port(), kCompletions,
+      CompletionBody(R"("max_tokens":5,"stream":true,"stream_options":{"include_usage":true})"));
   ASSERT_EQ(answer.status, 200);
   EXPECT_THAT(answer.head, HasSubstr("Content-Type: text/event-stream"));
   const auto events = Events(answer.body);
@@ -120,7 +104,7 @@ TEST(HttpServer, EveryChoiceIsDrawnAndCharged) {
   EXPECT_EQ(served.watched.ledger.releases, 24);
 
   const RawAnswer streamed =
-      Post(served.port(), kCompletions, Body(R"("n":3,"max_tokens":4,"stream":true)"));
+      Post(served.port(), kCompletions, CompletionBody(R"("n":3,"max_tokens":4,"stream":true)"));
   std::map<int, std::string> texts;
   for (const json& event : Events(streamed.body)) {
     texts[event["choices"][0]["index"]] += event["choices"][0]["text"];
@@ -132,8 +116,8 @@ TEST(HttpServer, EveryChoiceIsDrawnAndCharged) {
 
 TEST(HttpServer, StopStringsEndTheText) {
   ServedEngine served;
-  const RawAnswer answer =
-      Post(served.port(), kCompletions, Body(R"("max_tokens":60,"stop":["a","e","i","m"])"));
+  const RawAnswer answer = Post(served.port(), kCompletions,
+                                CompletionBody(R"("max_tokens":60,"stop":["a","e","i","m"])"));
   const json choice = json::parse(answer.body)["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "stop");
   EXPECT_EQ(choice["text"].get<std::string>().find_first_of("aeim"), std::string::npos);
@@ -149,11 +133,11 @@ TEST(HttpServer, WrongRequestsHaveTheirStatus) {
   };
 
   EXPECT_EQ(Post(port, kCompletions, "{").status, 400);
-  EXPECT_EQ(Post(port, kCompletions, Body(R"("seed":1)")).status, 400);
+  EXPECT_EQ(Post(port, kCompletions, CompletionBody(R"("seed":1)")).status, 400);
   const RawAnswer model = Post(port, kCompletions, R"({"model":"gpt-4","prompt":"a"})");
   EXPECT_EQ(model.status, 404);
   EXPECT_EQ(code(model), "model_not_found");
-  const RawAnswer context = Post(port, kCompletions, Body(R"("max_tokens":62)"));
+  const RawAnswer context = Post(port, kCompletions, CompletionBody(R"("max_tokens":62)"));
   EXPECT_EQ(context.status, 400);
   EXPECT_EQ(code(context), "context_length_exceeded");
   EXPECT_EQ(code(Post(port, kCompletions,
@@ -161,7 +145,7 @@ TEST(HttpServer, WrongRequestsHaveTheirStatus) {
             "context_length_exceeded");
   EXPECT_EQ(Post(port, kCompletions, R"({"model":"letters","prompt":[26]})").status, 400);
   const RawAnswer large =
-      Post(port, kCompletions, Body("\"user\":\"" + std::string(5'000, 'a') + "\""));
+      Post(port, kCompletions, CompletionBody("\"user\":\"" + std::string(5'000, 'a') + "\""));
   EXPECT_EQ(large.status, 413);
   EXPECT_EQ(json::parse(large.body)["error"]["type"], "invalid_request_error");
   EXPECT_EQ(Post(port, "/v1/embeddings", "{}").status, 404);
@@ -169,8 +153,10 @@ TEST(HttpServer, WrongRequestsHaveTheirStatus) {
   EXPECT_EQ(Get(port, kCompletions).status, 405);
   EXPECT_EQ(Ask(port, RequestText("DELETE", "/healthz", "")).status, 405);
   EXPECT_EQ(Ask(port, RequestText("POST", kCompletions, "")).status, 411);
-  EXPECT_EQ(Post(port, kCompletions, Body(), "", "Content-Encoding: gzip\r\n").status, 415);
-  EXPECT_EQ(Post(port, kCompletions, Body(), "", "Transfer-Encoding: chunked\r\n").status, 400);
+  EXPECT_EQ(Post(port, kCompletions, CompletionBody(), "", "Content-Encoding: gzip\r\n").status,
+            415);
+  EXPECT_EQ(Post(port, kCompletions, CompletionBody(), "", "Transfer-Encoding: chunked\r\n").status,
+            400);
   EXPECT_EQ(served.watched.ledger.releases, 0);
 }
 
@@ -181,7 +167,7 @@ TEST(HttpServer, ChunkedBodiesHaveTheSameLimit) {
   const std::string head =
       "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: "
       "chunked\r\n\r\n";
-  const std::string body = Body();
+  const std::string body = CompletionBody();
   std::string size(8, '\0');
   size.resize(
       static_cast<std::size_t>(std::snprintf(size.data(), size.size(), "%zx", body.size())));
@@ -205,8 +191,8 @@ TEST(HttpServer, ModelsAndHealth) {
 
 TEST(HttpServer, MetricsCountPublicThings) {
   ServedEngine served;
-  Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
-  Post(served.port(), kCompletions, Body(R"("seed":5)"));
+  Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
+  Post(served.port(), kCompletions, CompletionBody(R"("seed":5)"));
   const RawAnswer answer = Get(served.port(), "/metrics");
   EXPECT_THAT(answer.head, HasSubstr("text/plain; version=0.0.4"));
   EXPECT_THAT(answer.body, HasSubstr("\nsubmix_tokens_total 5\n"));
@@ -237,111 +223,13 @@ TEST(HttpServer, ABrokenPublicModelFailsOnlyItsRequest) {
   EXPECT_EQ(Get(served.port(), "/readyz").status, 200);
 }
 
-class KeyedServer : public testing::Test {
- protected:
-  std::string MakeKey(const engine::KeyQuotas& quotas = {}) {
-    return keys_.Create("test " + std::to_string(++made_), quotas).value().secret;
-  }
-  void Serve(ServedEngineOptions options = {}) {
-    options.keys = &keys_;
-    options.usage = usage_.get();
-    served_.emplace(options);
-  }
-
-  base::TemporaryDirectory directory_;
-  engine::ApiKeys keys_{directory_.path()};
-  int made_ = 0;
-  std::unique_ptr<engine::KeyUsage> usage_ = engine::KeyUsage::Open(directory_.path()).value();
-  std::optional<ServedEngine> served_;
-};
-
-TEST_F(KeyedServer, WithoutAValidKeyThereIsNoAnswer) {
-  Serve();
-  const std::string key = MakeKey();
-  for (const std::string& wrong : {std::string(), std::string("sk-submix-0"), key + "0"}) {
-    const RawAnswer answer = Post(served_->port(), kCompletions, Body(), wrong);
-    EXPECT_EQ(answer.status, 401);
-    EXPECT_EQ(json::parse(answer.body)["error"]["code"], "invalid_api_key");
-    EXPECT_EQ(Get(served_->port(), "/v1/models", wrong).status, 401);
-  }
-  EXPECT_EQ(Post(served_->port(), kCompletions, Body(), key).status, 200);
-  EXPECT_EQ(Get(served_->port(), "/v1/models", key).status, 200);
-  EXPECT_EQ(Get(served_->port(), "/healthz").status, 200);
-}
-
-// The body of somebody without a key is not even read.
-TEST_F(KeyedServer, AWrongKeyIsRefusedBeforeTheBody) {
-  Serve();
-  RawClient client(served_->port());
-  client.Send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
-  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 401);
-}
-
-// How often a file is opened.
-class OpenCounter {
- public:
-  explicit OpenCounter(const std::string& path) : events_(::inotify_init1(IN_NONBLOCK)) {
-    EXPECT_GE(::inotify_add_watch(events_, path.c_str(), IN_OPEN), 0);
-  }
-  ~OpenCounter() { ::close(events_); }
-  OpenCounter(const OpenCounter&) = delete;
-  OpenCounter& operator=(const OpenCounter&) = delete;
-
-  // Since the last call. The kernel may put equal events that nobody has read into one.
-  int Count() {
-    int count = 0;
-    alignas(inotify_event) char bytes[4096];
-    for (ssize_t size = 0; (size = ::read(events_, bytes, sizeof bytes)) > 0;) {
-      for (ssize_t at = 0; at < size; ++count) {
-        at += static_cast<ssize_t>(sizeof(inotify_event) +
-                                   reinterpret_cast<const inotify_event*>(bytes + at)->len);
-      }
-    }
-    return count;
-  }
-
- private:
-  const int events_;
-};
-
-TEST_F(KeyedServer, TheKeyIsLookedUpOnceARequest) {
-  Serve();
-  const std::string key = MakeKey();
-  RawClient client(served_->port());
-  OpenCounter opened(directory_.File("keys.json"));
-  // The first look is over once the server waits for the body.
-  const std::string whole = RequestText("POST", kCompletions, Body(), key);
-  const std::size_t head = whole.size() - Body().size();
-  client.Send(whole.substr(0, head));
-  int looks = 0;
-  EXPECT_TRUE(Eventually([&] { return (looks += opened.Count()) == 1; }));
-  client.Send(whole.substr(head));
-  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 200);
-  EXPECT_EQ(opened.Count(), 0);
-}
-
-TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {
-  Serve();
-  engine::KeyQuotas quotas;
-  quotas.tokens = 10;
-  const std::string key = MakeKey(quotas);
-  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("n":2,"max_tokens":3)"), key).status, 200);
-  const RawAnswer over = Post(served_->port(), kCompletions, Body(R"("max_tokens":5)"), key);
-  EXPECT_EQ(over.status, 429);
-  EXPECT_EQ(json::parse(over.body)["error"]["type"], "insufficient_quota");
-  EXPECT_THAT(over.head, HasSubstr("x-should-retry: false"));
-  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("max_tokens":4)"), key).status, 200);
-  EXPECT_EQ(Post(served_->port(), kCompletions, Body(R"("max_tokens":4)"), MakeKey()).status, 200);
-  EXPECT_EQ(served_->records().front().key, keys_.List().value().front().id);
-}
-
 TEST(HttpServer, TheCacheAnswersAgainForFree) {
   engine::AnswerCache cache(1 << 20);
   ServedEngineOptions options;
   options.cache = &cache;
   ServedEngine served(options);
   const auto text = [&](const std::string& fields, std::string_view headers = "") {
-    const RawAnswer answer = Post(served.port(), kCompletions, Body(fields), "", headers);
+    const RawAnswer answer = Post(served.port(), kCompletions, CompletionBody(fields), "", headers);
     return json::parse(answer.body)["choices"][0]["text"].get<std::string>();
   };
   const std::string first = text(R"("max_tokens":30)");
@@ -360,7 +248,7 @@ TEST(HttpServer, AClientThatHangsUpCancels) {
     served.watched.ledger.gate.Close();
     RawClient client(served.port());
     client.Send(RequestText("POST", kCompletions,
-                            Body(R"("max_tokens":60,"stream":)" + std::string(stream))));
+                            CompletionBody(R"("max_tokens":60,"stream":)" + std::string(stream))));
     ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
     client.HangUp();
     const auto cancelled = [&] { return served.records().size(); };
@@ -377,7 +265,8 @@ TEST(HttpServer, AHalfClosedClientIsGone) {
   ServedEngine served;
   served.watched.ledger.gate.Close();
   RawClient client(served.port());
-  client.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":60,"stream":true)")));
+  client.Send(
+      RequestText("POST", kCompletions, CompletionBody(R"("max_tokens":60,"stream":true)")));
   client.CloseSendingHalf();
   EXPECT_TRUE(Eventually([&] { return served.records().size() == 1; }));
   EXPECT_EQ(served.records().back().status, 499);
@@ -407,7 +296,7 @@ TEST(HttpServer, SlowClientsAreCutOffAndDelayNobody) {
     EXPECT_EQ(drip("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"),
               408);
   });
-  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 200);
+  EXPECT_EQ(Post(served.port(), kCompletions, CompletionBody()).status, 200);
   header.join();
   body.join();
 }
@@ -436,12 +325,12 @@ TEST(HttpServer, AFullQueueSaysLater) {
   ServedEngine served(options);
   served.watched.ledger.gate.Close();
   RawClient live(served.port());
-  live.Send(RequestText("POST", kCompletions, Body()));
+  live.Send(RequestText("POST", kCompletions, CompletionBody()));
   ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
   RawClient waiting(served.port());
-  waiting.Send(RequestText("POST", kCompletions, Body()));
+  waiting.Send(RequestText("POST", kCompletions, CompletionBody()));
   ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().waiting == 1; }));
-  const RawAnswer full = Post(served.port(), kCompletions, Body());
+  const RawAnswer full = Post(served.port(), kCompletions, CompletionBody());
   EXPECT_EQ(full.status, 429);
   EXPECT_THAT(full.head, HasSubstr("Retry-After: 1"));
   EXPECT_EQ(json::parse(full.body)["error"]["code"], "rate_limit_exceeded");
@@ -459,7 +348,7 @@ TEST(HttpServer, ARequestHasItsTime) {
     std::this_thread::sleep_for(milliseconds(400));
     served.watched.ledger.gate.Open();
   });
-  const RawAnswer late = Post(served.port(), kCompletions, Body(R"("max_tokens":60)"));
+  const RawAnswer late = Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":60)"));
   opener.join();
   EXPECT_EQ(late.status, 504);
   EXPECT_THAT(late.head, HasSubstr("x-should-retry: false"));
@@ -468,13 +357,13 @@ TEST(HttpServer, ARequestHasItsTime) {
 TEST(HttpServer, WithoutADurableChargeThereIsNoTextAndNoReason) {
   ServedEngine served;
   served.watched.ledger.broken = true;
-  const RawAnswer streamed = Post(served.port(), kCompletions, Body(R"("stream":true)"));
+  const RawAnswer streamed = Post(served.port(), kCompletions, CompletionBody(R"("stream":true)"));
   EXPECT_EQ(streamed.status, 200);  // its header left before the charge
   EXPECT_THAT(streamed.body, HasSubstr("data: {\"error\":"));
   EXPECT_THAT(streamed.body, Not(HasSubstr("\"text\"")));
   EXPECT_THAT(streamed.body, Not(HasSubstr("[DONE]")));
   EXPECT_THAT(streamed.body, Not(HasSubstr("secret")));
-  for (const std::string& body : {Body(), Body(R"("stream":true)")}) {
+  for (const std::string& body : {CompletionBody(), CompletionBody(R"("stream":true)")}) {
     const RawAnswer refused = Post(served.port(), kCompletions, body);
     EXPECT_EQ(refused.status, 503);
     EXPECT_THAT(refused.head, HasSubstr("Retry-After"));
@@ -487,18 +376,19 @@ TEST(HttpServer, WithoutADurableChargeThereIsNoTextAndNoReason) {
   served.watched.ledger.broken = false;
   EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/readyz").status == 200; }));
   EXPECT_THAT(Get(served.port(), "/metrics").body, HasSubstr("\nsubmix_healthy 1\n"));
-  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 200);
+  EXPECT_EQ(Post(served.port(), kCompletions, CompletionBody()).status, 200);
 }
 
 TEST(HttpServer, AGracefulStopFinishesWhatRunsAndTakesNothingNew) {
   ServedEngine served;
   served.watched.ledger.gate.Close();
   RawClient running(served.port());
-  running.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":40,"stream":true)")));
+  running.Send(
+      RequestText("POST", kCompletions, CompletionBody(R"("max_tokens":40,"stream":true)")));
   ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
   std::thread stop([&] { served.http->Stop(steady_clock::now() + std::chrono::seconds(30)); });
   EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/readyz").status == 503; }));
-  EXPECT_EQ(Post(served.port(), kCompletions, Body()).status, 503);
+  EXPECT_EQ(Post(served.port(), kCompletions, CompletionBody()).status, 503);
   served.watched.ledger.gate.Open();
   const auto events = Events(ParseAnswer(running.ReadAll()).body);
   EXPECT_EQ(events.size(), 40u);
@@ -510,7 +400,7 @@ TEST(HttpServer, AStopWithoutPatienceEndsWhatRuns) {
   ServedEngine served;
   served.watched.ledger.gate.Close();
   RawClient running(served.port());
-  running.Send(RequestText("POST", kCompletions, Body(R"("max_tokens":40)")));
+  running.Send(RequestText("POST", kCompletions, CompletionBody(R"("max_tokens":40)")));
   ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
   std::thread opener([&] {
     std::this_thread::sleep_for(milliseconds(200));
@@ -523,7 +413,7 @@ TEST(HttpServer, AStopWithoutPatienceEndsWhatRuns) {
 
 TEST(HttpServer, RecordsHoldNoText) {
   ServedEngine served;
-  Post(served.port(), kCompletions, Body(R"("max_tokens":5)"));
+  Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
   ASSERT_TRUE(Eventually([&] { return served.records().size() == 1; }));
   const RequestRecord record = served.records().front();
   EXPECT_EQ(record.endpoint, kCompletions);

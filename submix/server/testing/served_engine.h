@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "submix/engine/answer_cache.h"
@@ -57,5 +58,22 @@ class ServedEngine {
  public:
   std::unique_ptr<HttpServer> http;  // last: its threads use what is above
 };
+
+// What a ServedEngine is asked.
+inline constexpr const char* kCompletions = "/v1/completions";
+
+inline std::string CompletionBody(const std::string& fields = "") {
+  return R"({"model":"letters","prompt":"abc")" + (fields.empty() ? "" : "," + fields) + "}";
+}
+
+// Polls until `done` or ten seconds have passed.
+template <typename Condition>
+bool Eventually(const Condition& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!done() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return done();
+}
 
 }  // namespace submix::server

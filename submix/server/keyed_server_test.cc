@@ -1,0 +1,125 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/server/testing/raw_client.h"
+#include "submix/server/testing/served_engine.h"
+
+namespace submix::server {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class KeyedServer : public testing::Test {
+ protected:
+  std::string MakeKey(const engine::KeyQuotas& quotas = {}) {
+    return keys_.Create("test " + std::to_string(++made_), quotas).value().secret;
+  }
+  void Serve(ServedEngineOptions options = {}) {
+    options.keys = &keys_;
+    options.usage = usage_.get();
+    served_.emplace(options);
+  }
+
+  base::TemporaryDirectory directory_;
+  engine::ApiKeys keys_{directory_.path()};
+  int made_ = 0;
+  std::unique_ptr<engine::KeyUsage> usage_ = engine::KeyUsage::Open(directory_.path()).value();
+  std::optional<ServedEngine> served_;
+};
+
+TEST_F(KeyedServer, WithoutAValidKeyThereIsNoAnswer) {
+  Serve();
+  const std::string key = MakeKey();
+  for (const std::string& wrong : {std::string(), std::string("sk-submix-0"), key + "0"}) {
+    const RawAnswer answer = Post(served_->port(), kCompletions, CompletionBody(), wrong);
+    EXPECT_EQ(answer.status, 401);
+    EXPECT_EQ(json::parse(answer.body)["error"]["code"], "invalid_api_key");
+    EXPECT_EQ(Get(served_->port(), "/v1/models", wrong).status, 401);
+  }
+  EXPECT_EQ(Post(served_->port(), kCompletions, CompletionBody(), key).status, 200);
+  EXPECT_EQ(Get(served_->port(), "/v1/models", key).status, 200);
+  EXPECT_EQ(Get(served_->port(), "/healthz").status, 200);
+}
+
+// The body of somebody without a key is not even read.
+TEST_F(KeyedServer, AWrongKeyIsRefusedBeforeTheBody) {
+  Serve();
+  RawClient client(served_->port());
+  client.Send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 401);
+}
+
+// How often a file is opened.
+class OpenCounter {
+ public:
+  explicit OpenCounter(const std::string& path) : events_(::inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(::inotify_add_watch(events_, path.c_str(), IN_OPEN), 0);
+  }
+  ~OpenCounter() { ::close(events_); }
+  OpenCounter(const OpenCounter&) = delete;
+  OpenCounter& operator=(const OpenCounter&) = delete;
+
+  // Since the last call. The kernel may put equal events that nobody has read into one.
+  int Count() {
+    int count = 0;
+    alignas(inotify_event) char bytes[4096];
+    for (ssize_t size = 0; (size = ::read(events_, bytes, sizeof bytes)) > 0;) {
+      for (ssize_t at = 0; at < size; ++count) {
+        at += static_cast<ssize_t>(sizeof(inotify_event) +
+                                   reinterpret_cast<const inotify_event*>(bytes + at)->len);
+      }
+    }
+    return count;
+  }
+
+ private:
+  const int events_;
+};
+
+TEST_F(KeyedServer, TheKeyIsLookedUpOnceARequest) {
+  Serve();
+  const std::string key = MakeKey();
+  RawClient client(served_->port());
+  OpenCounter opened(directory_.File("keys.json"));
+  // The first look is over once the server waits for the body.
+  const std::string whole = RequestText("POST", kCompletions, CompletionBody(), key);
+  const std::size_t head = whole.size() - CompletionBody().size();
+  client.Send(whole.substr(0, head));
+  int looks = 0;
+  EXPECT_TRUE(Eventually([&] { return (looks += opened.Count()) == 1; }));
+  client.Send(whole.substr(head));
+  EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 200);
+  EXPECT_EQ(opened.Count(), 0);
+}
+
+TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {
+  Serve();
+  engine::KeyQuotas quotas;
+  quotas.tokens = 10;
+  const std::string key = MakeKey(quotas);
+  EXPECT_EQ(
+      Post(served_->port(), kCompletions, CompletionBody(R"("n":2,"max_tokens":3)"), key).status,
+      200);
+  const RawAnswer over =
+      Post(served_->port(), kCompletions, CompletionBody(R"("max_tokens":5)"), key);
+  EXPECT_EQ(over.status, 429);
+  EXPECT_EQ(json::parse(over.body)["error"]["type"], "insufficient_quota");
+  EXPECT_THAT(over.head, HasSubstr("x-should-retry: false"));
+  EXPECT_EQ(Post(served_->port(), kCompletions, CompletionBody(R"("max_tokens":4)"), key).status,
+            200);
+  EXPECT_EQ(
+      Post(served_->port(), kCompletions, CompletionBody(R"("max_tokens":4)"), MakeKey()).status,
+      200);
+  EXPECT_EQ(served_->records().front().key, keys_.List().value().front().id);
+}
+
+}  // namespace
+}  // namespace submix::server
