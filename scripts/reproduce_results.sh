@@ -26,6 +26,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 submix=build/release/submix-train
 epochs=(1)     # of DP-SGD; a model each
 precision=f32  # of training and scoring
+# Of the members.
+recipe=(--rank 16 --lora-alpha 32 --targets "c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj" --top-layers 3
+  --warmup-fraction 0.1 --members-at-a-time 4)
 
 # Users of a .jsonl.xz whose number leaves a remainder, once: FILE DIVISOR REMAINDER OUTPUT
 users() {
@@ -40,10 +43,16 @@ figure() {
   shift 4
   echo "== $directory/$name" >&2
   "$submix" reproduce "$name" --public "$data/models/base-8k" --corpus "$corpus" --heldout "$heldout" \
-    --out "$out/$directory" --rank 16 --lora-alpha 32 --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj \
-    --top-layers 3 --batch-size 2 --learning-rate 0.004 --warmup-fraction 0.1 --non-private-batch-size 8 \
-    --non-private-learning-rate 0.001 --members-at-a-time 4 --precision "$precision" \
+    --out "$out/$directory" "${recipe[@]}" --batch-size 2 --learning-rate 0.004 --non-private-batch-size 8 \
+    --non-private-learning-rate 0.001 --precision "$precision" \
     --dp-sgd-epochs "${epochs[@]}" --dp-sgd-learning-rate 0.01 "$@"
+}
+
+# ENSEMBLE FINE_TUNED HELDOUT CSV: what one ensemble keeps, by the sound mechanisms.
+kept() {
+  "$submix" evaluate "$1" --fine-tuned "$2" --heldout "$3" --mechanism filtered-submix,dclip --max-mixing-weight 0.7 \
+    --clip-centre 0.5 --clip-stretch 1.5 --epsilon 2 --order 2 --queries 1024,10240 --runs 5 \
+    --precision "$precision" --csv "$4"
 }
 
 blogs() {
@@ -89,12 +98,17 @@ attacks() {
   "$submix" audit one-run "${what[@]}" --runs 64 --csv "$out/attacks/audit_one_run.csv"
 }
 
-# Seven ensembles of 8.6 million tokens each: in bf16, for processors that multiply it, an hour and a half on two cores.
+# Eight ensembles of 8.6 million tokens each: in bf16, for processors that multiply it, two hours and a half on two
+# cores.
 all_blogs() {
-  local heldout=$out/text/blogs.heldout.odd.jsonl precision=bf16
+  local corpus=$data/private/blogs.train.jsonl.xz heldout=$out/text/blogs.heldout.odd.jsonl directory=$out/all_blogs
+  local precision=bf16
   local -a epochs=(0)
   users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
-  figure "$data/private/blogs.train.jsonl.xz" "$heldout" all_blogs kept-improvement --runs 5
+  figure "$corpus" "$heldout" all_blogs kept-improvement --runs 5
+  "$submix" train "$corpus" "$directory/128" --public "$data/models/base-8k" --parts 128 "${recipe[@]}" --batch-size 2 \
+    --learning-rate 0.004 --precision "$precision" --heldout-fraction 0 --partition-key "$directory/partition.key"
+  kept "$directory/128" "$(echo "$directory"/ensembles/1x1-*)" "$heldout" "$directory/kept-128.csv"
 }
 
 # What more passes over the same text bring: large ensembles whose members read it three times, at a lower rate, on
@@ -110,14 +124,11 @@ passes() {
   for name in 64 fine-tuned 128; do
     echo "== passes/$name" >&2
     # shellcheck disable=SC2086
-    "$submix" train "$corpus" "$directory/$name" --public "$data/models/base-8k" --rank 16 --lora-alpha 32 \
-      --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj --top-layers 3 --epochs 3 --warmup-fraction 0.1 \
-      --members-at-a-time 4 --heldout-fraction 0 --partition-key data/demo_partition.key ${options[$name]}
+    "$submix" train "$corpus" "$directory/$name" --public "$data/models/base-8k" "${recipe[@]}" --epochs 3 \
+      --heldout-fraction 0 --partition-key data/demo_partition.key ${options[$name]}
   done
   for name in 64 128; do
-    "$submix" evaluate "$directory/$name" --fine-tuned "$directory/fine-tuned" --heldout "$heldout" \
-      --mechanism filtered-submix,dclip --max-mixing-weight 0.7 --clip-centre 0.5 --clip-stretch 1.5 \
-      --epsilon 2 --order 2 --queries 1024,10240 --runs 5 --precision f32 --csv "$directory/kept-$name.csv"
+    kept "$directory/$name" "$directory/fine-tuned" "$heldout" "$directory/kept-$name.csv"
   done
 }
 
