@@ -108,7 +108,15 @@ all_blogs() {
   figure "$corpus" "$heldout" all_blogs kept-improvement --runs 5
   "$submix" train "$corpus" "$directory/128" --public "$data/models/base-8k" --parts 128 "${recipe[@]}" --batch-size 2 \
     --learning-rate 0.004 --precision "$precision" --heldout-fraction 0 --partition-key "$directory/partition.key"
-  kept "$directory/128" "$(echo "$directory"/ensembles/1x1-*)" "$heldout" "$directory/kept-128.csv"
+  local fine_tuned ensemble
+  fine_tuned=$(echo "$directory"/ensembles/1x1-*)
+  kept "$directory/128" "$fine_tuned" "$heldout" "$directory/kept-128.csv"
+  # A stretch and a centre for wide windows.
+  for ensemble in "$directory"/ensembles/64x1-* "$directory/128"; do
+    "$submix" evaluate "$ensemble" --fine-tuned "$fine_tuned" --heldout "$heldout" --mechanism dclip --clip-centre 0.7 \
+      --clip-stretch 1.3 --epsilon 2 --order 2 --queries 1024 --runs 20 --precision "$precision" \
+      --csv "$directory/kept-$(basename "${ensemble%x1-*}")-wide.csv"
+  done
 }
 
 # What more passes over the same text bring: large ensembles whose members read it three times, at a lower rate, on
