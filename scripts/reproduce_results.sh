@@ -26,9 +26,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 submix=build/release/submix-train
 epochs=(1)     # of DP-SGD; a model each
 precision=f32  # of training and scoring
-# Of the members.
-recipe=(--rank 16 --lora-alpha 32 --targets "c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj" --top-layers 3
-  --warmup-fraction 0.1 --members-at-a-time 4)
+adapter=(--rank 16 --lora-alpha 32 --targets "c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj" --top-layers 3)
+recipe=("${adapter[@]}" --warmup-fraction 0.1 --members-at-a-time 4)  # of the members
 
 # Users of a .jsonl.xz whose number leaves a remainder, once: FILE DIVISOR REMAINDER OUTPUT
 users() {
@@ -48,12 +47,14 @@ figure() {
     --dp-sgd-epochs "${epochs[@]}" --dp-sgd-learning-rate 0.01 "$@"
 }
 
-# ENSEMBLE FINE_TUNED HELDOUT CSV: what one ensemble keeps, by the sound mechanisms.
+# ENSEMBLE FINE_TUNED HELDOUT CSV ARG…: what one ensemble keeps.
 kept() {
-  "$submix" evaluate "$1" --fine-tuned "$2" --heldout "$3" --mechanism filtered-submix,dclip --max-mixing-weight 0.7 \
-    --clip-centre 0.5 --clip-stretch 1.5 --epsilon 2 --order 2 --queries 1024,10240 --runs 5 \
-    --precision "$precision" --csv "$4"
+  "$submix" evaluate "$1" --fine-tuned "$2" --heldout "$3" --epsilon 2 --order 2 --precision "$precision" --csv "$4" "${@:5}"
 }
+# The figures' sound mechanisms, and dclip in a window for large ensembles.
+as_in_figures=(--mechanism "filtered-submix,dclip" --max-mixing-weight 0.7 --clip-centre 0.5 --clip-stretch 1.5
+  --queries "1024,10240" --runs 5)
+wide=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --queries 1024 --runs 20)
 
 blogs() {
   local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl name
@@ -110,12 +111,9 @@ all_blogs() {
     --learning-rate 0.004 --precision "$precision" --heldout-fraction 0 --partition-key "$directory/partition.key"
   local fine_tuned ensemble
   fine_tuned=$(echo "$directory"/ensembles/1x1-*)
-  kept "$directory/128" "$fine_tuned" "$heldout" "$directory/kept-128.csv"
-  # A stretch and a centre for wide windows.
+  kept "$directory/128" "$fine_tuned" "$heldout" "$directory/kept-128.csv" "${as_in_figures[@]}"
   for ensemble in "$directory"/ensembles/64x1-* "$directory/128"; do
-    "$submix" evaluate "$ensemble" --fine-tuned "$fine_tuned" --heldout "$heldout" --mechanism dclip --clip-centre 0.7 \
-      --clip-stretch 1.3 --epsilon 2 --order 2 --queries 1024 --runs 20 --precision "$precision" \
-      --csv "$directory/kept-$(basename "${ensemble%x1-*}")-wide.csv"
+    kept "$ensemble" "$fine_tuned" "$heldout" "$directory/kept-$(basename "${ensemble%x1-*}")-wide.csv" "${wide[@]}"
   done
 }
 
@@ -136,7 +134,7 @@ passes() {
       --heldout-fraction 0 --partition-key data/demo_partition.key ${options[$name]}
   done
   for name in 64 128; do
-    kept "$directory/$name" "$directory/fine-tuned" "$heldout" "$directory/kept-$name.csv"
+    kept "$directory/$name" "$directory/fine-tuned" "$heldout" "$directory/kept-$name.csv" "${as_in_figures[@]}"
   done
 }
 
@@ -164,8 +162,7 @@ federated_gpt() {
     echo "== federated_gpt/$method" >&2
     # shellcheck disable=SC2086
     "$submix" fedavg "$directory/$method" --corpus "$data/private/blogs.train.jsonl.xz" --heldout "$heldout" \
-      --heldout-tokens 20000 --public "$data/models/base-8k" --rank 16 --lora-alpha 32 \
-      --targets c_attn,attn.c_proj,mlp.c_fc,mlp.c_proj --top-layers 3 --precision f32 --tokens-per-user 400 \
+      --heldout-tokens 20000 --public "$data/models/base-8k" "${adapter[@]}" --precision f32 --tokens-per-user 400 \
       --evaluate-every 2 --delta 1e-5 ${options[$method]} --csv "$directory/$method.rounds.csv" \
       --json >"$directory/$method.json"
   done
