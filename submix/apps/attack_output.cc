@@ -7,8 +7,12 @@
 
 namespace submix::apps {
 
+namespace {
+
 using base::Status;
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 void AddTableFlags(CLI::App& command, OutputFlags& flags) {
   command.add_flag("--json", flags.json, "One JSON object");

@@ -1,6 +1,5 @@
 // `submix key`: the API keys of a deployment.
 #include <cstdio>
-#include <ctime>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "submix/apps/program_commands.h"
+#include "submix/apps/utc_time.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/deployment.h"
 
@@ -24,14 +24,6 @@ struct KeyOptions {
   engine::KeyQuotas quotas;
   bool json = false;
 };
-
-std::string UtcTime(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  char text[32];
-  gmtime_r(&time, &parts);
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
 
 // "7", or "7 of 100" under a quota.
 std::string UseText(std::int64_t used, const std::optional<std::int64_t>& quota) {

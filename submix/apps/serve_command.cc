@@ -15,6 +15,7 @@
 #include "submix/apps/deployed_engine.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serve_config.h"
+#include "submix/apps/utc_time.h"
 #include "submix/base/log.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
@@ -38,12 +39,6 @@ struct ServeOptions {
   bool research = false;
   bool check = false;
 };
-
-std::string UtcTime(std::time_t time) {
-  char text[32];
-  std::tm utc{};
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&time, &utc))};
-}
 
 // One JSON object a line on stderr. Thread-safe.
 void WriteLogLine(const char* level, const char* event, const json& details) {
