@@ -18,7 +18,7 @@ using base::Status;
 using base::StatusOr;
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kKeysFormat = 1;
 constexpr std::string_view kSecretPrefix = "sk-submix-";
 constexpr int kOwnerOnly = 0600;
 constexpr std::size_t kLongestName = 200;
@@ -79,10 +79,10 @@ StatusOr<std::vector<ApiKey>> ParseKeys(const std::string& text, const std::stri
   try {
     const json object = json::parse(text);
     const int format = object.at("format").get<int>();
-    if (format > kFormat) {
+    if (format > kKeysFormat) {
       return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
                                            std::to_string(format) + ", this one reads up to " +
-                                           std::to_string(kFormat) + "); upgrade");
+                                           std::to_string(kKeysFormat) + "); upgrade");
     }
     for (const json& entry : object.at("keys")) {
       SUBMIX_ASSIGN_OR_RETURN(ApiKey key, FromJson(entry));
@@ -97,7 +97,7 @@ StatusOr<std::vector<ApiKey>> ParseKeys(const std::string& text, const std::stri
 std::string WriteKeys(const std::vector<ApiKey>& keys) {
   json entries = json::array();
   for (const ApiKey& key : keys) entries.push_back(ToJson(key));
-  return json{{"format", kFormat}, {"keys", entries}}.dump(2) + "\n";
+  return json{{"format", kKeysFormat}, {"keys", entries}}.dump(2) + "\n";
 }
 
 Status CheckNewKey(const std::string& name, const KeyQuotas& quotas) {

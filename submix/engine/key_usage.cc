@@ -15,7 +15,7 @@ using base::StatusOr;
 using ledger::SqliteConnection;
 using ledger::SqliteStatement;
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kUsageFormat = 1;
 constexpr char kSetFormat[] = "PRAGMA user_version = 1";
 
 std::string PathIn(const std::string& deployment_directory) {
@@ -24,10 +24,10 @@ std::string PathIn(const std::string& deployment_directory) {
 
 Status CheckFormat(SqliteConnection& connection) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, connection.QueryInt("PRAGMA user_version"));
-  if (format <= kFormat) return base::OkStatus();
+  if (format <= kUsageFormat) return base::OkStatus();
   return base::FailedPreconditionError(connection.path() + ": written by a newer Submix (format " +
                                        std::to_string(format) + ", this one reads up to " +
-                                       std::to_string(kFormat) + "); upgrade");
+                                       std::to_string(kUsageFormat) + "); upgrade");
 }
 
 // Ok if the tables are there already.

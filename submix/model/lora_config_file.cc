@@ -124,10 +124,12 @@ base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path) {
 }
 
 base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
-  using Json = nlohmann::ordered_json;
-  const Json layers = config.layers.empty() ? Json(nullptr) : Json(config.layers);
-  const Json base_model = config.base_model.empty() ? Json(nullptr) : Json(config.base_model);
-  const Json json = {
+  using nlohmann::ordered_json;
+  const ordered_json layers =
+      config.layers.empty() ? ordered_json(nullptr) : ordered_json(config.layers);
+  const ordered_json base_model =
+      config.base_model.empty() ? ordered_json(nullptr) : ordered_json(config.base_model);
+  const ordered_json json = {
       {"alpha_pattern", Json::object()},
       {"auto_mapping", nullptr},
       {"base_model_name_or_path", base_model},

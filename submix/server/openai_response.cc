@@ -7,18 +7,18 @@
 namespace submix::server {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 // Text of a byte-level model need not be valid UTF-8; JSON must be.
-std::string Dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string Dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string Event(const json& value) { return "data: " + Dump(value) + "\n\n"; }
+std::string Event(const Json& value) { return "data: " + Dump(value) + "\n\n"; }
 
-json NullIfEmpty(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+Json NullIfEmpty(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-json ErrorObject(const ApiError& error) {
+Json ErrorObject(const ApiError& error) {
   return {{"error",
            {{"message", error.message},
             {"type", error.type},
@@ -26,7 +26,7 @@ json ErrorObject(const ApiError& error) {
             {"code", NullIfEmpty(error.code)}}}};
 }
 
-json FinishReason(engine::FinishReason reason) {
+Json FinishReason(engine::FinishReason reason) {
   switch (reason) {
     case engine::FinishReason::kStop:
       return "stop";
@@ -37,13 +37,13 @@ json FinishReason(engine::FinishReason reason) {
   }
 }
 
-json UsageObject(const Usage& usage) {
+Json UsageObject(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
-json ModelObject(std::string_view model, std::int64_t created) {
+Json ModelObject(std::string_view model, std::int64_t created) {
   return {{"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "submix"}};
 }
 
@@ -63,9 +63,9 @@ ResponseWriter::ResponseWriter(Endpoint endpoint, std::string_view id, std::int6
 
 std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& usage) const {
   const bool chat = endpoint_ == Endpoint::kChat;
-  json list = json::array();
+  Json list = Json::array();
   for (const Choice& choice : choices) {
-    json entry = {{"index", choice.index}};
+    Json entry = {{"index", choice.index}};
     if (chat) {
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
     } else {
@@ -84,8 +84,8 @@ std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& 
 }
 
 // A chunk with these choices.
-static json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created,
-                  const std::string& model, json choices) {
+static Json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created,
+                  const std::string& model, Json choices) {
   return {{"id", id},
           {"object", endpoint == Endpoint::kChat ? "chat.completion.chunk" : "text_completion"},
           {"created", created},
@@ -95,8 +95,8 @@ static json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created
 
 std::string ResponseWriter::OpeningEvent(int index) const {
   if (endpoint_ == Endpoint::kCompletions) return "";
-  json chunk = Chunk(endpoint_, id_, created_, model_,
-                     json::array({{{"index", index},
+  Json chunk = Chunk(endpoint_, id_, created_, model_,
+                     Json::array({{{"index", index},
                                    {"delta", {{"role", "assistant"}, {"content", ""}}},
                                    {"logprobs", nullptr},
                                    {"finish_reason", nullptr}}}));
@@ -109,27 +109,27 @@ std::string ResponseWriter::Event(const Choice& choice) const {
   if (endpoint_ == Endpoint::kChat && ends && !choice.text.empty()) {
     return Event({choice.index, choice.text}) + Event({choice.index, "", choice.finish_reason});
   }
-  json entry = {{"index", choice.index}};
+  Json entry = {{"index", choice.index}};
   if (endpoint_ == Endpoint::kChat) {
-    entry["delta"] = choice.text.empty() ? json::object() : json{{"content", choice.text}};
+    entry["delta"] = choice.text.empty() ? Json::object() : Json{{"content", choice.text}};
   } else {
     entry["text"] = choice.text;
   }
   entry["logprobs"] = nullptr;
   entry["finish_reason"] = FinishReason(choice.finish_reason);
-  json chunk = Chunk(endpoint_, id_, created_, model_, json::array({std::move(entry)}));
+  Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array({std::move(entry)}));
   if (null_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
 }
 
 std::string ResponseWriter::UsageEvent(const Usage& usage) const {
-  json chunk = Chunk(endpoint_, id_, created_, model_, json::array());
+  Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array());
   chunk["usage"] = UsageObject(usage);
   return server::Event(chunk);
 }
 
 std::string ModelListBody(std::string_view model, std::int64_t created) {
-  return Dump({{"object", "list"}, {"data", json::array({ModelObject(model, created)})}});
+  return Dump({{"object", "list"}, {"data", Json::array({ModelObject(model, created)})}});
 }
 
 std::string ModelBody(std::string_view model, std::int64_t created) {

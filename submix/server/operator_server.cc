@@ -14,7 +14,7 @@
 namespace submix::server {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShortestKey = 16;
 constexpr std::string_view kScheme = "Bearer ";
@@ -25,18 +25,18 @@ std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) 
   return static_cast<std::int64_t>(remaining / target_leakage);
 }
 
-base::StatusOr<json> LedgerObject(const engine::Deployment& deployment) {
+base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
   const engine::DeploymentOptions& options = deployment.config.options;
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
   SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
-  json parts = json::array();
+  Json parts = Json::array();
   for (const ledger::Account& account : accounts) {
     parts.push_back({{"name", account.name},
                      {"spent", account.spent.ToNatsRoundedUp()},
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
-  return json{{"mechanism", options.mechanism.name},
+  return Json{{"mechanism", options.mechanism.name},
               {"order", options.mechanism.order.ToString()},
               {"unit", "part"},
               {"epsilon", options.epsilon},
