@@ -3,11 +3,11 @@
 #
 # DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz, public/*.txt.xz and wikitext-2/{valid,test}.txt
 # OUT   gets texts, ensembles, pages and data; interrupted, the same command goes on where it was
-# SET   blogs, wikitext, attacks, passes, all-blogs, federated, federated-gpt, collect; without: the first three, then
-#       collect
+# SET   blogs, wikitext, attacks, passes, all-blogs, all-passes, federated, federated-gpt, collect; without: the first
+#       three, then collect
 #
 # Users of blogs are bloggers. The figures' members learn from the quarter of them whose number is divisible by 4
-# (all-blogs: from all). Options were chosen on held-out users with even numbers; figures score those with odd ones.
+# (all-blogs, all-passes: from all). Options were chosen on held-out users with even numbers; figures score those with odd ones.
 # collect copies data and drawings, never texts, pages or weights, to docs/results.
 set -euo pipefail
 
@@ -54,7 +54,7 @@ kept() {
 # The figures' sound mechanisms, and dclip in a window for large ensembles.
 as_in_figures=(--mechanism "filtered-submix,dclip" --max-mixing-weight 0.7 --clip-centre 0.5 --clip-stretch 1.5
   --queries "1024,10240" --runs 5)
-wide=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --queries 1024 --runs 20)
+wide=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --queries 1024)
 
 blogs() {
   local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl name
@@ -66,9 +66,9 @@ blogs() {
   done
   epochs=(1)
   figure "$corpus" "$heldout" blogs dp-decoding-fig2 --runs 8
-  # The papers' sizes, 32 runs and 99,840 answers, take over an hour on two cores: leave out --runs and --most-answers.
-  figure "$corpus" "$heldout" blogs adapmixed-main --most-answers 2048
-  figure "$corpus" "$heldout" blogs pmixed-main --runs 2
+  # The papers' sizes: an hour of one core each.
+  figure "$corpus" "$heldout" blogs adapmixed-main
+  figure "$corpus" "$heldout" blogs pmixed-main
   figure "$corpus" "$heldout" blogs adapmixed-ablation --runs 1 --most-answers 512
 }
 
@@ -113,29 +113,39 @@ all_blogs() {
   fine_tuned=$(echo "$directory"/ensembles/1x1-*)
   kept "$directory/128" "$fine_tuned" "$heldout" "$directory/kept-128.csv" "${as_in_figures[@]}"
   for ensemble in "$directory"/ensembles/64x1-* "$directory/128"; do
-    kept "$ensemble" "$fine_tuned" "$heldout" "$directory/kept-$(basename "${ensemble%x1-*}")-wide.csv" "${wide[@]}"
+    kept "$ensemble" "$fine_tuned" "$heldout" "$directory/kept-$(basename "${ensemble%x1-*}")-wide.csv" "${wide[@]}" --runs 20
   done
 }
 
-# What more passes over the same text bring: large ensembles whose members read it three times, at a lower rate, on
-# processors that multiply bf16. The model without privacy reads it three times too.
-passes() {
-  local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl directory=$out/passes name
-  users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
+# What more passes over the same text bring: DIRECTORY CORPUS K…, large ensembles whose members read it three times, at
+# a lower rate, on processors that multiply bf16. The model without privacy reads it three times too.
+three_passes() {
+  local directory=$out/$1 corpus=$2 heldout=$out/text/blogs.heldout.odd.jsonl name
   users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
   mkdir -p "$directory"
-  local -A options=([fine-tuned]="--parts 1 --batch-size 8 --learning-rate 0.001"
-    [64]="--parts 64 --batch-size 2 --learning-rate 0.0025"
-    [128]="--parts 128 --batch-size 2 --learning-rate 0.0025")
-  for name in 64 fine-tuned 128; do
-    echo "== passes/$name" >&2
-    # shellcheck disable=SC2086
+  for name in fine-tuned "${@:3}"; do
+    echo "== $1/$name" >&2
+    local -a flags=(--parts "$name" --batch-size 2 --learning-rate 0.0025)
+    if [[ $name == fine-tuned ]]; then flags=(--parts 1 --batch-size 8 --learning-rate 0.001); fi
     "$submix" train "$corpus" "$directory/$name" --public "$data/models/base-8k" "${recipe[@]}" --epochs 3 \
-      --heldout-fraction 0 --partition-key data/demo_partition.key ${options[$name]}
+      --heldout-fraction 0 --partition-key data/demo_partition.key "${flags[@]}"
   done
-  for name in 64 128; do
+  for name in "${@:3}"; do
     kept "$directory/$name" "$directory/fine-tuned" "$heldout" "$directory/kept-$name.csv" "${as_in_figures[@]}"
+    kept "$directory/$name" "$directory/fine-tuned" "$heldout" "$directory/kept-$name-wide.csv" "${wide[@]}" --runs 50
   done
+}
+
+passes() {
+  local corpus=$out/text/blogs.quarter.jsonl
+  users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
+  three_passes passes "$corpus" 64 128
+}
+
+# 26 million tokens a model: an hour and a half on two cores.
+all_passes() {
+  local precision=bf16
+  three_passes all_passes "$data/private/blogs.train.jsonl.xz" 64
 }
 
 # All figures and tables of DP-FedAvg, smaller than the paper's by far: from a model of public text, 30 rounds (not
@@ -178,9 +188,21 @@ for method in ("public", "fedavg", "dp-fedavg"):
 END
 }
 
+# What `kept` wrote to kept-K.csv or kept-K-wide.csv of three passes, as rows of the table of the whole.
+kept_rows() {
+  local parts=${1##*/kept-} adapters="rank 16 on the top 3 layers; three passes"
+  if [[ $parts == *-wide.csv ]]; then adapters+="; stretch 1.3"; fi
+  awk -F, -v OFS=, -v k="${parts%%[-.]*}" -v adapters="$adapters" '
+    $1 == "public" { public[$4] = $8 }
+    $1 == "fine-tuned" { fine_tuned[$4] = $8 }
+    $1 ~ /dclip|filtered-submix/ {
+      print $1, k, adapters, "part", $2, $3, $4, "true", public[$4], $8, fine_tuned[$4], $10, $11, $12
+    }' "$1"
+}
+
 collect() {
   local directory file text
-  for directory in blogs wikitext attacks passes all_blogs federated federated_gpt; do
+  for directory in blogs wikitext attacks passes all_blogs all_passes federated federated_gpt; do
     [[ -d $out/$directory ]] || continue
     mkdir -p "docs/results/$directory"
     for file in "$out/$directory"/*.csv "$out/$directory"/*.svg; do
@@ -192,6 +214,10 @@ collect() {
   local table=docs/results/blogs/kept-improvement.kept.csv
   [[ -e docs/results/all_blogs/kept-improvement.kept.csv ]] && table=docs/results/all_blogs/kept-improvement.kept.csv
   cp "$table" docs/results/kept_improvement.csv
+  local kept
+  for kept in docs/results/all_passes/kept-*.csv; do
+    [[ -e $kept ]] && kept_rows "$kept" >>docs/results/kept_improvement.csv
+  done
   # What was trained privately, and the same without privacy, from whichever figure; the model with its text.
   local -a trained=(docs/results/*/*.private_training.csv)
   [[ -e ${trained[0]} ]] || return 0
@@ -208,6 +234,7 @@ for set in "${sets[@]}"; do
     blogs | wikitext | attacks | passes | federated | collect) "$set" ;;
     federated-gpt) federated_gpt ;;
     all-blogs) all_blogs ;;
-    *) echo "reproduce_results.sh: no set \"$set\"; known: blogs, wikitext, attacks, passes, all-blogs, federated, federated-gpt, collect" >&2; exit 2 ;;
+    all-passes) all_passes ;;
+    *) echo "reproduce_results.sh: no set \"$set\"; known: blogs, wikitext, attacks, passes, all-blogs, all-passes, federated, federated-gpt, collect" >&2; exit 2 ;;
   esac
 done
