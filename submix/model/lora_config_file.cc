@@ -130,7 +130,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
   const ordered_json base_model =
       config.base_model.empty() ? ordered_json(nullptr) : ordered_json(config.base_model);
   const ordered_json json = {
-      {"alpha_pattern", Json::object()},
+      {"alpha_pattern", ordered_json::object()},
       {"auto_mapping", nullptr},
       {"base_model_name_or_path", base_model},
       {"bias", "none"},
@@ -144,7 +144,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
       {"modules_to_save", nullptr},
       {"peft_type", "LORA"},
       {"r", config.rank},
-      {"rank_pattern", Json::object()},
+      {"rank_pattern", ordered_json::object()},
       {"revision", nullptr},
       {"target_modules", config.target_modules},
       {"task_type", "CAUSAL_LM"},
