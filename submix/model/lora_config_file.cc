@@ -153,7 +153,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
   };
   try {
     return base::PosixFileSystem().WriteFile(path, json.dump(2) + "\n");
-  } catch (const Json::exception&) {
+  } catch (const ordered_json::exception&) {
     return base::InvalidArgumentError(path + ": a module or base model name is not UTF-8");
   }
 }
