@@ -7,12 +7,13 @@
 #       three, then collect
 #
 # Users of blogs are bloggers. The figures' members learn from the quarter of them whose number is divisible by 4
-# (all-blogs, all-passes: from all). Options were chosen on held-out users with even numbers; figures score those with odd ones.
+# (all-blogs, all-passes: from all). Options were chosen on held-out users with even numbers; figures score those with
+# odd ones.
 # collect copies data and drawings, never texts, pages or weights, to docs/results.
 set -euo pipefail
 
 if (($# < 2)); then
-  sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 2
 fi
 data=$(realpath "$1")
@@ -214,9 +215,8 @@ collect() {
   local table=docs/results/blogs/kept-improvement.kept.csv
   [[ -e docs/results/all_blogs/kept-improvement.kept.csv ]] && table=docs/results/all_blogs/kept-improvement.kept.csv
   cp "$table" docs/results/kept_improvement.csv
-  local kept
-  for kept in docs/results/all_passes/kept-*.csv; do
-    [[ -e $kept ]] && kept_rows "$kept" >>docs/results/kept_improvement.csv
+  for file in docs/results/all_passes/kept-*.csv; do
+    [[ -e $file ]] && kept_rows "$file" >>docs/results/kept_improvement.csv
   done
   # What was trained privately, and the same without privacy, from whichever figure; the model with its text.
   local -a trained=(docs/results/*/*.private_training.csv)
