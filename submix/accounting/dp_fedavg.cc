@@ -1,5 +1,6 @@
 #include "submix/accounting/dp_fedavg.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -10,7 +11,6 @@ namespace submix::accounting {
 namespace {
 
 constexpr int kLastMomentsOrder = 33;
-constexpr double kTable1DeltaPower = -1.1;
 
 base::StatusOr<BestConversion> Best(const FedAvgSettings& settings,
                                     std::span<const divergence::RenyiOrder> orders,
@@ -28,7 +28,7 @@ base::StatusOr<BestConversion> Best(const FedAvgSettings& settings,
 }
 
 FedAvgSettings Table1Row(double num_users, double users_per_round, double noise_multiplier) {
-  return {num_users, users_per_round, noise_multiplier, 1, std::pow(num_users, kTable1DeltaPower)};
+  return {num_users, users_per_round, noise_multiplier, 1, FedAvgDelta(num_users)};
 }
 
 FedAvgTable2Row Table2Row(double noise_stddev, double clip_norm, double num_users,
@@ -50,6 +50,8 @@ double FixedDivisorSensitivity(const WeightedAverage& average) {
 double ClippedDivisorSensitivity(const WeightedAverage& average) {
   return 2 * FixedDivisorSensitivity(average);
 }
+
+double FedAvgDelta(double num_users) { return std::pow(std::max(num_users, 2.0), -1.1); }
 
 base::StatusOr<double> FedAvgEpsilon(const FedAvgSettings& settings) {
   SUBMIX_ASSIGN_OR_RETURN(

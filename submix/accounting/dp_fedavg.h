@@ -29,6 +29,9 @@ double FixedDivisorSensitivity(const WeightedAverage& average);
 // enough: many users of small weight w can make the average as long as S / w.
 double ClippedDivisorSensitivity(const WeightedAverage& average);
 
+// The papers' choice of delta: users^-1.1 (Table 1), of two users at least.
+double FedAvgDelta(double num_users);
+
 struct FedAvgSettings {
   double num_users = 1;         // K
   double users_per_round = 1;   // expected, C~; the sampling probability is C~ / K

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/accounting/dp_fedavg.h"
 #include "submix/apps/account_flags.h"
 #include "submix/apps/fedavg_model.h"
 #include "submix/apps/process_ranks.h"
@@ -37,7 +38,6 @@ struct LocalDefaults {
 };
 constexpr LocalDefaults kLstmDefaults = {10, 2, 15};
 constexpr LocalDefaults kGptDefaults = {128, 0.2, 0.5};
-constexpr double kDeltaPower = -1.1;  // the paper's Table 1: delta = N^-1.1
 
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
@@ -119,8 +119,7 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
                                   ? options.minimum_weight
                                   : population;
   training.full_weight_tokens = options.tokens_per_user;
-  training.delta =
-      options.delta > 0 ? options.delta : std::pow(std::max(population, 2.0), kDeltaPower);
+  training.delta = options.delta > 0 ? options.delta : accounting::FedAvgDelta(population);
   if (options.target_epsilon > 0) training.target_epsilon = options.target_epsilon;
   SUBMIX_ASSIGN_OR_RETURN(training.schedule, ParseSchedule(options.schedule));
   return base::OkStatus();

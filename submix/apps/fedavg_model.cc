@@ -18,10 +18,6 @@ using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
 
-// The paper's Table 3, on a sample of the held-out text.
-constexpr int kHeads[] = {10, 50, 100};
-constexpr std::int64_t kHeadWordTokens = 5000;
-
 bool HasBegun(const FedAvgModelOptions& options) {
   return base::PosixFileSystem().Exists(
       base::JoinPath(options.directory, "checkpoint.safetensors"));
@@ -86,10 +82,10 @@ class LstmModel final : public FedAvgModel {
 
   StatusOr<Json> CountHeadWords(std::span<const float> parameters, const TokenStreams& heldout,
                                 int threads) const override {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto histograms,
-        train::CountHeadWords(model_.shape(), parameters,
-                              train::FirstWords(heldout, kHeadWordTokens), kHeads, threads));
+    SUBMIX_ASSIGN_OR_RETURN(const auto histograms,
+                            train::CountHeadWords(model_.shape(), parameters,
+                                                  train::FirstWords(heldout, train::kTable3Tokens),
+                                                  train::kTable3Heads, threads));
     Json json;
     for (const train::HeadWordHistogram& histogram : histograms) {
       json[std::to_string(histogram.head)] = histogram.counts;

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "submix/accounting/dp_fedavg.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/html_page.h"
@@ -24,9 +25,6 @@ using base::StatusOr;
 using eval::FederatedEvaluation;
 using eval::FederatedSetting;
 
-constexpr int kHeads[] = {10, 50, 100};  // of the paper's Table 3
-constexpr std::int64_t kHeadWordTokens = 5000;
-constexpr double kDeltaPower = -1.1;  // the paper's Table 1: delta = N^-1.1
 // W_min of the true average: so little that it is never the divisor of a round with anybody in it.
 constexpr double kNoWeight = 1e-6;
 
@@ -242,7 +240,7 @@ train::FederatedOptions FederatedTrainings::TrainingOptions(const FederatedSetti
   options.full_weight_tokens = recipe_.tokens_per_user;
   options.rounds = setting.rounds;
   options.evaluate_every = recipe_.evaluate_every;
-  options.delta = std::pow(std::max(population, 2.0), kDeltaPower);
+  options.delta = accounting::FedAvgDelta(population);
   options.threads = recipe_.threads;
   return options;
 }
@@ -312,10 +310,11 @@ StatusOr<std::vector<eval::HeadWordCounts>> FederatedTrainings::CountHeadWords(
   SUBMIX_ASSIGN_OR_RETURN(const Texts* texts, LoadTexts(setting.words));
   train::WordLstmShape shape = recipe_.shape;
   shape.vocab_size = texts->vocabulary.size();
-  SUBMIX_ASSIGN_OR_RETURN(const auto histograms,
-                          train::CountHeadWords(shape, trained.parameters,
-                                                train::FirstWords(texts->heldout, kHeadWordTokens),
-                                                kHeads, std::max(1, recipe_.threads)));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto histograms,
+      train::CountHeadWords(shape, trained.parameters,
+                            train::FirstWords(texts->heldout, train::kTable3Tokens),
+                            train::kTable3Heads, std::max(1, recipe_.threads)));
   std::vector<eval::HeadWordCounts> counts;
   for (const train::HeadWordHistogram& histogram : histograms) {
     counts.push_back({histogram.head, histogram.counts});

@@ -61,8 +61,6 @@ struct Recipe {
   std::string digest;            // over them, the text, the public model and the partition key
 };
 
-std::string BaseName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 std::string InOneLine(std::string lines) {
   std::replace(lines.begin(), lines.end(), '\n', ';');
   return lines;
@@ -277,9 +275,9 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(
         files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
     if (!result.private_models.empty()) {
-      SUBMIX_RETURN_IF_ERROR(
-          files.WriteFile(File(name + ".private_training.csv"),
-                          eval::PrivateTrainingCsv(result, BaseName(options_.public_directory))));
+      SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+          File(name + ".private_training.csv"),
+          eval::PrivateTrainingCsv(result, base::BaseName(options_.public_directory))));
     }
     SUBMIX_ASSIGN_OR_RETURN(const std::string svg,
                             DrawFigure(eval::FigureOf(experiment, result), options_.output));
@@ -327,12 +325,12 @@ class Reproduction {
 
   eval::Provenance ProvenanceOf(const std::string& name) const {
     return {{"figure", FigureName(name)},
-            {"public model", BaseName(options_.public_directory)},
-            {"private text", BaseName(options_.corpus)},
+            {"public model", base::BaseName(options_.public_directory)},
+            {"private text", base::BaseName(options_.corpus)},
             {"users", options_.users_are_blocks > 0
                           ? "blocks of " + std::to_string(options_.users_are_blocks) + " tokens"
                           : "the corpus's own"},
-            {"held-out text", BaseName(options_.heldout)},
+            {"held-out text", base::BaseName(options_.heldout)},
             {"members' recipe", InOneLine(members_.hyper_parameters)},
             {"recipe without privacy", InOneLine(non_private_.hyper_parameters)},
             {"predictor", predictor_.Description()},
@@ -342,7 +340,7 @@ class Reproduction {
   // Figure 6 has a text and a recipe of its own.
   eval::Provenance CodeProvenance() const {
     return {{"figure", FigureName(kExtractionFigure)},
-            {"public model", BaseName(options_.public_directory)},
+            {"public model", base::BaseName(options_.public_directory)},
             {"private text", "\"My number is: …\", a number a user"},
             {"members' recipe", InOneLine(RecipeOf(CodeFineTune(1), "").hyper_parameters)},
             {"predictor", predictor_.Description()},

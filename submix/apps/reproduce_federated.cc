@@ -24,20 +24,18 @@ constexpr char kGroup[] = "Figures and tables dp-fedavg-…";
 constexpr std::array kShared = {"--help",  "--corpus", "--heldout",       "--out",
                                 "--small", "--seed",   "--learning-rate", "--threads"};
 
-std::string BaseName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 eval::Provenance ProvenanceOf(const FederatedReproduction& options) {
   const FederatedRecipe& recipe = options.recipe;
   std::string public_text;
   for (const std::string& file : recipe.public_text) {
-    public_text += (public_text.empty() ? "" : ", ") + BaseName(file);
+    public_text += (public_text.empty() ? "" : ", ") + base::BaseName(file);
   }
   return {{"size", options.is_small ? "a small version for a quick look" : "as asked for"},
-          {"private text", BaseName(recipe.corpus)},
+          {"private text", base::BaseName(recipe.corpus)},
           {"users", eval::ShortNumber(options.size.population) + ", " +
                         std::to_string(recipe.tokens_per_user) + " words each"},
-          {"held-out text",
-           BaseName(recipe.heldout) + ", " + std::to_string(recipe.heldout_tokens) + " words"},
+          {"held-out text", base::BaseName(recipe.heldout) + ", " +
+                                std::to_string(recipe.heldout_tokens) + " words"},
           {"dictionary", "of " + public_text},
           {"start", recipe.public_words > 0
                         ? "a pass over " + std::to_string(recipe.public_words) + " public words"

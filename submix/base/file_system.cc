@@ -170,4 +170,6 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return (fs::path(directory) / name).string();
 }
 
+std::string BaseName(std::string_view path) { return fs::path(path).filename().string(); }
+
 }  // namespace submix::base

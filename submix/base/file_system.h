@@ -50,4 +50,7 @@ FileSystem& PosixFileSystem();
 // "a/b" from "a" and "b".
 std::string JoinPath(std::string_view directory, std::string_view name);
 
+// "c" from "a/b/c"; empty from "a/".
+std::string BaseName(std::string_view path);
+
 }  // namespace submix::base

@@ -129,9 +129,9 @@ StatusOr<std::string> CsvTable(const std::string& path) {
   }
   std::string html = table.Html();
   if (rows.size() > kShownRows + 1) {
-    html += HtmlParagraph("The first " + std::to_string(kShownRows) + " of " +
-                          std::to_string(rows.size() - 1) + " lines of " +
-                          path.substr(path.find_last_of('/') + 1) + ".");
+    html +=
+        HtmlParagraph("The first " + std::to_string(kShownRows) + " of " +
+                      std::to_string(rows.size() - 1) + " lines of " + base::BaseName(path) + ".");
   }
   return html;
 }

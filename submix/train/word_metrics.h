@@ -19,6 +19,10 @@ base::StatusOr<PredictionMetrics> EvaluateWordLstm(
     const WordLstmShape& shape, std::span<const float> parameters,
     std::span<const std::vector<base::TokenId>> streams, int threads);
 
+// The paper's Table 3, on a sample of the held-out text.
+inline constexpr int kTable3Heads[] = {10, 50, 100};
+inline constexpr std::int64_t kTable3Tokens = 5000;
+
 // How far a model keeps to common words (Table 3): at how many places i of its first ten
 // predictions were among the `head` most frequent words of the dictionary.
 struct HeadWordHistogram {
