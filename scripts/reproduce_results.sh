@@ -197,7 +197,7 @@ kept_rows() {
     $1 == "public" { public[$4] = $8 }
     $1 == "fine-tuned" { fine_tuned[$4] = $8 }
     $1 ~ /dclip|filtered-submix/ {
-      print $1, k, adapters, "part", $2, $3, $4, "true", public[$4], $8, fine_tuned[$4], $10, $11, $12
+      print $1, k, adapters, $13, ($14 > 0 ? "delta=" $14 : $2), $3, $4, "true", public[$4], $8, fine_tuned[$4], $10, $11, $12
     }' "$1"
 }
 

@@ -1,20 +1,18 @@
 // `submix evaluate`: held-out perplexity of mechanisms and baselines, one pass over the models.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "submix/apps/evaluation_output.h"
 #include "submix/apps/mechanism_flags.h"
 #include "submix/apps/predictor_flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/evaluation.h"
+#include "submix/eval/user_budget.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::apps {
@@ -33,6 +31,8 @@ struct EvaluateOptions {
   std::vector<std::string> mechanisms = {"filtered-submix"};
   std::vector<std::string> orders = {"2"};
   std::vector<double> epsilons = {2};
+  std::vector<std::string> units = {"part"};
+  double delta = 0;
   std::vector<double> target_leakages;
   std::vector<double> max_mixing_weights = {0.6};
   MechanismFlags mechanism_flags;
@@ -41,6 +41,12 @@ struct EvaluateOptions {
   int runs = 4;
   std::uint64_t seed = 0;
   bool json = false;
+};
+
+// What is scored, with what it promises to a user; none: to a part.
+struct Asked {
+  std::vector<eval::EvaluationSetting> settings;
+  std::vector<std::optional<eval::UserPromise>> promises;
 };
 
 // One copy of every setting for every value.
@@ -78,6 +84,39 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
   return settings;
 }
 
+// Every setting for every unit: a part's as it is, a user's with the budget that keeps it.
+StatusOr<Asked> ForUnits(const std::vector<eval::EvaluationSetting>& settings,
+                         const EvaluateOptions& options, int num_parts) {
+  Asked asked;
+  for (const std::string& unit : options.units) {
+    for (eval::EvaluationSetting setting : settings) {
+      std::optional<eval::UserPromise> promise;
+      if (unit == "user") {
+        promise = {setting.epsilon, setting.mechanism.order, options.delta};
+        setting.mechanism.num_parts = num_parts;
+        SUBMIX_ASSIGN_OR_RETURN(setting, eval::KeepUserPromise(setting, *promise));
+      }
+      asked.settings.push_back(std::move(setting));
+      asked.promises.push_back(promise);
+    }
+  }
+  return asked;
+}
+
+Status CheckUnits(const EvaluateOptions& options) {
+  const auto has = [&](const char* unit) {
+    return std::count(options.units.begin(), options.units.end(), unit) > 0;
+  };
+  if (options.delta > 0 && has("part")) {
+    return base::InvalidArgumentError("--delta: a promise to users; give --unit user");
+  }
+  if (!options.target_leakages.empty() && has("user")) {
+    return base::InvalidArgumentError(
+        "--target-leakage: follows from the promise where --unit is user; leave it out");
+  }
+  return base::OkStatus();
+}
+
 StatusOr<eval::HeldoutBlocks> LoadHeldout(const EvaluateOptions& options,
                                           const ensemble::Manifest& manifest,
                                           const tokenizer::Tokenizer& tokenizer,
@@ -104,145 +143,15 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
   return checkpoint;
 }
 
-nlohmann::json BaselinesJson(const eval::Baselines& baselines) {
-  nlohmann::json object = {{"queries", baselines.queries},
-                           {"runs", baselines.public_model.runs.size()},
-                           {"public_perplexity", baselines.public_model.corpus()},
-                           {"public_accuracy_top1", baselines.public_model.accuracy()},
-                           {"single_perplexity", baselines.single.corpus()},
-                           {"ensemble_perplexity", baselines.ensemble.corpus()}};
-  if (!baselines.fine_tuned.empty()) {
-    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
-    object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
-  }
-  return object;
-}
-
-// What remains of the fine-tuned model's gain; none without such a model, or without a gain.
-std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
-                                      const eval::PerplexityRuns& perplexity) {
-  if (baselines.fine_tuned.empty()) return std::nullopt;
-  const eval::KeptShare kept =
-      eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
-  return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
-}
-
-nlohmann::json SettingJson(const eval::Baselines& baselines, const eval::SettingResult& result) {
-  nlohmann::json order = result.setting.mechanism.order.value();
-  if (result.setting.mechanism.order.is_infinite()) order = "inf";
-  nlohmann::json object = {{"mechanism", result.setting.mechanism.name},
-                           {"order", order},
-                           {"epsilon", result.setting.epsilon},
-                           {"queries", result.setting.queries},
-                           {"target_leakage", result.setting.mechanism.target_leakage},
-                           {"max_mixing_weight", result.setting.mechanism.max_mixing_weight},
-                           {"perplexity", result.perplexity.corpus()},
-                           {"perplexity_runs", result.perplexity.runs},
-                           {"epsilon_spent_max", result.epsilon_spent_max},
-                           {"epsilon_spent_mean", result.epsilon_spent_mean}};
-  const auto kept = KeptOf(baselines, result.perplexity);
-  if (!kept) return object;
-  object["kept"] = kept->value;
-  // Of a single run there is no interval.
-  if (std::isfinite(kept->low)) object["kept_interval"] = {kept->low, kept->high};
-  return object;
-}
-
-void PrintJson(const eval::EvaluationResult& result) {
-  nlohmann::json object = {{"unit", "part"},
-                           {"baselines", nlohmann::json::array()},
-                           {"settings", nlohmann::json::array()}};
-  for (const auto& baselines : result.baselines) {
-    object["baselines"].push_back(BaselinesJson(baselines));
-  }
-  for (const auto& setting : result.settings) {
-    object["settings"].push_back(SettingJson(result.BaselinesOf(setting), setting));
-  }
-  std::printf("%s\n", object.dump().c_str());
-}
-
-// Calls row(name, perplexity) for each baseline.
-template <typename Row>
-void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
-  row("public", baselines.public_model);
-  row("single", baselines.single);
-  row("ensemble", baselines.ensemble);
-  for (const auto& fine_tuned : baselines.fine_tuned) row("fine-tuned", fine_tuned);
-}
-
-void PrintSettingRow(const eval::Baselines& baselines, const eval::SettingResult& setting) {
-  const mechanism::MechanismOptions& options = setting.setting.mechanism;
-  std::printf("%-18s %6s %8g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
-              options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
-              options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
-  if (baselines.fine_tuned.empty()) return;
-  const auto kept = KeptOf(baselines, setting.perplexity);
-  if (!kept) {
-    std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
-    return;
-  }
-  std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept->value, kept->low, kept->high);
-}
-
-void PrintTable(const eval::EvaluationResult& result) {
-  std::printf(
-      "Operator's view, outside the budget: publishing these numbers, or choosing options by\n"
-      "them, is a release of its own. epsilon in nats at its order, per part.\n");
-  for (const eval::Baselines& baselines : result.baselines) {
-    std::printf("\n%zu runs of %lld answers, each with a fresh budget\n",
-                baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
-    std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
-                "perplexity", "spent most");
-    ForEachBaseline(baselines, [](const char* name, const eval::PerplexityRuns& perplexity) {
-      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.corpus(),
-                  "");
-    });
-    for (const eval::SettingResult& setting : result.settings) {
-      if (setting.setting.queries == baselines.queries) PrintSettingRow(baselines, setting);
-    }
-  }
-}
-
-// Three cells of a CSV line, with the comma before them.
-std::string KeptCells(const eval::Baselines& baselines, const eval::PerplexityRuns& perplexity) {
-  const auto kept = KeptOf(baselines, perplexity);
-  if (!kept) return ",,,";
-  char cells[96];
-  std::snprintf(cells, sizeof cells, ",%.6f,%.6f,%.6f", kept->value, kept->low, kept->high);
-  return cells;
-}
-
-Status WriteCsv(const std::string& path, const eval::EvaluationResult& result) {
-  std::string csv =
-      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max,"
-      "kept,kept_low,kept_high\n";
-  char line[256];
-  for (const eval::Baselines& baselines : result.baselines) {
-    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
-      std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,", name,
-                    static_cast<long long>(baselines.queries), perplexity.runs.size(),
-                    perplexity.corpus());
-      csv += line + KeptCells(baselines, perplexity) + "\n";
-    });
-  }
-  for (const eval::SettingResult& setting : result.settings) {
-    const mechanism::MechanismOptions& options = setting.setting.mechanism;
-    std::snprintf(line, sizeof line, "%s,%s,%.9g,%lld,%zu,%.9g,%.9g,%.6f,%.9f",
-                  options.name.c_str(), options.order.ToString().c_str(), setting.setting.epsilon,
-                  static_cast<long long>(setting.setting.queries), setting.perplexity.runs.size(),
-                  options.target_leakage, options.max_mixing_weight, setting.perplexity.corpus(),
-                  setting.epsilon_spent_max);
-    csv += line + KeptCells(result.BaselinesOf(setting), setting.perplexity) + "\n";
-  }
-  return base::PosixFileSystem().WriteFile(path, csv);
-}
-
 Status RunEvaluate(const EvaluateOptions& options) {
   if (options.corpus.empty() == options.heldout.empty()) {
     return base::InvalidArgumentError(
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");
   }
+  SUBMIX_RETURN_IF_ERROR(CheckUnits(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options));
+  SUBMIX_ASSIGN_OR_RETURN(Asked asked, ForUnits(settings, options, manifest.num_parts));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
@@ -252,7 +161,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   eval::EvaluationPlan plan;
-  SUBMIX_ASSIGN_OR_RETURN(plan.settings, Settings(options));
+  plan.settings = std::move(asked.settings);
   plan.runs = options.runs;
   plan.seed = options.seed;
   plan.num_parts = manifest.num_parts;
@@ -260,14 +169,16 @@ Status RunEvaluate(const EvaluateOptions& options) {
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
-  SUBMIX_ASSIGN_OR_RETURN(const auto result,
+  EvaluationSheet sheet;
+  sheet.promises = std::move(asked.promises);
+  SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
-  if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, result));
+  if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteEvaluationCsv(options.csv, sheet));
   if (options.json) {
-    PrintJson(result);
+    PrintEvaluationJson(sheet);
   } else {
-    PrintTable(result);
+    PrintEvaluationTable(sheet);
   }
   return base::OkStatus();
 }
@@ -289,7 +200,20 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       .add_option("--mechanism", options->mechanisms, "One or more: " + mechanism::MechanismNames())
       ->delimiter(',');
   command.add_option("--epsilon", options->epsilons, "One or more budgets, nats")->delimiter(',');
-  command.add_option("--order", options->orders, "One or more Renyi orders")->delimiter(',');
+  CLI::Option* const orders =
+      command.add_option("--order", options->orders, "One or more Renyi orders")->delimiter(',');
+  command
+      .add_option("--unit", options->units,
+                  "To whom --epsilon and --order are promised: part, user or both. A user may be "
+                  "added, removed or changed, which moves two parts: the budget to declare for it "
+                  "is smaller, or of a higher order")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"part", "user"}));
+  command
+      .add_option("--delta", options->delta,
+                  "With --unit user: --epsilon is that of (epsilon, delta)-DP")
+      ->check(CLI::Range(0.0, 1.0))
+      ->excludes(orders);
   command
       .add_option("--target-leakage", options->target_leakages,
                   "One or more caps on a charge, nats; default epsilon / queries")
@@ -320,7 +244,9 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       "Interrupted? With --checkpoint the same command goes on after the last finished run and\n"
       "gives the numbers of an uninterrupted one; with other models, text or options it refuses.\n"
       "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n"
-      "             --queries 1024,10240 --checkpoint my_ensemble.evaluation");
+      "             --queries 1024,10240 --checkpoint my_ensemble.evaluation\n"
+      "         submix evaluate my_ensemble --corpus text.jsonl --unit user --epsilon 8 --delta "
+      "1e-5");
   command.callback([options, &action] { action = [options] { return RunEvaluate(*options); }; });
 }
 

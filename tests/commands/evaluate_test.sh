@@ -68,3 +68,45 @@ for setting, row in zip(result["settings"], rows):
     low, high = setting["kept_interval"]
     assert low <= setting["kept"] <= high, setting
 END
+
+# A promise to users: a smaller budget is declared, at a higher order (proofs.md T6, T4), and what follows from it is the
+# promise.
+users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json --queries 40 --runs 2)
+private=(--mechanism "filtered-submix,dclip")
+"${users[@]}" "${private[@]}" --unit part,user --order 2 --epsilon 2 --csv "$work/users.csv" >"$work/users.json" \
+  2>"$work/stderr" || fail "a promise to users"
+"${users[@]}" "${private[@]}" --unit user --epsilon 8 --delta 1e-5 >"$work/delta.json" 2>"$work/stderr" ||
+  fail "a promise to users with a delta"
+python3 - "$work" <<'END'
+import csv, json, pathlib, sys
+work = pathlib.Path(sys.argv[1])
+settings = json.loads((work / "users.json").read_text())["settings"]
+rows = [row for row in csv.DictReader(open(work / "users.csv")) if row["epsilon"]]
+assert [row["unit"] for row in rows] == ["part", "part", "user", "user"]
+assert all(row["order"] == "2" and row["epsilon"] == "2" for row in rows), rows
+of_part = {setting["mechanism"]: setting for setting in settings[:2]}
+of_user = {setting["mechanism"]: setting for setting in settings[2:]}
+assert not any("user" in setting for setting in of_part.values())
+assert all(setting["user"] == {"epsilon": 2, "order": 2} for setting in of_user.values())
+# Two parts move: the order 2 + sqrt 2 of a part, rounded up.
+assert of_user["filtered-submix"]["order"] == 4
+assert of_user["filtered-submix"]["epsilon"] < 2
+# Its range doubles: a window of half the width, a quarter of the charge where it is quadratic.
+share = of_user["dclip"]["target_leakage"] / of_part["dclip"]["target_leakage"]
+assert .2 < share < .3, share
+for setting in of_user.values():
+    assert setting["epsilon_spent_max"] <= setting["epsilon"] + 1e-9
+    assert setting["perplexity"] >= of_part[setting["mechanism"]]["perplexity"], setting
+for setting in json.loads((work / "delta.json").read_text())["settings"]:
+    assert setting["user"] == {"epsilon": 8, "delta": 1e-5}
+    assert setting["epsilon"] < 8
+END
+
+refuses() {  # MESSAGE ARG…
+  local status=0
+  "${users[@]}" "${@:2}" >"$work/stdout" 2>"$work/stderr" || status=$?
+  [ $status = 1 ] && grep -q -- "$1" "$work/stderr" || fail "expected a refusal: $1"
+}
+refuses "give --unit user" --delta 1e-5
+refuses "leave it out" --unit user --target-leakage 0.1
+refuses "nothing follows for users" --unit user --mechanism ensemble
