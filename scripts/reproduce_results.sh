@@ -87,7 +87,7 @@ wikitext() {
   epochs=(1)
   figure "${what[@]}" submix-fig6
   figure "${what[@]}" dp-decoding-fig2 --users-are-blocks 512 --show-text
-  figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 1
+  figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 2
 }
 
 # Of the 32 parts of the quarter of blogs: one part is there or not, the attacker asks what tells most.
