@@ -113,7 +113,7 @@ Status RunExposure(const ExposureAttackOptions& options) {
     }
   }
   progress.Finish();
-  return Deliver(options.output, report, MeanExposures(laws, report.rows));
+  return Deliver(options.output, target, report, MeanExposures(laws, report.rows));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ Status RunExtraction(const ExtractionOptions& options) {
     }
   }
   progress.Finish();
-  return Deliver(options.output, report, figure);
+  return Deliver(options.output, target, report, figure);
 }
 
 }  // namespace

@@ -29,9 +29,13 @@ struct MembershipOptions {
   OutputFlags output;
 };
 
-AttackedLaw LabelsOf(const AttackedMechanism& attacked) {
-  return {attacked.options.name, attacked.Guarantee(), attacked.options.order.ToString(),
-          attacked.mechanism->is_private() ? attacked.epsilon : -1, nullptr};
+AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim) {
+  return {attacked.options.name,
+          attacked.Guarantee(),
+          claim.labels,
+          attacked.options.order.ToString(),
+          attacked.mechanism->is_private() ? attacked.epsilon : -1,
+          nullptr};
 }
 
 // null where the claim allows everything.
@@ -64,8 +68,8 @@ void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
 void AddCurves(const AttackedLaw& labels, const eval::RocCurve& curve,
                const eval::PrivacyClaim& claim, eval::Figure& figure) {
   const std::string name = labels.ModelAndCost();
-  eval::FigureCurve measured = {.name = name, .guarantee = labels.guarantee};
-  eval::FigureCurve bound = {.name = name + ": bound", .guarantee = labels.guarantee};
+  eval::FigureCurve measured = {.name = name, .guarantee = labels.promise};
+  eval::FigureCurve bound = {.name = name + ": bound", .guarantee = labels.promise};
   for (double log_rate = -3; log_rate < 0.05; log_rate += 0.1) {
     const double rate = std::min(std::pow(10, log_rate), 1.0);
     measured.points.push_back({.x = rate, .y = curve.TruePositivesAt(rate)});
@@ -98,11 +102,12 @@ Status RunMembership(const MembershipOptions& options) {
         const eval::PrivacyClaim claim,
         eval::ClaimOf(*attacked.mechanism, attacked.epsilon, UnitOf(options.neighbour), kDelta));
     const eval::RocCurve curve(games[i].with(), games[i].without());
-    AddRows(LabelsOf(attacked), curve, claim, report.rows);
-    AddCurves(LabelsOf(attacked), curve, claim, figure);
+    const AttackedLaw labels = LabelsOf(attacked, claim);
+    AddRows(labels, curve, claim, report.rows);
+    AddCurves(labels, curve, claim, figure);
     AddClaimNote(attacked, claim, report);
   }
-  return Deliver(options.output, report, figure);
+  return Deliver(options.output, target, report, figure);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/manifest.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/eval/report.h"
 
 namespace submix::apps {
 
@@ -25,9 +27,15 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& dr
                      "Also write CSV and SVG to this directory: " + drawn);
 }
 
-Status Deliver(const OutputFlags& flags, const AccountReport& report, const eval::Figure& figure) {
-  PrintReport(report, flags.json);
-  if (!flags.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteReportCsv(report, flags.csv));
+Status Deliver(const OutputFlags& flags, const AttackTarget& target, const AccountReport& report,
+               const eval::Figure& figure) {
+  AccountReport for_people = report;
+  for (Json& row : for_people.rows) row.erase(kPromise);
+  AccountReport for_machines = report;
+  const std::string ensemble = base::ToHex(ensemble::EnsembleFingerprint(target.manifest));
+  for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;
+  PrintReport(flags.json ? for_machines : for_people, flags.json);
+  if (!flags.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteReportCsv(for_machines, flags.csv));
   if (flags.figures.empty() || figure.curves.empty()) return base::OkStatus();
   return eval::WriteFigure(figure, flags.figures);
 }
@@ -60,7 +68,7 @@ void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& c
 }
 
 Json ModelColumns(const AttackedLaw& law) {
-  Json columns = {{"model", law.model}, {"guarantee", law.guarantee}};
+  Json columns = {{"model", law.model}, {"guarantee", law.guarantee}, {kPromise, law.promise}};
   columns["order"] = law.epsilon < 0 ? Json() : Json(law.order);
   columns["epsilon"] = law.epsilon < 0 ? Json() : Json(law.epsilon);
   return columns;
@@ -71,7 +79,7 @@ void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure) {
       std::find_if(figure.curves.begin(), figure.curves.end(),
                    [&](const eval::FigureCurve& known) { return known.name == law.model; });
   if (curve == figure.curves.end()) {
-    figure.curves.push_back({.name = law.model, .guarantee = law.guarantee});
+    figure.curves.push_back({.name = law.model, .guarantee = law.promise});
     curve = figure.curves.end() - 1;
     curve->is_level = law.epsilon < 0;
   }

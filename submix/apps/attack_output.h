@@ -25,10 +25,14 @@ void AddTableFlags(CLI::App& command, OutputFlags& flags);
 // These and --figures. `drawn`: what the figure shows.
 void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& drawn);
 
-// Prints, then writes what the flags ask for. A figure without points is left out. Errors: those of
+// The column of a claim's labels: for machines; people read them once, in the notes.
+inline constexpr char kPromise[] = "promise";
+
+// Prints, then writes what the flags ask for. For machines every row also names the ensemble that
+// was attacked, by its fingerprint. A figure without points is left out. Errors: those of
 // writing; eval::WriteFigure's.
-base::Status Deliver(const OutputFlags& flags, const AccountReport& report,
-                     const eval::Figure& figure);
+base::Status Deliver(const OutputFlags& flags, const AttackTarget& target,
+                     const AccountReport& report, const eval::Figure& figure);
 
 // What every attack must say with its numbers.
 std::string OperatorsNote();
@@ -41,7 +45,8 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& targe
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                   AccountReport& report);
 
-// The columns that say what was attacked: model, guarantee, order, epsilon (null without a budget).
+// The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
+// budget).
 nlohmann::ordered_json ModelColumns(const AttackedLaw& law);
 
 // Adds a point at the law's epsilon to the curve of its model, which is made if there is none; a

@@ -8,6 +8,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/likelihood.h"
+#include "submix/eval/privacy_claim.h"
 
 namespace submix::apps {
 namespace {
@@ -16,6 +17,7 @@ using base::Status;
 using base::StatusOr;
 
 constexpr char kMembers[] = "members";
+constexpr double kDelta = 1e-5;  // of the conversion, which no label depends on
 
 Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
                     AttackTarget& target) {
@@ -128,7 +130,10 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
 StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
   std::vector<AttackedLaw> laws;
   for (const AttackedMechanism& attacked : target.mechanisms) {
-    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), "", -1, nullptr};
+    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
+                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
+                                          accounting::PrivacyUnit::kPart, kDelta));
+    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
     if (attacked.mechanism->is_private() && attacked.options.name != "public") {
       law.order = attacked.options.order.ToString();
       law.epsilon = attacked.epsilon;
@@ -137,7 +142,9 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const Atta
                                                             target.manifest.halves, flags.seed));
     laws.push_back(std::move(law));
   }
-  if (target.attacks_members) laws.push_back({kMembers, "none", "", -1, nullptr});
+  if (target.attacks_members) {
+    laws.push_back({kMembers, "none", "nothing is claimed: not private", "", -1, nullptr});
+  }
   return laws;
 }
 

@@ -69,6 +69,7 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
 struct AttackedLaw {
   std::string model;  // the mechanism's name, or "members"
   std::string guarantee;
+  std::string promise;  // unit, adjacency, scope and proof of the budget's statement, in one line
   std::string order;    // empty without a budget, as is the next
   double epsilon = -1;  // nats at the order; negative: no budget
   // Null for "members": the attack takes the member that serves it best.

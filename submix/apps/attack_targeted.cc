@@ -69,7 +69,7 @@ Json Row(const AttackedLaw& law, const eval::TargetedSummary& summary) {
 }
 
 eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSummary& summary) {
-  eval::FigureCurve curve = {.name = law.ModelAndCost(), .guarantee = law.guarantee};
+  eval::FigureCurve curve = {.name = law.ModelAndCost(), .guarantee = law.promise};
   for (const eval::TargetedPoint& point : summary.curve) {
     curve.points.push_back({.x = point.recall, .y = point.precision});
   }
@@ -103,7 +103,7 @@ Status RunTargeted(const TargetedAttackOptions& options) {
     figure.curves.push_back(PrecisionCurve(law, summary));
   }
   progress.Finish();
-  return Deliver(options.output, report, figure);
+  return Deliver(options.output, target, report, figure);
 }
 
 }  // namespace

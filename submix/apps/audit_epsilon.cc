@@ -29,7 +29,9 @@ struct EpsilonAuditOptions {
 Json Row(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
          const eval::EpsilonAudit& audit) {
   const bool has_claim = !claim.bounds.empty();
-  Json row = {{"model", attacked.options.name}, {"guarantee", attacked.Guarantee()}};
+  Json row = {{"model", attacked.options.name},
+              {"guarantee", attacked.Guarantee()},
+              {kPromise, claim.labels}};
   row["order"] = has_claim ? OrderJson(claim.bounds.front().order) : Json();
   row["claimed_rdp"] = has_claim ? Json(claim.bounds.front().rdp) : Json();
   row["proven_at_least"] = audit.rdp;
@@ -74,7 +76,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
     report.rows.push_back(Row(attacked, claim, audit));
     AddClaimNote(attacked, claim, report);
   }
-  SUBMIX_RETURN_IF_ERROR(Deliver(options.output, report, {}));
+  SUBMIX_RETURN_IF_ERROR(Deliver(options.output, target, report, {}));
   return RefutedError(report, options.error);
 }
 

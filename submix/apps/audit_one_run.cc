@@ -52,7 +52,9 @@ StatusOr<std::vector<eval::OneRunGame>> PlayGames(const OneRunAuditOptions& opti
 Json Row(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
          const eval::OneRunAudit& audit) {
   const bool has_claim = !claim.bounds.empty();
-  Json row = {{"model", attacked.options.name}, {"guarantee", attacked.Guarantee()}};
+  Json row = {{"model", attacked.options.name},
+              {"guarantee", attacked.Guarantee()},
+              {kPromise, claim.labels}};
   row["coins"] = audit.guesses.coins;
   row["guessed"] = audit.guesses.guessed;
   row["right"] = audit.guesses.right;
@@ -85,7 +87,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
         Row(attacked, claim, eval::AuditCoins(games[i].coins(), options.delta, options.error)));
     AddClaimNote(attacked, claim, report);
   }
-  SUBMIX_RETURN_IF_ERROR(Deliver(options.output, report, {}));
+  SUBMIX_RETURN_IF_ERROR(Deliver(options.output, target, report, {}));
   return RefutedError(report, options.error);
 }
 

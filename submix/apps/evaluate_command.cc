@@ -203,10 +203,11 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   CLI::Option* const orders =
       command.add_option("--order", options->orders, "One or more Renyi orders")->delimiter(',');
   command
-      .add_option("--unit", options->units,
-                  "To whom --epsilon and --order are promised: part, user or both. A user may be "
-                  "added, removed or changed, which moves two parts: the budget to declare for it "
-                  "is smaller, or of a higher order")
+      .add_option(
+          "--unit", options->units,
+          "To whom --epsilon and --order are promised: part, user or both. A user's records "
+          "may be added, removed or changed: two versions of a part, each near the world "
+          "without it, so the budget to declare is smaller, or of a higher order")
       ->delimiter(',')
       ->check(CLI::IsMember({"part", "user"}));
   command

@@ -111,9 +111,10 @@ void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags) {
                   "the same")
       ->check(CLI::ExistingDirectory);
   command
-      .add_option("--ask", flags.asks,
-                  "each: every position once; most-telling: the one that tells most, --queries "
-                  "times")
+      .add_option(
+          "--ask", flags.asks,
+          "each: the first --queries positions, once; most-telling: of the whole text the one "
+          "that tells most, --queries times")
       ->check(CLI::IsMember({"each", "most-telling"}));
   command
       .add_option("--transcripts", flags.transcripts,
@@ -138,7 +139,7 @@ StatusOr<std::vector<DistinguishingGame>> PlayGames(const TargetFlags& target_fl
   eval::NeighbouringWorlds worlds(target.manifest.num_parts, target.manifest.halves,
                                   predictor->vocab_size(), std::move(replacements.rows));
   const eval::QueryPlan plan = {target_flags.queries, flags.asks == "most-telling"};
-  base::ProgressBar progress("Asking", eval::QuerySteps(plan, games.size()), "queries");
+  base::ProgressBar progress("Asking", eval::QuerySteps(text, plan, games.size()), "queries");
   SUBMIX_RETURN_IF_ERROR(eval::AskQueries(*predictor, text, worlds, plan, games, progress));
   progress.Finish();
   return games;

@@ -140,14 +140,20 @@ class Reproduction {
     if (size_.runs == 0) size_.runs = 1;
   }
 
-  Status WriteRecipes(int layers) {
+  // Digests of all that an ensemble is a function of beside its recipe, a line each.
+  StatusOr<std::string> SourcesOf(const std::string& corpus) const {
     std::string sources;
     for (const std::string& file :
-         {corpus_, base::JoinPath(options_.public_directory, "model.safetensors"),
+         {corpus, base::JoinPath(options_.public_directory, "model.safetensors"),
           File("partition.key")}) {
       SUBMIX_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
       sources += base::ToHex(digest) + "\n";
     }
+    return sources;
+  }
+
+  Status WriteRecipes(int layers) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string sources, SourcesOf(corpus_));
     SUBMIX_ASSIGN_OR_RETURN(train::FineTuneOptions fine_tune,
                             FineTuneOptionsOf(options_.fine_tune, layers));
     members_ = RecipeOf(fine_tune, sources);
@@ -189,24 +195,22 @@ class Reproduction {
   }
 
   StatusOr<std::string> Train(const eval::EnsembleShape& shape) const {
-    const Recipe& recipe = shape == eval::EnsembleShape{1, 1} ? non_private_ : members_;
-    const std::string directory = File("ensembles/" + std::to_string(shape.num_parts) + "x" +
-                                       std::to_string(shape.halves) + "-" + recipe.digest);
-    SUBMIX_RETURN_IF_ERROR(TrainEnsemble(shape, corpus_, recipe.fine_tune, directory));
-    return directory;
+    return Train(shape, corpus_, shape == eval::EnsembleShape{1, 1} ? non_private_ : members_, "");
   }
 
-  Status TrainEnsemble(const eval::EnsembleShape& shape, const std::string& corpus,
-                       const train::FineTuneOptions& fine_tune,
-                       const std::string& directory) const {
+  // Returns the ensemble's directory, whose name starts with `prefix`.
+  StatusOr<std::string> Train(const eval::EnsembleShape& shape, const std::string& corpus,
+                              const Recipe& recipe, const std::string& prefix) const {
     train::EnsembleTrainingOptions training;
     training.public_directory = options_.public_directory;
     training.corpus = corpus;
-    training.ensemble_directory = directory;
+    training.ensemble_directory = File("ensembles/" + prefix + std::to_string(shape.num_parts) +
+                                       "x" + std::to_string(shape.halves) + "-" + recipe.digest);
     training.partition = {shape.num_parts, shape.halves, /*heldout_fraction=*/0};
     training.partition_key_path = File("partition.key");
-    training.fine_tune = fine_tune;
-    return train::TrainEnsemble(training, base::DetectProgressStyle());
+    training.fine_tune = recipe.fine_tune;
+    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
+    return training.ensemble_directory;
   }
 
   // So many sentences a member, read so often that they are known by heart.
@@ -235,12 +239,10 @@ class Reproduction {
       const auto users = static_cast<int>(std::count(jsonl.begin(), jsonl.end(), '\n'));
       const std::string corpus = File("codes" + std::to_string(digits) + ".jsonl");
       SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(corpus, jsonl));
-      const std::string directory =
-          File("ensembles/codes" + std::to_string(digits) + "-" + std::to_string(shape.num_parts) +
-               "x" + std::to_string(shape.halves) + (options_.is_small ? "-small" : ""));
-      SUBMIX_RETURN_IF_ERROR(TrainEnsemble(
-          shape, corpus, CodeFineTune(users / (shape.num_parts * shape.halves)), directory));
-      return directory;
+      SUBMIX_ASSIGN_OR_RETURN(const std::string sources, SourcesOf(corpus));
+      const Recipe recipe =
+          RecipeOf(CodeFineTune(users / (shape.num_parts * shape.halves)), sources);
+      return Train(shape, corpus, recipe, "codes" + std::to_string(digits) + "-");
     };
     SUBMIX_ASSIGN_OR_RETURN(
         eval::Figure figure,
@@ -248,6 +250,9 @@ class Reproduction {
     figure.name = kExtractionFigure;
     figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
     SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(figure, options_.output));
+    SUBMIX_RETURN_IF_ERROR(
+        base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".json"),
+                                          eval::FigureJson(figure, CodeProvenance())));
     const std::string page = eval::HtmlPage(
         figure.title,
         eval::HtmlFigure(svg) +
@@ -270,8 +275,8 @@ class Reproduction {
     SUBMIX_ASSIGN_OR_RETURN(const eval::ExperimentResult result,
                             eval::RunExperiment(experiment, workshop_));
     base::FileSystem& files = base::PosixFileSystem();
-    SUBMIX_RETURN_IF_ERROR(
-        files.WriteFile(File(name + ".json"), eval::ExperimentJson(experiment, result)));
+    SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+        File(name + ".json"), eval::ExperimentJson(experiment, result, ProvenanceOf(name))));
     SUBMIX_RETURN_IF_ERROR(
         files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
     if (!result.private_models.empty()) {

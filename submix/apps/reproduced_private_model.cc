@@ -47,7 +47,6 @@ train::PrivateTrainingOptions TrainingOf(const PrivateModelRecipe& recipe, std::
   options.corpus = recipe.corpus;
   options.partition_key_path = recipe.partition_key_path;
   options.heldout_fraction = 0;
-  options.public_units = users;
   options.training.lora = recipe.fine_tune.lora;
   options.training.block_tokens = recipe.fine_tune.block_tokens;
   options.training.clip_norm = recipe.flags.clip;
@@ -113,7 +112,8 @@ StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& rec
   return eval::PrivatelyTrained{
       options.ensemble_directory,
       static_cast<double>(report.steps_charged) *
-          accounting::SubsampledGaussianRdp(share, options.noise_multiplier, order),
+          accounting::SubsampledGaussianRdp(report.sampling_probability, report.noise_multiplier,
+                                            order),
       {report.epsilon, options.target.delta},
       report.steps,
       report.statement.Labels() +

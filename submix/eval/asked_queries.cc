@@ -52,7 +52,7 @@ Status AskMostTelling(ensemble::Predictor& predictor, const HeldoutBlocks& text,
     progress.Advance(1);
     return base::OkStatus();
   };
-  SUBMIX_RETURN_IF_ERROR(ForEachPosition(predictor, text, queries, compare));
+  SUBMIX_RETURN_IF_ERROR(ForEachPosition(predictor, text, CountQueries(text), compare));
   for (std::size_t i = 0; i < games.size(); ++i) {
     SUBMIX_RETURN_IF_ERROR(worlds.Map(best[i].logits));
     for (std::int64_t query = 0; query < queries; ++query) {
@@ -65,14 +65,15 @@ Status AskMostTelling(ensemble::Predictor& predictor, const HeldoutBlocks& text,
 
 }  // namespace
 
-std::int64_t QuerySteps(const QueryPlan& plan, std::size_t games) {
-  return plan.queries * (plan.only_most_telling ? 1 + static_cast<std::int64_t>(games) : 1);
+std::int64_t QuerySteps(const HeldoutBlocks& text, const QueryPlan& plan, std::size_t games) {
+  if (!plan.only_most_telling) return plan.queries;
+  return CountQueries(text) + plan.queries * static_cast<std::int64_t>(games);
 }
 
 Status AskQueries(ensemble::Predictor& predictor, const HeldoutBlocks& text,
                   NeighbouringWorlds& worlds, const QueryPlan& plan,
                   std::span<DistinguishingGame> games, base::ProgressBar& progress) {
-  SUBMIX_RETURN_IF_ERROR(CheckLength(text, plan.queries));
+  SUBMIX_RETURN_IF_ERROR(CheckLength(text, plan.only_most_telling ? 1 : plan.queries));
   if (plan.only_most_telling) {
     return AskMostTelling(predictor, text, worlds, plan.queries, games, progress);
   }

@@ -17,16 +17,16 @@ namespace submix::eval {
 
 struct QueryPlan {
   std::int64_t queries = 1024;  // of each game
-  // Of the text's first `queries` positions the one at which the laws of the two worlds differ most
+  // Of all positions of the text the one at which the laws of the two worlds differ most
   // under a fresh budget (each game's own), asked `queries` times. Else each position once.
   bool only_most_telling = false;
 };
 
 // How far the progress bar goes.
-std::int64_t QuerySteps(const QueryPlan& plan, std::size_t games);
+std::int64_t QuerySteps(const HeldoutBlocks& text, const QueryPlan& plan, std::size_t games);
 
 // Plays all games in one pass over the models. Errors: kInvalidArgument if the text has fewer
-// positions than queries; the predictor's; the games'.
+// positions than are asked, or none; the predictor's; the games'.
 base::Status AskQueries(ensemble::Predictor& predictor, const HeldoutBlocks& text,
                         NeighbouringWorlds& worlds, const QueryPlan& plan,
                         std::span<DistinguishingGame> games, base::ProgressBar& progress);

@@ -40,7 +40,7 @@ double Area(const std::string& mechanism, bool only_most_telling,
   std::vector<DistinguishingGame> games;
   games.push_back(MakeGame(mechanism, 40));
   const QueryPlan plan = {40, only_most_telling};
-  base::ProgressBar progress("test", QuerySteps(plan, 1), "", base::ProgressStyle::kSilent);
+  base::ProgressBar progress("test", QuerySteps(Text(), plan, 1), "", base::ProgressStyle::kSilent);
   EXPECT_TRUE(AskQueries(predictor, Text(), worlds, plan, games, progress).ok());
   return RocCurve(games[0].with(), games[0].without()).area();
 }

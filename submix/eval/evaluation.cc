@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -138,6 +140,8 @@ class PositionScorer {
   std::vector<double> scratch_;
 };
 
+constexpr std::int64_t kAnswersBetweenSorts = 64;
+
 // The settings of one number of queries: they have the same runs, and the same baselines.
 class SettingGroup {
  public:
@@ -151,6 +155,9 @@ class SettingGroup {
     baselines_.queries = queries;
     baselines_.fine_tuned.resize(static_cast<std::size_t>(plan.num_fine_tuned));
     for (const EvaluationSetting& setting : settings) results_.emplace_back().setting = setting;
+    seconds_.resize(settings.size());
+    slowest_first_.resize(settings.size());
+    std::iota(slowest_first_.begin(), slowest_first_.end(), 0);
   }
 
   // The first position after the finished runs; NumPositions if none is left to score.
@@ -228,13 +235,22 @@ class SettingGroup {
     return std::optional(gnmax->noise_scale());
   }
 
-  // Every setting has a deployment and draws of its own: which thread answers changes nothing.
+  // Every setting has a deployment and draws of its own: which thread answers, and when, changes
+  // nothing. Those that took longest before come first, so that no thread waits for one of them.
   Status AnswerBySettings(const ScoredPosition& position) {
+    if (positions_++ % kAnswersBetweenSorts == 0) {
+      std::ranges::sort(slowest_first_, std::ranges::greater(),
+                        [this](std::size_t i) { return seconds_[i]; });
+    }
     std::vector<Status> statuses(simulated_.size());
     std::atomic<std::size_t> next = 0;
     team_->Run([&](int) {
-      for (std::size_t i = next++; i < simulated_.size(); i = next++) {
+      for (std::size_t n = next++; n < slowest_first_.size(); n = next++) {
+        const std::size_t i = slowest_first_[n];
+        const auto start = std::chrono::steady_clock::now();
         statuses[i] = AnswerBySetting(i, position);
+        seconds_[i] +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       }
     });
     for (const Status& status : statuses) SUBMIX_RETURN_IF_ERROR(status);
@@ -296,6 +312,9 @@ class SettingGroup {
   const std::int64_t num_runs_;
   Baselines baselines_;
   std::vector<SettingResult> results_;
+  std::vector<double> seconds_;             // [settings]: spent on each so far
+  std::vector<std::size_t> slowest_first_;  // settings
+  std::int64_t positions_ = 0;
   std::int64_t runs_done_ = 0;
 
   // Of the run that is being scored.

@@ -110,8 +110,9 @@ StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoin
   row.baselines = evaluation.BaselinesOf(result);
   row.kept = Kept(row.baselines.public_model, result.perplexity, row.baselines.fine_tuned.front());
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
-  row.is_sound = mechanism->is_private() && mechanism->is_sound();
-  row.guarantee = GuaranteeOf(*mechanism, result.setting.epsilon);
+  row.is_sound = curve.guarantee.empty() && mechanism->is_private() && mechanism->is_sound();
+  row.guarantee =
+      curve.guarantee.empty() ? GuaranteeOf(*mechanism, result.setting.epsilon) : curve.guarantee;
   return row;
 }
 
@@ -353,8 +354,11 @@ std::vector<std::pair<std::string, PerplexityRuns>> LevelsOf(const Baselines& ba
   return levels;
 }
 
-std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result) {
+std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result,
+                           const Provenance& provenance) {
   nlohmann::json json = {{"name", experiment.name},
+                         {"provenance", nlohmann::json(std::map<std::string, std::string>(
+                                            provenance.begin(), provenance.end()))},
                          {"title", experiment.title},
                          {"levels", nlohmann::json::object()},
                          {"rows", nlohmann::json::array()},

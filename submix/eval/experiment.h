@@ -45,6 +45,9 @@ struct ExperimentCurve {
   std::string name = {};
   EnsembleShape ensemble;
   std::vector<ExperimentPoint> points = {};
+  // What its x really promises, if that is not what its mechanism promises at this cost; such a
+  // curve is not sound.
+  std::string guarantee = {};
 };
 
 // A model that is itself trained with differential privacy (DP-SGD), user by user: asked without
@@ -152,8 +155,10 @@ base::StatusOr<ExperimentResult> RunExperiment(const Experiment& experiment,
 // mechanism, promise at its order and number of answers that keeps anything.
 Figure FigureOf(const Experiment& experiment, const ExperimentResult& result);
 
-// Everything for machines: every option and every run of every row, and the levels. JSON.
-std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result);
+// Everything for machines: every option and every run of every row, the levels, the provenance.
+// JSON.
+std::string ExperimentJson(const Experiment& experiment, const ExperimentResult& result,
+                           const Provenance& provenance);
 
 // The share of the non-private improvement that each row keeps, with its interval. CSV of
 // mechanism,k,adapters,unit,order,epsilon,queries,sound,public,private,non_private,kept,kept_low,

@@ -11,7 +11,6 @@
 namespace submix::eval {
 
 // Name and value, such as "corpus" and its file.
-using Provenance = std::vector<std::pair<std::string, std::string>>;
 
 std::string ProvenanceTable(const Provenance& provenance);
 

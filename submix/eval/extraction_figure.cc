@@ -6,10 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/corpus/partition.h"
 #include "submix/eval/completions.h"
 #include "submix/eval/repeatable_draws.h"
 #include "submix/eval/token_law.h"
+#include "submix/mechanism/mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -89,6 +91,9 @@ StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& ga
     options.name = mechanism;
     options.num_parts = experiment.num_parts;
     options.target_leakage = epsilon / static_cast<double>(game.Queries(generations));
+    SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeMechanism(options));
+    curve.guarantee =
+        made->Statement(accounting::FixedNats::RoundDown(epsilon)).Labels() + "; order 2";
     SUBMIX_ASSIGN_OR_RETURN(const auto law,
                             MakeMechanismLaw(options, epsilon, /*halves=*/2, experiment.seed));
     const auto random = RepeatableDraws(experiment.seed, "codes");
@@ -152,9 +157,6 @@ StatusOr<Figure> RunCodeExperiment(const CodeExperiment& experiment, const base:
         if (generations != experiment.generations.front() && digits != longest) continue;
         SUBMIX_ASSIGN_OR_RETURN(FigureCurve curve, Curve(experiment, game, mechanism, generations));
         curve.name = mechanism + length + ", g = " + std::to_string(generations);
-        curve.guarantee = std::string(mechanism) == "submix"
-                              ? "research: charges of this data only, part level, order 2"
-                              : "sound: every data set, part level, order 2";
         figure.curves.push_back(std::move(curve));
       }
     }

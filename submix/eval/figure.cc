@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string_view>
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -116,6 +118,24 @@ bool RunGnuplot(const std::string& script_path, const std::string& svg_path) {
 }
 
 }  // namespace
+
+std::string FigureJson(const Figure& figure, const Provenance& provenance) {
+  // Not finite becomes null.
+  nlohmann::json json = {
+      {"name", figure.name},
+      {"title", figure.title},
+      {"provenance", std::map<std::string, std::string>(provenance.begin(), provenance.end())},
+      {"curves", nlohmann::json::array()}};
+  for (const FigureCurve& curve : figure.curves) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const FigurePoint& point : curve.points) {
+      points.push_back({{"x", point.x}, {"y", point.y}, {"low", point.low}, {"high", point.high}});
+    }
+    json["curves"].push_back(
+        {{"name", curve.name}, {"guarantee", curve.guarantee}, {"points", std::move(points)}});
+  }
+  return json.dump(1) + "\n";
+}
 
 std::string FigureCsv(const Figure& figure) {
   std::string csv = "curve,x,y,low,high,guarantee\n";

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "submix/base/status.h"
@@ -39,6 +40,12 @@ struct Figure {
   double top = FigurePoint::kNone;
   std::vector<FigureCurve> curves = {};
 };
+
+// What a figure was made of and how: a name and a value each.
+using Provenance = std::vector<std::pair<std::string, std::string>>;
+
+// The figure and its provenance. JSON, ended by a newline.
+std::string FigureJson(const Figure& figure, const Provenance& provenance);
 
 // One line a point: curve,x,y,low,high,guarantee. What is none or not finite is left empty.
 std::string FigureCsv(const Figure& figure);

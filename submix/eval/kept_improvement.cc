@@ -45,9 +45,9 @@ class KeptImprovement {
       }
     }
     experiment_.reading =
-        "Non-private: one model on all private text, by the members' recipe. The SubMix paper "
-        "keeps "
-        "10.6 of 17.5, .61, at B = 1,024 with k = 8 pairs, by charges that hold for its data "
+        "Non-private: one model on all private text, by the recipe without privacy below. The "
+        "SubMix paper keeps 10.6 of 17.5, .61, at B = 1,024 with k = 8 pairs, by charges that hold "
+        "for its data "
         "alone.";
     experiment_.paper = {{"SubMix, k = 8, B = 1,024: kept .61 of the improvement; perplexity", 26.9,
                           "submix, B = " + std::to_string(make_.Queries(1024)), 8}};

@@ -109,7 +109,22 @@ std::vector<std::string> CsvFields(std::string_view line) {
   return fields;
 }
 
-StatusOr<std::string> CsvTable(const std::string& path) {
+// Numbers of another ensemble, or of this one before a user was forgotten, are said to be so.
+std::string StrangersNote(const std::vector<std::vector<std::string>>& rows,
+                          const std::string& fingerprint) {
+  const auto& header = rows.front();
+  const auto column = std::find(header.begin(), header.end(), kEnsembleColumn) - header.begin();
+  if (column == std::ssize(header)) return "";
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    if (rows[r][static_cast<std::size_t>(column)] == fingerprint) continue;
+    return HtmlParagraph(
+        "NO EVIDENCE ABOUT THIS DEPLOYMENT: measured on the ensemble with fingerprint " +
+        rows[r][static_cast<std::size_t>(column)] + ".");
+  }
+  return "";
+}
+
+StatusOr<std::string> CsvTable(const std::string& path, const std::string& fingerprint) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::PosixFileSystem().ReadFile(path));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t begin = 0; begin < content.size();) {
@@ -127,7 +142,7 @@ StatusOr<std::string> CsvTable(const std::string& path) {
     table.Row();
     for (const std::string& field : rows[r]) table.Cell(field);
   }
-  std::string html = table.Html();
+  std::string html = StrangersNote(rows, fingerprint) + table.Html();
   if (rows.size() > kShownRows + 1) {
     html +=
         HtmlParagraph("The first " + std::to_string(kShownRows) + " of " +
@@ -136,7 +151,7 @@ StatusOr<std::string> CsvTable(const std::string& path) {
   return html;
 }
 
-StatusOr<std::string> ResultsSection(const std::string& directory) {
+StatusOr<std::string> ResultsSection(const std::string& directory, const std::string& fingerprint) {
   base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(directory));
   std::string html;
@@ -149,7 +164,8 @@ StatusOr<std::string> ResultsSection(const std::string& directory) {
       SUBMIX_ASSIGN_OR_RETURN(const std::string figure, files.ReadFile(svg));
       html += HtmlFigure(figure);
     }
-    SUBMIX_ASSIGN_OR_RETURN(const std::string table, CsvTable(base::JoinPath(directory, name)));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string table,
+                            CsvTable(base::JoinPath(directory, name), fingerprint));
     html += HtmlFolded("The numbers", table);
   }
   if (html.empty()) {
@@ -172,7 +188,9 @@ StatusOr<std::string> DeploymentReport(const engine::Deployment& deployment,
   SUBMIX_ASSIGN_OR_RETURN(const std::string spent, LedgerSection(deployment));
   body += spent;
   for (const std::string& directory : directories) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string results, ResultsSection(directory));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const std::string results,
+        ResultsSection(directory, base::ToHex(ensemble::EnsembleFingerprint(deployment.manifest))));
     body += results;
   }
   return HtmlPage("Privacy report", body + ProvenanceSection(deployment));

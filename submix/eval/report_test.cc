@@ -61,6 +61,19 @@ class ReportTest : public testing::Test {
   const std::string results_ = directory_.File("results");
 };
 
+TEST_F(ReportTest, NumbersOfAnotherEnsembleAreNoEvidence) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
+  const std::string own = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  WriteResult("own.csv", "model,ensemble\ndclip," + own + "\n");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
+  EXPECT_THAT(page, Not(HasSubstr("NO EVIDENCE")));
+  WriteResult("others.csv", "model,ensemble\ndclip," + own + "\ndclip,abc\n");
+  SUBMIX_ASSERT_OK(files_.RemoveAll(directory_.File("deployment")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string warned, Page("filtered-submix"));
+  EXPECT_THAT(warned, HasSubstr("NO EVIDENCE ABOUT THIS DEPLOYMENT: measured on the ensemble with "
+                                "fingerprint abc."));
+}
+
 TEST_F(ReportTest, SaysWhatIsPromisedSpentFoundAndWhereItComesFrom) {
   WriteResult("extraction.csv", "law,rate,\"what, exactly\"\nmembers,0.5,\"a \"\"hit\"\" <b>\"\n");
   WriteResult("extraction.svg", "<?xml version=\"1.0\"?>\n<svg>drawn</svg>\n");

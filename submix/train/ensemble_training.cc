@@ -49,6 +49,30 @@ Status CheckSameEnsemble(const ensemble::Manifest& found, const ensemble::Manife
       "or the options that it was begun with");
 }
 
+// The manifest's members as tasks, with their recipes put into it. Errors: kFailedPrecondition if a
+// member was begun, or finished, by another recipe.
+StatusOr<std::vector<MemberTask>> PlanMembers(
+    const EnsembleTrainingOptions& options,
+    const std::vector<std::vector<corpus::UserTokens>>& users, ensemble::Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256,
+                          PublicModelSha256(options.public_directory));
+  std::vector<MemberTask> tasks;
+  for (std::size_t m = 0; m < manifest.members.size(); ++m) {
+    ensemble::MemberEntry& member = manifest.members[m];
+    tasks.push_back(MakeMemberTask(ensemble::MemberPath(options.ensemble_directory, member), m,
+                                   users[m], options.fine_tune));
+    const std::string recipe = RecipeDigest(tasks.back(), manifest, public_sha256);
+    if (!member.recipe_sha256.empty() && member.recipe_sha256 != recipe) {
+      return base::FailedPreconditionError(
+          options.ensemble_directory +
+          ": begun with another corpus or public model; give a new directory");
+    }
+    member.recipe_sha256 = recipe;
+    member.steps = PlannedSteps(tasks.back(), options.fine_tune);
+  }
+  return tasks;
+}
+
 // Copies the members whose recipe a complete member of another ensemble had.
 Status ReuseMembers(const std::string& reuse_directory, const std::string& ensemble_directory,
                     const ensemble::Manifest& manifest) {
@@ -91,28 +115,16 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));
     manifest = std::move(found);
-    if (std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
-      return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do
-    }
   }
   SUBMIX_ASSIGN_OR_RETURN(
       auto corpus, corpus::PartitionCorpus(options.corpus, *tokenizer, key, options.partition));
+  RemoveForgotten(manifest, key, corpus);
+  SUBMIX_ASSIGN_OR_RETURN(const auto tasks, PlanMembers(options, corpus.members, manifest));
+  if (std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
+    return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do
+  }
   SUBMIX_RETURN_IF_ERROR(
       CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256, PublicModelSha256(directory));
-  std::vector<MemberTask> tasks;
-  for (std::size_t m = 0; m < manifest.members.size(); ++m) {
-    ensemble::MemberEntry& member = manifest.members[m];
-    tasks.push_back(MakeMemberTask(ensemble::MemberPath(directory, member), m, corpus.members[m],
-                                   options.fine_tune));
-    const std::string recipe = RecipeDigest(tasks.back(), manifest, public_sha256);
-    if (!member.recipe_sha256.empty() && member.recipe_sha256 != recipe) {
-      return base::FailedPreconditionError(
-          directory + ": begun with another corpus or public model; give a new directory");
-    }
-    member.recipe_sha256 = recipe;
-    member.steps = PlannedSteps(tasks.back(), options.fine_tune);
-  }
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ReuseMembers(options.reuse_directory, directory, manifest));
   SUBMIX_RETURN_IF_ERROR(ShareMembers(options.ranks, ensemble::PublicDirectory(directory), tasks,

@@ -161,6 +161,10 @@ TEST_F(EnsembleTrainingTest, RefusesToGoOnWithOtherOptionsOrText) {
   WriteCorpus("changed.jsonl", /*left_out=*/-1, /*longer=*/4);
   EXPECT_THAT(TrainEnsemble(Options("e", "changed.jsonl"), kSilent),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another corpus")));
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  EXPECT_THAT(TrainEnsemble(Options("e", "changed.jsonl"), kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another corpus")))
+      << "when nothing is left to do, too";
 }
 
 TEST_F(EnsembleTrainingTest, TwoWritersNeverMeet) {

@@ -97,7 +97,8 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(pending));
   const MemberTask task = MakeMemberTask(
       base::JoinPath(pending, "g" + std::to_string(manifest.generation)), index, users, options);
-  SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256, PublicModelSha256(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256,
+                          PublicModelSha256(ensemble::PublicDirectory(ensemble_directory)));
   member.recipe_sha256 = RecipeDigest(task, manifest, public_sha256);
   member.steps = PlannedSteps(task, options);
   if (!base::PosixFileSystem().Exists(new_path)) {

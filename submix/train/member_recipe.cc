@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "submix/base/file_system.h"
-#include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::train {
 namespace {
@@ -167,10 +166,9 @@ std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manif
   return base::ToHex(base::Sha256(recipe));
 }
 
-StatusOr<std::string> PublicModelSha256(const std::string& ensemble_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto digest,
-                          base::Sha256OfFile(base::JoinPath(
-                              ensemble::PublicDirectory(ensemble_directory), "model.safetensors")));
+StatusOr<std::string> PublicModelSha256(const std::string& public_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto digest, base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
   return base::ToHex(digest);
 }
 

@@ -37,8 +37,8 @@ MemberTask MakeMemberTask(const std::string& output_directory, std::size_t membe
 std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manifest,
                          const std::string& public_model_sha256);
 
-// SHA-256 (hex) of the ensemble's public weights.
-base::StatusOr<std::string> PublicModelSha256(const std::string& ensemble_directory);
+// SHA-256 (hex) of a public model's weights.
+base::StatusOr<std::string> PublicModelSha256(const std::string& public_directory);
 
 // A short, keyed name of a user that was forgotten, for the manifest.
 std::string ForgottenMark(const base::HashKey& key, const std::string& user);

@@ -55,6 +55,8 @@ else:
     for model in private:
         assert model["perplexity"] > 1 and 0 < model["spent"] <= 1.002 * model["epsilon"], model
         assert "unit: user" in model["guarantee"] and "; proven" in model["guarantee"], model
+        assert "the number of users counts as public" in model["guarantee"], model
+assert data["provenance"]["seed"] == "0" and "learning_rate" in data["provenance"]["members' recipe"], data["provenance"]
 for row in data["rows"]:
     assert row["perplexity"] > 1 and math.isfinite(row["perplexity"]), row
     assert row["spent_max"] <= row["epsilon"] * (1 + 1e-9), row
@@ -71,6 +73,10 @@ for name in submix-fig2 submix-fig3 submix-fig4 submix-fig7 pmixed-main adapmixe
   grep -q "^dp-sgd,public_model,user," "$work/out/$name.private_training.csv" || fail "$name: private_training.csv"
   grep -q "^\"*DP-SGD, E = 1" "$work/out/$name.csv" || fail "$name has no DP-SGD"
 done
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["provenance"]["seed"] == "0"' "$work/out/submix-fig6.json" ||
+  fail "submix-fig6.json"
+grep "^\"*mean T" "$work/out/dp-decoding-fig2.csv" | grep -q "NOT proven: a mean" || fail "a mean text length is called a guarantee"
+if grep "^\"*most T" "$work/out/dp-decoding-fig2.csv" | grep -q "NOT proven"; then fail "the longest window's cost is a guarantee"; fi
 grep -q "What it looks like" "$work/out/dp-decoding-fig2.html" || fail "no examples of DP decoding"
 
 # What is finished is not made again, and gives the same numbers.
