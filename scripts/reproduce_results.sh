@@ -3,17 +3,18 @@
 #
 # DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz, public/*.txt.xz and wikitext-2/{valid,test}.txt
 # OUT   gets texts, ensembles, pages and data; interrupted, the same command goes on where it was
-# SET   blogs, wikitext, attacks, passes, all-blogs, all-passes, federated, federated-gpt, collect; without: the first
-#       three, then collect
+# SET   blogs, wikitext, attacks, passes, all-blogs, all-passes, federated, federated-gpt, collect; without: all of
+#       them, some twelve hours on two cores
 #
 # Users of blogs are bloggers. The figures' members learn from the quarter of them whose number is divisible by 4
 # (all-blogs, all-passes: from all). Options were chosen on held-out users with even numbers; figures score those with
 # odd ones.
-# collect copies data and drawings, never texts, pages or weights, to docs/results.
+# collect copies data and drawings, never texts, pages or weights, to docs/results, and makes the tables of the whole
+# from what lies there: sets that were not made again keep the numbers they had.
 set -euo pipefail
 
 if (($# < 2)); then
-  sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 2
 fi
 data=$(realpath "$1")
@@ -21,7 +22,7 @@ mkdir -p "$2/text"
 out=$(realpath "$2")
 shift 2
 sets=("$@")
-if ((${#sets[@]} == 0)); then sets=(blogs wikitext attacks collect); fi
+if ((${#sets[@]} == 0)); then sets=(blogs wikitext attacks passes all-blogs all-passes federated federated-gpt collect); fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 submix=build/release/submix-train
@@ -87,7 +88,7 @@ wikitext() {
   epochs=(1)
   figure "${what[@]}" submix-fig6
   figure "${what[@]}" dp-decoding-fig2 --users-are-blocks 512 --show-text
-  figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 2
+  figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 5
 }
 
 # Of the 32 parts of the quarter of blogs: one part is there or not, the attacker asks what tells most.
@@ -189,16 +190,19 @@ print("method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds")
 for method in ("public", "fedavg", "dp-fedavg"):
     run = json.loads(pathlib.Path(sys.argv[1], method + ".json").read_text())
     epsilon, delta = (f"{run['epsilon']:.4f}", run["delta"]) if run["epsilon"] else ("inf", 0)
+    if method == "public":  # it never saw the text
+        epsilon = 0
     print(method, "base-8k with 400 tokens a user", "user", epsilon, delta,
           f"{run['heldout']['perplexity']:.4f}", f"{run['heldout']['accuracy_top1']:.4f}",
           0 if method == "public" else run["rounds"], sep=",")
 END
 }
 
-# What `kept` wrote to kept-K.csv or kept-K-wide.csv of three passes, as rows of the table of the whole.
+# What `kept` wrote to kept-K.csv or kept-K-wide.csv, as rows of the table of the whole.
 kept_rows() {
-  local parts=${1##*/kept-} adapters="rank 16 on the top 3 layers; three passes"
-  if [[ $parts == *-wide.csv ]]; then adapters+="; stretch 1.3"; fi
+  local parts=${1##*/kept-} adapters="rank 16 on the top 3 layers"
+  if [[ $1 == */all_passes/* ]]; then adapters+="; three passes"; fi
+  if [[ $parts == *-wide.csv ]]; then adapters+="; stretch 1.3 and centre 0.7"; fi
   awk -F, -v OFS=, -v k="${parts%%[-.]*}" -v adapters="$adapters" '
     $1 == "public" { public[$4] = $8 }
     $1 == "fine-tuned" { fine_tuned[$4] = $8 }
@@ -221,17 +225,18 @@ collect() {
   local table=docs/results/blogs/kept-improvement.kept.csv
   [[ -e docs/results/all_blogs/kept-improvement.kept.csv ]] && table=docs/results/all_blogs/kept-improvement.kept.csv
   cp "$table" docs/results/kept_improvement.csv
-  for file in docs/results/all_passes/kept-*.csv; do
+  for file in docs/results/all_blogs/kept-[0-9]*.csv docs/results/all_passes/kept-[0-9]*.csv; do
     [[ -e $file ]] && kept_rows "$file" >>docs/results/kept_improvement.csv
   done
-  # What was trained privately, and the same without privacy, from whichever figure; the model with its text.
+  # What was trained privately, and the same without privacy; the model with its text, and the figure whose positions
+  # it was scored on: perplexities of two figures do not compare.
   local -a trained=(docs/results/*/*.private_training.csv)
   [[ -e ${trained[0]} ]] || return 0
-  { head -n 1 "${trained[0]}"
+  { sed '1s/$/,figure/; q' "${trained[0]}"
     for file in "${trained[@]}"; do
       text=$(basename "$(dirname "$file")")
       [[ $text == federated* ]] && text=blogs
-      tail -n +2 "$file" | sed "s#^\([^,]*,[^,]*\),#\1 on $text,#"
+      tail -n +2 "$file" | sed "s#^\([^,]*,[^,]*\),#\1 on $text,#; s#\$#,$(basename "${file%.private_training.csv}")#"
     done | sort -u; } >docs/results/private_training.csv
 }
 

@@ -134,8 +134,9 @@ std::string SettingCsvLine(const EvaluationSheet& sheet, std::size_t index) {
                 static_cast<long long>(setting.setting.queries), setting.perplexity.runs.size(),
                 options.target_leakage, options.max_mixing_weight, setting.perplexity.corpus(),
                 setting.epsilon_spent_max);
-  char unit[64];
-  std::snprintf(unit, sizeof unit, ",%s,%.9g", promise.unit, promise.delta);
+  char unit[128];
+  std::snprintf(unit, sizeof unit, ",%s,%.9g,%s,%.9g", promise.unit, promise.delta,
+                options.order.ToString().c_str(), setting.setting.epsilon);
   return line + KeptCells(sheet.result.BaselinesOf(setting), setting.perplexity) + unit + "\n";
 }
 
@@ -176,14 +177,14 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
 base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
   std::string csv =
       "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max,"
-      "kept,kept_low,kept_high,unit,delta\n";
+      "kept,kept_low,kept_high,unit,delta,declared_order,declared_epsilon\n";
   char line[256];
   for (const eval::Baselines& baselines : sheet.result.baselines) {
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
       std::snprintf(line, sizeof line, "%s,,,%lld,%zu,,,%.6f,", name,
                     static_cast<long long>(baselines.queries), perplexity.runs.size(),
                     perplexity.corpus());
-      csv += line + KeptCells(baselines, perplexity) + ",,\n";
+      csv += line + KeptCells(baselines, perplexity) + ",,,,\n";
     });
   }
   for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) csv += SettingCsvLine(sheet, i);

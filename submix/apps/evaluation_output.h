@@ -20,7 +20,9 @@ struct EvaluationSheet {
 
 void PrintEvaluationJson(const EvaluationSheet& sheet);
 void PrintEvaluationTable(const EvaluationSheet& sheet);
-// Errors: those of writing.
+// A line each for the baselines and the settings. order, epsilon, delta and unit are the promise;
+// spent_max and target_leakage are nats of a part at declared_order, of declared_epsilon. Errors:
+// those of writing.
 base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet);
 
 }  // namespace submix::apps

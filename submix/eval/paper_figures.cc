@@ -363,11 +363,11 @@ Experiment AdapmixedAblation(const CurveMaker& make, const ExperimentSize&) {
   return experiment;
 }
 
-// Perplexity over the epsilon of a text of T tokens, ten mixing weights with the uniform pmf.
+// Perplexity over the epsilon of a window of T tokens, ten mixing weights with the uniform pmf.
 Experiment DpDecodingFigure2(const CurveMaker& make, const ExperimentSize& size) {
   Experiment experiment;
   experiment.title = "DP decoding, Figure 2";
-  experiment.x_label = "epsilon of a text (pure)";
+  experiment.x_label = "epsilon of a window (pure)";
   experiment.log_x = false;
   experiment.log_y = true;
   experiment.reference = {1, 1};

@@ -64,14 +64,13 @@ class ReportTest : public testing::Test {
 TEST_F(ReportTest, NumbersOfAnotherEnsembleAreNoEvidence) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
   const std::string own = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  WriteResult("others.csv", "model,ensemble\ndclip," + own + "\ndclip,abc\n");
   WriteResult("own.csv", "model,ensemble\ndclip," + own + "\n");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
-  EXPECT_THAT(page, Not(HasSubstr("NO EVIDENCE")));
-  WriteResult("others.csv", "model,ensemble\ndclip," + own + "\ndclip,abc\n");
-  SUBMIX_ASSERT_OK(files_.RemoveAll(directory_.File("deployment")));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string warned, Page("filtered-submix"));
-  EXPECT_THAT(warned, HasSubstr("NO EVIDENCE ABOUT THIS DEPLOYMENT: measured on the ensemble with "
-                                "fingerprint abc."));
+  const std::string warning =
+      "NO EVIDENCE ABOUT THIS DEPLOYMENT: measured on the ensemble with fingerprint ";
+  EXPECT_THAT(page, HasSubstr(warning + "abc."));
+  EXPECT_THAT(page, Not(HasSubstr(warning + own)));
 }
 
 TEST_F(ReportTest, SaysWhatIsPromisedSpentFoundAndWhereItComesFrom) {

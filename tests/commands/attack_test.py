@@ -31,7 +31,13 @@ def submix(*arguments, code=0, stderr=""):
 
 
 def rows(*arguments, **keywords):
-    return json.loads(submix(*arguments, "--json", **keywords))["rows"]
+    """The rows of an attack or audit, each with what it was run on and what is promised."""
+    found = json.loads(submix(*arguments, "--json", **keywords))["rows"]
+    for row in found:
+        assert len(row["ensemble"]) == 64, row
+        assert (row["guarantee"] == "none" or "nothing is claimed" in row["promise"] or
+                ("unit: " in row["promise"] and "adjacency: " in row["promise"])), row
+    return found
 
 
 def write_lines(path, objects):
