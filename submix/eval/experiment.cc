@@ -109,6 +109,7 @@ StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoin
   row.result = result;
   row.baselines = evaluation.BaselinesOf(result);
   row.kept = Kept(row.baselines.public_model, result.perplexity, row.baselines.fine_tuned.front());
+  SUBMIX_ASSIGN_OR_RETURN(row.loss, PrivacyLossOf(result));
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
   row.is_sound = curve.guarantee.empty() && mechanism->is_private() && mechanism->is_sound();
   row.guarantee =
@@ -234,9 +235,17 @@ nlohmann::json RowJson(const ExperimentRow& row) {
        {"guarantee", row.guarantee},
        {"spent_max", row.result.epsilon_spent_max},
        {"spent_mean", row.result.epsilon_spent_mean},
+       {"perplexity_deviation", row.result.perplexity.deviation()},
        {"public", row.baselines.public_model.corpus()},
        {"ensemble", row.baselines.ensemble.corpus()},
        {"fine_tuned", row.baselines.fine_tuned.front().corpus()}});
+  if (row.loss) {
+    json["privacy_loss"] = {{"answers", row.loss->answers},
+                            {"screen", row.loss->screen},
+                            {"conversion", row.loss->conversion},
+                            {"epsilon", row.loss->epsilon()},
+                            {"delta", row.loss->delta}};
+  }
   return json;
 }
 
@@ -295,8 +304,13 @@ Figure FigureOf(const Experiment& experiment, const ExperimentResult& result) {
     for (const ExperimentRow& row : result.rows) {
       if (row.curve != curve.name) continue;
       drawn.guarantee = row.guarantee;
+      const double perplexity = row.result.perplexity.corpus();
+      const double spread =
+          experiment.draws_spread ? row.result.perplexity.deviation() : FigurePoint::kNone;
       drawn.points.push_back({.x = experiment.x_is_spent ? row.result.epsilon_spent_max : row.x,
-                              .y = row.result.perplexity.corpus()});
+                              .y = perplexity,
+                              .low = perplexity - spread,
+                              .high = perplexity + spread});
     }
     std::sort(drawn.points.begin(), drawn.points.end(),
               [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });

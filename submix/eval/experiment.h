@@ -17,6 +17,7 @@
 #include "submix/eval/evaluation.h"
 #include "submix/eval/figure.h"
 #include "submix/eval/heldout.h"
+#include "submix/eval/privacy_loss.h"
 
 namespace submix::eval {
 
@@ -85,6 +86,8 @@ struct Experiment {
   bool log_y = false;
   // Drawn is what is kept of the non-private improvement, over the number of parts.
   bool draws_kept = false;
+  // Each point with the standard deviation of a run.
+  bool draws_spread = false;
   // The privacy cost that was spent, not what was declared, is the horizontal axis.
   bool x_is_spent = false;
   std::vector<ExperimentCurve> curves = {};
@@ -123,8 +126,9 @@ struct ExperimentRow {
   double x = 0;
   StatedPromise stated;
   SettingResult result;
-  Baselines baselines;         // on the same positions
-  KeptShare kept;              // of what the fine-tuned model gains
+  Baselines baselines;  // on the same positions
+  KeptShare kept;       // of what the fine-tuned model gains
+  std::optional<PrivacyLoss> loss = {};
   bool is_sound = false;       // proven for every data set
   std::string guarantee = {};  // what is promised, with its labels, in one line
 };

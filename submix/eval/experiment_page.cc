@@ -1,21 +1,9 @@
 #include "submix/eval/experiment_page.h"
 
-#include <cmath>
-
 #include "submix/eval/html_page.h"
 
 namespace submix::eval {
 namespace {
-
-// The standard deviation of one run; NaN for a lone one.
-double Deviation(const std::vector<double>& runs) {
-  const auto n = static_cast<double>(runs.size());
-  double mean = 0;
-  for (const double run : runs) mean += run / n;
-  double squares = 0;
-  for (const double run : runs) squares += (run - mean) * (run - mean);
-  return std::sqrt(squares / (n - 1));
-}
 
 std::string PaperTable(const Experiment& experiment, const ExperimentResult& result) {
   if (experiment.paper.empty()) return "";
@@ -72,13 +60,35 @@ std::string RowTable(const ExperimentResult& result) {
         .Cell(static_cast<double>(setting.queries))
         .Cell(static_cast<double>(perplexity.runs.size()))
         .Cell(perplexity.corpus())
-        .Cell(Deviation(perplexity.runs))
+        .Cell(perplexity.deviation())
         .Cell(perplexity.block_mean())
         .Cell(row.result.epsilon_spent_max)
         .Cell(row.kept.value)
         .Cell(row.guarantee);
   }
   return HtmlHeading("Every point") + table.Html();
+}
+
+std::string PrivacyLossTable(const ExperimentResult& result) {
+  HtmlTable table({"curve", "answers", "order", "the answers' charges", "the screen's",
+                   "conversion", "epsilon", "delta"});
+  bool is_empty = true;
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.loss) continue;
+    is_empty = false;
+    table.Row()
+        .Cell(row.curve)
+        .Cell(static_cast<double>(row.result.setting.queries))
+        .Cell(row.result.setting.mechanism.order.ToString())
+        .Cell(row.loss->answers)
+        .Cell(row.loss->screen)
+        .Cell(row.loss->conversion)
+        .Cell(row.loss->epsilon())
+        .Cell(row.loss->delta);
+  }
+  if (is_empty) return "";
+  return HtmlHeading("What the privacy loss is made of, nats of the part that spent most") +
+         table.Html();
 }
 
 }  // namespace
@@ -100,7 +110,7 @@ std::string ExperimentPage(const Experiment& experiment, const ExperimentResult&
                         "“Kept” is the share of what non-private fine-tuning gains, in "
                         "perplexity.") +
           PaperTable(experiment, result) + LevelTable(result) + PrivateModelTable(result) +
-          RowTable(result) + appendix + ProvenanceTable(provenance));
+          RowTable(result) + PrivacyLossTable(result) + appendix + ProvenanceTable(provenance));
 }
 
 }  // namespace submix::eval

@@ -3,14 +3,10 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "submix/eval/experiment.h"
 
 namespace submix::eval {
-
-// Name and value, such as "corpus" and its file.
 
 std::string ProvenanceTable(const Provenance& provenance);
 

@@ -263,6 +263,7 @@ Experiment PmixedMain(const CurveMaker& make, const ExperimentSize&) {
   Experiment experiment =
       PmixedTable(make, "PMixED: N = 80, p = 0.03, delta = 1e-5, 1,024 answers");
   experiment.x_label = "epsilon at delta = 1e-5";
+  experiment.draws_spread = true;
   experiment.runs = make.Runs(32);
   const EnsembleShape shape = make.Shape(80, 1);
   const std::int64_t queries = make.Queries(1024);

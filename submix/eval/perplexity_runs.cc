@@ -23,6 +23,14 @@ double PerplexityRuns::block_mean() const {
          static_cast<double>(block_runs.size());
 }
 
+double PerplexityRuns::deviation() const {
+  const auto n = static_cast<double>(runs.size());
+  const double mean = std::accumulate(runs.begin(), runs.end(), 0.0) / n;
+  double squares = 0;
+  for (const double run : runs) squares += (run - mean) * (run - mean);
+  return std::sqrt(squares / (n - 1));
+}
+
 double PerplexityRuns::accuracy() const {
   return std::accumulate(accuracy_runs.begin(), accuracy_runs.end(), 0.0) /
          static_cast<double>(accuracy_runs.size());

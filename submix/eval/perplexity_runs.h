@@ -18,6 +18,8 @@ struct PerplexityRuns {
   // exp of the mean loss over all runs. Requires: at least one run, here and below.
   double corpus() const;
   double block_mean() const;
+  // The standard deviation of one run; NaN for a lone one.
+  double deviation() const;
   // Over all runs. Requires: accuracy_runs is not empty.
   double accuracy() const;
 };

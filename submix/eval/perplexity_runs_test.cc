@@ -8,6 +8,11 @@
 namespace submix::eval {
 namespace {
 
+TEST(PerplexityRunsTest, SpreadIsTheSamplesStandardDeviation) {
+  EXPECT_NEAR((PerplexityRuns{{2, 4, 4, 4, 5, 5, 7, 9}}).deviation(), std::sqrt(32.0 / 7), 1e-12);
+  EXPECT_TRUE(std::isnan(PerplexityRuns{{2}}.deviation()));
+}
+
 TEST(KeptTest, IsTheShareOfTheGainWithAnIntervalOverRuns) {
   const PerplexityRuns open{{100, 120, 110}};
   const PerplexityRuns tuned{{50, 60, 55}};

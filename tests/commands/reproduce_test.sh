@@ -69,6 +69,15 @@ END
   fi
 done
 
+python3 - "$work/out" <<'END' || fail "AdaPMixED's privacy loss, and PMixED's spread"
+import csv, json, sys
+rows = json.load(open(sys.argv[1] + "/adapmixed-main.json"))["rows"]
+losses = [row["privacy_loss"] for row in rows if row["mechanism"] == "adapmixed"]
+assert losses and all("privacy_loss" not in row for row in rows if row["mechanism"] != "adapmixed")
+for loss in losses:
+    assert loss["answers"] >= -1e-12 and loss["screen"] > 0 and loss["conversion"] > 0, loss
+    assert abs(loss["answers"] + loss["screen"] + loss["conversion"] - loss["epsilon"]) < 1e-9, loss
+END
 for name in submix-fig2 submix-fig3 submix-fig4 submix-fig7 pmixed-main adapmixed-main; do
   grep -q "^dp-sgd,public_model,user," "$work/out/$name.private_training.csv" || fail "$name: private_training.csv"
   grep -q "^\"*DP-SGD, E = 1" "$work/out/$name.csv" || fail "$name has no DP-SGD"
