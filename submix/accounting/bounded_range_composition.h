@@ -1,5 +1,5 @@
 // The least delta(epsilon) that holds for `count` adaptive answers whose log probability ratios
-// each have a range of at most `range`, such as a fixed number of DClip answers (proofs.md T4).
+// each have a range of at most `range`, such as a fixed number of DClip answers (Theorem 6).
 // With the worst two-point law at offset t, P-mass p(t) = (1 - e^(t-range)) / (1 - e^-range) at
 // loss t and the rest at t - range:
 //     delta_0(e) = max(1 - exp(e), 0),

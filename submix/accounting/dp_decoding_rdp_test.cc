@@ -35,7 +35,7 @@ TEST(DpDecodingRdpTest, AgreesWithThePaper) {
   EXPECT_NEAR(DpDecodingRdp(0.3, 5, RenyiOrder::Infinity()), std::log((1 + 4 * 0.3) / 0.7), 1e-15);
 }
 
-// mathematics.md B7.
+// The sizes of the paper.
 TEST(DpDecodingRdpTest, AgreesWithTheMathematicsPage) {
   EXPECT_NEAR(DpDecodingRdp(0.5, 50257, RenyiOrder::Infinity()), 10.8, 0.05);
   EXPECT_NEAR(DpDecodingRdp(0.5, 50257, RenyiOrder::Two()), 10.1, 0.05);

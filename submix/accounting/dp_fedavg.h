@@ -46,7 +46,7 @@ base::StatusOr<double> FedAvgEpsilon(const FedAvgSettings& settings);
 // The same settings at the best of DefaultOrders(), improved conversion: less, and as valid.
 base::StatusOr<BestConversion> FedAvgBestEpsilon(const FedAvgSettings& settings);
 
-// The settings behind the paper's tables, as reconstructed (mathematics.md B6.4).
+// The settings behind the paper's tables, as reconstructed (they are not printed).
 inline constexpr std::array<std::int64_t, 7> kTable1Rounds = {1,     10,     100,    1000,
                                                               10000, 100000, 1000000};
 // What the paper prints, a row an element of FedAvgTable1.

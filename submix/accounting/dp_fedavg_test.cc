@@ -46,7 +46,7 @@ TEST(DpFedavgTest, ReproducesTable2) {
   }
 }
 
-// mathematics.md B6.4: numbers of the paper's prose, and what the improved conversion gives.
+// Numbers of the paper's prose, and what the improved conversion gives.
 TEST(DpFedavgTest, AgreesWithTheMathematicsPage) {
   const auto epsilon = [](double users_per_round, std::int64_t rounds) {
     return FedAvgEpsilon({763430, users_per_round, 1, rounds, 1e-9}).value();

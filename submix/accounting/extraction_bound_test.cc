@@ -16,7 +16,7 @@ using divergence::RenyiOrder;
 
 RenyiOrder Order(double value) { return RenyiOrder::Create(value).value(); }
 
-// mathematics.md B2.4, epsilon 2.
+// At epsilon 2.
 TEST(ExtractionBoundTest, AgreesWithTheMathematicsPage) {
   EXPECT_NEAR(FanoExtractionBound(2, 1e5), 0.234, 5e-4);
   EXPECT_NEAR(RenyiExtractionBound({Order(2), 2}, 1e5), 0.0086, 5e-5);

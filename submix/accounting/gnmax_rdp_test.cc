@@ -13,7 +13,7 @@ using divergence::RenyiOrder;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// mathematics.md B5: 60, 3, 1 and fifty tokens without a vote.
+// Votes 60, 3, 1 and fifty tokens without a vote.
 std::vector<double> PageVotes() {
   std::vector<double> votes(53, 0.0);
   votes[0] = 60;

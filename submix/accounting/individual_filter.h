@@ -1,4 +1,4 @@
-// The Rényi filter of one account (proofs.md T1, hypothesis 3): pay before the release, or sit out.
+// The Rényi filter of one account (Theorem 1, hypothesis 3): pay before the release, or sit out.
 #pragma once
 
 #include "submix/accounting/fixed_nats.h"

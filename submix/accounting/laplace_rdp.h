@@ -14,7 +14,7 @@ namespace submix::accounting {
 // argument gives infinity. Relative error below 1e-13.
 //
 // The mean of k pmfs moves by at most 2/k when one is replaced, or removed and the others averaged
-// anew; 1/k only if a missing pmf counts as zeros and the divisor stays k (mathematics.md B5).
+// anew; 1/k only if a missing pmf counts as zeros and the divisor stays k (Theorem 12).
 double LaplaceRdp(double l1_sensitivity_over_scale, divergence::RenyiOrder order);
 
 }  // namespace submix::accounting

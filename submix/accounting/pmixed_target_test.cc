@@ -20,7 +20,7 @@ TEST(PmixedTargetTest, AnswersAgreeWithHighPrecision) {
   });
 }
 
-// mathematics.md B3: epsilon 8, delta 1e-5, order 3, 1,024 answers, p = .03, 80 parts.
+// PMixED: epsilon 8, delta 1e-5, order 3, 1,024 answers, p = .03, 80 parts.
 TEST(PmixedTargetTest, AgreesWithThePublishedSetting) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const PmixedTargets targets, PmixedTarget({}));
   EXPECT_NEAR(targets.rdp_per_answer, 0.003123, 5e-7);

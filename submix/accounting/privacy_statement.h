@@ -39,7 +39,7 @@ struct PrivacyStatement {
   // filter does not): conversions take the best of these and (order, epsilon). Empty: the bound
   // order alone.
   std::vector<RdpBound> further_bounds;
-  // User-level bounds proved directly (proofs.md T4: doubled range). Empty: by T6 from `order`.
+  // User-level bounds proved directly (Theorem 6: doubled range). Empty: by Theorem 5 from `order`.
   std::vector<RdpBound> user_level_bounds;
 
   // For people: one sentence a line, each epsilon with all its labels: the part-level bound, its

@@ -5,7 +5,8 @@
 // Part (1), the price epsilon + log(C B), is not proven: the proof takes every number of answers up
 // to B to have positive probability, but the protocol may stop by itself before tau. A protocol
 // that always stops at 1 against one that always stops at 4 has infinite divergence. If nothing but
-// tau stops it, the announcement is independent of the data and costs nothing (proofs.md T13).
+// tau stops it, the announcement is independent of the data and costs nothing (privacy.md on
+// stopping).
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ TEST(RandomStoppingCostTest, ReproducesThePapersEpsilons) {
   EXPECT_NEAR(RandomStoppingEpsilonAsPublished(2, PaperExample(100)), 13.51, 0.01);
 }
 
-// mathematics.md B2.1: what the formula gives; the paper prints 31.3, 27.78 and 26.988.
+// What the formula gives; the paper prints 31.3, 27.78 and 26.988.
 TEST(RandomStoppingCostTest, ThePapersPerplexitiesAreNotItsFormulas) {
   EXPECT_NEAR(RandomStoppingPerplexityAsPublished(PaperExample(1)), 32.2, 1e-12);
   EXPECT_NEAR(RandomStoppingPerplexityAsPublished(PaperExample(10)), 27.43, 1e-12);

@@ -59,7 +59,7 @@ TEST(RdpConversionTest, AgreesWithHighPrecision) {
   EXPECT_EQ(compared, 1232);
 }
 
-// mathematics.md B1.8 and B4; proofs.md T6.
+// Numbers of the SubMix and AdaPMixED papers; Theorem 5.
 TEST(RdpConversionTest, AgreesWithTheNumbersOfThePapers) {
   EXPECT_NEAR(EpsilonForDelta({Order(2), 2}, 1e-5, kClassic).value(), 13.5, 0.05);
   EXPECT_NEAR(EpsilonForDelta({Order(2), 2}, 1e-5, kImproved).value(), 12.1, 0.05);

@@ -1,5 +1,5 @@
 // The Poisson-subsampled Gaussian mechanism, behind DP-SGD and DP-FedAvg (Mironov, Talwar and Zhang
-// 2019; mathematics.md B6.1). Adjacency: one unit added or removed; each unit takes part with
+// 2019; Theorem 14). Adjacency: one unit added or removed; each unit takes part with
 // probability q; noise of z times the L2 sensitivity. With t = q (e^((2x - 1) / (2 z^2)) - 1):
 //     D_a = log(1 + E_{x ~ N(0, z^2)} g(t)) / (a - 1),   g(t) = (1 + t)^a - 1 - a t >= 0,
 // the larger of both directions. Integer orders sum the binomial form (poisson_amplification.h).

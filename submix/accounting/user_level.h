@@ -1,4 +1,4 @@
-// From parts to users (proofs.md T6): a bound (a0, B) at part level, part replaced by the public
+// From parts to users (Theorem 5): a bound (a0, B) at part level, part replaced by the public
 // model, that holds for every data set, bounds two worlds that differ in one user's records:
 //     order a0^2 / (2 a0 - 1),   factor (2 a0 - 1) / (a0 - 1) on B,   2 B at order infinity.
 // Condition: every user key lies in one part, chosen by a keyed hash whose key is drawn
@@ -6,7 +6,7 @@
 //
 // The SubMix paper's own statements stand beside it: Theorem C.1, order a0 / 2 and factor
 // (2 a0 - 3) / (a0 - 2), needs a0 > 2 and says less at every order; Corollary C.1.1, a factor of 2
-// for pure epsilon, is T6 at order infinity.
+// for pure epsilon, is Theorem 5 at order infinity.
 #pragma once
 
 #include "submix/base/status.h"

@@ -46,7 +46,7 @@ TEST(UserLevelTest, ThePapersOrderGivesFourThirdsAndThreefold) {
   EXPECT_DOUBLE_EQ(user.factor, 3);
 }
 
-// proofs.md T6: user-level epsilon at delta = 1e-5 of (order, budget).
+// Theorem 5: user-level epsilon at delta = 1e-5 of (order, budget).
 TEST(UserLevelTest, AgreesWithTheProofsPageAfterConversion) {
   struct Case {
     double order, budget, epsilon;

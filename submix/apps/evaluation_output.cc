@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/apps/account_report.h"
 #include "submix/base/file_system.h"
 
 namespace submix::apps {
@@ -47,11 +48,6 @@ std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
   const eval::KeptShare kept =
       eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
   return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
-}
-
-nlohmann::json OrderJson(const divergence::RenyiOrder& order) {
-  if (order.is_infinite()) return "inf";
-  return order.value();
 }
 
 nlohmann::json SettingJson(const EvaluationSheet& sheet, std::size_t index) {

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
        &submix::apps::AddAttackCommand},
       {"audit", "Put what is claimed to the test: epsilon, and what the clock tells",
        &submix::apps::AddAuditCommand},
-      {"forget", "Unlearn a user: retrain the one half that held the text",
+      {"forget", "Unlearn a user: retrain the one member that read the text",
        &submix::apps::AddForgetCommand},
   };
   return submix::apps::LeaveRanks(submix::apps::RunProgram(argc, argv, commands, "submix"));

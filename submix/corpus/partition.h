@@ -1,5 +1,5 @@
 // The keyed partition: which part and half a user belongs to is a keyed hash of the user key alone,
-// so that no user's presence moves another (proofs.md T6, condition U).
+// so that no user's presence moves another (Theorem 5's assumption).
 #pragma once
 
 #include <string>

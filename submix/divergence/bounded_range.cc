@@ -36,8 +36,8 @@ double SeriesForm(double x, double order) {
   return sum;
 }
 
-// T4's form, with differences of L written as log1p of a quotient of expm1: no sinh overflows, and
-// near order 1 nothing cancels.
+// Theorem 6's form, with differences of L written as log1p of a quotient of expm1: no sinh
+// overflows, and near order 1 nothing cancels.
 double ClosedForm(double range, double order) {
   const double excess = order - 1;
   const double upper_part =

@@ -1,4 +1,4 @@
-// The largest Rényi divergence of two pmfs whose log ratio has bounded range (proofs.md T4).
+// The largest Rényi divergence of two pmfs whose log ratio has bounded range (Theorem 6).
 #pragma once
 
 #include "submix/divergence/renyi_order.h"

@@ -32,7 +32,7 @@ TEST(BoundedRangeTest, AgreesWithHighPrecision) {
   EXPECT_EQ(compared, 130);
 }
 
-// proofs.md, test cases D.
+// Computed with 30 digits.
 TEST(BoundedRangeTest, AgreesWithTheProofsPage) {
   EXPECT_NEAR(At(1.5, 0.0875), 0.0014352798144419, 1e-15);
   EXPECT_NEAR(At(2, 0.01), 2.4999895834028e-5, 1e-18);

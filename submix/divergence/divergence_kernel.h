@@ -1,5 +1,5 @@
-// The f-divergence behind the Rényi divergence, in the form that does not cancel (proofs.md T2;
-// mathematics.md B1.9): for pmfs p and q and t = (p - q) / q, sum q t = 0, so
+// The f-divergence behind the Rényi divergence, in the form that does not cancel (Theorem 2;
+// numbers: counterexample_test.cc): for pmfs p and q and t = (p - q) / q, sum q t = 0, so
 //     D_a(p || q) = log1p(sum q g(t)) / (a - 1),   g(t) = (1 + t)^a - 1 - a t,   a = the order.
 // All terms have one sign, so nearly equal pmfs lose no digits.
 #pragma once
@@ -35,10 +35,10 @@ class DivergenceKernel {
   // must not tell of them.
   double SteadyPairTerm(double numerator, double denominator, double difference) const;
 
-  // E = sum over x of denominators[x] * g(differences[x] / denominators[x]): E(den) of proofs.md
-  // T2 with differences = d. Vectorised at order 2 (sum d^2 / den) and, at every order, where all
-  // ratios d / den nearby are small. Requires: equal sizes, denominators > 0, differences >=
-  // -denominators.
+  // E = sum over x of denominators[x] * g(differences[x] / denominators[x]): E(den) of Theorem 2
+  // Theorem 2 with differences = d. Vectorised at order 2 (sum d^2 / den) and, at every order,
+  // where all ratios d / den nearby are small. Requires: equal sizes, denominators > 0, differences
+  // >= -denominators.
   double Expectation(std::span<const double> denominators,
                      std::span<const double> differences) const;
 

@@ -43,7 +43,7 @@ class MixingWeightBracket {
 };
 
 // The largest x in [0, upper] with cost(x) <= target, for a non-decreasing cost with cost(0) = 0
-// (a divergence along a mixture: B1.3 of the mathematics page, or its excess).
+// (a divergence along a mixture: convex in the weight, or its excess).
 //
 // The returned x was itself evaluated and found feasible, or is 0: never a midpoint. A cost of NaN
 // or infinity is infeasible. If the target is not > 0 (NaN too), the result is 0. Weights below

@@ -124,7 +124,7 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
 }
 
 StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose() {
-  // Each part's own remaining budget may steer that part alone (proofs.md T1). Tokens of one step
+  // Each part's own remaining budget may steer that part alone (Theorem 1). Tokens of one step
   // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
   std::vector<std::unique_ptr<mechanism::Proposal>> proposals;

@@ -16,7 +16,7 @@
 
 namespace submix::engine {
 
-// Draws one index into the mixture's support, exactly by its integer weights (proofs.md T11). Uses
+// Draws one index into the mixture's support, exactly by its integer weights (Theorem 4). Uses
 // up mixture and receipt whatever comes of it: one receipt, one draw; a second try pays anew.
 // Errors: kInternal, with nothing drawn, if the receipt is void or the two do not belong together
 // (another release, other charges) or the mixture is used up: a bug of ours, or an attack.

@@ -65,7 +65,7 @@ TEST(PrivacyClaimTest, AFixedNumberOfAnswersClaimsAllItsOrdersAtOnce) {
 
 TEST(PrivacyClaimTest, AUserIsHiddenLessThanAPartAndOnlyByWhatIsProven) {
   const PrivacyClaim user = Claim("filtered-submix", PrivacyUnit::kUserKey);
-  EXPECT_NEAR(user.bounds[0].order.value(), 4.0 / 3, 1e-12);  // proofs T6
+  EXPECT_NEAR(user.bounds[0].order.value(), 4.0 / 3, 1e-12);  // Theorem 5
   EXPECT_NEAR(user.bounds[0].rdp, 6, 1e-9);
   EXPECT_THAT(user.labels, testing::HasSubstr("user key"));
   const PrivacyClaim research = Claim("pmixed", PrivacyUnit::kUserKey);

@@ -49,7 +49,7 @@ StatusOr<double> UserCost(const EvaluationSetting& declared, const UserPromise& 
   }
   double least = std::numeric_limits<double>::infinity();
   for (const RdpBound& bound : bounds) {
-    // A divergence grows with its order; the tolerance is that of T6's order.
+    // A divergence grows with its order; the tolerance is that of Theorem 5's order.
     if (bound.order.value() >= promise.order.value() * (1 - 1e-12)) {
       least = std::min(least, bound.rdp);
     }

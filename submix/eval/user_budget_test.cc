@@ -33,7 +33,7 @@ std::vector<accounting::RdpBound> UserBounds(const EvaluationSetting& setting) {
       mechanism->Statement(accounting::FixedNats::RoundDown(setting.epsilon)));
 }
 
-// proofs.md T6: order a0 = a + sqrt(a^2 - a), the next whole one, and a factor of
+// Theorem 5: order a0 = a + sqrt(a^2 - a), the next whole one, and a factor of
 // (2 a0 - 1) / (a0 - 1).
 TEST(UserBudgetTest, AFilterDeclaresTheOrderAndTheShareOfTheoremSix) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationSetting kept,

@@ -40,7 +40,7 @@ class PostgresTables {
   base::StatusOr<StoredLedger> BeginCharge(std::int64_t anchored);
   // Within it: appends the record and moves the tables from `before` to `after`. The database
   // itself refuses what would overspend. Every account's row is written, whatever was charged
-  // (proofs.md checklist 6). Requires: one differs from the other by what the record says.
+  // (privacy_checklist.md 6). Requires: one differs from the other by what the record says.
   base::Status Write(const Record& record, const LedgerState& before, const LedgerState& after);
   // Durable if it returns ok; unknown if not.
   base::Status Commit() { return connection_.Commit(); }

@@ -43,7 +43,7 @@ class TableWriter {
   static base::StatusOr<TableWriter> Prepare(SqliteConnection& connection);
 
   // Appends the record and makes `after` the state, in one durable transaction. Every account's
-  // row is written, in order, whatever was charged (proofs.md checklist 6). On an error the
+  // row is written, in order, whatever was charged (privacy_checklist.md 6). On an error the
   // transaction is rolled back, but whether it became durable is unknown.
   base::Status Commit(const Record& record, const LedgerState& after);
 

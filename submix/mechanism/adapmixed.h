@@ -1,4 +1,4 @@
-// AdaPMixED (Flemings, Jiang, Zhang, Rahman, Zhang 2024; mathematics.md B4): research.
+// AdaPMixED (Flemings, Jiang, Zhang, Rahman, Zhang 2024): research.
 //
 // A noisy comparison (noisy_screen.h; the noise before normalising, which the authors' program has
 // the other way round) answers from the public model where the ensemble is too far from it to be
@@ -11,9 +11,10 @@
 // screening"): what the screen lets pass costs every part PMixED's published share.
 //
 // Why it is not sound: that charge is a function of all parts, and so private, and the end of the
-// budget is an event that nobody pays for (proofs.md T1, T13). The spent amount is private too, and
-// no smooth sensitivity makes it publishable at less noise than its own worst case: one part that
-// leaves an ensemble in agreement raises every answer's charge at once (docs/privacy.md).
+// budget is an event that nobody pays for (Theorem 1, privacy.md on stopping). The spent amount is
+// private too, and no smooth sensitivity makes it publishable at less noise than its own worst
+// case: one part that leaves an ensemble in agreement raises every answer's charge at once
+// (docs/privacy.md).
 #pragma once
 
 #include <memory>

@@ -16,7 +16,7 @@ using divergence::RenyiOrder;
 
 constexpr double kOrders[] = {1, 1.5, 2, 8, std::numeric_limits<double>::infinity()};
 
-// proofs.md, test cases H.
+// Computed with 30 digits.
 TEST(BallChargeTest, TheNumbersOfTheProofs) {
   const RenyiOrder order = RenyiOrder::Two();
   EXPECT_NEAR(BallCharge({.5, 8, 1}, order), .0092332204366, 1e-12);

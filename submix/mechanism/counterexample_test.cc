@@ -1,4 +1,4 @@
-// What goes wrong elsewhere, with its numbers (proofs.md, group G; mathematics.md B1.9): each test
+// What goes wrong elsewhere, with its numbers: each test
 // shows the broken rule break, and that ours does not do it. Those of single mechanisms are in
 // their own tests; docs/privacy_checklist.md lists all of them.
 #include <cmath>
@@ -26,7 +26,7 @@ const Pmf kMember = {.6, .4};
 // The mean of `members` parts at (.6, .4) and 64 - members at the public model.
 Pmf MeanOf(int members) { return MixPmfs(kPublic, kMember, static_cast<double>(members) / kParts); }
 
-// T1: with exact leave-one-out charges the other parts' charges, and so the moment at which they
+// With exact leave-one-out charges the other parts' charges, and so the moment at which they
 // fall out, depend on part i: 9,830 tokens with it, 9,843 without. In between one world answers
 // from the public model and the other does not, and nobody pays.
 TEST(CounterexampleTest, ExactLeaveOneOutChargesLeakThroughTheOthers) {
@@ -62,7 +62,7 @@ TEST(CounterexampleTest, ExactLeaveOneOutChargesLeakThroughTheOthers) {
             (*mechanism->Propose(neighbour.view(), remaining, {}))->charges()[1]);
 }
 
-// T7: if one short part makes all parts renew their leases and forfeit what is left of them, a
+// If one short part makes all parts renew their leases and forfeit what is left of them, a
 // block of .1 is 7,727 tokens of difference, each worth .0395 nats. Ours has no leases: a step's
 // charges are one transaction over all parts (design contract 1), and no part sees another's
 // account (ChargePerPartTest.NoPartSeesAnother).
@@ -76,7 +76,7 @@ TEST(CounterexampleTest, JointRenewalShowsWorldsApart) {
   EXPECT_NEAR(RenyiDivergence(others, kPublic, order), .0380274684670, 1e-12);
 }
 
-// B1.9: in single precision a divergence of 8e-7 becomes negative: a loss that refunds.
+// In single precision a divergence of 8e-7 becomes negative: a loss that refunds.
 TEST(CounterexampleTest, SinglePrecisionRefunds) {
   const auto random = base::MakeSeededRandomSource(9);
   constexpr std::size_t kTokens = 50257;

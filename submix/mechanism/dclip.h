@@ -1,4 +1,4 @@
-// DClip with public support (InvisibleInk's rule over an ensemble; proofs.md T4): every part's log
+// DClip with public support (InvisibleInk's rule over an ensemble; Theorem 6): every part's log
 // ratio to the public model is clipped, the mean of the clipped ratios moves the public logits.
 //
 //     v_i = clip(gamma log(p_i / h0), [-(1 - c) C, (1 + c) C]),   y ~ h0 exp((1/k) sum v_i)

@@ -226,8 +226,8 @@ TEST(DClipTest, ReplacingAPartDoublesTheRange) {
   EXPECT_GT(largest, .95);
 }
 
-// T4: 1,024 answers that cost .0019134522 at order 2; the best order gives 6.987 and 16.277, the
-// best of the stated ones a little more.
+// Theorem 6: 1,024 answers that cost .0019134522 at order 2; the best order gives 6.987 and 16.277,
+// the best of the stated ones a little more.
 TEST(DClipTest, TheStatementTakesTheBestOrder) {
   const auto mechanism = Make(8, 2, .0019134522056068);
   const auto statement =

@@ -61,7 +61,7 @@ TEST(DpDecodingTest, TheCostIsTheAccountants) {
       }
     }
   }
-  // mathematics.md B7: lambda = .1 at the vocabulary of GPT-2.
+  // lambda = .1 at the vocabulary of GPT-2.
   EXPECT_NEAR(DpDecodingNats(1 + 50257 * .1 / .9, 50257, RenyiOrder::Infinity()), 8.63, .005);
   EXPECT_NEAR(DpDecodingNats(1 + 50257 * .1 / .9, 50257, RenyiOrder::Two()), 6.33, .005);
   EXPECT_EQ(DpDecodingNats(1, 10, RenyiOrder::Two()), 0);

@@ -1,4 +1,4 @@
-// Filtered DClip (proofs.md T5): DClip in which every part pays for what it moves, not for the
+// Filtered DClip (Theorem 6): DClip in which every part pays for what it moves, not for the
 // whole window, and shrinks what it adds to what it can still pay.
 //
 //     v_i = s_i clip(gamma log(p_i / h0), [-(1 - c) C, (1 + c) C]),   y ~ h0 exp((1/k) sum v_i)
@@ -28,7 +28,7 @@ struct RatioSpread {
 };
 
 // What scale * v_i costs in nats if all others together move the log law by at most `others` in
-// either direction: the smaller of T5's two bounds, rounding (PublicScores) included.
+// either direction: the smaller of Theorem 6's two bounds, rounding (PublicScores) included.
 double SpreadCharge(const RatioSpread& spread, double scale, double others,
                     divergence::RenyiOrder order);
 

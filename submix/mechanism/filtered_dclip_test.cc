@@ -66,7 +66,7 @@ Pmf Tilted(const Pmf& base, const std::vector<double>& exponents) {
 }
 
 // One part's delta against the worst that the others can do: found by coordinate ascent over every
-// token's move, interior points included, from many starts (proofs.md T5: vertices are not enough).
+// token's move, interior points included, from many starts (Theorem 6: vertices are not enough).
 class WorstRest {
  public:
   WorstRest(Pmf base, std::vector<double> delta, double others, RenyiOrder order)
@@ -153,7 +153,7 @@ TEST(SpreadChargeTest, TrueOptimaStayBelowAndComeNear) {
   EXPECT_GT(by_variance, 20) << "the variance form was hardly tested";
 }
 
-// The rule that proofs.md T5 rejects: the worst rest as a vertex of the box. Where it falls short
+// The rule that Theorem 6 rejects: the worst rest as a vertex of the box. Where it falls short
 // of what an interior point reaches, our charge does not.
 TEST(SpreadChargeTest, CoversWhatVerticesMiss) {
   const auto random = base::MakeSeededRandomSource(2);
@@ -182,7 +182,7 @@ TEST(SpreadChargeTest, CoversWhatVerticesMiss) {
   EXPECT_GT(most_missed, 1.5);
 }
 
-// proofs.md T5: k = 8, C = .35, differences of deviation .3: 1.605e-3 against 1.913e-3; of
+// Theorem 6: k = 8, C = .35, differences of deviation .3: 1.605e-3 against 1.913e-3; of
 // deviation 1: 3.7e-3, so the range decides.
 TEST(SpreadChargeTest, TheExampleOfTheProofs) {
   const RenyiOrder order = RenyiOrder::Two();

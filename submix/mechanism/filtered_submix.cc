@@ -14,8 +14,8 @@
 namespace submix::mechanism {
 namespace {
 
-// Up to this support size (public) the charge is T2's exact supremum; above it the bound without
-// its last term, which some token that hardly moves makes vanish there.
+// Up to this support size (public) the charge is Theorem 2's exact supremum; above it the bound
+// without its last term, which some token that hardly moves makes vanish there.
 constexpr std::size_t kExactChargeTokens = 64;
 
 // Rounding to integers may raise the charge a little, so the scale is solved for a target a hair
@@ -55,7 +55,7 @@ DirectedExcess ExcessOfIntegers(const PublicWeights& base, const ShiftExcess& ke
   return kernel.Excess(lanes, base.total());
 }
 
-// The same of a small support, with T2's last term.
+// The same of a small support, with Theorem 2's last term.
 DirectedExcess ExactExcessOfIntegers(const PublicWeights& base, const PartShift& part,
                                      divergence::RenyiOrder order) {
   std::array<double, PadToLanes(kExactChargeTokens)> shift;

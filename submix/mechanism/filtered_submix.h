@@ -1,4 +1,4 @@
-// Filtered SubMix: the sound mechanism (proofs.md T1, T2, T11). Every part is mixed with the public
+// Filtered SubMix: the sound mechanism (Theorems 1, 2, 4). Every part is mixed with the public
 // model as far as its own target and its own remaining budget allow, pays the worst case over
 // everything the other parts may contribute, and sits the answer out if it cannot.
 //

@@ -92,7 +92,7 @@ TEST(FilteredSubmixTest, SaysThatItIsSound) {
   EXPECT_EQ(statement.mechanism, "filtered-submix");
 }
 
-// proofs.md T11: what is sampled is what is accounted, to the last integer. For every rest of the
+// Theorem 4: what is sampled is what is accounted, to the last integer. For every rest of the
 // ensemble that the mechanism itself could form, the exact divergence of the integer laws stays
 // within the charge.
 TEST(FilteredSubmixTest, IntegerLawsKeepTheCharge) {
@@ -158,7 +158,7 @@ TEST(FilteredSubmixTest, ChargesAtMostTheTargetAndTheRemainingBudget) {
   }
 }
 
-// proofs.md checklist 1: nothing of another part enters.
+// privacy_checklist.md 1: nothing of another part enters.
 TEST(FilteredSubmixTest, ChargeAndWeightsOfAPartDoNotDependOnOtherParts) {
   const auto random = base::MakeSeededRandomSource(3);
   std::vector<bool> only_first(4, false);

@@ -1,4 +1,4 @@
-// The public maps of proofs.md T3: temperature, top-k and top-p, applied to the public model and to
+// The public maps of Theorem 3: temperature, top-k and top-p, applied to the public model and to
 // every member *before* mixing, with the support chosen from the public model only. From logits in
 // float to pmfs in double.
 #pragma once

@@ -1,5 +1,5 @@
 // The mean of the parts' integer laws, whoever of them takes part: h = sum_i w_i / (k W), with
-// w_i = w_0 for a part that sits out (proofs.md T11).
+// w_i = w_0 for a part that sits out (Theorem 4).
 #pragma once
 
 #include <cstdint>

@@ -78,8 +78,8 @@ class Mechanism {
   virtual accounting::PrivacyStatement Statement(accounting::FixedNats budget) const = 0;
 
   // Proposes the release of one token, or of its screen. remaining[i] is part i's own remaining
-  // budget; it may steer part i alone (proofs.md T1). Errors: kInvalidArgument if sizes do not fit.
-  // A member that is not a pmf makes its part null for this token, never an error (T13).
+  // budget; it may steer part i alone (Theorem 1). Errors: kInvalidArgument if sizes do not fit.
+  // A member that is not a pmf makes its part null for this token, never an error.
   virtual base::StatusOr<std::unique_ptr<Proposal>> Propose(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
       base::ReleaseId release_id) const = 0;

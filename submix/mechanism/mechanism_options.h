@@ -25,7 +25,7 @@ std::string_view ToString(ChargeAccounting accounting);
 base::StatusOr<ChargeAccounting> ParseChargeAccounting(std::string_view text);
 
 // A noisy comparison of the ensemble's mean with the public model on the likeliest public tokens
-// (mathematics.md B4, proofs.md T8).
+// (Theorem 8).
 struct ScreenOptions {
   double mixing_weight = 1e-4;  // λ: the ensemble's in what is compared; in (0, 1]
   double noise_scale = 1e-2;    // σ of the noise on each compared probability; > 0
@@ -39,7 +39,7 @@ struct ScreenOptions {
 
 // What a part's log ratio to the public model becomes before it is averaged: stretched, then kept
 // in a window of width 2 C, where the target leakage gives C. What it costs depends on the width
-// alone (proofs.md T4), so that both are free choices: members that know a part of the text move
+// alone (Theorem 6), so that both are free choices: members that know a part of the text move
 // too little, and what they raise tells more than what they lower.
 struct ClipOptions {
   double stretch = 1;  // gamma, in [1, 16]: log ratios are multiplied by it

@@ -1,5 +1,5 @@
 // The scale of one part: the largest fraction of max_mixing_weight whose charge stays within a
-// target (proofs.md T1, the best rule). A function of this part's pmfs, the public weights and the
+// target (Theorem 1, the best rule). A function of this part's pmfs, the public weights and the
 // target alone; the same work whatever the data.
 //
 // Orders 2, 3, … 20. With t = direction / den the excess at scale s is (g as in shift_excess.h)

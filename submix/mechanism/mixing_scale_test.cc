@@ -97,7 +97,7 @@ TEST_P(ScaleSolverTest, IsFeasibleAndNearlyTheLargest) {
   RecordProperty("worst", std::to_string(shortfall.worst));
 }
 
-// proofs.md, cases B and C: a token that the public model hardly knows.
+// A token that the public model hardly knows.
 TEST_P(ScaleSolverTest, IsNearlyTheLargestOnThinTokens) {
   const RenyiOrder order = *RenyiOrder::Create(GetParam());
   for (const auto& [public_pmf, pmf] : {std::pair(Pmf{.9, .0999, .0001}, Pmf{0, 0, 1}),

@@ -1,5 +1,5 @@
-// The noisy comparison of AdaPMixED (mathematics.md B4) in the order in which it is sound
-// (proofs.md T8): the ensemble's mean on the K likeliest public tokens, plus noise, and only then
+// The noisy comparison of AdaPMixED in the order in which it is sound
+// (Theorem 8): the ensemble's mean on the K likeliest public tokens, plus noise, and only then
 // clipped at 0, normalised and compared. On integers, so that the noise has exactly the accounted
 // law:
 //

@@ -63,21 +63,4 @@ void NoisyVotesLaw(std::span<const VoteLevel> levels, double noise_scale,
   for (double& probability : probabilities) probability *= scale;
 }
 
-double NoisyVotesUpperBound(std::span<const VoteLevel> levels, std::size_t level,
-                            double noise_scale) {
-  const VoteLevel& own = levels[level];
-  SUBMIX_CHECK(own.tokens > 0, "a level without tokens");
-  std::int64_t as_many = 0;
-  int most_of_others = -1;
-  for (std::size_t l = 0; l < levels.size(); ++l) {
-    if (levels[l].votes >= own.votes) as_many += levels[l].tokens;
-    const std::int64_t others = levels[l].tokens - (l == level ? 1 : 0);
-    if (others > 0) most_of_others = std::max(most_of_others, levels[l].votes);
-  }
-  const double share = 1 / static_cast<double>(as_many);
-  if (most_of_others < 0) return share;
-  const double lead = own.votes - most_of_others;
-  return std::min(share, std::erfc(-lead / (2 * noise_scale)) / 2);
-}
-
 }  // namespace submix::mechanism

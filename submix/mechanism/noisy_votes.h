@@ -31,12 +31,4 @@ inline constexpr double kNoisyVotesAbsoluteError = 1e-20;
 void NoisyVotesLaw(std::span<const VoteLevel> levels, double noise_scale,
                    std::span<double> probabilities);
 
-// The bound of the SubMix paper (Appendix B.4) that its perplexities of GNMax are made of: a token
-// of levels[l] has a probability of at most
-//     min(1 / (number of tokens with as many votes or more), Phi((n_x - n_z) / (sqrt(2) s))),
-// where z is the other token with most votes; perplexities from it are lower bounds.
-// Requires: as above, levels[level].tokens > 0.
-double NoisyVotesUpperBound(std::span<const VoteLevel> levels, std::size_t level,
-                            double noise_scale);
-
 }  // namespace submix::mechanism

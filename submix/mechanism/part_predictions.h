@@ -1,5 +1,5 @@
 // What a mechanism sees of one token: the public model's and every member's next-token pmf on the
-// public support, after the public maps (temperature, top-k, top-p; proofs.md T3).
+// public support, after the public maps (temperature, top-k, top-p; Theorem 3).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// PMixED (Flemings, Razaviyayn, Annavaram 2024; mathematics.md B3): every part is pulled into a
+// PMixED (Flemings, Razaviyayn, Annavaram 2024): every part is pulled into a
 // ball around the public model, a secret random subset of the parts answers with its mean.
 //
 //     m_i = lambda_i p_i + (1 - lambda_i) h0 in a ball,   S ~ each part with probability p,
@@ -15,7 +15,7 @@
 // Why the last two need no amplification lemma: the subset is secret, drawn anew for every token
 // and independent of all data, so by symmetry a token's law is exactly
 //     (1 - q) h0 + q (1/k) sum m_i,   q = 1 - (1 - p)^k.
-// The same holds with part i null. So the charge of that law is the charge (proofs.md T2b).
+// The same holds with part i null. So the charge of that law is the charge (Theorem 7).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The pmf that a token is drawn from, as exact integers (proofs.md T11), sealed: the only way from
+// The pmf that a token is drawn from, as exact integers (Theorem 4), sealed: the only way from
 // it to a token is engine::Sample, which wants a Receipt for exactly these charges.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A noisy comparison of the ensemble with the public model, sealed until its charge is paid: noise
-// is drawn, and the answer known, only against a Receipt for exactly these charges (proofs.md T8:
+// is drawn, and the answer known, only against a Receipt for exactly these charges (Theorem 8:
 // charge first, then fresh noise).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The public side of the mechanisms that add clipped log ratios (proofs.md T4, T11): what a token
+// The public side of the mechanisms that add clipped log ratios (Theorems 6, 4): what a token
 // weighs when nobody moves it, and how a sum of moves becomes an integer weight.
 //
 //     y(x) = S g(x) exp(sum of v_i(x) / k),   w = floor(y),   g = max(h0, a public floor),

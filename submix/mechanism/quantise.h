@@ -1,4 +1,4 @@
-// Probabilities as integers with one common total and a public floor (proofs.md T11), so that the
+// Probabilities as integers with one common total and a public floor (Theorem 4), so that the
 // law that is sampled is exactly the law that is accounted.
 //
 //     w_0   the public model's integers: w_0 >= 1, sum W
@@ -65,7 +65,7 @@ class PublicWeights {
   double spare() const { return spare_; }
   // k W.
   double total() const { return static_cast<double>(num_parts_) * kTotalWeight; }
-  // 1 + (k - 1) f: how many times the public model is surely in the ensemble (T2's c).
+  // 1 + (k - 1) f: how many times the public model is surely in the ensemble (Theorem 2's c).
   double floor_count() const { return floor_count_; }
   // argmax w_0, the first one.
   std::size_t top_token() const { return top_token_; }

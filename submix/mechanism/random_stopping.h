@@ -1,7 +1,8 @@
-// Random stopping, in its sound form (proofs.md T13): the number of answers is drawn beforehand,
-// independently of all data, and may be announced. It costs nothing: the announcement is a function
-// of independent randomness. (The seed's form, min(tau, the protocol's own private stop), is not
-// sound: Proposition C.3's proof needs every answer to have positive probability of being last.)
+// Random stopping, in its sound form (privacy.md on stopping): the number of answers is drawn
+// beforehand, independently of all data, and may be announced. It costs nothing: the announcement
+// is a function of independent randomness. (The seed's form, min(tau, the protocol's own private
+// stop), is not sound: Proposition C.3's proof needs every answer to have positive probability of
+// being last.)
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ TEST(SampleAndAggregateTest, TheChargeIsAttainedByPointMassesAndNoMore) {
   }
 }
 
-// The paper's sensitivity (mathematics.md B5): the noise is half as large as it must be.
+// The paper's sensitivity: the noise is half as large as it must be.
 TEST(SampleAndAggregateTest, ThePublishedSensitivityIsHalfTheTrueOne) {
   for (const double order : kOrders) {
     const auto published = Make(4, order, .01, ChargeAccounting::kPublished);

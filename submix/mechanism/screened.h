@@ -1,4 +1,4 @@
-// A public token, cheaply, where the ensemble has nothing to add (proofs.md T8): a noisy comparison
+// A public token, cheaply, where the ensemble has nothing to add (Theorem 8): a noisy comparison
 // (noisy_screen.h) stands in front of a sound mechanism. Where it shows a divergence of at most the
 // threshold the public model answers and only the comparison was paid; elsewhere the mechanism
 // behind it answers, at its own charge.

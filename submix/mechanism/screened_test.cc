@@ -33,7 +33,7 @@ std::vector<FixedNats> Plenty(std::size_t num_parts) {
   return std::vector<FixedNats>(num_parts, FixedNats::RoundDown(8000));
 }
 
-// proofs.md T8: e_i = a |w_i|^2 / (2 k^2 sigma^2).
+// Theorem 8: e_i = a |w_i|^2 / (2 k^2 sigma^2).
 TEST(NoisyScreenTest, ChargesAreThoseOfTheProofs) {
   const SimulatedPredictions predictions({.5, .3, .2}, {{.8, .15, .05}, {.5, .3, .2}});
   const auto screen = *NoisyScreen::Create(Options(2, 2, .1, {.5, .05, 1, 3}));
@@ -212,7 +212,7 @@ TEST(ScreenedTest, WholeTranscriptsStayWithinTheBudget) {
   }
 }
 
-// T8's counterexample: the gate is free, and a part that flips it shows the worlds apart.
+// Theorem 8's counterexample: the gate is free, and a part that flips it shows the worlds apart.
 TEST(ScreenedTest, AFreeScreenIsNotCovered) {
   const Pmf h0 = {.5, .5};
   const Pmf h = {.9 * .8 + .5 * .2, .1 * .8 + .5 * .2};  // all m = (.9, .1), f = .2

@@ -19,7 +19,7 @@ constexpr double kLargestIntegerOrder = 64;
 
 ShiftExcess::ShiftExcess(divergence::RenyiOrder order) : order_(order) {
   const double a = order.value();
-  SUBMIX_CHECK(a >= 1, "the charges of proofs.md T2 start at order 1");
+  SUBMIX_CHECK(a >= 1, "the charges of Theorem 2 start at order 1");
   if (a >= 2 && a <= kLargestIntegerOrder && a == std::floor(a)) {
     integer_order_ = static_cast<int>(a);
   }

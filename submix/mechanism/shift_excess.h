@@ -1,4 +1,4 @@
-// How far one part moves the law, as the sums behind its charge (proofs.md T2): for a law den and a
+// How far one part moves the law, as the sums behind its charge (Theorem 2): for a law den and a
 // shift d of it,
 //     forward  = sum den g(d / den),   backward = sum (den + d) g(-d / (den + d)),
 // both divided by the total of den; at order infinity the largest d / den and -d / (den + d). This

@@ -7,7 +7,8 @@
 //     charge_i = max of both directions of D(h || h'_i), h'_i the same with part i left out
 //
 // Why it is not sound: the charges are exact for this ensemble, so one part's charge depends on the
-// others, and a stop that comes from private ledgers is an event of its own (proofs.md T1, T13).
+// others, and a stop that comes from private ledgers is an event of its own (Theorem 1, privacy.md
+// on stopping).
 //
 // Numbers: lambda_i is feasible and within 1e-3 of the maximum (pair_weight.h); h and every h'_i
 // become integers, so that the laws compared are exactly the one sampled here and the ones that the

@@ -18,7 +18,7 @@ using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
 using divergence::SymmetricRenyiDivergence;
 
-// The numbers of proofs.md were computed with 30 digits and are printed to about this.
+// The numbers here were computed with 30 digits and are printed to about this.
 constexpr double kPrinted = 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -78,7 +78,7 @@ TEST(ExactChargeTest, OfOneQueryCanBeMoreThanAnyBudget) {
   ExpectCharge({.5, .5}, {.999, .001}, {2, .5, 2, 4.4315621199043, .28651658635316});
 }
 
-// proofs.md T3, group F: the same requests charged as this project does, with the maps applied
+// Theorem 3: the same requests charged as this project does, with the maps applied
 // before mixing, and what happens to the law if the map is applied after it.
 TEST(ExactChargeTest, OfMapsBeforeMixingIsWhatMapsAfterMixingExceed) {
   const RenyiOrder order = RenyiOrder::Two();
@@ -137,7 +137,8 @@ TEST(ExactChargeTest, NeverFallsWithTheMixingWeight) {
   }
 }
 
-// The claim of T2: no rest of the ensemble makes the divergence larger, and one makes it as large.
+// The claim of Theorem 2: no rest of the ensemble makes the divergence larger, and one makes it as
+// large.
 TEST(ExactChargeTest, IsTheSupremumOverAdversarialRests) {
   const auto random = base::MakeSeededRandomSource(2);
   for (int i = 0; i < 1500; ++i) {

@@ -129,7 +129,7 @@ TEST(SubmixTest, IsAlgorithm2) {
   }
 }
 
-// Where the official code departs from the paper (mathematics.md B1.5): this is the paper's side.
+// Where the official code departs from the paper: this is the paper's side.
 
 TEST(SubmixTest, LeavesAPartOutOfTheMeanOverParts) {  // row 1: not over the vocabulary
   const Pmf public_pmf{.5, .3, .2};

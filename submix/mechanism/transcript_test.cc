@@ -1,4 +1,4 @@
-// The transcript filter (proofs.md T1) with filtered-submix: every transcript of short
+// The transcript filter (Theorem 1) with filtered-submix: every transcript of short
 // conversations.
 #include <algorithm>
 #include <array>
@@ -57,7 +57,7 @@ std::vector<bool> Pay(Filter filter, const std::vector<FixedNats>& charges, Acco
   return {};
 }
 
-// `knows_remaining`: the mixing weight may fit what is left (T1's best rule).
+// `knows_remaining`: the mixing weight may fit what is left (Theorem 1's best rule).
 Answerer FilteredAnswerer(const Mechanism& mechanism, Filter filter, bool knows_remaining) {
   return [=, &mechanism](const PartPredictions& predictions,
                          const std::vector<FixedNats>& remaining, Accounts accounts) {
@@ -81,7 +81,7 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_w
   return *MakeMechanism(options);
 }
 
-// The setting S1 of proofs.md: temperature 1, and 0.5 after token 1.
+// Temperature 1, and 0.5 after token 1.
 Pmf Sharpened(double first, bool is_cold) {
   if (!is_cold) return {first, 1 - first};
   const double a = first * first;

@@ -2,9 +2,9 @@
 // Algorithm 1). Torch-free header.
 //
 // Nothing about one member depends on another's text: each has its own random stream, data order,
-// optimiser state, gradient clipping, step count and end (proofs.md, checklist 11-14). Members that
-// train together share only the frozen public weights and the shapes of their batches, which are
-// public.
+// optimiser state, gradient clipping, step count and end (privacy_checklist.md 11 to 14). Members
+// that train together share only the frozen public weights and the shapes of their batches, which
+// are public.
 #pragma once
 
 #include <cstdint>

@@ -17,10 +17,10 @@ struct ForgetResult {
 // half and with the ensemble's own options; deletes the old member; writes a new generation of the
 // manifest, which names the one before and remembers (keyed) whom not to read again. The caller
 // then binds the ledger to the new generation (engine/rebinding.h). Repeating an interrupted call
-// ends it. Exact for the models; the trace in the spent budget stays, covered by it (proofs.md
-// T10). Errors: kNotFound if the corpus has no such user; kInvalidArgument if nothing would be left
-// of the half; kFailedPrecondition for an ensemble trained with differential privacy; those of
-// reading the corpus and of training.
+// ends it. Exact for the models; the trace in the spent budget stays, covered by it (privacy.md,
+// on forgetting). Errors: kNotFound if the corpus has no such user; kInvalidArgument if nothing
+// would be left of the half; kFailedPrecondition for an ensemble trained with differential privacy;
+// those of reading the corpus and of training.
 base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                         const std::string& corpus_path, const std::string& user,
                                         base::ProgressStyle progress);

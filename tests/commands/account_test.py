@@ -45,7 +45,7 @@ check(len(rows) == 7 and rows[0]["epsilon"] is None, "table 2", rows)
 check([f"{row['epsilon']:.3f}" for row in rows[1:]]
       == ["4.634", "2.314", "2.038", "1.152", "0.991", "0.987"], "table 2", rows)
 
-# proofs.md T4, mathematics.md B2 and B3.
+# Theorem 6; the SubMix and PMixED papers.
 row = answer("dclip", "--parts", "64", "--clip", "2.8", "--answers", "1024", "--exact")["rows"][0]
 check(abs(row["epsilon"] - 6.987) < 0.01 and abs(row["user_epsilon"] - 16.277) < 0.02, row)
 check(row["exact_from"] < row["exact_to"] < row["epsilon"], row)

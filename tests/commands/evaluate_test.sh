@@ -69,7 +69,7 @@ for setting, row in zip(result["settings"], rows):
     assert low <= setting["kept"] <= high, setting
 END
 
-# A promise to users: a smaller budget is declared, at a higher order (proofs.md T6, T4), and what follows from it is the
+# A promise to users: a smaller budget is declared, at a higher order (Theorems 5, 6), and what follows from it is the
 # promise.
 users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json --queries 40 --runs 2)
 private=(--mechanism "filtered-submix,dclip")
