@@ -17,7 +17,6 @@ using base::Status;
 using base::StatusOr;
 
 constexpr char kMembers[] = "members";
-constexpr double kDelta = 1e-5;  // of the conversion, which no label depends on
 
 Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
                     AttackTarget& target) {
@@ -132,7 +131,7 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const Atta
   for (const AttackedMechanism& attacked : target.mechanisms) {
     SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
                             eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
-                                          accounting::PrivacyUnit::kPart, kDelta));
+                                          accounting::PrivacyUnit::kPart, /*delta=*/1e-5));
     AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
     if (attacked.mechanism->is_private() && attacked.options.name != "public") {
       law.order = attacked.options.order.ToString();
