@@ -228,6 +228,7 @@ collect() {
   for file in docs/results/all_blogs/kept-[0-9]*.csv docs/results/all_passes/kept-[0-9]*.csv; do
     [[ -e $file ]] && kept_rows "$file" >>docs/results/kept_improvement.csv
   done
+  awk -F, -v OFS=, 'NR > 1 { $3 = $3 "; WikiText-2"; print }' docs/results/wikitext/kept-improvement.kept.csv >>docs/results/kept_improvement.csv
   # What was trained privately, and the same without privacy; the model with its text, and the figure whose positions
   # it was scored on: perplexities of two figures do not compare.
   local -a trained=(docs/results/*/*.private_training.csv)
