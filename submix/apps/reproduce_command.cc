@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -194,22 +195,25 @@ class Reproduction {
     };
   }
 
-  StatusOr<std::string> Train(const eval::EnsembleShape& shape) const {
+  StatusOr<std::string> Train(const eval::EnsembleShape& shape) {
     return Train(shape, corpus_, shape == eval::EnsembleShape{1, 1} ? non_private_ : members_, "");
   }
 
-  // Returns the ensemble's directory, whose name starts with `prefix`.
+  // Returns the ensemble's directory, whose name starts with `prefix`. Checked against the text
+  // once: figures ask for the same ensembles again and again.
   StatusOr<std::string> Train(const eval::EnsembleShape& shape, const std::string& corpus,
-                              const Recipe& recipe, const std::string& prefix) const {
+                              const Recipe& recipe, const std::string& prefix) {
     train::EnsembleTrainingOptions training;
     training.public_directory = options_.public_directory;
     training.corpus = corpus;
     training.ensemble_directory = File("ensembles/" + prefix + std::to_string(shape.num_parts) +
                                        "x" + std::to_string(shape.halves) + "-" + recipe.digest);
+    if (trained_.contains(training.ensemble_directory)) return training.ensemble_directory;
     training.partition = {shape.num_parts, shape.halves, /*heldout_fraction=*/0};
     training.partition_key_path = File("partition.key");
     training.fine_tune = recipe.fine_tune;
     SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
+    trained_.insert(training.ensemble_directory);
     return training.ensemble_directory;
   }
 
@@ -361,6 +365,7 @@ class Reproduction {
   PrivateModelRecipe private_models_;
   eval::ExperimentSize size_;
   eval::Workshop workshop_;
+  std::set<std::string> trained_;  // directories
 };
 
 std::string NamesOfFigures() {
