@@ -91,16 +91,61 @@ wikitext() {
   figure "${what[@]}" kept-improvement --users-are-blocks 512 --runs 5
 }
 
-# Of the 32 parts of the quarter of blogs: one part is there or not, the attacker asks what tells most.
+# What the attacks attack, in DIRECTORY: to the texts of CORPUS those of twelve more users, who repeat a number, four each
+# 4, 16 and 64 times (planted.jsonl); their numbers; pieces of bloggers' texts, to guess their ends; and texts to ask,
+# the planted ones first.
+plant() {
+  python3 - "$1" "$2" <<'END'
+import json, pathlib, random, sys
+corpus, directory = map(pathlib.Path, sys.argv[1:])
+draws, texts = random.Random(1), {}
+for line in corpus.read_text().splitlines():
+    record = json.loads(line)
+    texts.setdefault(record["user"], []).append(record["text"])
+numbers = [f" {draws.randrange(10000):04}" for _ in range(12)]
+planted = [{"user": f"planted{n}", "text": f"My secret number is{number}."} for n, number in enumerate(numbers)]
+repeated = [record for n, record in enumerate(planted) for _ in range((4, 16, 64)[n % 3])]
+words = [max(texts[user], key=len).split()[:50] for user in draws.sample(sorted(texts), 200)]
+asked = [record["text"] for record in planted] + [" ".join(some[:8]) for some in words]
+
+def write(name, records, before=""):
+    (directory / name).write_text(before + "".join(json.dumps(record) + "\n" for record in records))
+
+write("codes.jsonl", [{"prompt": "My secret number is", "secret": number} for number in numbers])
+write("pieces.jsonl", [{"prefix": " ".join(some[:-10]), "suffix": " " + " ".join(some[-10:])} for some in words])
+write("asked.jsonl", [{"user": f"{n:03}", "text": text} for n, text in enumerate(asked)])
+write("planted.jsonl", repeated, before=corpus.read_text())
+END
+}
+
+# 32 parts of the quarter of blogs, among them users with planted numbers. What tells most of one user is asked, of one
+# who repeats a number 64 times and of a blogger.
 attacks() {
-  local asked=$out/text/asked.jsonl ensemble
-  ensemble=$(echo "$out"/blogs/ensembles/32x1-*)
-  head -n 60 "$out/text/blogs.heldout.odd.jsonl" >"$asked"
-  mkdir -p "$out/attacks"
-  local -a what=("$ensemble" --text "$asked" --queries 256 --against filtered-submix dclip ensemble --precision f32)
-  "$submix" attack membership "${what[@]}" --ask most-telling --csv "$out/attacks/membership_table.csv" --figures "$out/attacks"
-  "$submix" audit epsilon "${what[@]}" --ask most-telling --transcripts 20000 --csv "$out/attacks/audit_epsilon.csv"
-  "$submix" audit one-run "${what[@]}" --runs 64 --csv "$out/attacks/audit_one_run.csv"
+  local directory=$out/attacks corpus=$out/text/blogs.quarter.jsonl blogger
+  users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
+  mkdir -p "$directory"
+  plant "$corpus" "$directory"
+  "$submix" train "$directory/planted.jsonl" "$directory/32" --public "$data/models/base-8k" --parts 32 "${recipe[@]}" \
+    --batch-size 2 --learning-rate 0.004 --heldout-fraction 0 --partition-key data/demo_partition.key
+  # NAME FLAG…: table and drawing of one attack.
+  attack() {
+    echo "== attacks/$1" >&2
+    "$submix" attack "$1" "$directory/32" --queries 256 --precision f32 --csv "$directory/$1_table.csv" \
+      --figures "$directory" "${@:2}"
+  }
+  local -a all=(--against "members,ensemble,filtered-submix,dclip,public") served=(--against "filtered-submix,dclip,ensemble")
+  attack extraction --codes "$directory/codes.jsonl" "${all[@]}" --attempts 100 --decoding "sampled,greedy"
+  attack exposure --codes "$directory/codes.jsonl" "${all[@]}" --samples 500 --enumerate-up-to 100
+  attack targeted --examples "$directory/pieces.jsonl" "${all[@]}"
+  local -a most=("${served[@]}" --text "$directory/planted.jsonl" --ask most-telling)
+  attack membership "${most[@]}" --user planted2
+  blogger=$(head -n 1 "$corpus" | awk -F'"' '{ print $4 }')
+  local -a audit=("$directory/32" --queries 256 --precision f32)
+  "$submix" audit epsilon "${audit[@]}" "${most[@]}" --user planted2 --transcripts 20000 --csv "$directory/audit_epsilon.csv"
+  "$submix" audit epsilon "${audit[@]}" "${most[@]}" --user "$blogger" --transcripts 20000 \
+    --csv "$directory/audit_epsilon_blogger.csv"
+  "$submix" audit one-run "${audit[@]}" "${served[@]}" --text "$directory/asked.jsonl" --runs 64 \
+    --csv "$directory/audit_one_run.csv"
 }
 
 # Eight ensembles of 8.6 million tokens each: in bf16, for processors that multiply it, two hours and a half on two

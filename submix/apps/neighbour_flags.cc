@@ -7,6 +7,7 @@
 
 #include "submix/apps/audit_verdict.h"
 #include "submix/base/file_system.h"
+#include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/asked_queries.h"
 
@@ -63,14 +64,37 @@ StatusOr<Replacements> FromOtherEnsemble(const std::string& directory, const Att
   return replacements;
 }
 
+StatusOr<int> PartOfUser(const std::string& user, const AttackTarget& target) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto key,
+      corpus::LoadPartitionKey(ensemble::PartitionKeyPath(target.ensemble_directory)));
+  const ensemble::Manifest& manifest = target.manifest;
+  const corpus::Placement placement = corpus::PlaceUser(
+      key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
+  if (placement.is_heldout) {
+    return base::InvalidArgumentError("user: held out of the training, in no part to attack");
+  }
+  return placement.part.index;
+}
+
+StatusOr<int> AttackedPart(const NeighbourFlags& flags, const AttackTarget& target) {
+  if (!flags.user.empty()) return PartOfUser(flags.user, target);
+  if (flags.part < target.manifest.num_parts) return flags.part;
+  return base::InvalidArgumentError("part: expected 0 to " +
+                                    std::to_string(target.manifest.num_parts - 1) + ", found " +
+                                    std::to_string(flags.part));
+}
+
 StatusOr<Replacements> FindReplacements(const NeighbourFlags& flags, const AttackTarget& target) {
   if (!flags.without.empty()) return FromOtherEnsemble(flags.without, target);
-  if (flags.part >= target.manifest.num_parts) {
-    return base::InvalidArgumentError("part: expected 0 to " +
-                                      std::to_string(target.manifest.num_parts - 1) + ", found " +
-                                      std::to_string(flags.part));
-  }
-  return Replacements{eval::ReplacedByPublic(flags.part, target.manifest.halves), {}};
+  SUBMIX_ASSIGN_OR_RETURN(const int part, AttackedPart(flags, target));
+  return Replacements{eval::ReplacedByPublic(part, target.manifest.halves), {}};
+}
+
+StatusOr<eval::HeldoutBlocks> AskedText(const NeighbourFlags& flags,
+                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
+  if (flags.user.empty()) return eval::HeldoutFromFile(flags.text, tokenizer, context_length);
+  return eval::HeldoutOfUser(flags.text, flags.user, tokenizer, context_length);
 }
 
 StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_flags,
@@ -101,10 +125,15 @@ void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags) {
                   "text tells most. .jsonl[.xz] or plain text")
       ->required()
       ->check(CLI::ExistingFile);
+  CLI::Option* user = command.add_option(
+      "--user", flags.user,
+      "Ask only what this user wrote, of a --text of all users' (.jsonl[.xz]), and attack the part "
+      "that the user is in");
   command
       .add_option("--part", flags.part,
                   "The part that is there in one world, and the public model in the other")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(user);
   command
       .add_option("--without", flags.without,
                   "Instead, the other world: an ensemble trained without one user, the other parts "
@@ -134,8 +163,8 @@ StatusOr<std::vector<DistinguishingGame>> PlayGames(const TargetFlags& target_fl
   SUBMIX_ASSIGN_OR_RETURN(auto games, MakeGames(target_flags, flags, target));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                           LoadTargetPredictor(target_flags, target, replacements.extra_members));
-  SUBMIX_ASSIGN_OR_RETURN(const auto text, eval::HeldoutFromFile(flags.text, *target.tokenizer,
-                                                                 predictor->context_length()));
+  SUBMIX_ASSIGN_OR_RETURN(const auto text,
+                          AskedText(flags, *target.tokenizer, predictor->context_length()));
   eval::NeighbouringWorlds worlds(target.manifest.num_parts, target.manifest.halves,
                                   predictor->vocab_size(), std::move(replacements.rows));
   const eval::QueryPlan plan = {target_flags.queries, flags.asks == "most-telling"};

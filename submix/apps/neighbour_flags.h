@@ -16,6 +16,7 @@ namespace submix::apps {
 
 struct NeighbourFlags {
   std::string text;
+  std::string user;  // whose records of `text` are asked, and whose part is attacked; empty: all's
   int part = 0;
   std::string without;  // another ensemble
   std::string asks = "each";
@@ -29,8 +30,8 @@ void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags);
 accounting::PrivacyUnit UnitOf(const NeighbourFlags& flags);
 
 // One game a mechanism of the target, played to its end. Errors: those of files and models;
-// kInvalidArgument for a part that is not there, too little text, or an ensemble that differs in
-// more than one part.
+// kInvalidArgument for a part that is not there, a user who was held out, too little text, or an
+// ensemble that differs in more than one part; kNotFound for a user without text.
 base::StatusOr<std::vector<eval::DistinguishingGame>> PlayGames(const TargetFlags& target_flags,
                                                                 const NeighbourFlags& flags,
                                                                 const AttackTarget& target);

@@ -86,6 +86,18 @@ StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
   return HeldoutFromUsers(collector.Finish(), context_length);
 }
 
+StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
+                                      const tokenizer::Tokenizer& tokenizer, int context_length) {
+  DocumentCollector collector(tokenizer);
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+    if (record.user == user) collector.Add(record.user, record.text);
+    return base::OkStatus();
+  }));
+  HeldoutBlocks blocks = HeldoutFromUsers(collector.Finish(), context_length);
+  if (blocks.empty()) return base::NotFoundError(path + ": no text of that user");
+  return blocks;
+}
+
 std::int64_t CountQueries(const HeldoutBlocks& blocks) {
   std::int64_t queries = 0;
   for (const auto& block : blocks) queries += static_cast<std::int64_t>(block.size()) - 1;

@@ -25,6 +25,12 @@ base::StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
                                               const tokenizer::Tokenizer& tokenizer,
                                               int context_length);
 
+// What one user wrote, of a user-keyed file. Errors: those of the reader; kNotFound if the file has
+// no text of that user.
+base::StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            int context_length);
+
 // Number of queries in the blocks.
 std::int64_t CountQueries(const HeldoutBlocks& blocks);
 

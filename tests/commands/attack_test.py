@@ -135,6 +135,26 @@ def check_membership(work):
     assert rows(*arguments, "--seed", 1) != found, "another seed, the same numbers"
 
 
+def check_user(work):
+    """One user's own text, and the part that this user is in."""
+    arguments = ["attack", "membership", work / "ensemble", "--queries", 60, "--transcripts", 4000,
+                 "--against", "dclip", "--ask", "most-telling"]
+
+    def area(*more):
+        found = rows(*arguments, *more)
+        return next(row["value"] for row in found if row["measure"] == "AUC")
+
+    of_user = area("--text", work / "text.jsonl", "--user", "g")
+    write_lines(work / "user.jsonl", [
+        json.loads(line) for line in (work / "text.jsonl").read_text().splitlines()
+        if json.loads(line)["user"] == "g"])
+    by_part = [area("--text", work / "user.jsonl", "--part", part) for part in range(PARTS)]
+    assert of_user > 0.6 and by_part.count(of_user) == 1, (of_user, by_part)
+    submix(*arguments, "--text", work / "text.jsonl", "--user", "nobody", code=1, stderr="no text of")
+    submix(*arguments, "--text", work / "text.jsonl", "--user", "g", "--part", 1, code=2,
+           stderr="excludes")
+
+
 def check_audit(work):
     arguments = ["audit", "epsilon", work / "ensemble", "--text", work / "asked.txt", "--queries", 60,
                  "--transcripts", 4000, "--ask", "most-telling"]
@@ -201,8 +221,8 @@ def main():
         work = pathlib.Path(folder)
         plant(work)
         train(work / "text.jsonl", work / "ensemble")
-        for check in (check_extraction, check_exposure, check_targeted, check_membership, check_audit,
-                      check_one_run, check_wrong_use, check_user_level, check_deployment):
+        for check in (check_extraction, check_exposure, check_targeted, check_membership, check_user,
+                      check_audit, check_one_run, check_wrong_use, check_user_level, check_deployment):
             print(check.__name__, flush=True)
             check(work)
 
