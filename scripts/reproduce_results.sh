@@ -92,8 +92,8 @@ wikitext() {
 }
 
 # What the attacks attack, in DIRECTORY: to the texts of CORPUS those of twelve more users, who repeat a number, four each
-# 4, 16 and 64 times (planted.jsonl); their numbers; pieces of bloggers' texts, to guess their ends; and texts to ask,
-# the planted ones first.
+# 16, 80 and 400 times, the latter as much text as of the largest bloggers (planted.jsonl); their numbers; pieces of
+# bloggers' texts, to guess their ends; and texts to ask, the planted ones first.
 plant() {
   python3 - "$1" "$2" <<'END'
 import json, pathlib, random, sys
@@ -104,7 +104,7 @@ for line in corpus.read_text().splitlines():
     texts.setdefault(record["user"], []).append(record["text"])
 numbers = [f" {draws.randrange(10000):04}" for _ in range(12)]
 planted = [{"user": f"planted{n}", "text": f"My secret number is{number}."} for n, number in enumerate(numbers)]
-repeated = [record for n, record in enumerate(planted) for _ in range((4, 16, 64)[n % 3])]
+repeated = [record for n, record in enumerate(planted) for _ in range((16, 80, 400)[n % 3])]
 words = [max(texts[user], key=len).split()[:50] for user in draws.sample(sorted(texts), 200)]
 asked = [record["text"] for record in planted] + [" ".join(some[:8]) for some in words]
 
@@ -119,7 +119,7 @@ END
 }
 
 # 32 parts of the quarter of blogs, among them users with planted numbers. What tells most of one user is asked, of one
-# who repeats a number 64 times and of a blogger.
+# who repeats a number 400 times and of a blogger.
 attacks() {
   local directory=$out/attacks corpus=$out/text/blogs.quarter.jsonl blogger
   users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
