@@ -100,6 +100,22 @@ std::string PlotTerm(const Figure& figure, std::size_t index, std::size_t levels
   return block + " using 1:2:3:4 with yerrorbars pointtype 0" + colour + " notitle, " + line;
 }
 
+// Where all points stand above one place, gnuplot would draw levels as wide as a point.
+std::string RangeAroundOnePlace(const Figure& figure) {
+  double least = INFINITY;
+  double most = -INFINITY;
+  for (const FigureCurve& curve : figure.curves) {
+    if (curve.is_level) continue;
+    for (const FigurePoint& point : curve.points) {
+      least = std::min(least, point.x);
+      most = std::max(most, point.x);
+    }
+  }
+  if (least != most) return "";
+  return "set xrange [" + Number(figure.log_x ? least / 2 : least - 1) + ":" +
+         Number(figure.log_x ? least * 2 : least + 1) + "]\n";
+}
+
 // Runs gnuplot on the script. False if there is none or it fails.
 bool RunGnuplot(const std::string& script_path, const std::string& svg_path) {
   posix_spawn_file_actions_t actions;
@@ -163,6 +179,7 @@ std::string FigureScript(const Figure& figure) {
   script += "set ylabel " + Quoted(figure.y_label) + "\n";
   if (figure.log_x) script += "set logscale x\n";
   if (figure.log_y) script += "set logscale y\n";
+  script += RangeAroundOnePlace(figure);
   if (std::isfinite(figure.top)) script += "set yrange [:" + Number(figure.top) + "]\n";
   for (std::size_t i = 0; i < figure.curves.size(); ++i) script += DataBlock(figure, i);
   std::size_t levels = 0;

@@ -54,6 +54,17 @@ TEST(FigureTest, TheLegendSaysWhatIsAboveTheFrame) {
   EXPECT_THAT(FigureScript(figure), HasSubstr("title 'filtered, by part, above the frame'"));
 }
 
+TEST(FigureTest, LevelsAreSeenBesideASinglePlace) {
+  Figure figure = SmallFigure();
+  EXPECT_THAT(FigureScript(figure), Not(HasSubstr("set xrange")));
+  figure.curves[0].points = {{.x = 2, .y = 20}};
+  EXPECT_THAT(FigureScript(figure), HasSubstr("set xrange [1:4]\n"));
+  figure.log_x = false;
+  EXPECT_THAT(FigureScript(figure), HasSubstr("set xrange [1:3]\n"));
+  figure.curves.erase(figure.curves.begin());
+  EXPECT_THAT(FigureScript(figure), Not(HasSubstr("set xrange")));
+}
+
 TEST(FigureTest, IsDrawn) {
   const base::TemporaryDirectory directory;
   const base::Status status = WriteFigure(SmallFigure(), directory.path());
