@@ -127,24 +127,23 @@ attacks() {
   plant "$corpus" "$directory"
   "$submix" train "$directory/planted.jsonl" "$directory/32" --public "$data/models/base-8k" --parts 32 "${recipe[@]}" \
     --batch-size 2 --learning-rate 0.004 --heldout-fraction 0 --partition-key data/demo_partition.key
-  # NAME FLAG…: table and drawing of one attack.
+  local -a target=("$directory/32" --queries 256 --precision f32) drawn=(--figures "$directory")
   attack() {
     echo "== attacks/$1" >&2
-    "$submix" attack "$1" "$directory/32" --queries 256 --precision f32 --csv "$directory/$1_table.csv" \
-      --figures "$directory" "${@:2}"
+    "$submix" attack "$1" "${target[@]}" --csv "$directory/$1_table.csv" "${@:2}"
   }
   local -a all=(--against "members,ensemble,filtered-submix,dclip,public") served=(--against "filtered-submix,dclip,ensemble")
-  attack extraction --codes "$directory/codes.jsonl" "${all[@]}" --attempts 100 --decoding "sampled,greedy"
-  attack exposure --codes "$directory/codes.jsonl" "${all[@]}" --samples 500 --enumerate-up-to 100
+  attack extraction --codes "$directory/codes.jsonl" "${all[@]}" "${drawn[@]}" --attempts 100 \
+    --decoding "sampled,greedy"
+  attack exposure --codes "$directory/codes.jsonl" "${all[@]}" "${drawn[@]}" --samples 500 --enumerate-up-to 100
   attack targeted --examples "$directory/pieces.jsonl" "${all[@]}"
   local -a most=("${served[@]}" --text "$directory/planted.jsonl" --ask most-telling)
-  attack membership "${most[@]}" --user planted2
+  attack membership "${most[@]}" "${drawn[@]}" --user planted2
   blogger=$(head -n 1 "$corpus" | awk -F'"' '{ print $4 }')
-  local -a audit=("$directory/32" --queries 256 --precision f32)
-  "$submix" audit epsilon "${audit[@]}" "${most[@]}" --user planted2 --transcripts 20000 --csv "$directory/audit_epsilon.csv"
-  "$submix" audit epsilon "${audit[@]}" "${most[@]}" --user "$blogger" --transcripts 20000 \
+  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user planted2 --transcripts 20000 --csv "$directory/audit_epsilon.csv"
+  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user "$blogger" --transcripts 20000 \
     --csv "$directory/audit_epsilon_blogger.csv"
-  "$submix" audit one-run "${audit[@]}" "${served[@]}" --text "$directory/asked.jsonl" --runs 64 \
+  "$submix" audit one-run "${target[@]}" "${served[@]}" --text "$directory/asked.jsonl" --runs 64 \
     --csv "$directory/audit_one_run.csv"
 }
 
