@@ -70,6 +70,12 @@ blogs() {
   done
   epochs=(1)
   figure "$corpus" "$heldout" blogs dp-decoding-fig2 --runs 8
+  # All weights trained, not an adapter: what the models without privacy are missing.
+  local directory=$out/blogs/all-weights
+  "$submix" train "$corpus" "$directory" --public "$data/models/base-8k" --full --parts 1 --batch-size 8 \
+    --learning-rate 0.0001 --warmup-fraction 0.1 --heldout-fraction 0 --partition-key data/demo_partition.key
+  "$submix" evaluate "$directory" --heldout "$heldout" --precision f32 --mechanism public --queries 1024 --runs 20 \
+    --csv "$directory.csv"
   # The papers' sizes: an hour of one core each.
   figure "$corpus" "$heldout" blogs adapmixed-main
   figure "$corpus" "$heldout" blogs pmixed-main
