@@ -113,7 +113,7 @@ std::string RangeAroundOnePlace(const Figure& figure) {
   }
   if (least != most) return "";
   return "set xrange [" + Number(figure.log_x ? least / 2 : least - 1) + ":" +
-         Number(figure.log_x ? least * 2 : least + 1) + "]\n";
+         Number(figure.log_x ? least * 2 : least + 1) + "]\nset xtics (" + Number(least) + ")\n";
 }
 
 // Runs gnuplot on the script. False if there is none or it fails.

@@ -58,7 +58,7 @@ TEST(FigureTest, LevelsAreSeenBesideASinglePlace) {
   Figure figure = SmallFigure();
   EXPECT_THAT(FigureScript(figure), Not(HasSubstr("set xrange")));
   figure.curves[0].points = {{.x = 2, .y = 20}};
-  EXPECT_THAT(FigureScript(figure), HasSubstr("set xrange [1:4]\n"));
+  EXPECT_THAT(FigureScript(figure), HasSubstr("set xrange [1:4]\nset xtics (2)\n"));
   figure.log_x = false;
   EXPECT_THAT(FigureScript(figure), HasSubstr("set xrange [1:3]\n"));
   figure.curves.erase(figure.curves.begin());
