@@ -16,7 +16,8 @@ namespace submix::apps {
 
 struct NeighbourFlags {
   std::string text;
-  // Whose records of `text` are asked, and, but for `without`, whose part is attacked; empty: all's.
+  // Whose records of `text` are asked (empty: all users') and, but for `without`, whose part is
+  // attacked.
   std::string user;
   int part = 0;
   std::string without;  // another ensemble
