@@ -39,13 +39,9 @@ function(submix_test)
   target_compile_definitions(${name} PRIVATE
     SUBMIX_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata" SUBMIX_DATA_DIR="${PROJECT_SOURCE_DIR}/data"
     SUBMIX_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-  submix_compile_options(${name})
-  if(SUBMIX_SANITIZE)
-    # Half of what compiling a test takes is optimising GoogleTest's templates, instrumented.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  submix_test_compile_options(${name})
   submix_reuse_test_headers(${name})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
@@ -53,24 +49,31 @@ function(submix_test)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# Half of what compiling a test takes is reading GoogleTest: read once, for all. Not under a
-# sanitizer, where gcc 12 falls over what it reads back.
+# Half of what compiling a test takes is reading GoogleTest: read once, for all.
 function(submix_reuse_test_headers test)
-  if(SUBMIX_SANITIZE)
-    return()
-  endif()
   if(NOT TARGET submix_test_headers)
     # A program, since code for libraries is compiled otherwise.
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
     add_executable(submix_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
     target_link_libraries(submix_test_headers PRIVATE GTest::gmock)
-    submix_compile_options(submix_test_headers)
+    submix_test_compile_options(submix_test_headers)
     target_precompile_headers(submix_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   endif()
   target_precompile_headers(${test} REUSE_FROM submix_test_headers)
+endfunction()
+
+# What the tests and what they read once must be compiled with alike.
+function(submix_test_compile_options target)
+  submix_compile_options(${target})
   # gcc 12 takes std::string's own code, once precompiled, for ours, and warns of it falsely.
-  target_compile_options(${test} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds
     -Wno-stringop-overflow -Wno-stringop-overread>)
+  # Most of the rest is optimising GoogleTest's templates: hardly, and under a sanitizer not at all.
+  if(SUBMIX_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+  endif()
 endfunction()
 
 # Warnings, no fast-math, for everything of ours.
