@@ -68,7 +68,7 @@ function(submix_test_compile_options target)
   # gcc 12 takes std::string's own code, once precompiled, for ours, and warns of it falsely.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds
     -Wno-stringop-overflow -Wno-stringop-overread>)
-  # Most of the rest is optimising GoogleTest's templates: hardly, and under a sanitizer not at all.
+  # Most of the rest goes into optimising GoogleTest's templates: little of it, under a sanitizer none.
   if(SUBMIX_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
   else()
