@@ -72,7 +72,7 @@ base::Status WriteRandomModel(const std::string& directory) {
   config.layers = 12;
   config.attention_heads = 12;
   config.end_of_text = 50256;
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   SUBMIX_RETURN_IF_ERROR(model::SaveGptConfig(config, base::JoinPath(directory, "config.json")));
   std::vector<model::NamedTensor> tensors;
   std::vector<std::vector<float>> values;
@@ -119,7 +119,7 @@ base::Status WriteAdapter(const Settings& settings, const model::GptConfig& conf
     module.a = RandomValues(rank * static_cast<std::size_t>(module.inputs), 0.02f);
     module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0.02f);
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   return model::SaveLoraAdapter(adapter, directory);
 }
 

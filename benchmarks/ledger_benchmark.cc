@@ -34,7 +34,7 @@ double SecondsSince(Clock::time_point start) {
 base::StatusOr<std::unique_ptr<ledger::DurableLedger>> MakeLedger(const std::string& directory,
                                                                   const std::string& database,
                                                                   int num_parts) {
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   const ledger::DurableLedgerOptions options{
       database.empty() ? base::JoinPath(directory, "ledger.sqlite") : database,
       base::JoinPath(directory, "anchor"),

@@ -120,7 +120,7 @@ base::StatusOr<std::string> WriteAdapter(const model::GptConfig& config,
     fill(module.a, adapter.config.rank, module.inputs);
     fill(module.b, adapter.config.rank, module.outputs);
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   SUBMIX_RETURN_IF_ERROR(model::SaveLoraAdapter(adapter, directory));
   return directory;
 }
@@ -207,7 +207,7 @@ void Print(const Settings& settings, int clients, double wall, Latencies& all, c
 
 base::Status Measure(const Settings& settings) {
   const WorkDirectory work("server_benchmark", settings.directory);
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(work.File("")));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(work.File("")));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(settings.model));
   SUBMIX_ASSIGN_OR_RETURN(const auto config,
                           model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));

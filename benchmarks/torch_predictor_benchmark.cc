@@ -55,7 +55,7 @@ base::Status WriteAdapter(const Settings& settings, const model::GptConfig& conf
     for (float& value : module.a) value = uniform(generator);
     for (float& value : module.b) value = uniform(generator);
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   return model::SaveLoraAdapter(adapter, directory);
 }
 

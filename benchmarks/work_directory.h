@@ -14,7 +14,7 @@ class WorkDirectory {
  public:
   explicit WorkDirectory(const std::string& name, const std::string& parent = "/tmp")
       : path_(base::JoinPath(parent, name + "." + std::to_string(::getpid()))) {}
-  ~WorkDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  ~WorkDirectory() { (void)base::RemoveAll(path_); }
   WorkDirectory(const WorkDirectory&) = delete;
   WorkDirectory& operator=(const WorkDirectory&) = delete;
 

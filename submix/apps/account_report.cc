@@ -115,7 +115,7 @@ base::Status WriteReportCsv(const AccountReport& report, const std::string& path
       is_first = false;
     }
   }
-  return base::PosixFileSystem().WriteFile(path, csv + '\n');
+  return base::WriteFile(path, csv + '\n');
 }
 
 }  // namespace submix::apps

@@ -87,7 +87,7 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
   AttackTarget target;
   target.ensemble_directory = flags.directory;
   std::vector<std::string> names = flags.against;
-  if (base::PosixFileSystem().Exists(engine::DeploymentConfigPath(flags.directory))) {
+  if (base::FileExists(engine::DeploymentConfigPath(flags.directory))) {
     SUBMIX_ASSIGN_OR_RETURN(
         const engine::Deployment deployment,
         engine::OpenDeployment(flags.directory, engine::DeploymentAccess::kReadOnly));

@@ -74,7 +74,7 @@ class ScratchDirectory {
     return std::make_unique<ScratchDirectory>(path);
   }
   explicit ScratchDirectory(std::string path) : path_(std::move(path)) {}
-  ~ScratchDirectory() { (void)base::PosixFileSystem().RemoveAll(path_); }
+  ~ScratchDirectory() { (void)base::RemoveAll(path_); }
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
 

@@ -52,7 +52,7 @@ std::string BundledData() {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string installed =
       (self.parent_path().parent_path() / "share" / "submix" / "data").string();
-  return base::PosixFileSystem().Exists(installed) ? installed : SUBMIX_BUNDLED_DATA;
+  return base::FileExists(installed) ? installed : SUBMIX_BUNDLED_DATA;
 }
 
 struct DemoOptions {
@@ -93,16 +93,15 @@ class Demo {
   // The demo starts over each time, in a directory that it made itself: a budget is never reset, so
   // its ensemble goes with its ledger.
   Status PrepareDirectory() {
-    base::FileSystem& files = base::PosixFileSystem();
     const std::string marker = File("made_by_submix_demo");
-    if (files.Exists(options_.output) && !files.Exists(marker)) {
+    if (base::FileExists(options_.output) && !base::FileExists(marker)) {
       return base::AlreadyExistsError(options_.output +
                                       ": exists and was not made by `submix demo`; give another "
                                       "directory with --output");
     }
-    SUBMIX_RETURN_IF_ERROR(files.RemoveAll(options_.output));
-    SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.output));
-    return files.WriteFile(marker, "");
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options_.output));
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
+    return base::WriteFile(marker, "");
   }
 
   train::EnsembleTrainingOptions TrainingOptions(const std::string& corpus,
@@ -214,7 +213,7 @@ class Demo {
     std::printf(
         "   \"%s%s.\" stands %d times in the text of %s (part %d) in a copy of the corpus.\n",
         kSecretPrompt, kSecret, options_.plant, owner.c_str(), place.part.index);
-    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(File("planted.jsonl"), planted));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File("planted.jsonl"), planted));
     return ensemble::MemberDirectory(place.part.index, 0, options_.parts, 1);
   }
 

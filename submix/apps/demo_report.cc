@@ -76,7 +76,7 @@ base::Status WriteSummary(const DemoReport& report, const std::string& path) {
       {"secret_extracted_non_private", report.extraction_non_private.extracted()},
       {"secret_extracted_private", report.extraction_private.extracted()},
       {"private_tokens_per_second", report.private_tokens_per_second}};
-  return base::PosixFileSystem().WriteFile(path, summary.dump(2) + "\n");
+  return base::WriteFile(path, summary.dump(2) + "\n");
 }
 
 }  // namespace submix::apps

@@ -13,7 +13,7 @@ base::StatusOr<std::string> DrawFigure(const eval::Figure& figure, const std::st
     return std::string();
   }
   SUBMIX_RETURN_IF_ERROR(drawn);
-  return base::PosixFileSystem().ReadFile(base::JoinPath(directory, figure.name + ".svg"));
+  return base::ReadFile(base::JoinPath(directory, figure.name + ".svg"));
 }
 
 }  // namespace submix::apps

@@ -184,7 +184,7 @@ base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& 
     });
   }
   for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) csv += SettingCsvLine(sheet, i);
-  return base::PosixFileSystem().WriteFile(path, csv);
+  return base::WriteFile(path, csv);
 }
 
 }  // namespace submix::apps

@@ -136,7 +136,7 @@ class RoundFile {
  public:
   Status Open(const std::string& path) {
     if (path.empty()) return base::OkStatus();
-    const bool is_new = !base::PosixFileSystem().Exists(path);
+    const bool is_new = !base::FileExists(path);
     stream_.open(path, std::ios::app);
     if (is_new) {
       stream_ << "round,users,epsilon,loss,accuracy_top1,accuracy_top3,accuracy_top5,perplexity,"

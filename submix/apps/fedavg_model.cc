@@ -19,15 +19,13 @@ using base::StatusOr;
 using Json = nlohmann::ordered_json;
 
 bool HasBegun(const FedAvgModelOptions& options) {
-  return base::PosixFileSystem().Exists(
-      base::JoinPath(options.directory, "checkpoint.safetensors"));
+  return base::FileExists(base::JoinPath(options.directory, "checkpoint.safetensors"));
 }
 
 // Of the public text; a run that goes on takes the dictionary that it began with.
 StatusOr<train::WordVocabulary> LoadOrMakeVocabulary(const FedAvgModelOptions& options) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string path = base::JoinPath(options.directory, "words.txt");
-  if (files.Exists(path)) {
+  if (base::FileExists(path)) {
     SUBMIX_ASSIGN_OR_RETURN(auto vocabulary, train::WordVocabulary::Load(path));
     if (vocabulary.num_words() != options.words) {
       return base::FailedPreconditionError(path + ": a dictionary of " +
@@ -38,7 +36,7 @@ StatusOr<train::WordVocabulary> LoadOrMakeVocabulary(const FedAvgModelOptions& o
   }
   SUBMIX_ASSIGN_OR_RETURN(
       auto vocabulary, train::WordVocabulary::FromPublicText(options.public_text, options.words));
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options.directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options.directory));
   SUBMIX_RETURN_IF_ERROR(vocabulary.Save(path));
   return vocabulary;
 }

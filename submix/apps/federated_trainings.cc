@@ -52,8 +52,8 @@ class EvaluationFile {
       : path_(base::JoinPath(directory, "evaluations.txt")) {}
 
   Status Load() {
-    if (!base::PosixFileSystem().Exists(path_)) return base::OkStatus();
-    SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path_));
+    if (!base::FileExists(path_)) return base::OkStatus();
+    SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path_));
     std::istringstream lines(text);
     std::string accuracy, smoothed, perplexity;
     FederatedEvaluation evaluation;
@@ -74,7 +74,7 @@ class EvaluationFile {
       text += Exactly(each.round) + " " + Exactly(each.accuracy_top1) + " " +
               Exactly(each.smoothed_accuracy_top1) + " " + Exactly(each.perplexity) + "\n";
     }
-    return base::PosixFileSystem().WriteFile(path_, text, 0600);
+    return base::WriteFile(path_, text, 0600);
   }
 
   const std::vector<FederatedEvaluation>& evaluations() const { return evaluations_; }
@@ -106,7 +106,7 @@ Status FederatedTrainings::Prepare() {
     SUBMIX_ASSIGN_OR_RETURN(const std::string digest, DigestOf(file));
     sources_ += " " + digest;
   }
-  return base::PosixFileSystem().MakeDirectories(recipe_.directory);
+  return base::MakeDirectories(recipe_.directory);
 }
 
 // Counting words of much public text takes longer than small trainings: dictionaries are kept.
@@ -114,7 +114,7 @@ StatusOr<train::WordVocabulary> FederatedTrainings::LoadOrMakeVocabulary(int wor
   const std::string path = base::JoinPath(
       recipe_.directory, "words-" + std::to_string(words) + "-" +
                              base::ToHex(base::Sha256(sources_)).substr(0, 12) + ".txt");
-  if (base::PosixFileSystem().Exists(path)) return train::WordVocabulary::Load(path);
+  if (base::FileExists(path)) return train::WordVocabulary::Load(path);
   SUBMIX_ASSIGN_OR_RETURN(auto vocabulary,
                           train::WordVocabulary::FromPublicText(recipe_.public_text, words));
   SUBMIX_RETURN_IF_ERROR(vocabulary.Save(path));
@@ -209,7 +209,7 @@ Status FederatedTrainings::MakeStart(Texts& texts) const {
 StatusOr<std::vector<float>> FederatedTrainings::StartOf(const FederatedSetting& setting,
                                                          Texts& texts,
                                                          const std::string& directory) {
-  if (base::PosixFileSystem().Exists(base::JoinPath(directory, "checkpoint.safetensors"))) {
+  if (base::FileExists(base::JoinPath(directory, "checkpoint.safetensors"))) {
     train::WordLstmShape shape = recipe_.shape;
     shape.vocab_size = texts.vocabulary.size();
     return std::vector<float>(WordLstmVectors(shape).back().end);

@@ -25,7 +25,7 @@ base::Status RunReport(const ReportOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string page,
                           eval::DeploymentReport(deployment, options.results));
   // It shows what has been spent: nobody else's business.
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(options.output, page, 0600));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(options.output, page, 0600));
   std::printf("%s\n", options.output.c_str());
   return base::OkStatus();
 }

@@ -88,8 +88,7 @@ class Reproduction {
       // A misspelt name is known before the first training.
       SUBMIX_RETURN_IF_ERROR(eval::MakeExperiment(options_.name, size_).status());
     }
-    base::FileSystem& files = base::PosixFileSystem();
-    SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.output));
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
     SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(options_.public_directory));
@@ -242,7 +241,7 @@ class Reproduction {
                               const eval::EnsembleShape& shape) -> StatusOr<std::string> {
       const auto users = static_cast<int>(std::count(jsonl.begin(), jsonl.end(), '\n'));
       const std::string corpus = File("codes" + std::to_string(digits) + ".jsonl");
-      SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(corpus, jsonl));
+      SUBMIX_RETURN_IF_ERROR(base::WriteFile(corpus, jsonl));
       SUBMIX_ASSIGN_OR_RETURN(const std::string sources, SourcesOf(corpus));
       const Recipe recipe =
           RecipeOf(CodeFineTune(users / (shape.num_parts * shape.halves)), sources);
@@ -254,9 +253,8 @@ class Reproduction {
     figure.name = kExtractionFigure;
     figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
     SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(figure, options_.output));
-    SUBMIX_RETURN_IF_ERROR(
-        base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".json"),
-                                          eval::FigureJson(figure, CodeProvenance())));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File(std::string(kExtractionFigure) + ".json"),
+                                           eval::FigureJson(figure, CodeProvenance())));
     const std::string page = eval::HtmlPage(
         figure.title,
         eval::HtmlFigure(svg) +
@@ -267,8 +265,7 @@ class Reproduction {
                 "times in 100.") +
             eval::HtmlParagraph("The operator's view, of numbers that are nobody's.") +
             eval::ProvenanceTable(CodeProvenance()));
-    SUBMIX_RETURN_IF_ERROR(
-        base::PosixFileSystem().WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
     std::printf("%s.html\n", File(kExtractionFigure).c_str());
     return base::OkStatus();
   }
@@ -278,13 +275,12 @@ class Reproduction {
     std::fprintf(stderr, "%s: %s\n", name.c_str(), experiment.title.c_str());
     SUBMIX_ASSIGN_OR_RETURN(const eval::ExperimentResult result,
                             eval::RunExperiment(experiment, workshop_));
-    base::FileSystem& files = base::PosixFileSystem();
-    SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(
         File(name + ".json"), eval::ExperimentJson(experiment, result, ProvenanceOf(name))));
     SUBMIX_RETURN_IF_ERROR(
-        files.WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
+        base::WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
     if (!result.private_models.empty()) {
-      SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+      SUBMIX_RETURN_IF_ERROR(base::WriteFile(
           File(name + ".private_training.csv"),
           eval::PrivateTrainingCsv(result, base::BaseName(options_.public_directory))));
     }
@@ -294,7 +290,7 @@ class Reproduction {
     if (options_.shows_text && name == "dp-decoding-fig2") {
       SUBMIX_ASSIGN_OR_RETURN(appendix, DecodingExamples());
     }
-    SUBMIX_RETURN_IF_ERROR(files.WriteFile(
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(
         File(name + ".html"),
         eval::ExperimentPage(experiment, result, svg, ProvenanceOf(name), appendix)));
     std::printf("%s\n", File(name + ".html").c_str());

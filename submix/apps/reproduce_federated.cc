@@ -51,12 +51,11 @@ eval::Provenance ProvenanceOf(const FederatedReproduction& options) {
 
 // Writes everything that a figure or table is.
 Status Deliver(const eval::FederatedSheet& sheet, const FederatedReproduction& options) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string path = base::JoinPath(options.output, sheet.figure.name);
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options.output));
-  SUBMIX_RETURN_IF_ERROR(files.WriteFile(path + ".json", sheet.json));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options.output));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".json", sheet.json));
   for (const auto& [ending, content] : sheet.files) {
-    SUBMIX_RETURN_IF_ERROR(files.WriteFile(path + "." + ending, content));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + "." + ending, content));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(sheet.figure, options.output));
   std::string body = eval::HtmlFigure(svg) + sheet.body;
@@ -67,7 +66,7 @@ Status Deliver(const eval::FederatedSheet& sheet, const FederatedReproduction& o
                 "evaluations.") +
             eval::ProvenanceTable(ProvenanceOf(options));
   }
-  SUBMIX_RETURN_IF_ERROR(files.WriteFile(path + ".html", eval::HtmlPage(sheet.figure.title, body)));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".html", eval::HtmlPage(sheet.figure.title, body)));
   std::printf("%s.html\n", path.c_str());
   return base::OkStatus();
 }

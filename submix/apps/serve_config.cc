@@ -200,7 +200,7 @@ Status ReadOperator(Section section, ServeConfig& config) {
     return base::InvalidArgumentError(
         key_file + ": the operator's key may be read by others; chmod 600 " + key_file);
   }
-  SUBMIX_ASSIGN_OR_RETURN(options.key, base::PosixFileSystem().ReadFile(key_file));
+  SUBMIX_ASSIGN_OR_RETURN(options.key, base::ReadFile(key_file));
   while (!options.key.empty() && options.key.back() == '\n') options.key.pop_back();
   config.operator_server = std::move(options);
   return base::OkStatus();
@@ -235,7 +235,7 @@ bool IsLoopback(const server::ListenerOptions& listener) {
 }  // namespace
 
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
   try {
     return Read(toml::parse(text), path);
   } catch (const toml::parse_error& error) {

@@ -48,7 +48,7 @@ base::Status RunTokenizer(const TokenizerOptions& options) {
       SUBMIX_RETURN_IF_ERROR(AddFile(path, trainer, progress));
     }
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(options.output));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options.output));
   SUBMIX_RETURN_IF_ERROR(trainer.Train(options.vocab_size, options.output));
   std::printf("Wrote %s/vocab.json and merges.txt (%d entries)\n", options.output.c_str(),
               options.vocab_size);

@@ -44,14 +44,6 @@ class Descriptor {
   int fd_;
 };
 
-class PosixFileLock final : public FileLock {
- public:
-  explicit PosixFileLock(int fd) : descriptor_(fd) {}
-
- private:
-  Descriptor descriptor_;
-};
-
 Status SyncDirectoryOf(const std::string& path) {
   std::string parent = fs::path(path).parent_path().string();
   if (parent.empty()) parent = ".";
@@ -83,88 +75,82 @@ Status WriteSyncedFile(const std::string& path, std::string_view content, int mo
   return OkStatus();
 }
 
-class Posix final : public FileSystem {
- public:
-  StatusOr<std::string> ReadFile(const std::string& path) override {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return ErrnoError(path, "open", errno);
-    std::string content;
-    char buffer[1 << 16];
-    for (;;) {
-      const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
-      if (count == 0) return content;
-      if (count < 0) {
-        if (errno == EINTR) continue;
-        return ErrnoError(path, "read", errno);
-      }
-      content.append(buffer, static_cast<std::size_t>(count));
-    }
-  }
-
-  Status WriteFile(const std::string& path, std::string_view content, int mode) override {
-    const std::string temporary = path + ".new";
-    Status status = WriteSyncedFile(temporary, content, mode);
-    if (status.ok()) status = Rename(temporary, path);
-    if (!status.ok()) ::unlink(temporary.c_str());
-    return status;
-  }
-
-  bool Exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }
-
-  Status MakeDirectories(const std::string& path) override {
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) return ErrnoError(path, "mkdir", error.value());
-    return OkStatus();
-  }
-
-  Status MakePrivate(const std::string& directory) override {
-    if (::chmod(directory.c_str(), 0700) != 0) return ErrnoError(directory, "chmod", errno);
-    return OkStatus();
-  }
-
-  Status Rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoError(to, "rename", errno);
-    return SyncDirectoryOf(to);
-  }
-
-  Status RemoveAll(const std::string& path) override {
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error) return ErrnoError(path, "remove", error.value());
-    return OkStatus();
-  }
-
-  StatusOr<std::vector<std::string>> List(const std::string& path) override {
-    std::error_code error;
-    fs::directory_iterator entries(path, error);
-    if (error) return ErrnoError(path, "list", error.value());
-    std::vector<std::string> names;
-    for (const auto& entry : entries) names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
-  StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0) return ErrnoError(path, "open", errno);
-    auto lock = std::make_unique<PosixFileLock>(fd);
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) {
-        return UnavailableError(path + ": another process holds this lock");
-      }
-      return ErrnoError(path, "flock", errno);
-    }
-    return std::unique_ptr<FileLock>(std::move(lock));
-  }
-};
-
 }  // namespace
 
-FileSystem& PosixFileSystem() {
-  static Posix* const instance = new Posix;
-  return *instance;
+StatusOr<std::string> ReadFile(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count == 0) return content;
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(path, "read", errno);
+    }
+    content.append(buffer, static_cast<std::size_t>(count));
+  }
 }
+
+Status WriteFile(const std::string& path, std::string_view content, int mode) {
+  const std::string temporary = path + ".new";
+  Status status = WriteSyncedFile(temporary, content, mode);
+  if (status.ok()) status = Rename(temporary, path);
+  if (!status.ok()) ::unlink(temporary.c_str());
+  return status;
+}
+
+bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return ErrnoError(path, "mkdir", error.value());
+  return OkStatus();
+}
+
+Status MakePrivate(const std::string& directory) {
+  if (::chmod(directory.c_str(), 0700) != 0) return ErrnoError(directory, "chmod", errno);
+  return OkStatus();
+}
+
+Status Rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoError(to, "rename", errno);
+  return SyncDirectoryOf(to);
+}
+
+Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) return ErrnoError(path, "remove", error.value());
+  return OkStatus();
+}
+
+StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  std::error_code error;
+  fs::directory_iterator entries(path, error);
+  if (error) return ErrnoError(path, "list", error.value());
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+StatusOr<std::unique_ptr<FileLock>> LockFile(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoError(path, "open", errno);
+  auto lock = std::make_unique<FileLock>(fd);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return UnavailableError(path + ": another process holds this lock");
+    }
+    return ErrnoError(path, "flock", errno);
+  }
+  return lock;
+}
+
+FileLock::~FileLock() { ::close(descriptor_); }
 
 std::string JoinPath(std::string_view directory, std::string_view name) {
   return (fs::path(directory) / name).string();

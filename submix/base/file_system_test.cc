@@ -17,47 +17,46 @@ using testing::ElementsAre;
 class FileSystemTest : public testing::Test {
  protected:
   TemporaryDirectory directory_;
-  FileSystem& files_ = PosixFileSystem();
 };
 
 TEST_F(FileSystemTest, WritesReplaceAndKeepTheMode) {
   const std::string path = directory_.File("key");
-  SUBMIX_ASSERT_OK(files_.WriteFile(path, "one", 0600));
-  SUBMIX_ASSERT_OK(files_.WriteFile(path, std::string("t\0wo", 4), 0600));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string content, files_.ReadFile(path));
+  SUBMIX_ASSERT_OK(WriteFile(path, "one", 0600));
+  SUBMIX_ASSERT_OK(WriteFile(path, std::string("t\0wo", 4), 0600));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string content, ReadFile(path));
   EXPECT_EQ(content, std::string("t\0wo", 4));
   struct stat info;
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto names, files_.List(directory_.path()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto names, ListDirectory(directory_.path()));
   EXPECT_THAT(names, ElementsAre("key"));
 }
 
 TEST_F(FileSystemTest, AFullDiskLeavesTheOldContent) {
   const std::string path = directory_.File("manifest");
-  SUBMIX_ASSERT_OK(files_.WriteFile(path, "old"));
+  SUBMIX_ASSERT_OK(WriteFile(path, "old"));
   struct rlimit unlimited;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
   std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit tiny = unlimited;
   tiny.rlim_cur = 1000;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tiny), 0);
-  const Status status = files_.WriteFile(path, std::string(5000, 'x'));
+  const Status status = WriteFile(path, std::string(5000, 'x'));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
   EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted, _));
-  EXPECT_EQ(files_.ReadFile(path).value(), "old");
-  EXPECT_THAT(files_.List(directory_.path()).value(), ElementsAre("manifest"));
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  EXPECT_THAT(ListDirectory(directory_.path()).value(), ElementsAre("manifest"));
 }
 
 TEST_F(FileSystemTest, SaysWhatIsMissing) {
-  EXPECT_THAT(files_.ReadFile(directory_.File("none")), StatusIs(StatusCode::kNotFound, _));
-  EXPECT_THAT(files_.List(directory_.File("none")), StatusIs(StatusCode::kNotFound, _));
-  EXPECT_FALSE(files_.Exists(directory_.File("none")));
+  EXPECT_THAT(ReadFile(directory_.File("none")), StatusIs(StatusCode::kNotFound, _));
+  EXPECT_THAT(ListDirectory(directory_.File("none")), StatusIs(StatusCode::kNotFound, _));
+  EXPECT_FALSE(FileExists(directory_.File("none")));
 }
 
 TEST_F(FileSystemTest, PrivateDirectoriesAreTheOwnersAlone) {
-  SUBMIX_ASSERT_OK(files_.MakeDirectories(directory_.File("d")));
-  SUBMIX_ASSERT_OK(files_.MakePrivate(directory_.File("d")));
+  SUBMIX_ASSERT_OK(MakeDirectories(directory_.File("d")));
+  SUBMIX_ASSERT_OK(MakePrivate(directory_.File("d")));
   struct stat info;
   ASSERT_EQ(::stat(directory_.File("d").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
@@ -66,20 +65,20 @@ TEST_F(FileSystemTest, PrivateDirectoriesAreTheOwnersAlone) {
 TEST_F(FileSystemTest, LocksExcludeEachOtherAndEnd) {
   const std::string path = directory_.File("lock");
   {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto lock, files_.Lock(path));
-    EXPECT_THAT(files_.Lock(path), StatusIs(StatusCode::kUnavailable, _));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto lock, LockFile(path));
+    EXPECT_THAT(LockFile(path), StatusIs(StatusCode::kUnavailable, _));
   }
-  SUBMIX_EXPECT_OK(files_.Lock(path));
+  SUBMIX_EXPECT_OK(LockFile(path));
 }
 
 TEST_F(FileSystemTest, MakesRenamesAndRemovesTrees) {
-  SUBMIX_ASSERT_OK(files_.MakeDirectories(directory_.File("a/b/c")));
-  SUBMIX_ASSERT_OK(files_.WriteFile(directory_.File("a/b/c/x"), "x"));
-  SUBMIX_ASSERT_OK(files_.Rename(directory_.File("a/b"), directory_.File("a/d")));
-  EXPECT_TRUE(files_.Exists(directory_.File("a/d/c/x")));
-  SUBMIX_ASSERT_OK(files_.RemoveAll(directory_.File("a")));
-  EXPECT_FALSE(files_.Exists(directory_.File("a")));
-  SUBMIX_EXPECT_OK(files_.RemoveAll(directory_.File("a")));
+  SUBMIX_ASSERT_OK(MakeDirectories(directory_.File("a/b/c")));
+  SUBMIX_ASSERT_OK(WriteFile(directory_.File("a/b/c/x"), "x"));
+  SUBMIX_ASSERT_OK(Rename(directory_.File("a/b"), directory_.File("a/d")));
+  EXPECT_TRUE(FileExists(directory_.File("a/d/c/x")));
+  SUBMIX_ASSERT_OK(RemoveAll(directory_.File("a")));
+  EXPECT_FALSE(FileExists(directory_.File("a")));
+  SUBMIX_EXPECT_OK(RemoveAll(directory_.File("a")));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ base::HashKey NewPartitionKey() {
 }
 
 base::StatusOr<base::HashKey> LoadPartitionKey(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(path));
   base::HashKey key;
   if (bytes.size() != key.size()) {
     return base::DataLossError(path + ": expected a partition key of " +
@@ -51,7 +51,7 @@ base::StatusOr<base::HashKey> LoadPartitionKey(const std::string& path) {
 }
 
 base::Status SavePartitionKey(const base::HashKey& key, const std::string& path) {
-  return base::PosixFileSystem().WriteFile(path, AsChars(key), 0600);
+  return base::WriteFile(path, AsChars(key), 0600);
 }
 
 std::string PartitionKeyId(const base::HashKey& key) {

@@ -251,7 +251,7 @@ TEST_F(UserRecordsTest, ReadsTheBundledCorpus) {
 
 TEST_F(UserRecordsTest, ReadsTheSharedBlogs) {
   path_ = SUBMIX_SHARED_DIR "/data/private/blogs.heldout.jsonl.xz";
-  if (!base::PosixFileSystem().Exists(path_)) GTEST_SKIP() << path_ << " is not there";
+  if (!base::FileExists(path_)) GTEST_SKIP() << path_ << " is not there";
   SUBMIX_ASSERT_OK(Read());
   EXPECT_THAT(records_, SizeIs(2708));
 }

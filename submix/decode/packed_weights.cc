@@ -85,8 +85,7 @@ class InMemory final : public PackedWeights {
 
   base::Status Save(const std::string& key, const std::string& path) {
     std::memcpy(buffer_.data(), key.data(), key.size());
-    return base::PosixFileSystem().WriteFile(
-        path, std::string_view(buffer_.as<char>(), buffer_.size()), 0600);
+    return base::WriteFile(path, std::string_view(buffer_.as<char>(), buffer_.size()), 0600);
   }
 
   const std::byte* data(std::size_t index) const override {
@@ -153,7 +152,7 @@ std::unique_ptr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeigh
   auto packed = std::make_unique<InMemory>(std::move(layout));
   packed->Pack(weights, team);
   if (!path.empty()) {
-    base::Status saved = base::PosixFileSystem().MakeDirectories(cache_directory);
+    base::Status saved = base::MakeDirectories(cache_directory);
     if (saved.ok()) saved = packed->Save(key, path);
     if (!saved.ok())
       base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());

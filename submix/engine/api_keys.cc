@@ -123,7 +123,7 @@ ApiKeys::ApiKeys(const std::string& deployment_directory)
 
 StatusOr<std::vector<ApiKey>> ApiKeys::List() const {
   // Read every time: a revocation must not wait, and file times are too coarse to tell.
-  auto text = base::PosixFileSystem().ReadFile(path_);
+  auto text = base::ReadFile(path_);
   if (!text.ok() && text.status().code() == base::StatusCode::kNotFound) {
     return std::vector<ApiKey>();
   }
@@ -137,11 +137,10 @@ StatusOr<std::vector<ApiKey>> ApiKeys::List() const {
 }
 
 Status ApiKeys::Change(const std::function<Status(std::vector<ApiKey>&)>& change) {
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSIGN_OR_RETURN(const auto lock, files.Lock(path_ + ".lock"));
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, base::LockFile(path_ + ".lock"));
   SUBMIX_ASSIGN_OR_RETURN(std::vector<ApiKey> keys, List());
   SUBMIX_RETURN_IF_ERROR(change(keys));
-  return files.WriteFile(path_, WriteKeys(keys), kOwnerOnly);
+  return base::WriteFile(path_, WriteKeys(keys), kOwnerOnly);
 }
 
 StatusOr<NewApiKey> ApiKeys::Create(const std::string& name, const KeyQuotas& quotas) {

@@ -17,7 +17,7 @@ using testing::Not;
 
 class ApiKeysTest : public testing::Test {
  protected:
-  std::string File() { return base::PosixFileSystem().ReadFile(path_).value(); }
+  std::string File() { return base::ReadFile(path_).value(); }
 
   base::TemporaryDirectory directory_;
   const std::string path_ = directory_.File("keys.json");
@@ -79,18 +79,17 @@ TEST_F(ApiKeysTest, DamagedAndNewerFilesLetNobodyIn) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {7, {}}));
   SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
   const std::string text = File();
-  base::FileSystem& files = base::PosixFileSystem();
   for (std::size_t cut = 0; cut + 2 < text.size(); cut += 5) {
-    SUBMIX_ASSERT_OK(files.WriteFile(path_, text.substr(0, cut)));
+    SUBMIX_ASSERT_OK(base::WriteFile(path_, text.substr(0, cut)));
     EXPECT_THAT(keys_.Authenticate(created.secret), StatusIs(StatusCode::kInvalidArgument, _));
     EXPECT_THAT(keys_.Create("b", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
   }
   std::string newer = text;
   newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 2");
-  SUBMIX_ASSERT_OK(files.WriteFile(path_, newer));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, newer));
   EXPECT_THAT(keys_.Authenticate(created.secret),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));
-  SUBMIX_ASSERT_OK(files.WriteFile(path_, text));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, text));
   SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
 }
 

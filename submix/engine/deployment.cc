@@ -175,7 +175,7 @@ StatusOr<bool> FinishInterrupted(const ensemble::Manifest& manifest, const std::
   if (!config.ok()) return false;
   for (const ensemble::DeploymentEntry& entry : manifest.deployments) {
     if (entry.lineage != config->lineage) continue;
-    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().Rename(unfinished, deployment_directory));
+    SUBMIX_RETURN_IF_ERROR(base::Rename(unfinished, deployment_directory));
     return true;
   }
   return false;
@@ -211,7 +211,7 @@ ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directo
 
 StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory) {
   const std::string path = DeploymentConfigPath(deployment_directory);
-  const auto text = base::PosixFileSystem().ReadFile(path);
+  const auto text = base::ReadFile(path);
   if (text.status().code() == base::StatusCode::kNotFound) {
     return base::NotFoundError(deployment_directory +
                                ": not a deployment: it has no deployment.json; `submix deploy` "
@@ -234,14 +234,12 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
                  {"parts", config.options.mechanism.num_parts},
                  {"options", OptionsToJson(config.options)}};
   if (!config.ledger_location.empty()) object["ledger"] = config.ledger_location;
-  return base::PosixFileSystem().WriteFile(DeploymentConfigPath(deployment_directory),
-                                           object.dump(2) + "\n");
+  return base::WriteFile(DeploymentConfigPath(deployment_directory), object.dump(2) + "\n");
 }
 
 Status CreateDeployment(const std::string& deployment_directory,
                         const std::string& ensemble_directory, const DeploymentOptions& options,
                         const std::string& ledger_location) {
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
     return base::InvalidArgumentError(
@@ -259,7 +257,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   config.options.mechanism.num_parts = manifest.num_parts;
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
-  if (const auto names = files.List(deployment_directory); names.ok() && !names->empty()) {
+  if (const auto names = base::ListDirectory(deployment_directory); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(deployment_directory +
                                     ": not empty; give a new directory for the deployment");
   }
@@ -269,15 +267,15 @@ Status CreateDeployment(const std::string& deployment_directory,
   config.ledger_location = ledger_location;
 
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(unfinished));
   const Status created = ledger::DurableLedger::Create(
       LedgerOptions(unfinished, config),
       NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
       options.mechanism.order.ToString());
   if (!created.ok()) {
-    (void)files.RemoveAll(unfinished);
+    (void)base::RemoveAll(unfinished);
     return created;
   }
   SUBMIX_ASSIGN_OR_RETURN(auto ledger,
@@ -295,8 +293,8 @@ Status CreateDeployment(const std::string& deployment_directory,
   entry.order = options.mechanism.order.value();
   manifest.deployments.push_back(entry);
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(deployment_directory));
-  return files.Rename(unfinished, deployment_directory);
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(deployment_directory));
+  return base::Rename(unfinished, deployment_directory);
 }
 
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,

@@ -20,7 +20,6 @@ class DeploymentStatementTest : public testing::Test {
   // A deployment whose public model has this cost file ("" for none).
   base::StatusOr<Deployment> Deploy(const std::string& cost, const std::string& trained_on,
                                     const std::string& mechanism) {
-    base::FileSystem& files = base::PosixFileSystem();
     const std::string ensemble = directory_.File("ensemble" + std::to_string(++number_));
     ensemble::Manifest manifest;
     manifest.num_parts = 1;
@@ -30,12 +29,12 @@ class DeploymentStatementTest : public testing::Test {
     member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
     member.generation = 1;
     member.complete = true;
-    SUBMIX_EXPECT_OK(files.MakeDirectories(ensemble + "/public"));
-    SUBMIX_EXPECT_OK(files.MakeDirectories(ensemble + "/" + member.directory));
-    SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/public/config.json", "{}"));
-    SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/" + member.directory + "/adapter", "a"));
+    SUBMIX_EXPECT_OK(base::MakeDirectories(ensemble + "/public"));
+    SUBMIX_EXPECT_OK(base::MakeDirectories(ensemble + "/" + member.directory));
+    SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/public/config.json", "{}"));
+    SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/" + member.directory + "/adapter", "a"));
     if (!cost.empty()) {
-      SUBMIX_EXPECT_OK(files.WriteFile(ensemble + "/public/private_training.json", cost));
+      SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/public/private_training.json", cost));
     }
     manifest.members.push_back(member);
     SUBMIX_EXPECT_OK(ensemble::HashFiles(manifest, ensemble));

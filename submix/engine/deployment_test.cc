@@ -21,19 +21,18 @@ using testing::HasSubstr;
 class DeploymentTest : public testing::Test {
  protected:
   void SetUp() override {
-    base::FileSystem& files = base::PosixFileSystem();
     ensemble::Manifest manifest;
     manifest.num_parts = 3;
     manifest.partition_key_id = "0123456789abcdef";
-    SUBMIX_ASSERT_OK(files.MakeDirectories(ensemble_ + "/public"));
-    SUBMIX_ASSERT_OK(files.WriteFile(ensemble_ + "/public/config.json", "{}"));
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/public"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble_ + "/public/config.json", "{}"));
     for (int part = 0; part < 3; ++part) {
       ensemble::MemberEntry member;
       member.directory = ensemble::MemberDirectory(part, 0, 3, 1);
       member.generation = 1;
       member.complete = true;
-      SUBMIX_ASSERT_OK(files.MakeDirectories(ensemble_ + "/" + member.directory));
-      SUBMIX_ASSERT_OK(files.WriteFile(AdapterPath(part), std::string(1, 'a')));
+      SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/" + member.directory));
+      SUBMIX_ASSERT_OK(base::WriteFile(AdapterPath(part), std::string(1, 'a')));
       manifest.members.push_back(member);
     }
     SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
@@ -135,12 +134,12 @@ TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   EXPECT_THAT(CreateDeployment(directory_.File("second"), ensemble_, options_),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("already deployed as deployment")));
-  EXPECT_FALSE(base::PosixFileSystem().Exists(directory_.File("second")));
+  EXPECT_FALSE(base::FileExists(directory_.File("second")));
 }
 
 TEST_F(DeploymentTest, AnEnsembleChangedAfterwardsIsNotServed) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(AdapterPath(1), "b"));
+  SUBMIX_ASSERT_OK(base::WriteFile(AdapterPath(1), "b"));
   EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("adapter_model.safetensors")));
   // A manifest that was made to fit does not help: the fingerprint is in the deployment.
@@ -173,7 +172,7 @@ TEST_F(DeploymentTest, SeveralServersChargeOneDatabase) {
   if (!ledger::PostgresServer::IsInstalled()) GTEST_SKIP() << "PostgreSQL is not installed";
   const std::string location = ledger::SharedPostgresServer().NewSchema();
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_, location));
-  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_ + "/ledger.sqlite"));
+  EXPECT_FALSE(base::FileExists(deployment_ + "/ledger.sqlite"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment first,
                               OpenDeployment(deployment_, DeploymentAccess::kCharge));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment second,
@@ -202,7 +201,7 @@ TEST_F(DeploymentTest, ALedgerMovesIntoADatabaseWithItsChain) {
     EXPECT_THAT(MoveLedger(deployment_, location), StatusIs(StatusCode::kUnavailable, _));
   }
   SUBMIX_ASSERT_OK(MoveLedger(deployment_, location));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto files, base::PosixFileSystem().List(deployment_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto files, base::ListDirectory(deployment_));
   EXPECT_THAT(files, testing::ElementsAre("anchor", "deployment.json", "ledger.sqlite.lock",
                                           "ledger.sqlite.moved"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment moved,
@@ -222,7 +221,7 @@ TEST_F(DeploymentTest, ALedgerThatCannotBeMadeLeavesNothing) {
                                "postgresql://u:p@h/d"}) {
     EXPECT_FALSE(CreateDeployment(deployment_, ensemble_, options_, location).ok()) << location;
   }
-  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_ + ".unfinished"));
+  EXPECT_FALSE(base::FileExists(deployment_ + ".unfinished"));
   SUBMIX_EXPECT_OK(CreateDeployment(deployment_, ensemble_, options_));
 }
 
@@ -244,7 +243,7 @@ TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {
   unknown.mechanism.name = "magic";
   EXPECT_THAT(CreateDeployment(deployment_, ensemble_, unknown),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("filtered-submix")));
-  EXPECT_FALSE(base::PosixFileSystem().Exists(deployment_));
+  EXPECT_FALSE(base::FileExists(deployment_));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
   EXPECT_TRUE(manifest.deployments.empty());
 }
@@ -263,23 +262,22 @@ TEST_F(DeploymentTest, RefusesUnfinishedEnsemblesAndMissingPairs) {
 
 TEST_F(DeploymentTest, ACrashBeforeTheLastRenameIsFinishedByTheNextTry) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().Rename(deployment_, deployment_ + ".unfinished"));
+  SUBMIX_ASSERT_OK(base::Rename(deployment_, deployment_ + ".unfinished"));
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kCharge));
 }
 
 TEST_F(DeploymentTest, RefusesNewerAndDamagedFiles) {
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string path = DeploymentConfigPath(deployment_);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string text, files.ReadFile(path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string text, base::ReadFile(path));
   std::string newer = text;
   newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 9");
-  SUBMIX_ASSERT_OK(files.WriteFile(path, newer));
+  SUBMIX_ASSERT_OK(base::WriteFile(path, newer));
   EXPECT_THAT(LoadDeploymentConfig(deployment_),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));
   for (std::size_t cut = 0; cut < text.size() - 2; cut += 7) {
-    SUBMIX_ASSERT_OK(files.WriteFile(path, text.substr(0, cut)));
+    SUBMIX_ASSERT_OK(base::WriteFile(path, text.substr(0, cut)));
     EXPECT_THAT(LoadDeploymentConfig(deployment_), StatusIs(StatusCode::kInvalidArgument, _));
   }
 }

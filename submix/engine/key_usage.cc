@@ -164,7 +164,7 @@ StatusOr<std::unique_ptr<KeyUsage>> KeyUsage::Open(const std::string& deployment
 StatusOr<std::map<std::string, KeyUse>> KeyUsage::Read(const std::string& deployment_directory) {
   std::map<std::string, KeyUse> uses;
   const std::string path = PathIn(deployment_directory);
-  if (!base::PosixFileSystem().Exists(path)) return uses;
+  if (!base::FileExists(path)) return uses;
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, SqliteConnection::Mode::kReadOnly));
   SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));

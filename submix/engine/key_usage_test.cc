@@ -84,13 +84,13 @@ TEST_F(KeyUsageTest, TwoProcessesShareOneFile) {
 TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {
   EXPECT_TRUE(KeyUsage::Read(directory_.path()).value().empty()) << "no file yet";
   const std::string path = directory_.File("usage.sqlite");
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, std::string(4096, 'x')));
+  SUBMIX_ASSERT_OK(base::WriteFile(path, std::string(4096, 'x')));
   EXPECT_THAT(KeyUsage::Open(directory_.path()).status(), StatusIs(StatusCode::kDataLoss, _));
   std::filesystem::remove(path);
   Open().reset();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string bytes, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string bytes, base::ReadFile(path));
   bytes[63] = 2;  // SQLite keeps the user version in bytes 60 to 63
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, bytes));
+  SUBMIX_ASSERT_OK(base::WriteFile(path, bytes));
   EXPECT_THAT(KeyUsage::Open(directory_.path()).status(),
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("newer Submix")));
 }

@@ -17,10 +17,9 @@ base::Status MoveLedger(const std::string& deployment_directory, const std::stri
   config.ledger_location = location;
   SUBMIX_RETURN_IF_ERROR(SaveDeploymentConfig(config, deployment_directory));
   // While it is still open: who has read the old configuration must not come to charge the file.
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_RETURN_IF_ERROR(files.Rename(options.location, options.location + ".moved"));
+  SUBMIX_RETURN_IF_ERROR(base::Rename(options.location, options.location + ".moved"));
   for (const char* suffix : {"-wal", "-shm"}) {
-    SUBMIX_RETURN_IF_ERROR(files.RemoveAll(options.location + suffix));
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options.location + suffix));
   }
   return base::OkStatus();
 }

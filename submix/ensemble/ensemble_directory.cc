@@ -20,7 +20,7 @@ std::string PartitionKeyPath(const std::string& ensemble_directory) {
 
 base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
     const std::string& ensemble_directory) {
-  auto lock = base::PosixFileSystem().Lock(base::JoinPath(ensemble_directory, "ensemble.lock"));
+  auto lock = base::LockFile(base::JoinPath(ensemble_directory, "ensemble.lock"));
   if (lock.status().code() == base::StatusCode::kUnavailable) {
     return base::UnavailableError(ensemble_directory +
                                   ": another train, forget or deploy is changing this ensemble; "

@@ -27,10 +27,9 @@ class FileHashesTest : public ::testing::Test {
   }
   void Write(const std::string& name, const std::string& content) {
     const std::string path = directory_.File(name);
-    base::FileSystem& files = base::PosixFileSystem();
     const std::string parent = std::filesystem::path(path).parent_path().string();
-    ASSERT_THAT(files.MakeDirectories(parent), base::IsOk());
-    ASSERT_THAT(files.WriteFile(path, content), base::IsOk());
+    ASSERT_THAT(base::MakeDirectories(parent), base::IsOk());
+    ASSERT_THAT(base::WriteFile(path, content), base::IsOk());
   }
   base::Status Verify() { return VerifyFiles(manifest_, directory_.path()); }
   auto IsRefusedWith(const std::string& file, const std::string& problem) {

@@ -149,7 +149,7 @@ base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_
   const std::string path = ManifestPath(ensemble_directory);
   SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
   try {
-    return base::PosixFileSystem().WriteFile(path, ManifestJson(manifest).dump(2) + "\n");
+    return base::WriteFile(path, ManifestJson(manifest).dump(2) + "\n");
   } catch (const Json::exception&) {
     return base::InvalidArgumentError(path + ": a name or path is not UTF-8");
   }

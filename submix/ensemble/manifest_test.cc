@@ -73,11 +73,11 @@ class ManifestTest : public ::testing::Test {
   // The example as saved, with `from` replaced by `to`.
   base::StatusOr<Manifest> LoadWith(const std::string& from, const std::string& to) {
     EXPECT_THAT(SaveManifest(Example(), directory_.path()), base::IsOk());
-    std::string text = *base::PosixFileSystem().ReadFile(path_);
+    std::string text = *base::ReadFile(path_);
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
-    EXPECT_THAT(base::PosixFileSystem().WriteFile(path_, text), base::IsOk());
+    EXPECT_THAT(base::WriteFile(path_, text), base::IsOk());
     return LoadManifest(directory_.path());
   }
   base::Status Save(const Manifest& manifest) { return SaveManifest(manifest, directory_.path()); }
@@ -104,20 +104,19 @@ TEST_F(ManifestTest, WhatIsSavedIsLoaded) {
 }
 
 TEST_F(ManifestTest, TheDocumentedExampleIsValid) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(
-      const std::string page,
-      base::PosixFileSystem().ReadFile(SUBMIX_DATA_DIR "/../docs/manifest_format.md"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page,
+                              base::ReadFile(SUBMIX_DATA_DIR "/../docs/manifest_format.md"));
   const std::string fence = "```json\n";
   const std::size_t begin = page.find(fence) + fence.size();
   const std::string example = page.substr(begin, page.find("```", begin) - begin);
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path_, example));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, example));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest manifest, LoadManifest(directory_.path()));
   EXPECT_EQ(manifest.deployments.at(0).order, kInfinity);
 }
 
 TEST_F(ManifestTest, InfiniteOrdersAreWrittenAsText) {
   SUBMIX_ASSERT_OK(Save(Example()));
-  EXPECT_THAT(*base::PosixFileSystem().ReadFile(path_), HasSubstr("\"order\": \"inf\""));
+  EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"order\": \"inf\""));
 }
 
 TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
@@ -128,7 +127,7 @@ TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
                                HasSubstr("; this one reads up to 1); upgrade"))));
   }
   // Whatever else a newer one holds.
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path_, "{\"format\": 2}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 2}"));
   EXPECT_THAT(LoadManifest(directory_.path()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }

@@ -69,7 +69,7 @@ Status CheckDocument(const Predictor& predictor, std::span<const base::TokenId> 
 }
 
 bool IsAdapterDirectory(const std::string& directory) {
-  return base::PosixFileSystem().Exists(base::JoinPath(directory, "adapter_config.json"));
+  return base::FileExists(base::JoinPath(directory, "adapter_config.json"));
 }
 
 Status CheckMemberShape(const model::GptConfig& member, const model::GptConfig& public_model,

@@ -27,7 +27,7 @@ std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double de
 
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory) {
   const std::string path = base::JoinPath(model_directory, kTrainingCostFile);
-  if (!base::PosixFileSystem().Exists(path)) return std::optional<TrainingCost>();
+  if (!base::FileExists(path)) return std::optional<TrainingCost>();
   SUBMIX_ASSIGN_OR_RETURN(const model::JsonObject json, model::JsonObject::Load(path));
   SUBMIX_ASSIGN_OR_RETURN(const int format, json.Int("format", 1, std::numeric_limits<int>::max()));
   if (format > 1) {

@@ -21,8 +21,7 @@ class TrainingCostTest : public testing::Test {
  protected:
   void Write(std::string text, const std::string& from = "", const std::string& to = "") const {
     if (!from.empty()) text.replace(text.find(from), from.size(), to);
-    SUBMIX_EXPECT_OK(
-        base::PosixFileSystem().WriteFile(directory_.File("private_training.json"), text));
+    SUBMIX_EXPECT_OK(base::WriteFile(directory_.File("private_training.json"), text));
   }
 
   base::TemporaryDirectory directory_;

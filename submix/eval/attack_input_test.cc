@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 std::string File(const std::string& content) {
   const std::string path = testing::TempDir() + "/attack_input.jsonl";
-  EXPECT_TRUE(base::PosixFileSystem().WriteFile(path, content).ok());
+  EXPECT_TRUE(base::WriteFile(path, content).ok());
   return path;
 }
 

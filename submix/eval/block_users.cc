@@ -25,7 +25,7 @@ base::StatusOr<std::int64_t> WriteBlockUsers(const std::string& input, const std
     // A cut inside a character of several bytes leaves bytes that are no text.
     lines += record.dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore) + "\n";
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().WriteFile(output, lines, 0600));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(output, lines, 0600));
   return users;
 }
 

@@ -54,7 +54,7 @@ std::string GuaranteeOf(const mechanism::Mechanism& mechanism, double epsilon) {
 StatusOr<EvaluationCheckpoint> CheckpointOf(const std::string& name,
                                             const std::vector<std::string>& models,
                                             const EvaluationPlan& plan, const Workshop& workshop) {
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(workshop.checkpoint_directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(workshop.checkpoint_directory));
   EvaluationCheckpoint checkpoint;
   SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workshop.models_digest(models));
   std::string what = base::ToHex(checkpoint.models) + " " + std::to_string(plan.runs);

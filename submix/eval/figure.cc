@@ -193,20 +193,19 @@ std::string FigureScript(const Figure& figure) {
 }
 
 Status WriteFigure(const Figure& figure, const std::string& directory) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string path = base::JoinPath(directory, figure.name);
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(directory));
-  SUBMIX_RETURN_IF_ERROR(files.WriteFile(path + ".csv", FigureCsv(figure)));
-  SUBMIX_RETURN_IF_ERROR(files.WriteFile(path + ".gnuplot", FigureScript(figure)));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".csv", FigureCsv(figure)));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".gnuplot", FigureScript(figure)));
   if (!RunGnuplot(path + ".gnuplot", path + ".svg.partial")) {
-    SUBMIX_RETURN_IF_ERROR(files.RemoveAll(path + ".svg.partial"));
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(path + ".svg.partial"));
     return base::UnavailableError(path +
                                   ".svg: not drawn, gnuplot is missing or failed; install "
                                   "gnuplot-nox and run: gnuplot " +
                                   path + ".gnuplot > " + path + ".svg");
   }
-  SUBMIX_RETURN_IF_ERROR(files.Rename(path + ".svg.partial", path + ".svg"));
-  return files.RemoveAll(path + ".gnuplot");
+  SUBMIX_RETURN_IF_ERROR(base::Rename(path + ".svg.partial", path + ".svg"));
+  return base::RemoveAll(path + ".gnuplot");
 }
 
 }  // namespace submix::eval

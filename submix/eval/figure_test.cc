@@ -76,7 +76,7 @@ TEST(FigureTest, IsDrawn) {
     EXPECT_FALSE(std::filesystem::exists(path + ".svg"));
     GTEST_SKIP() << status.message();
   }
-  const auto svg = base::PosixFileSystem().ReadFile(path + ".svg");
+  const auto svg = base::ReadFile(path + ".svg");
   ASSERT_TRUE(svg.ok());
   EXPECT_THAT(*svg, HasSubstr("</svg>"));
   EXPECT_THAT(*svg, HasSubstr("filtered, by part"));

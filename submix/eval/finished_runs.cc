@@ -119,7 +119,7 @@ StatusOr<FinishedRuns> FinishedRuns::Open(const std::string& path,
   std::string header = std::string(kTitle) + std::string(kFormat) + "\n";
   for (const RunSource& source : sources) header += SourceLine(source) + "\n";
   FinishedRuns finished(path, std::move(header));
-  const auto content = base::PosixFileSystem().ReadFile(path);
+  const auto content = base::ReadFile(path);
   if (content.status().code() == base::StatusCode::kNotFound) {
     SUBMIX_RETURN_IF_ERROR(finished.Write());
     return finished;
@@ -143,8 +143,7 @@ Status FinishedRuns::Save() { return unwritten_ ? Write() : base::OkStatus(); }
 Status FinishedRuns::Write() {
   std::string content = header_;
   for (const FinishedRun& run : runs_) content += RunLine(run);
-  SUBMIX_RETURN_IF_ERROR(
-      base::PosixFileSystem().WriteFile(path_, content + EndLine(content), /*mode=*/0600));
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path_, content + EndLine(content), /*mode=*/0600));
   unwritten_ = false;
   last_write_ = std::chrono::steady_clock::now();
   return base::OkStatus();

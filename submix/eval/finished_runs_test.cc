@@ -22,10 +22,8 @@ std::vector<RunSource> Sources() {
 
 class FinishedRunsTest : public testing::Test {
  protected:
-  std::string ReadFile() { return base::PosixFileSystem().ReadFile(path_).value(); }
-  void WriteFile(const std::string& content) {
-    SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path_, content));
-  }
+  std::string ReadFile() { return base::ReadFile(path_).value(); }
+  void WriteFile(const std::string& content) { SUBMIX_ASSERT_OK(base::WriteFile(path_, content)); }
   void WriteTwoRuns() {
     SUBMIX_ASSERT_OK_AND_ASSIGN(FinishedRuns kept, FinishedRuns::Open(path_, Sources()));
     SUBMIX_ASSERT_OK(kept.Add({1, {0.1, 1e300}}));

@@ -125,7 +125,7 @@ std::string StrangersNote(const std::vector<std::vector<std::string>>& rows,
 }
 
 StatusOr<std::string> CsvTable(const std::string& path, const std::string& fingerprint) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(path));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t begin = 0; begin < content.size();) {
     const std::size_t end = std::min(content.find('\n', begin), content.size());
@@ -152,16 +152,15 @@ StatusOr<std::string> CsvTable(const std::string& path, const std::string& finge
 }
 
 StatusOr<std::string> ResultsSection(const std::string& directory, const std::string& fingerprint) {
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(directory));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::string> names, base::ListDirectory(directory));
   std::string html;
   for (const std::string& name : names) {
     if (!name.ends_with(".csv")) continue;
     const std::string stem = name.substr(0, name.size() - 4);
     html += HtmlHeading(stem);
     const std::string svg = base::JoinPath(directory, stem + ".svg");
-    if (files.Exists(svg)) {
-      SUBMIX_ASSIGN_OR_RETURN(const std::string figure, files.ReadFile(svg));
+    if (base::FileExists(svg)) {
+      SUBMIX_ASSIGN_OR_RETURN(const std::string figure, base::ReadFile(svg));
       html += HtmlFigure(figure);
     }
     SUBMIX_ASSIGN_OR_RETURN(const std::string table,

@@ -22,21 +22,21 @@ class ReportTest : public testing::Test {
     manifest.num_parts = 2;
     manifest.partition_key_id = "0123456789abcdef";
     manifest.hyper_parameters["rank"] = "8";
-    SUBMIX_ASSERT_OK(files_.MakeDirectories(ensemble_ + "/public"));
-    SUBMIX_ASSERT_OK(files_.WriteFile(ensemble_ + "/public/config.json", "{}"));
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/public"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble_ + "/public/config.json", "{}"));
     for (int part = 0; part < 2; ++part) {
       ensemble::MemberEntry member;
       member.directory = ensemble::MemberDirectory(part, 0, 2, 1);
       member.generation = 1;
       member.complete = true;
       const std::string directory = base::JoinPath(ensemble_, member.directory);
-      SUBMIX_ASSERT_OK(files_.MakeDirectories(directory));
-      SUBMIX_ASSERT_OK(files_.WriteFile(directory + "/adapter_model.safetensors", "a"));
+      SUBMIX_ASSERT_OK(base::MakeDirectories(directory));
+      SUBMIX_ASSERT_OK(base::WriteFile(directory + "/adapter_model.safetensors", "a"));
       manifest.members.push_back(member);
     }
     SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
     SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
-    SUBMIX_ASSERT_OK(files_.MakeDirectories(results_));
+    SUBMIX_ASSERT_OK(base::MakeDirectories(results_));
   }
 
   base::StatusOr<std::string> Page(const std::string& mechanism) {
@@ -52,10 +52,9 @@ class ReportTest : public testing::Test {
   }
 
   void WriteResult(const std::string& name, const std::string& content) {
-    SUBMIX_ASSERT_OK(files_.WriteFile(base::JoinPath(results_, name), content));
+    SUBMIX_ASSERT_OK(base::WriteFile(base::JoinPath(results_, name), content));
   }
 
-  base::FileSystem& files_ = base::PosixFileSystem();
   base::TemporaryDirectory directory_;
   const std::string ensemble_ = directory_.File("ensemble");
   const std::string results_ = directory_.File("results");

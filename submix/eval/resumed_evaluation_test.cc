@@ -207,10 +207,9 @@ TEST(ResumedEvaluationTest, ADamagedCheckpointIsRefused) {
   const EvaluationCheckpoint checkpoint{directory.File("checkpoint"), {}};
   InterruptedPredictor predictor(-1);
   SUBMIX_ASSERT_OK(RunEvaluation(predictor, MakePlan(), checkpoint));
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string content, files.ReadFile(checkpoint.path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string content, base::ReadFile(checkpoint.path));
   content[content.size() / 2] ^= 1;
-  SUBMIX_ASSERT_OK(files.WriteFile(checkpoint.path, content));
+  SUBMIX_ASSERT_OK(base::WriteFile(checkpoint.path, content));
   EXPECT_THAT(RunEvaluation(predictor, MakePlan(), checkpoint),
               StatusIs(StatusCode::kDataLoss, HasSubstr("damaged")));
 }

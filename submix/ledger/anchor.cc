@@ -84,7 +84,7 @@ base::StatusOr<NewestSlot> ReadNewest(const std::string& path) {
   // A reader beside a writer can meet a slot that is just being written, hardly ever both.
   constexpr int kAttempts = 3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::PosixFileSystem().ReadFile(path));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(path));
     if (const auto newest = FindNewest(content)) return *newest;
   }
   return base::DataLossError(path +
@@ -143,13 +143,13 @@ class LockedFile {
 }  // namespace
 
 base::Status Anchor::Create(const std::string& path, const AnchorPosition& position) {
-  if (base::PosixFileSystem().Exists(path)) {
+  if (base::FileExists(path)) {
     return base::AlreadyExistsError(path +
                                     ": the anchor of another ledger; restore that ledger, or "
                                     "remove the anchor if it never answered anything");
   }
   const std::string slot = EncodeSlot(position);
-  return base::PosixFileSystem().WriteFile(path, slot + slot);
+  return base::WriteFile(path, slot + slot);
 }
 
 base::StatusOr<AnchorPosition> Anchor::Read(const std::string& path) {

@@ -32,7 +32,7 @@ class AnchorTest : public ::testing::Test {
   }
 
   std::string Content() {
-    auto content = base::PosixFileSystem().ReadFile(path_);
+    auto content = base::ReadFile(path_);
     EXPECT_THAT(content, base::IsOk());
     return content.value();
   }

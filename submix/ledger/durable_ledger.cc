@@ -73,7 +73,7 @@ base::Status DurableLedger::RestoreAnchor(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
                           IsPostgres(options.location) ? ReadPostgresLedgerWithoutAnchor(options)
                                                        : ReadSqliteLedgerWithoutAnchor(options));
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(options.anchor_path));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options.anchor_path));
   return Anchor::Create(options.anchor_path, {contents.state.lineage, contents.head});
 }
 

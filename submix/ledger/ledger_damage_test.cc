@@ -44,7 +44,7 @@ class LedgerDamageTest : public LedgerFixture {
   void ChargeTimes(int steps) { ChargeTimes(steps, options_); }
 
   static std::string Read(const std::string& path) {
-    auto content = base::PosixFileSystem().ReadFile(path);
+    auto content = base::ReadFile(path);
     EXPECT_THAT(content, base::IsOk());
     return content.value();
   }

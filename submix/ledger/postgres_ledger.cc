@@ -153,7 +153,7 @@ base::Status CreatePostgresLedger(const DurableLedgerOptions& options, const Led
   SUBMIX_RETURN_IF_ERROR(
       Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}}));
   base::Status status = tables.Commit();
-  if (!status.ok()) (void)base::PosixFileSystem().RemoveAll(options.anchor_path);
+  if (!status.ok()) (void)base::RemoveAll(options.anchor_path);
   return status;
 }
 

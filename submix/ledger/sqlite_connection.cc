@@ -122,7 +122,7 @@ SqliteConnection::SqliteConnection(sqlite3* connection, std::string path)
     : connection_(connection), path_(std::move(path)) {}
 
 base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path, Mode mode) {
-  if (mode != Mode::kCreate && !base::PosixFileSystem().Exists(path)) {
+  if (mode != Mode::kCreate && !base::FileExists(path)) {
     return base::NotFoundError(path + ": there is no such file");
   }
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;

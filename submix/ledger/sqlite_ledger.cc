@@ -17,7 +17,7 @@ namespace {
 using Mode = SqliteConnection::Mode;
 
 base::Status CheckExists(const std::string& path) {
-  if (base::PosixFileSystem().Exists(path)) return base::OkStatus();
+  if (base::FileExists(path)) return base::OkStatus();
   return base::NotFoundError(path + ": there is no ledger; make one with submix deploy");
 }
 
@@ -25,7 +25,7 @@ base::StatusOr<std::unique_ptr<base::FileLock>> LockForWriting(const std::string
   std::error_code error;
   // One lock a file, by whatever name it is reached.
   const std::string canonical = std::filesystem::weakly_canonical(path, error).string();
-  auto lock = base::PosixFileSystem().Lock((error ? path : canonical) + ".lock");
+  auto lock = base::LockFile((error ? path : canonical) + ".lock");
   if (lock.ok()) return lock;
   if (lock.status().code() == base::StatusCode::kInternal) {
     return base::FailedPreconditionError(lock.status().message() + "; make its folder writable");
@@ -251,7 +251,7 @@ base::Status WriteNewFile(const std::string& path, const LedgerState& state, con
 
 void RemoveLeftovers(const std::string& path) {
   for (const char* suffix : {"", "-journal"}) {
-    (void)base::PosixFileSystem().RemoveAll(path + suffix);
+    (void)base::RemoveAll(path + suffix);
   }
 }
 
@@ -259,9 +259,8 @@ void RemoveLeftovers(const std::string& path) {
 
 base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const LedgerState& state,
                                 const Record& first) {
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
-  if (files.Exists(options.location)) {
+  if (base::FileExists(options.location)) {
     return base::AlreadyExistsError(options.location +
                                     ": there is a ledger already; a budget is never "
                                     "started anew");
@@ -273,8 +272,8 @@ base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const Ledge
   if (status.ok()) {
     status = Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}});
     if (status.ok()) {
-      status = files.Rename(unfinished, options.location);
-      if (!status.ok()) (void)files.RemoveAll(options.anchor_path);
+      status = base::Rename(unfinished, options.location);
+      if (!status.ok()) (void)base::RemoveAll(options.anchor_path);
     }
   }
   if (!status.ok()) RemoveLeftovers(unfinished);

@@ -99,8 +99,7 @@ TEST_F(SqliteLedgerTest, RefusesWhatIsNoLedgerUntouched) {
     std::ofstream(options_.location, std::ios::binary | std::ios::trunc) << content;
     EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
     EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kDataLoss, _));
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto now,
-                                base::PosixFileSystem().ReadFile(options_.location));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto now, base::ReadFile(options_.location));
     EXPECT_EQ(now, content);
   }
 }

@@ -103,7 +103,7 @@ base::Status SaveGptConfig(const GptConfig& config, const std::string& path) {
       {"eos_token_id", config.end_of_text},
       {"tie_word_embeddings", true},
   };
-  return base::PosixFileSystem().WriteFile(path, json.dump(2) + "\n");
+  return base::WriteFile(path, json.dump(2) + "\n");
 }
 
 }  // namespace submix::model

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class GptConfigTest : public ::testing::Test {
  protected:
   base::StatusOr<GptConfig> Load(const std::string& text) {
-    EXPECT_THAT(base::PosixFileSystem().WriteFile(path_, text), base::IsOk());
+    EXPECT_THAT(base::WriteFile(path_, text), base::IsOk());
     return LoadGptConfig(path_);
   }
   // A valid file in which `from` is replaced by `to`.

@@ -136,7 +136,7 @@ base::StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::s
 }
 
 base::StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
   return Parse(text, path);
 }
 

@@ -120,13 +120,12 @@ class LoraAdapterFileTest : public ::testing::Test {
   // Loads the fixture with `from` replaced by `to` in its configuration.
   base::StatusOr<LoraAdapter> LoadWith(const std::string& from, const std::string& to,
                                        const GptConfig& model = kTiny) {
-    base::FileSystem& files = base::PosixFileSystem();
     std::string text =
-        *files.ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/adapter_config.json");
+        *base::ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/adapter_config.json");
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
-    EXPECT_THAT(files.WriteFile(directory_.File("adapter_config.json"), text), base::IsOk());
+    EXPECT_THAT(base::WriteFile(directory_.File("adapter_config.json"), text), base::IsOk());
     return LoadLoraAdapter(directory_.path(), model);
   }
   base::StatusOr<LoraAdapter> LoadWithTensors(std::span<const NamedTensor> tensors) {
@@ -219,10 +218,10 @@ TEST_F(LoraAdapterFileTest, TensorsBeyondTheConfigurationAreRefused) {
 }
 
 TEST_F(LoraAdapterFileTest, MissingAndDamagedFilesAreNamed) {
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(weights_path_, "short"));
+  SUBMIX_ASSERT_OK(base::WriteFile(weights_path_, "short"));
   EXPECT_THAT(LoadLoraAdapter(directory_.path(), kTiny),
               StatusIs(StatusCode::kDataLoss, HasSubstr("adapter_model.safetensors")));
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().RemoveAll(weights_path_));
+  SUBMIX_ASSERT_OK(base::RemoveAll(weights_path_));
   EXPECT_THAT(LoadLoraAdapter(directory_.path(), kTiny),
               StatusIs(StatusCode::kNotFound, HasSubstr("adapter_model.safetensors")));
   EXPECT_THAT(LoadLoraAdapter(directory_.File("none"), kTiny),

@@ -152,7 +152,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
       {"use_rslora", false},
   };
   try {
-    return base::PosixFileSystem().WriteFile(path, json.dump(2) + "\n");
+    return base::WriteFile(path, json.dump(2) + "\n");
   } catch (const ordered_json::exception&) {
     return base::InvalidArgumentError(path + ": a module or base model name is not UTF-8");
   }

@@ -30,7 +30,7 @@ std::string LengthPrefix(std::uint64_t length) {
 class SafetensorsDamageTest : public ::testing::Test {
  protected:
   base::StatusOr<std::unique_ptr<SafetensorsFile>> OpenBytes(const std::string& bytes) {
-    EXPECT_THAT(base::PosixFileSystem().WriteFile(path_, bytes), base::IsOk());
+    EXPECT_THAT(base::WriteFile(path_, bytes), base::IsOk());
     return SafetensorsFile::Open(path_);
   }
   base::StatusOr<std::unique_ptr<SafetensorsFile>> OpenHeader(const std::string& header,
@@ -159,7 +159,7 @@ TEST_F(SafetensorsDamageTest, LengthsThatDoNotFitAreRefused) {
         << length;
   }
   // Large enough for such a header, which the format forbids all the same.
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path_, LengthPrefix(100'000'001) + "{}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, LengthPrefix(100'000'001) + "{}"));
   std::filesystem::resize_file(path_, 100'000'100);
   EXPECT_THAT(SafetensorsFile::Open(path_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("header length")));
@@ -268,10 +268,9 @@ class HeaderMutator {
 
 TEST(SafetensorsMutationTest, MutatedHeadersAreRefusedOrHarmless) {
   constexpr int kMutations = 8'000;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(
-      std::string original,
-      base::PosixFileSystem().ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/"
-                                                           "adapter_model.safetensors"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string original,
+                              base::ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/"
+                                                                 "adapter_model.safetensors"));
   HeaderMutator mutator(std::move(original));
   MemoryFile memory_file;
   int opened = 0;

@@ -105,9 +105,8 @@ TEST_F(SafetensorsTest, EqualContentGivesEqualBytesWithAnAlignedHeader) {
   SUBMIX_ASSERT_OK(WriteSafetensors(other_path,
                                     std::vector<NamedTensor>{{"b", {1}, b}, {"a", {2}, a}},
                                     Dtype::kF32, {{"format", "pt"}, {"x", "1"}}));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string bytes, base::PosixFileSystem().ReadFile(path_));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string others,
-                              base::PosixFileSystem().ReadFile(other_path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string bytes, base::ReadFile(path_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string others, base::ReadFile(other_path));
   EXPECT_EQ(bytes, others);
   EXPECT_EQ((bytes.size() - 3 * sizeof(float)) % 8, 0u);
 }
@@ -176,7 +175,7 @@ TEST_F(SafetensorsTest, APurePythonReaderReadsWhatWeWrite) {
 
 TEST_F(SafetensorsTest, TheBundledModelIsTheReferenceModelInHalfPrecision) {
   const std::string reference_path = SUBMIX_SHARED_DIR "/data/models/base-8k/model.safetensors";
-  if (!base::PosixFileSystem().Exists(reference_path)) GTEST_SKIP() << reference_path << " missing";
+  if (!base::FileExists(reference_path)) GTEST_SKIP() << reference_path << " missing";
   const auto bundled = Opened(SUBMIX_DATA_DIR "/public_model/model.safetensors");
   const auto reference = Opened(reference_path);
   ASSERT_EQ(bundled->tensors().size(), 76u);

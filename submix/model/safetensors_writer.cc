@@ -99,7 +99,7 @@ base::Status WriteSafetensors(const std::string& path, std::span<const NamedTens
   } catch (const nlohmann::json::exception&) {
     return base::InvalidArgumentError(path + ": a tensor name or metadata is not UTF-8");
   }
-  return base::PosixFileSystem().WriteFile(path, content);
+  return base::WriteFile(path, content);
 }
 
 }  // namespace submix::model

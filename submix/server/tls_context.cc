@@ -51,7 +51,7 @@ Status LoadKey(SSL_CTX& context, const std::string& certificate, const std::stri
 Status LoadTlsFiles(SSL_CTX& context, const std::string& certificate,
                     const std::string& private_key) {
   for (const std::string& file : {certificate, private_key}) {
-    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().ReadFile(file).status());
+    SUBMIX_RETURN_IF_ERROR(base::ReadFile(file).status());
   }
   SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION);
   SSL_CTX_set_options(&context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);

@@ -65,10 +65,9 @@ base::Status BpeTrainer::Train(int vocab_size, const std::string& directory) con
     }
     merges_text += MergeLine(*merge, learner.tokens());
   }
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_RETURN_IF_ERROR(
-      files.WriteFile(base::JoinPath(directory, "vocab.json"), VocabularyJson(learner.tokens())));
-  return files.WriteFile(base::JoinPath(directory, "merges.txt"), merges_text);
+      base::WriteFile(base::JoinPath(directory, "vocab.json"), VocabularyJson(learner.tokens())));
+  return base::WriteFile(base::JoinPath(directory, "merges.txt"), merges_text);
 }
 
 }  // namespace submix::tokenizer

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using SpeltWord = std::vector<std::string>;
 
 std::string ReadFile(const std::string& path) {
-  base::StatusOr<std::string> content = base::PosixFileSystem().ReadFile(path);
+  base::StatusOr<std::string> content = base::ReadFile(path);
   EXPECT_TRUE(content.ok()) << content.status();
   return content.ok() ? *content : "";
 }

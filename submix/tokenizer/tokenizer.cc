@@ -184,9 +184,8 @@ class BytePairTokenizer final : public Tokenizer {
 StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& directory) {
   const std::string vocabulary_path = base::JoinPath(directory, "vocab.json");
   const std::string merges_path = base::JoinPath(directory, "merges.txt");
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSIGN_OR_RETURN(const std::string vocabulary_json, files.ReadFile(vocabulary_path));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string merges_text, files.ReadFile(merges_path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string vocabulary_json, base::ReadFile(vocabulary_path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string merges_text, base::ReadFile(merges_path));
 
   SUBMIX_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
                           ParseVocabulary(vocabulary_path, vocabulary_json));

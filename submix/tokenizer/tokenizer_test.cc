@@ -82,7 +82,7 @@ TEST(TokenizerTest, AgreesWithTheReferenceOnTheBundledVocabulary) {
 }
 
 TEST(TokenizerTest, AgreesWithTheReferenceOnGpt2sVocabulary) {
-  if (!base::PosixFileSystem().Exists(kGpt2)) GTEST_SKIP() << kGpt2 << " is not there";
+  if (!base::FileExists(kGpt2)) GTEST_SKIP() << kGpt2 << " is not there";
   const auto tokenizer = LoadOrDie(kGpt2);
   EXPECT_EQ(tokenizer->vocab_size(), 50257);
   EXPECT_EQ(tokenizer->end_of_text(), 50256);

@@ -78,7 +78,7 @@ std::string StepsPath(const std::string& account_directory) {
 // What a training that is done had done.
 StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& account) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string text,
-                          base::PosixFileSystem().ReadFile(StepsPath(task.account_directory)));
+                          base::ReadFile(StepsPath(task.account_directory)));
   DpSgdResult result = {0, account.steps_charged()};
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), result.steps);
   if (parsed.ec != std::errc() || result.steps < 0 || result.steps > result.steps_charged) {
@@ -178,7 +178,7 @@ class Trainer {
 
   Status Start() {
     models_.Initialize(0, kInitialSeed);
-    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(partial_directory_));
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(partial_directory_));
     SUBMIX_RETURN_IF_ERROR(
         LoadTrainingCheckpoint(CheckpointPath(), identity_, models_.parameters().values(0), state_)
             .status());
@@ -228,12 +228,11 @@ class Trainer {
   }
 
   Status Finish() {
-    base::FileSystem& files = base::PosixFileSystem();
     SUBMIX_RETURN_IF_ERROR(models_.Save(0, partial_directory_));
     SUBMIX_RETURN_IF_ERROR(
-        files.WriteFile(StepsPath(task_.account_directory), std::to_string(state_.step)));
-    SUBMIX_RETURN_IF_ERROR(files.RemoveAll(CheckpointPath()));
-    return files.Rename(partial_directory_, task_.output_directory);
+        base::WriteFile(StepsPath(task_.account_directory), std::to_string(state_.step)));
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(CheckpointPath()));
+    return base::Rename(partial_directory_, task_.output_directory);
   }
 
   MemberModels& models_;
@@ -271,14 +270,14 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
   }
   const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
   const divergence::RenyiOrder order = budget.binding().order;
-  if (!base::PosixFileSystem().Exists(task.account_directory)) {
+  if (!base::FileExists(task.account_directory)) {
     SUBMIX_RETURN_IF_ERROR(
         TrainingAccount::Create(task.account_directory, identity, order, budget.budget()));
   }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto account,
       TrainingAccount::Open(task.account_directory, identity, order, {}, budget.step()));
-  if (base::PosixFileSystem().Exists(task.output_directory)) return ReadResult(task, *account);
+  if (base::FileExists(task.output_directory)) return ReadResult(task, *account);
   Trainer trainer(*models, task, options, budget, *account, random, identity);
   return trainer.Run(progress);
 }

@@ -32,10 +32,10 @@ Status CopyFiles(const std::string& from, const std::string& to) {
 }
 
 Status CopyPublicModel(const std::string& from, const std::string& to) {
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(to));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
   for (const char* name : kPublicFiles) {
     const std::string source = base::JoinPath(from, name);
-    if (!base::PosixFileSystem().Exists(source)) {
+    if (!base::FileExists(source)) {
       return base::NotFoundError(source +
                                  ": missing; a public model needs config.json, "
                                  "vocab.json, merges.txt and model.safetensors");
@@ -43,14 +43,14 @@ Status CopyPublicModel(const std::string& from, const std::string& to) {
     SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
   }
   const std::string cost = base::JoinPath(from, ensemble::kTrainingCostFile);
-  if (!base::PosixFileSystem().Exists(cost)) return base::OkStatus();
+  if (!base::FileExists(cost)) return base::OkStatus();
   return CopyFiles(cost, base::JoinPath(to, ensemble::kTrainingCostFile));
 }
 
 StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,
                                             const std::string& key_path) {
   const std::string path = ensemble::PartitionKeyPath(ensemble_directory);
-  if (base::PosixFileSystem().Exists(path)) return corpus::LoadPartitionKey(path);
+  if (base::FileExists(path)) return corpus::LoadPartitionKey(path);
   base::HashKey key = corpus::NewPartitionKey();
   if (!key_path.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(key, corpus::LoadPartitionKey(key_path));

@@ -80,13 +80,13 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
   SUBMIX_ASSIGN_OR_RETURN(const auto other, ensemble::LoadManifest(reuse_directory));
   for (const ensemble::MemberEntry& wanted : manifest.members) {
     const std::string target = ensemble::MemberPath(ensemble_directory, wanted);
-    if (base::PosixFileSystem().Exists(target)) continue;
+    if (base::FileExists(target)) continue;
     for (const ensemble::MemberEntry& member : other.members) {
       if (!member.complete || member.recipe_sha256 != wanted.recipe_sha256) continue;
       const std::string unfinished = target + ".partial";
-      SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(unfinished));
+      SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
       SUBMIX_RETURN_IF_ERROR(CopyFiles(ensemble::MemberPath(reuse_directory, member), unfinished));
-      SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().Rename(unfinished, target));
+      SUBMIX_RETURN_IF_ERROR(base::Rename(unfinished, target));
       break;
     }
   }
@@ -97,7 +97,6 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
 
 Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(options.public_directory));
   if (options.public_trained_on_others && !cost.has_value()) {
@@ -105,13 +104,13 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
                                       ": no private_training.json: this model was not trained "
                                       "privately, whoever its text was of");
   }
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(base::JoinPath(directory, "members")));
-  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           PreparePartitionKey(directory, options.partition_key_path));
   ensemble::Manifest manifest = NewManifest(options, key);
-  if (files.Exists(ensemble::ManifestPath(directory))) {
+  if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));
     manifest = std::move(found);

@@ -72,9 +72,8 @@ class EnsembleTrainingTest : public testing::Test {
   std::string Adapter(const std::string& ensemble, std::size_t member) const {
     const auto manifest = ensemble::LoadManifest(File(ensemble));
     SUBMIX_EXPECT_OK(manifest);
-    return base::PosixFileSystem()
-        .ReadFile(ensemble::MemberPath(File(ensemble), manifest->members[member]) +
-                  "/adapter_model.safetensors")
+    return base::ReadFile(ensemble::MemberPath(File(ensemble), manifest->members[member]) +
+                          "/adapter_model.safetensors")
         .value();
   }
 
@@ -168,7 +167,7 @@ TEST_F(EnsembleTrainingTest, RefusesToGoOnWithOtherOptionsOrText) {
 }
 
 TEST_F(EnsembleTrainingTest, TwoWritersNeverMeet) {
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().MakeDirectories(File("e")));
+  SUBMIX_ASSERT_OK(base::MakeDirectories(File("e")));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto lock, ensemble::LockEnsemble(File("e")));
   EXPECT_THAT(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent),
               StatusIs(StatusCode::kUnavailable, _));
@@ -185,8 +184,7 @@ TEST_F(EnsembleTrainingTest, ForgettingEqualsNeverHavingReadTheUser) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
   EXPECT_EQ(manifest.parent_sha256, base::ToHex(ensemble::EnsembleFingerprint(old_manifest)));
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
-  EXPECT_FALSE(
-      base::PosixFileSystem().Exists(ensemble::MemberPath(File("e"), old_manifest.members[part])));
+  EXPECT_FALSE(base::FileExists(ensemble::MemberPath(File("e"), old_manifest.members[part])));
 
   WriteCorpus("without.jsonl", /*left_out=*/4, /*longer=*/-1);
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("without", "without.jsonl"), kSilent));

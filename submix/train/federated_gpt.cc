@@ -181,7 +181,7 @@ StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
                                          std::map<std::string, std::string> hyper_parameters,
                                          const std::string& directory) const {
   const std::string trained = base::JoinPath(directory, "model");
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(trained));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(trained));
   SUBMIX_RETURN_IF_ERROR(CatchTorchErrors([&]() -> Status {
     SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
     std::ranges::copy(parameters, models->parameters().values(0).begin());

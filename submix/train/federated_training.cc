@@ -206,12 +206,11 @@ base::Status FederatedRun::Begin() {
 }
 
 base::Status FederatedRun::Prepare() {
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(options_.directory));
-  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(options_.directory));
-  SUBMIX_ASSIGN_OR_RETURN(lock_, files.Lock(base::JoinPath(options_.directory, "lock")));
-  const bool has_ledger = files.Exists(AccountDirectory());
-  if (!files.Exists(CheckpointPath())) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(options_.directory));
+  SUBMIX_ASSIGN_OR_RETURN(lock_, base::LockFile(base::JoinPath(options_.directory, "lock")));
+  const bool has_ledger = base::FileExists(AccountDirectory());
+  if (!base::FileExists(CheckpointPath())) {
     if (has_ledger) {
       return base::DataLossError(options_.directory +
                                  ": a ledger without a checkpoint; what was spent there was spent "

@@ -186,14 +186,13 @@ TEST_F(FederatedTrainingTest, GoesOnWhereItStoppedWithEverythingSpent) {
 
 // A crash after the charge and before the checkpoint: the disk is full, or the process is killed.
 TEST_F(FederatedTrainingTest, ARoundThatWasChargedAndLostIsSpent) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string checkpoint = options_.directory + "/checkpoint.safetensors";
   options_.rounds = 1;
   SUBMIX_ASSERT_OK(Train());
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string after_one, files.ReadFile(checkpoint));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string after_one, base::ReadFile(checkpoint));
   options_.rounds = 3;
   SUBMIX_ASSERT_OK(Train());
-  SUBMIX_ASSERT_OK(files.WriteFile(checkpoint, after_one));
+  SUBMIX_ASSERT_OK(base::WriteFile(checkpoint, after_one));
   options_.rounds = 2;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult result, Train());
   EXPECT_EQ(result.rounds, 2);
@@ -257,7 +256,7 @@ TEST_F(FederatedTrainingTest, LearnsWithoutNoiseAndSaysThatItIsNotPrivate) {
   EXPECT_LT(reports_.back().heldout->loss, reports_.front().heldout->loss - 0.5);
   EXPECT_TRUE(std::isinf(result.epsilon));
   EXPECT_FALSE(result.statement.has_value());
-  EXPECT_FALSE(base::PosixFileSystem().Exists(options_.directory + "/training"));
+  EXPECT_FALSE(base::FileExists(options_.directory + "/training"));
 }
 
 TEST_F(FederatedTrainingTest, FedSgdLearnsToo) {
@@ -285,7 +284,7 @@ TEST_F(FederatedTrainingTest, ASimulatedRoundHasTheNoiseOfMoreUsersAndPromisesNo
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult noisy, Train());
   EXPECT_FALSE(noisy.statement.has_value());
   EXPECT_TRUE(std::isinf(noisy.epsilon));
-  EXPECT_FALSE(base::PosixFileSystem().Exists(options_.directory + "/ledger.db"));
+  EXPECT_FALSE(base::FileExists(options_.directory + "/ledger.db"));
   const std::size_t begin = WordLstmVectors(kShape)[1].begin;
   double squares = 0;
   for (std::size_t i = begin; i < start_.size(); ++i) {
@@ -303,11 +302,10 @@ TEST_F(FederatedTrainingTest, RefusesToGoOnWithOtherOptionsOrWithoutItsLedger) {
   options_.noise_multiplier = 2;
   EXPECT_THAT(Train(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
   options_.noise_multiplier = 1.1;
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_ASSERT_OK(files.Rename(options_.directory + "/training", directory_.File("hidden")));
+  SUBMIX_ASSERT_OK(base::Rename(options_.directory + "/training", directory_.File("hidden")));
   EXPECT_THAT(Train(), StatusIs(StatusCode::kDataLoss, HasSubstr("ledger is missing")));
-  SUBMIX_ASSERT_OK(files.Rename(directory_.File("hidden"), options_.directory + "/training"));
-  SUBMIX_ASSERT_OK(files.RemoveAll(options_.directory + "/checkpoint.safetensors"));
+  SUBMIX_ASSERT_OK(base::Rename(directory_.File("hidden"), options_.directory + "/training"));
+  SUBMIX_ASSERT_OK(base::RemoveAll(options_.directory + "/checkpoint.safetensors"));
   EXPECT_THAT(Train(), StatusIs(StatusCode::kDataLoss, HasSubstr("without a checkpoint")));
 }
 

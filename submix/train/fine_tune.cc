@@ -92,7 +92,7 @@ std::int64_t DoneTokens(const std::vector<Group>& groups, const FineTuneOptions&
   std::int64_t done = 0;
   for (const Group group : groups) {
     for (const MemberTask& task : group) {
-      if (base::PosixFileSystem().Exists(task.output_directory)) done += TotalTokens(task, options);
+      if (base::FileExists(task.output_directory)) done += TotalTokens(task, options);
     }
   }
   return done;

@@ -96,7 +96,7 @@ TEST_F(FineTuneTest, WritesAnAdapterThatReadsBackAndFitsItsTextBetter) {
                               model::LoadLoraAdapter(task.output_directory, config_));
   EXPECT_EQ(adapter.config, *options_.lora);
   EXPECT_EQ(adapter.modules.size(), 6U);
-  EXPECT_FALSE(base::PosixFileSystem().Exists(task.output_directory + ".partial"));
+  EXPECT_FALSE(base::FileExists(task.output_directory + ".partial"));
 }
 
 TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {

@@ -94,24 +94,24 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   // Trained beside members/, so that the ensemble can be served meanwhile.
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   const std::string pending = base::JoinPath(ensemble_directory, "pending");
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().MakeDirectories(pending));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(pending));
   const MemberTask task = MakeMemberTask(
       base::JoinPath(pending, "g" + std::to_string(manifest.generation)), index, users, options);
   SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256,
                           PublicModelSha256(ensemble::PublicDirectory(ensemble_directory)));
   member.recipe_sha256 = RecipeDigest(task, manifest, public_sha256);
   member.steps = PlannedSteps(task, options);
-  if (!base::PosixFileSystem().Exists(new_path)) {
+  if (!base::FileExists(new_path)) {
     SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
                                            std::span(&task, 1), options, progress));
   }
   // The old member goes before the new manifest stands: a crash in between leaves an ensemble that
   // does not open until this call is repeated, never a manifest beside the forgotten adapter.
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(old_path));
-  if (!base::PosixFileSystem().Exists(new_path)) {
-    SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().Rename(task.output_directory, new_path));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(old_path));
+  if (!base::FileExists(new_path)) {
+    SUBMIX_RETURN_IF_ERROR(base::Rename(task.output_directory, new_path));
   }
-  SUBMIX_RETURN_IF_ERROR(base::PosixFileSystem().RemoveAll(pending));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
   manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));

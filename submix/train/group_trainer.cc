@@ -101,13 +101,12 @@ base::Status GroupTrainer::Run(base::ProgressBar& progress) {
 base::Status GroupTrainer::Start(int group, base::ProgressBar& progress) {
   Member& member = members_[static_cast<std::size_t>(group)];
   const std::int64_t epoch_tokens = NumTargets(*member.task, member.blocks);
-  base::FileSystem& files = base::PosixFileSystem();
   models_.Initialize(group, member.task->seed);
-  if (files.Exists(member.task->output_directory)) {
+  if (base::FileExists(member.task->output_directory)) {
     member.done = true;
     return base::OkStatus();
   }
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(member.partial_directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
                              member.identity, models_.parameters().values(group), member.state)
@@ -176,11 +175,10 @@ base::Status GroupTrainer::Update(int group, double loss) {
 
 base::Status GroupTrainer::Finish(int group) {
   Member& member = members_[static_cast<std::size_t>(group)];
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_RETURN_IF_ERROR(models_.Save(group, member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
-      files.RemoveAll(base::JoinPath(member.partial_directory, kCheckpointFile)));
-  SUBMIX_RETURN_IF_ERROR(files.Rename(member.partial_directory, member.task->output_directory));
+      base::RemoveAll(base::JoinPath(member.partial_directory, kCheckpointFile)));
+  SUBMIX_RETURN_IF_ERROR(base::Rename(member.partial_directory, member.task->output_directory));
   member.done = true;
   return base::OkStatus();
 }

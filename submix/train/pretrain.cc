@@ -103,11 +103,10 @@ FineTuneOptions TrainingOptions(const PretrainOptions& options) {
 // The tokenizer lies in the partial directory from the start, so that the finished directory
 // appears whole.
 base::Status CopyTokenizer(const std::string& from, const std::string& to) {
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(to));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
   for (const char* name : {"vocab.json", "merges.txt"}) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string content, files.ReadFile(base::JoinPath(from, name)));
-    SUBMIX_RETURN_IF_ERROR(files.WriteFile(base::JoinPath(to, name), content));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(base::JoinPath(from, name)));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(base::JoinPath(to, name), content));
   }
   return base::OkStatus();
 }
@@ -162,7 +161,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
 
 base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
-  if (base::PosixFileSystem().Exists(options.output_directory)) {
+  if (base::FileExists(options.output_directory)) {
     return base::AlreadyExistsError(options.output_directory + ": exists already");
   }
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));

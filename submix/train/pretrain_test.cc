@@ -43,7 +43,7 @@ class PretrainTest : public ::testing::Test {
   }
 
   std::string ModelBytes(const std::string& directory) {
-    auto bytes = base::PosixFileSystem().ReadFile(directory + "/model.safetensors");
+    auto bytes = base::ReadFile(directory + "/model.safetensors");
     SUBMIX_EXPECT_OK(bytes);
     return *bytes;
   }

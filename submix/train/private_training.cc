@@ -185,11 +185,10 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
                                                base::RandomSource& random,
                                                base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
-  base::FileSystem& files = base::PosixFileSystem();
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(base::JoinPath(directory, "members")));
-  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const base::HashKey key,
                           PreparePartitionKey(directory, options.partition_key_path));
@@ -201,7 +200,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
   ensemble::Manifest manifest =
       NewManifest(options, key, HyperParameters(plan.options, plan.budget, plan.public_units));
-  if (files.Exists(ensemble::ManifestPath(directory))) {
+  if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameTraining(found, manifest, directory));
     if (found.members.front().complete) {

@@ -141,8 +141,8 @@ TEST_F(PrivateTrainingTest, TheReleasedModelIsTheMemberMerged) {
     EXPECT_EQ(*cost.Integer("steps", 0, 100), 4);
     EXPECT_EQ(*cost.Number("sampling_probability"), 0.4);
     // Nothing of the private side lies beside what may leave.
-    EXPECT_FALSE(base::PosixFileSystem().Exists(released + "/partition.key"));
-    EXPECT_FALSE(base::PosixFileSystem().Exists(released + "/training"));
+    EXPECT_FALSE(base::FileExists(released + "/partition.key"));
+    EXPECT_FALSE(base::FileExists(released + "/training"));
   }
 }
 

@@ -16,10 +16,9 @@ using ::testing::ElementsAre;
 
 TEST(PublicStartTest, ReadsDocumentsUntilThereAreEnoughWords) {
   const base::TemporaryDirectory directory;
-  base::FileSystem& files = base::PosixFileSystem();
   const std::vector<std::string> paths = {directory.File("a.txt"), directory.File("b.txt")};
-  SUBMIX_ASSERT_OK(files.WriteFile(paths[0], "one two\none\n<|endoftext|>\n<|endoftext|>\ntwo\n"));
-  SUBMIX_ASSERT_OK(files.WriteFile(paths[1], "three one\n"));
+  SUBMIX_ASSERT_OK(base::WriteFile(paths[0], "one two\none\n<|endoftext|>\n<|endoftext|>\ntwo\n"));
+  SUBMIX_ASSERT_OK(base::WriteFile(paths[1], "three one\n"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one", "two"}));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ReadPublicWords(paths, vocabulary, 100));
   EXPECT_THAT(all, ElementsAre(3, 4, 3, 1, 4, 1, 2, 3, 1));

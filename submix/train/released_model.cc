@@ -49,7 +49,7 @@ Status MergeAdapter(const std::string& public_directory, const std::string& memb
 
 Status WriteMergedModel(const std::string& public_directory, const std::string& member_directory,
                         const std::string& directory) {
-  if (!base::PosixFileSystem().Exists(base::JoinPath(member_directory, "adapter_config.json"))) {
+  if (!base::FileExists(base::JoinPath(member_directory, "adapter_config.json"))) {
     for (const char* name : {"config.json", "model.safetensors"}) {
       SUBMIX_RETURN_IF_ERROR(
           CopyFiles(base::JoinPath(member_directory, name), base::JoinPath(directory, name)));
@@ -63,22 +63,21 @@ Status WriteMergedModel(const std::string& public_directory, const std::string& 
 Status WriteReleasedEnsemble(const std::string& public_directory,
                              const std::string& member_directory, ensemble::Manifest manifest,
                              const std::string& cost_json, const std::string& directory) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string unfinished = directory + ".partial";
   const std::string model = ensemble::PublicDirectory(unfinished);
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
   SUBMIX_RETURN_IF_ERROR(CopyPublicModel(public_directory, model));
   SUBMIX_RETURN_IF_ERROR(WriteMergedModel(public_directory, member_directory, model));
   SUBMIX_RETURN_IF_ERROR(
-      files.WriteFile(base::JoinPath(model, ensemble::kTrainingCostFile), cost_json));
+      base::WriteFile(base::JoinPath(model, ensemble::kTrainingCostFile), cost_json));
   const std::string member = ensemble::MemberPath(unfinished, manifest.members.front());
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(member));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member));
   SUBMIX_RETURN_IF_ERROR(WriteNullAdapter(public_directory, member));
   manifest.hyper_parameters["released"] = "yes";
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, unfinished));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(directory));
-  return files.Rename(unfinished, directory);
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
+  return base::Rename(unfinished, directory);
 }
 
 Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {

@@ -26,14 +26,13 @@ ledger::DurableLedgerOptions LedgerOptions(const std::string& directory,
 // Built beside its place and renamed: a crash leaves no half account.
 base::Status TrainingAccount::Create(const std::string& directory, const std::string& identity,
                                      RenyiOrder order, FixedNats budget) {
-  base::FileSystem& files = base::PosixFileSystem();
   const std::string unfinished = directory + ".unfinished";
-  SUBMIX_RETURN_IF_ERROR(files.RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(unfinished));
-  SUBMIX_RETURN_IF_ERROR(files.MakePrivate(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(unfinished));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(unfinished));
   SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(
       LedgerOptions(unfinished, identity), {{"training", budget, FixedNats()}}, order.ToString()));
-  return files.Rename(unfinished, directory);
+  return base::Rename(unfinished, directory);
 }
 
 base::StatusOr<std::unique_ptr<TrainingAccount>> TrainingAccount::Open(

@@ -100,17 +100,16 @@ TEST_F(TrainingAccountTest, BelongsToOneTrainingAndOneProcess) {
 }
 
 TEST_F(TrainingAccountTest, AnOlderCopyIsNoticed) {
-  base::FileSystem& files = base::PosixFileSystem();
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto account, Open());
     SUBMIX_ASSERT_OK(account->Charge(budget_.step()));
   }
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string older, files.ReadFile(path_ + "/ledger.sqlite"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string older, base::ReadFile(path_ + "/ledger.sqlite"));
   {
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto account, Open());
     SUBMIX_ASSERT_OK(account->Charge(budget_.step()));
   }
-  SUBMIX_ASSERT_OK(files.WriteFile(path_ + "/ledger.sqlite", older, 0600));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_ + "/ledger.sqlite", older, 0600));
   EXPECT_THAT(Open(), StatusIs(StatusCode::kDataLoss, _));
 }
 

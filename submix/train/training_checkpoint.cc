@@ -42,7 +42,7 @@ base::Status SaveTrainingCheckpoint(const std::string& path, const std::string& 
 
 base::StatusOr<bool> LoadTrainingCheckpoint(const std::string& path, const std::string& identity,
                                             std::span<float> parameters, AdamWState& state) {
-  if (!base::PosixFileSystem().Exists(path)) return false;
+  if (!base::FileExists(path)) return false;
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<model::SafetensorsFile> file,
                           model::SafetensorsFile::Open(path));
   if (Field(*file, "format") != kFormat || Field(*file, "identity") != identity) {

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
   const base::TemporaryDirectory directory;
   const std::string path = directory.File("corpus.jsonl");
-  SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(
+  SUBMIX_ASSERT_OK(base::WriteFile(
       path,
       "{\"user\": \"b\", \"text\": \"one two\"}\n{\"user\": \"a\", \"text\": \"two\"}\n"
       "{\"user\": \"b\", \"text\": \"three one one\"}\n{\"user\": \"c\", \"text\": \"one "

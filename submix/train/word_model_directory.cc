@@ -13,14 +13,13 @@ namespace submix::train {
 base::Status SaveWordModel(const std::string& directory, const WordLstmShape& shape,
                            const WordVocabulary& vocabulary, std::span<const float> parameters) {
   SUBMIX_CHECK(vocabulary.size() == shape.vocab_size, "a vocabulary of another model");
-  base::FileSystem& files = base::PosixFileSystem();
-  SUBMIX_RETURN_IF_ERROR(files.MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   const nlohmann::ordered_json config = {{"model_type", "submix-word-lstm"},
                                          {"vocab_size", shape.vocab_size},
                                          {"width", shape.width},
                                          {"units", shape.units}};
   SUBMIX_RETURN_IF_ERROR(
-      files.WriteFile(base::JoinPath(directory, "config.json"), config.dump(2) + "\n"));
+      base::WriteFile(base::JoinPath(directory, "config.json"), config.dump(2) + "\n"));
   SUBMIX_RETURN_IF_ERROR(vocabulary.Save(base::JoinPath(directory, "words.txt")));
   std::vector<model::NamedTensor> tensors;
   for (const ParameterVector& vector : WordLstmVectors(shape)) {

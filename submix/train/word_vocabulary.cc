@@ -134,7 +134,7 @@ base::StatusOr<WordVocabulary> WordVocabulary::FromPublicText(std::span<const st
 }
 
 base::StatusOr<WordVocabulary> WordVocabulary::Load(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::PosixFileSystem().ReadFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(path));
   std::vector<std::string> words;
   for (std::string_view rest = content; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -149,7 +149,7 @@ base::StatusOr<WordVocabulary> WordVocabulary::Load(const std::string& path) {
 }
 
 base::Status WordVocabulary::Save(const std::string& path) const {
-  return base::PosixFileSystem().WriteFile(path, ToText());
+  return base::WriteFile(path, ToText());
 }
 
 std::string WordVocabulary::ToText() const {

@@ -46,7 +46,7 @@ class WordVocabularyTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& content) {
     const std::string path = directory_.File(name);
-    EXPECT_THAT(base::PosixFileSystem().WriteFile(path, content), base::IsOk());
+    EXPECT_THAT(base::WriteFile(path, content), base::IsOk());
     return path;
   }
 

@@ -237,16 +237,16 @@ TEST_F(CpuPredictorTest, PackedWeightsAreMappedAgainAndNeverTrustedBlindly) {
       return Step(*predictor, {{predictor->Open(), tokens}});
     };
     const Logits packed = answer();
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto names, base::PosixFileSystem().List(cache));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto names, base::ListDirectory(cache));
     ASSERT_EQ(names.size(), 1u);
     EXPECT_EQ(answer(), packed);
     // Cut short, or of another key: packed anew.
     const std::string path = base::JoinPath(cache, names[0]);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
     EXPECT_EQ(answer(), packed);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(std::string content, base::PosixFileSystem().ReadFile(path));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(std::string content, base::ReadFile(path));
     content[3] ^= 1;
-    SUBMIX_ASSERT_OK(base::PosixFileSystem().WriteFile(path, content));
+    SUBMIX_ASSERT_OK(base::WriteFile(path, content));
     EXPECT_EQ(answer(), packed);
   }
 }

@@ -285,7 +285,7 @@ void ExpectReference(const std::string& directory, const std::string& reference,
 
 TEST(PredictorReferenceTest, EqualsPyTorchOnThePublicModel) {
   const std::string directory = std::string(SUBMIX_SHARED_DIR) + "/data/models/base-8k";
-  if (!base::PosixFileSystem().Exists(directory)) GTEST_SKIP() << "no " << directory;
+  if (!base::FileExists(directory)) GTEST_SKIP() << "no " << directory;
   ExpectReference(directory, directory + "/reference.json", 1e-3);
 }
 

@@ -78,7 +78,7 @@ void WriteTinyModel(const std::string& directory, const GptConfig& config, std::
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     named.push_back({tensors[i].name, tensors[i].shape, values[i]});
   }
-  CheckOk(base::PosixFileSystem().MakeDirectories(directory));
+  CheckOk(base::MakeDirectories(directory));
   CheckOk(SaveGptConfig(config, base::JoinPath(directory, "config.json")));
   CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named, Dtype::kF32, {}));
 }
@@ -96,7 +96,7 @@ void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
     module.a = RandomValues(rank * static_cast<std::size_t>(module.inputs), 0, 0.3, generator);
     module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0, 0.3, generator);
   }
-  CheckOk(base::PosixFileSystem().MakeDirectories(directory));
+  CheckOk(base::MakeDirectories(directory));
   CheckOk(SaveLoraAdapter(adapter, directory));
 }
 
