@@ -11,9 +11,9 @@
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
-#include "submix/train/fine_tune.h"
-#include "submix/train/product_bound.h"
-#include "submix/train/torch_environment.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/fine_tuning/product_bound.h"
+#include "submix/train/numerics/torch_environment.h"
 
 namespace submix {
 namespace {

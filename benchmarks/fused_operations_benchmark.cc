@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "submix/train/fusion_gain.h"
-#include "submix/train/torch_environment.h"
+#include "submix/train/fine_tuning/fusion_gain.h"
+#include "submix/train/numerics/torch_environment.h"
 
 namespace submix {
 namespace {

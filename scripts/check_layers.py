@@ -30,12 +30,33 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "corpus": {"base", "tokenizer"},
     "ensemble": {"base", "model"},
     "decode": {"base", "model", "ensemble"},
-    "train": {"base", "model", "corpus", "ensemble", "tokenizer", "accounting", "ledger"},
     "engine": {"base", "divergence", "accounting", "mechanism", "ledger", "tokenizer", "ensemble"},
     "server": {"base", "engine"},
 }
-MAY_INCLUDE["eval"] = set(MAY_INCLUDE) - {"train", "server"}
-MAY_INCLUDE["apps"] = set(MAY_INCLUDE)
+# Rooms within a folder: what several of them share, then one thing each.
+_TRAIN = {"base", "model", "corpus", "ensemble", "tokenizer"}
+MAY_INCLUDE["train/numerics"] = {"base", "model"}
+MAY_INCLUDE["train/models"] = _TRAIN | {"train/numerics"}
+MAY_INCLUDE["train/fine_tuning"] = MAY_INCLUDE["train/models"] | {"train/models"}
+MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
+                                         | {"train/fine_tuning", "accounting", "ledger"})
+MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"server"}
+MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
+MAY_INCLUDE["eval/measuring"] = _EVAL
+MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}
+MAY_INCLUDE["eval/audits"] = _EVAL | {"eval/measuring"}
+MAY_INCLUDE["eval/figures"] = _EVAL | {"eval/measuring", "eval/pages"}
+_APPS = set(MAY_INCLUDE) | {"apps"}
+MAY_INCLUDE["apps"] = {"base"}
+MAY_INCLUDE["apps/serving"] = _APPS
+MAY_INCLUDE["apps/measuring"] = _APPS | {"apps/serving"}
+MAY_INCLUDE["apps/attacking"] = _APPS | {"apps/serving", "apps/measuring"}
+MAY_INCLUDE["apps/training"] = _APPS | {"apps/measuring"}
+MAY_INCLUDE["apps/figures"] = _APPS | {"apps/serving", "apps/measuring", "apps/training"}
+MAY_INCLUDE["apps/demo"] = _APPS | {"apps/serving", "apps/training"}
+MAY_INCLUDE["apps/programs"] = set(MAY_INCLUDE)
+MAX_ROOM_FILES = 45  # without tests: what fits into a head
 
 # Folders beside submix/ that may include every room.
 OUTER_FOLDERS = ("tests", "benchmarks", "examples", "fuzz")
@@ -102,6 +123,13 @@ def _blank(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
+def room_of(path: str) -> str:
+    """The room of submix/a/b/file.h: a/b where that is a room, else a."""
+    pieces = path.split("/")
+    nested = "/".join(pieces[1:3])
+    return nested if nested in MAY_INCLUDE else pieces[1]
+
+
 class SourceFile:
     """A .h, .cc or .cu file; `path` is relative to the root, with forward slashes."""
 
@@ -109,7 +137,7 @@ class SourceFile:
         self.path = path.relative_to(root).as_posix()
         self.text = path.read_text(encoding="utf-8")
         pieces = self.path.split("/")
-        self.room: Optional[str] = pieces[1] if pieces[0] == "submix" and len(pieces) > 2 else None
+        self.room = room_of(self.path) if pieces[0] == "submix" and len(pieces) > 2 else None
         self.is_header = path.suffix == ".h"
         self.is_test_code = (path.stem.endswith(("_test", "_benchmark")) or "testing" in pieces[:-1]
                              or pieces[0] in OUTER_FOLDERS)
@@ -193,7 +221,7 @@ def _check_include(source: SourceFile, include: Include) -> Iterator[Finding]:
                       "third-party headers go in <>")
     if not is_ours:
         return
-    target_room = include.target.split("/")[1]
+    target_room = room_of(include.target)
     if target_room not in MAY_INCLUDE:
         yield Finding(source.path, include.line, f'"{include.target}": no such room')
     elif (source.room and target_room != source.room
@@ -237,9 +265,9 @@ def check_cycles(tree: Tree) -> Iterator[Finding]:
     for source in tree.sources:
         if source.room:
             rooms.setdefault(source.room, set()).update(
-                include.target.split("/")[1] for include in source.includes
+                room_of(include.target) for include in source.includes
                 if include.target.startswith("submix/")
-                and include.target.split("/")[1] != source.room)
+                and room_of(include.target) != source.room)
     for cycle in _cycles(files):
         yield Finding(cycle[0], 0, "include cycle: " + " -> ".join(cycle))
     for cycle in _cycles(rooms):
@@ -284,7 +312,8 @@ def check_torch_stays_in_train(tree: Tree) -> Iterator[Finding]:
     """libtorch's headers are met in submix/train alone."""
     for source in tree.sources:
         for include in source.includes:
-            if TORCH_HEADER.match(include.target) and source.room != "train":
+            if (TORCH_HEADER.match(include.target)
+                    and not source.path.startswith("submix/train/")):
                 yield Finding(source.path, include.line,
                               f"<{include.target}>: libtorch stays in submix/train")
 
@@ -307,7 +336,7 @@ def check_everything_is_built(tree: Tree) -> Iterator[Finding]:
         stem = pathlib.PurePath(source.path).stem
         is_program = stem.endswith(("_test", "_benchmark"))
         # A library lists its headers: each is then compiled alone. Programs and doubles need not.
-        is_local_header = source.is_header and (source.room == "apps"
+        is_local_header = source.is_header and (source.path.startswith("submix/apps/")
                                                 or "/testing/" in source.path)
         if (source.room or is_program) and not is_local_header and not tree.lists(source):
             yield Finding(source.path, 0, "no CMakeLists.txt lists this file, so nothing builds it")
@@ -316,7 +345,7 @@ def check_everything_is_built(tree: Tree) -> Iterator[Finding]:
 def check_libraries_neither_print_nor_exit(tree: Tree) -> Iterator[Finding]:
     """Libraries report by Status and base/log.h; only apps print and end the process."""
     for source in tree.sources:
-        if (source.room in (None, "apps") or source.is_test_code
+        if (not source.room or source.path.startswith("submix/apps/") or source.is_test_code
                 or source.path in MAY_PRINT_OR_EXIT):
             continue
         for line, text in source.matches(PRINT_OR_EXIT):
@@ -372,6 +401,10 @@ def report_sizes(tree: Tree) -> Iterator[str]:
         limit = MAX_HEADER_LINES if source.is_header else MAX_SOURCE_LINES
         if lines > limit:
             yield f"{source.path}: {lines} lines (more than {limit}): can it be cut?"
+    for room in sorted(MAY_INCLUDE):
+        files = sum(source.room == room and not source.is_test_code for source in tree.sources)
+        if files > MAX_ROOM_FILES:
+            yield f"submix/{room}: {files} files (more than {MAX_ROOM_FILES}): is it one thing?"
 
 
 def main(arguments: List[str]) -> int:

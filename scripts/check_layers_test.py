@@ -153,8 +153,8 @@ class CheckLayersTest(unittest.TestCase):
             "submix/engine/engine.cc", '#include "submix/base/repeatable_random.h"\n'))
 
     def test_keeps_torch_in_train(self):
-        self.assert_accepted({"submix/train/CMakeLists.txt": "lora.cc",
-                              "submix/train/lora.cc": "#include <torch/torch.h>\n"})
+        self.assert_accepted({"submix/train/models/CMakeLists.txt": "lora.cc",
+                              "submix/train/models/lora.cc": "#include <torch/torch.h>\n"})
         for header in ("<torch/torch.h>", "<ATen/ATen.h>", "<c10/util/Half.h>"):
             self.assert_refused("libtorch stays in submix/train", self.append(
                 "tests/golden/golden_test.cc", f"#include {header}\n"))

@@ -6,7 +6,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/model/testing/tiny_model.h"
-#include "submix/train/torch_predictor.h"
+#include "submix/train/models/torch_predictor.h"
 
 namespace submix {
 namespace {

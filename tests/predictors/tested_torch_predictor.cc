@@ -1,4 +1,4 @@
-#include "submix/train/torch_predictor.h"
+#include "submix/train/models/torch_predictor.h"
 #include "tests/predictors/tested_predictor.h"
 
 namespace submix {

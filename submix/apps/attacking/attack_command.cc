@@ -1,0 +1,19 @@
+// `submix attack`: what an attacker gets out of models and mechanisms.
+#include "submix/apps/attacking/attack_subcommands.h"
+#include "submix/apps/program_commands.h"
+
+namespace submix::apps {
+
+void AddAttackCommand(CLI::App& command, Action& action) {
+  command.require_subcommand(1);
+  AddExtractionAttack(command, action);
+  AddExposureAttack(command, action);
+  AddTargetedAttack(command, action);
+  AddMembershipAttack(command, action);
+  command.footer(
+      "Against any mechanism under any budget, or the members themselves, on an ensemble or a\n"
+      "deployment. Nothing is charged: every attack has budgets of its own, in memory. What each\n"
+      "number says and does not say: docs/attacks_and_audits.md.");
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,142 @@
+// `submix attack exposure`: how many bits of planted codes do likelihoods give away?
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/apps/attacking/attack_output.h"
+#include "submix/apps/attacking/attack_subcommands.h"
+#include "submix/apps/attacking/attack_target.h"
+#include "submix/base/progress_bar.h"
+#include "submix/eval/attacks/exposure.h"
+#include "submix/eval/measuring/repeatable_draws.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+struct ExposureAttackOptions {
+  TargetFlags target;
+  OutputFlags output;
+  eval::ExposureOptions exposure;
+  std::string codes;
+};
+
+Json Row(const AttackedLaw& law, std::size_t code, const eval::Exposure& exposure) {
+  Json row = ModelColumns(law);
+  row["code"] = code + 1;
+  row["bits"] = std::log2(exposure.codes);
+  row["rank"] = exposure.rank;
+  row["ranked"] = exposure.ranked;
+  row["is_exact"] = exposure.is_enumerated;
+  row["exposure"] = exposure.by_rank;
+  row["extrapolated"] = exposure.by_skew_normal;
+  row["fit_distance"] = exposure.fit_distance;
+  return row;
+}
+
+StatusOr<std::int64_t> CodesToScore(const std::vector<eval::PlantedCode>& codes,
+                                    const eval::ExposureOptions& options) {
+  std::int64_t total = 0;
+  for (const eval::PlantedCode& code : codes) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::int64_t count, eval::CodesToScore(code, options));
+    total += count;
+  }
+  return total;
+}
+
+// The laws for one code: where none is given, the member under which the code is likeliest.
+StatusOr<std::vector<eval::TokenLaw*>> LawsFor(const eval::PlantedCode& code,
+                                               const AttackTarget& target,
+                                               ensemble::Predictor& predictor,
+                                               const std::vector<AttackedLaw>& laws,
+                                               std::unique_ptr<eval::TokenLaw>& likeliest) {
+  std::vector<eval::TokenLaw*> chosen;
+  for (const AttackedLaw& law : laws) {
+    if (law.law == nullptr) {
+      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(target, predictor, code));
+    }
+    chosen.push_back(law.law == nullptr ? likeliest.get() : law.law.get());
+  }
+  return chosen;
+}
+
+// One curve a model over epsilon: the mean over the codes.
+eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& rows) {
+  eval::Figure figure = {.name = "exposure",
+                         .title = "Exposure of planted codes",
+                         .x_label = "epsilon (nats at the order)",
+                         .y_label = "mean exposure by rank (bits)",
+                         .log_x = true};
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    double sum = 0;
+    double count = 0;
+    for (std::size_t row = i; row < rows.size(); row += laws.size()) {
+      sum += rows[row]["exposure"].get<double>();
+      ++count;
+    }
+    AddPoint(laws[i], sum / count, figure);
+  }
+  return figure;
+}
+
+Status RunExposure(const ExposureAttackOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.codes));
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, CodesToScore(codes, options.exposure));
+  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<AttackedLaw> laws, MakeLaws(options.target, target));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(options.target, target));
+  AccountReport report;
+  report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";
+  report.notes = {
+      OperatorsNote(),
+      "Where one rank is as likely as another it is 1.4 on average; compare with public. Each code "
+      "is\n"
+      "asked for under a fresh budget. If is_exact is false, the rank is among a sample, and\n"
+      "extrapolated is by a skew-normal law fitted to it: as good as the fit (fit_distance is\n"
+      "Kolmogorov and Smirnov's)."};
+  base::ProgressBar progress("Scoring", total, "codes");
+  for (std::size_t c = 0; c < codes.size(); ++c) {
+    std::unique_ptr<eval::TokenLaw> likeliest;
+    SUBMIX_ASSIGN_OR_RETURN(const auto chosen,
+                            LawsFor(codes[c], target, *predictor, laws, likeliest));
+    const auto random = eval::RepeatableDraws(options.target.seed, "exposure", c);
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto exposures,
+        eval::MeasureExposure(*predictor, chosen, *target.tokenizer, codes[c], options.exposure,
+                              *random, [&] { progress.Advance(1); }));
+    for (std::size_t i = 0; i < laws.size(); ++i) {
+      report.rows.push_back(Row(laws[i], c, exposures[i]));
+    }
+  }
+  progress.Finish();
+  return Deliver(options.output, target, report, MeanExposures(laws, report.rows));
+}
+
+}  // namespace
+
+void AddExposureAttack(CLI::App& attack, Action& action) {
+  CLI::App& command = *attack.add_subcommand(
+      "exposure", "How many bits of planted codes do likelihoods give away? (Carlini and others)");
+  auto options = std::make_shared<ExposureAttackOptions>();
+  AddTargetFlags(command, options->target, /*takes_members=*/true);
+  AddCodesFlag(command, options->codes);
+  command.add_option("--alphabet", options->exposure.alphabet,
+                     "Characters of a code that might have been others; the rest of it is known");
+  command
+      .add_option("--enumerate-up-to", options->exposure.enumerate_up_to,
+                  "So many codes are all ranked; of more, a sample is")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--samples", options->exposure.samples, "Codes of a sample")
+      ->check(CLI::Range(8, 100000000));
+  AddOutputFlags(command, options->output, "mean exposure over epsilon");
+  command.footer(
+      "Example: submix attack exposure my_ensemble --codes codes.jsonl \\\n"
+      "             --against members,filtered-submix,public");
+  command.callback([options, &action] { action = [options] { return RunExposure(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,129 @@
+// `submix attack membership`: was this text part of the training? By what was served alone.
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/apps/attacking/attack_output.h"
+#include "submix/apps/attacking/attack_subcommands.h"
+#include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/attacking/neighbour_flags.h"
+#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/roc_curve.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kFalsePositiveRates = {0.001, 0.01, 0.1};
+constexpr double kError = 0.05;
+constexpr double kDelta = 1e-5;
+
+struct MembershipOptions {
+  TargetFlags target;
+  NeighbourFlags neighbour;
+  OutputFlags output;
+};
+
+AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim) {
+  return {attacked.options.name,
+          attacked.Guarantee(),
+          claim.labels,
+          attacked.options.order.ToString(),
+          attacked.mechanism->is_private() ? attacked.epsilon : -1,
+          nullptr};
+}
+
+// null where the claim allows everything.
+Json Bound(const eval::PrivacyClaim& claim, double bound) {
+  return claim.bounds.empty() ? Json() : Json(bound);
+}
+
+void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
+             const eval::PrivacyClaim& claim, Json& rows) {
+  const auto add = [&](const std::string& measure, double value, const Json& surely,
+                       const Json& bound) {
+    Json row = ModelColumns(labels);
+    row["measure"] = measure;
+    row["value"] = value;
+    row["surely"] = surely;
+    row["bound"] = bound;
+    rows.push_back(row);
+  };
+  for (const double rate : kFalsePositiveRates) {
+    char measure[32];
+    std::snprintf(measure, sizeof measure, "TPR at FPR %g", rate);
+    add(measure, curve.TruePositivesAt(rate), curve.SureTruePositivesAt(rate, kError),
+        Bound(claim, eval::MostTruePositives(claim, rate)));
+  }
+  add("AUC", curve.area(), Json(), Bound(claim, eval::MostArea(claim)));
+  add("advantage", curve.advantage(), Json(), Bound(claim, eval::MostAdvantage(claim)));
+}
+
+// The curve and the bound at rates that are evenly spaced in their logarithm.
+void AddCurves(const AttackedLaw& labels, const eval::RocCurve& curve,
+               const eval::PrivacyClaim& claim, eval::Figure& figure) {
+  const std::string name = labels.ModelAndCost();
+  eval::FigureCurve measured = {.name = name, .guarantee = labels.promise};
+  eval::FigureCurve bound = {.name = name + ": bound", .guarantee = labels.promise};
+  for (double log_rate = -3; log_rate < 0.05; log_rate += 0.1) {
+    const double rate = std::min(std::pow(10, log_rate), 1.0);
+    measured.points.push_back({.x = rate, .y = curve.TruePositivesAt(rate)});
+    bound.points.push_back({.x = rate, .y = eval::MostTruePositives(claim, rate)});
+  }
+  figure.curves.push_back(measured);
+  if (!claim.bounds.empty()) figure.curves.push_back(bound);
+}
+
+Status RunMembership(const MembershipOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
+  SUBMIX_ASSIGN_OR_RETURN(const auto games, PlayGames(options.target, options.neighbour, target));
+  AccountReport report;
+  report.title = "Membership by " + std::to_string(options.target.queries) +
+                 " served tokens: the attacker who knows the models of both worlds";
+  SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
+  report.notes.push_back(
+      "surely: what the transcripts show but for an error of 0.05; it must stay below the bound "
+      "of\n"
+      "the claim. value is measured on the same transcripts and may exceed either by chance.");
+  eval::Figure figure = {.name = "membership",
+                         .title = "Membership inference on served tokens",
+                         .x_label = "false positive rate",
+                         .y_label = "true positive rate",
+                         .log_x = true,
+                         .log_y = true};
+  for (std::size_t i = 0; i < games.size(); ++i) {
+    const AttackedMechanism& attacked = target.mechanisms[i];
+    SUBMIX_ASSIGN_OR_RETURN(
+        const eval::PrivacyClaim claim,
+        eval::ClaimOf(*attacked.mechanism, attacked.epsilon, UnitOf(options.neighbour), kDelta));
+    const eval::RocCurve curve(games[i].with(), games[i].without());
+    const AttackedLaw labels = LabelsOf(attacked, claim);
+    AddRows(labels, curve, claim, report.rows);
+    AddCurves(labels, curve, claim, figure);
+    AddClaimNote(attacked, claim, report);
+  }
+  return Deliver(options.output, target, report, figure);
+}
+
+}  // namespace
+
+void AddMembershipAttack(CLI::App& attack, Action& action) {
+  CLI::App& command = *attack.add_subcommand(
+      "membership",
+      "Tell from served tokens whether a part or a user was there, as well as anybody");
+  auto options = std::make_shared<MembershipOptions>();
+  AddTargetFlags(command, options->target, /*takes_members=*/false);
+  AddNeighbourFlags(command, options->neighbour);
+  AddOutputFlags(command, options->output, "ROC curves beside the bounds of the claims");
+  command.footer(
+      "Example: submix attack membership my_ensemble --text users_own_words.txt --queries 256 \\\n"
+      "             --against filtered-submix,dclip,ensemble --ask most-telling");
+  command.callback([options, &action] { action = [options] { return RunMembership(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,56 @@
+// Where the subcommands of `submix attack` and `submix audit` leave their numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/apps/measuring/account_report.h"
+#include "submix/apps/attacking/attack_target.h"
+#include "submix/base/status.h"
+#include "submix/eval/pages/figure.h"
+#include "submix/eval/audits/privacy_claim.h"
+
+namespace submix::apps {
+
+struct OutputFlags {
+  bool json = false;
+  std::string csv;
+  std::string figures;  // a directory
+};
+
+// --json and --csv. `flags` must outlive the command.
+void AddTableFlags(CLI::App& command, OutputFlags& flags);
+// These and --figures. `drawn`: what the figure shows.
+void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& drawn);
+
+// The column of a claim's labels: for machines; people read them once, in the notes.
+inline constexpr char kPromise[] = "promise";
+
+// Prints, then writes what the flags ask for. For machines every row also names the ensemble that
+// was attacked, by its fingerprint. A figure without points is left out. Errors: those of
+// writing; eval::WriteFigure's.
+base::Status Deliver(const OutputFlags& flags, const AttackTarget& target,
+                     const AccountReport& report, const eval::Figure& figure);
+
+// What every attack must say with its numbers.
+std::string OperatorsNote();
+
+// These, and what the claims leave out: what a privately trained public model cost. Errors: those
+// of LoadTrainingCost.
+base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target);
+
+// The claim's labels, once for each mechanism.
+void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+                  AccountReport& report);
+
+// The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
+// budget).
+nlohmann::ordered_json ModelColumns(const AttackedLaw& law);
+
+// Adds a point at the law's epsilon to the curve of its model, which is made if there is none; a
+// level for what has no budget.
+void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure);
+
+}  // namespace submix::apps

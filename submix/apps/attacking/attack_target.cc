@@ -1,0 +1,171 @@
+#include "submix/apps/attacking/attack_target.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/base/file_system.h"
+#include "submix/engine/deployment.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/eval/measuring/likelihood.h"
+#include "submix/eval/audits/privacy_claim.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr char kMembers[] = "members";
+
+Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
+                    AttackTarget& target) {
+  if (!(epsilon > 0)) return base::InvalidArgumentError("epsilon: expected nats above 0");
+  SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
+                          mechanism::MakeMechanism(options));
+  target.mechanisms.push_back({std::move(mechanism), options, epsilon});
+  return base::OkStatus();
+}
+
+// The same name under every budget; one budget is enough for what is not private or knows nothing.
+Status AddNamed(const TargetFlags& flags, const std::string& name, AttackTarget& target) {
+  mechanism::MechanismOptions options;
+  SUBMIX_RETURN_IF_ERROR(flags.mechanism_flags.Apply(options));
+  options.name = name;
+  options.num_parts = target.manifest.num_parts;
+  options.max_mixing_weight = flags.max_mixing_weight;
+  SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse(flags.order));
+  const bool needs_no_budget = name == "public" || name == "ensemble";
+  for (const double epsilon : flags.epsilons) {
+    options.target_leakage = flags.target_leakage > 0
+                                 ? flags.target_leakage
+                                 : epsilon / static_cast<double>(flags.queries);
+    SUBMIX_RETURN_IF_ERROR(AddMechanism(options, epsilon, target));
+    if (needs_no_budget) break;
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+std::string AttackedMechanism::Guarantee() const {
+  if (!mechanism->is_private()) return "none";
+  return mechanism->is_sound() ? "sound" : "research";
+}
+
+void AddTargetFlags(CLI::App& command, TargetFlags& flags, bool takes_members) {
+  command
+      .add_option("target", flags.directory,
+                  "Directory of an ensemble (`submix train`), or of a deployment (`submix "
+                  "deploy`): its mechanism and budget are then attacked first")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command
+      .add_option(
+          "--against", flags.against,
+          std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
+              (takes_members ? ", and members: the one that knows most, served as it is" : "") +
+              ". Default: the deployment, or filtered-submix")
+      ->delimiter(',');
+  command.add_option("--epsilon", flags.epsilons, "One or more budgets of a part, nats")
+      ->delimiter(',');
+  command.add_option("--order", flags.order, "The Renyi order at which epsilon is declared");
+  command
+      .add_option("--queries", flags.queries,
+                  "Answers that the budget is made for: the cap on one charge is epsilon / queries")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--target-leakage", flags.target_leakage,
+                     "The cap on one charge itself, nats (instead of epsilon / queries)");
+  command.add_option("--max-mixing-weight", flags.max_mixing_weight,
+                     "Largest weight of a member against the public model");
+  AddMechanismFlags(command, flags.mechanism_flags);
+  AddPredictorFlags(command, flags.predictor);
+  command.add_option("--seed", flags.seed, "Of all draws: the same command gives the same numbers");
+}
+
+StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
+  AttackTarget target;
+  target.ensemble_directory = flags.directory;
+  std::vector<std::string> names = flags.against;
+  if (base::FileExists(engine::DeploymentConfigPath(flags.directory))) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        const engine::Deployment deployment,
+        engine::OpenDeployment(flags.directory, engine::DeploymentAccess::kReadOnly));
+    const engine::DeploymentOptions& declared = deployment.config.options;
+    target.ensemble_directory = deployment.config.ensemble_directory;
+    SUBMIX_RETURN_IF_ERROR(AddMechanism(declared.mechanism, declared.epsilon, target));
+  } else if (names.empty()) {
+    names.push_back("filtered-submix");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(target.manifest, ensemble::LoadManifest(target.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(
+      target.tokenizer,
+      tokenizer::Tokenizer::Load(ensemble::PublicDirectory(target.ensemble_directory)));
+  for (const std::string& name : names) {
+    if (name == kMembers) {
+      target.attacks_members = true;
+    } else {
+      SUBMIX_RETURN_IF_ERROR(AddNamed(flags, name, target));
+    }
+  }
+  return target;
+}
+
+StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
+    const TargetFlags& flags, const AttackTarget& target,
+    const std::vector<std::string>& extra_members) {
+  if (extra_members.empty()) {
+    return LoadEnsembles(flags.predictor, target.ensemble_directory, /*extra=*/{});
+  }
+  std::vector<std::string> members;
+  for (const ensemble::MemberEntry& member : target.manifest.members) {
+    members.push_back(ensemble::MemberPath(target.ensemble_directory, member));
+  }
+  members.insert(members.end(), extra_members.begin(), extra_members.end());
+  return LoadPredictor(flags.predictor, ensemble::PublicDirectory(target.ensemble_directory),
+                       members);
+}
+
+StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
+  std::vector<AttackedLaw> laws;
+  for (const AttackedMechanism& attacked : target.mechanisms) {
+    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
+                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
+                                          accounting::PrivacyUnit::kPart, /*delta=*/1e-5));
+    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
+    if (attacked.mechanism->is_private() && attacked.options.name != "public") {
+      law.order = attacked.options.order.ToString();
+      law.epsilon = attacked.epsilon;
+    }
+    SUBMIX_ASSIGN_OR_RETURN(law.law, eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
+                                                            target.manifest.halves, flags.seed));
+    laws.push_back(std::move(law));
+  }
+  if (target.attacks_members) {
+    laws.push_back({kMembers, "none", "nothing is claimed: not private", "", -1, nullptr});
+  }
+  return laws;
+}
+
+std::string AttackedLaw::ModelAndCost() const {
+  return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
+}
+
+void AddCodesFlag(CLI::App& command, std::string& path) {
+  command
+      .add_option("--codes", path,
+                  "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
+                  "\"secret\": \" 4815\"}")
+      ->required()
+      ->check(CLI::ExistingFile);
+}
+
+StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
+                                                       ensemble::Predictor& predictor,
+                                                       const eval::PlantedCode& code) {
+  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
+                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
+  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,91 @@
+// What `submix attack` and `submix audit` work on: the models of an ensemble, and the mechanisms
+// over them, each under a budget of its own. Nothing is charged to a ledger: this is the operator's
+// view (contract 7).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/apps/serving/mechanism_flags.h"
+#include "submix/apps/serving/predictor_flags.h"
+#include "submix/base/status.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/ensemble/predictor.h"
+#include "submix/eval/attacks/attack_input.h"
+#include "submix/eval/measuring/token_law.h"
+#include "submix/mechanism/mechanism.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::apps {
+
+struct TargetFlags {
+  std::string directory;
+  std::vector<std::string> against;
+  std::string order = "2";
+  std::vector<double> epsilons = {2};
+  std::int64_t queries = 1024;
+  double target_leakage = 0;
+  double max_mixing_weight = 0.6;
+  MechanismFlags mechanism_flags;
+  PredictorFlags predictor;
+  std::uint64_t seed = 0;
+};
+
+// `flags` must outlive the command. With `takes_members` the word "members" is offered too.
+void AddTargetFlags(CLI::App& command, TargetFlags& flags, bool takes_members);
+
+// A mechanism under a budget.
+struct AttackedMechanism {
+  std::shared_ptr<const mechanism::Mechanism> mechanism;
+  mechanism::MechanismOptions options;
+  double epsilon = 0;
+
+  // "sound", "research" or "none".
+  std::string Guarantee() const;
+};
+
+struct AttackTarget {
+  std::string ensemble_directory;
+  ensemble::Manifest manifest;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::vector<AttackedMechanism> mechanisms;
+  bool attacks_members = false;
+};
+
+// Everything but the models. A deployment's own mechanism and budget come first. Errors: those of
+// the files; kInvalidArgument for options out of range.
+base::StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags);
+
+// The public model and all members of the target, then `extra_members` (directories).
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
+    const TargetFlags& flags, const AttackTarget& target,
+    const std::vector<std::string>& extra_members = {});
+
+// A law of tokens to attack, and what stands beside its numbers.
+struct AttackedLaw {
+  std::string model;  // the mechanism's name, or "members"
+  std::string guarantee;
+  std::string promise;  // unit, adjacency, scope and proof of the budget's statement, in one line
+  std::string order;    // empty without a budget, as is the next
+  double epsilon = -1;  // nats at the order; negative: no budget
+  // Null for "members": the attack takes the member that serves it best.
+  std::unique_ptr<eval::TokenLaw> law;
+
+  // As figures name it: "dclip, epsilon 2", or the model alone without a budget.
+  std::string ModelAndCost() const;
+};
+base::StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags,
+                                                  const AttackTarget& target);
+
+// The flag of the attacks on planted codes. `path` must outlive the command.
+void AddCodesFlag(CLI::App& command, std::string& path);
+// The law of the target's member that knows the code best.
+base::StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
+                                                             ensemble::Predictor& predictor,
+                                                             const eval::PlantedCode& code);
+
+}  // namespace submix::apps

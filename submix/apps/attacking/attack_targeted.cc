@@ -1,0 +1,133 @@
+// `submix attack targeted`: from the words before a piece of private text, what follows it?
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "submix/apps/attacking/attack_output.h"
+#include "submix/apps/attacking/attack_subcommands.h"
+#include "submix/apps/attacking/attack_target.h"
+#include "submix/base/progress_bar.h"
+#include "submix/eval/measuring/likelihood.h"
+#include "submix/eval/measuring/repeatable_draws.h"
+#include "submix/eval/attacks/targeted.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+struct TargetedAttackOptions {
+  TargetFlags target;
+  OutputFlags output;
+  eval::TargetedOptions targeted;
+  std::string examples;
+};
+
+// The attacker's choice for one example: the member under which its suffix is likeliest.
+StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const eval::TargetedExample& example,
+                                                       const AttackTarget& target,
+                                                       ensemble::Predictor& predictor) {
+  eval::JudgedTokens judged = {example.prefix, example.prefix.size()};
+  judged.tokens.insert(judged.tokens.end(), example.suffix.begin(), example.suffix.end());
+  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
+}
+
+// Every example under a fresh budget.
+StatusOr<eval::TargetedSummary> Attack(const std::vector<eval::TargetedExample>& examples,
+                                       const TargetedAttackOptions& options,
+                                       const AttackTarget& target, ensemble::Predictor& predictor,
+                                       eval::TokenLaw* law, base::ProgressBar& progress) {
+  std::vector<eval::TargetedGuess> guesses;
+  for (const eval::TargetedExample& example : examples) {
+    std::unique_ptr<eval::TokenLaw> likeliest;
+    if (law == nullptr) {
+      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(example, target, predictor));
+    } else {
+      SUBMIX_RETURN_IF_ERROR(law->Renew());
+    }
+    const auto random = eval::RepeatableDraws(options.target.seed, "targeted", guesses.size());
+    SUBMIX_ASSIGN_OR_RETURN(const eval::TargetedGuess guess,
+                            eval::GuessSuffix(predictor, law == nullptr ? *likeliest : *law,
+                                              example, options.targeted, *random));
+    guesses.push_back(guess);
+    progress.Advance(1);
+  }
+  return eval::Summarise(guesses);
+}
+
+Json Row(const AttackedLaw& law, const eval::TargetedSummary& summary) {
+  Json row = ModelColumns(law);
+  row["examples"] = summary.examples;
+  row["right"] = summary.right;
+  row["recall"] = summary.recall;
+  row["recall_at_100_errors"] = summary.recall_at_100_errors;
+  row["tokens_right"] = summary.tokens_right;
+  return row;
+}
+
+eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSummary& summary) {
+  eval::FigureCurve curve = {.name = law.ModelAndCost(), .guarantee = law.promise};
+  for (const eval::TargetedPoint& point : summary.curve) {
+    curve.points.push_back({.x = point.recall, .y = point.precision});
+  }
+  return curve;
+}
+
+Status RunTargeted(const TargetedAttackOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
+  SUBMIX_ASSIGN_OR_RETURN(const auto examples,
+                          eval::ReadTargetedExamples(options.examples, *target.tokenizer));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<AttackedLaw> laws, MakeLaws(options.target, target));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(options.target, target));
+  AccountReport report;
+  report.title = "Targeted extraction: suffixes of private text guessed from their prefixes";
+  report.notes = {
+      OperatorsNote(),
+      "One guess an example, each under a fresh budget. The greedy guess (--guesses 1) takes the\n"
+      "likeliest token of the mixture, which clients never see. What public models guess alike "
+      "was\n"
+      "not learned from the private text: compare with --against public."};
+  eval::Figure figure = {.name = "targeted",
+                         .title = "Targeted extraction",
+                         .x_label = "recall",
+                         .y_label = "precision"};
+  base::ProgressBar progress("Guessing", static_cast<std::int64_t>(examples.size() * laws.size()),
+                             "suffixes");
+  for (const AttackedLaw& law : laws) {
+    SUBMIX_ASSIGN_OR_RETURN(const eval::TargetedSummary summary,
+                            Attack(examples, options, target, *predictor, law.law.get(), progress));
+    report.rows.push_back(Row(law, summary));
+    figure.curves.push_back(PrecisionCurve(law, summary));
+  }
+  progress.Finish();
+  return Deliver(options.output, target, report, figure);
+}
+
+}  // namespace
+
+void AddTargetedAttack(CLI::App& attack, Action& action) {
+  CLI::App& command = *attack.add_subcommand(
+      "targeted", "From prefixes of private text, guess what follows (the extraction challenge)");
+  auto options = std::make_shared<TargetedAttackOptions>();
+  AddTargetFlags(command, options->target, /*takes_members=*/true);
+  command
+      .add_option("--examples", options->examples,
+                  "JSONL: {\"prefix\": ..., \"suffix\": ...}, both texts or both arrays of token "
+                  "ids")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--guesses", options->targeted.guesses,
+                  "1: the likeliest token each time; more: the likeliest of so many samples")
+      ->check(CLI::PositiveNumber);
+  AddOutputFlags(command, options->output, "precision over recall, surest guesses first");
+  command.footer(
+      "Example: submix attack targeted my_ensemble --examples examples.jsonl \\\n"
+      "             --against members,filtered-submix,public");
+  command.callback([options, &action] { action = [options] { return RunTargeted(*options); }; });
+}
+
+}  // namespace submix::apps

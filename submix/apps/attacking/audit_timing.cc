@@ -1,0 +1,229 @@
+// `submix audit timing`: what a client can tell by the clock, with and without padding.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/apps/attacking/audit_command.h"
+#include "submix/apps/serving/mechanism_flags.h"
+#include "submix/apps/serving/predictor_flags.h"
+#include "submix/base/file_system.h"
+#include "submix/engine/deployment.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/eval/audits/timing_audit.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+struct TimingOptions {
+  std::string deployment;
+  std::string ensemble;
+  std::string order = "2";
+  MechanismFlags mechanism_flags;
+  mechanism::MechanismOptions mechanism;
+  PredictorFlags predictor;
+  std::string work_directory;
+  int pairs = 500;
+  int prompts = 64;
+  int prompt_tokens = 16;
+  double quantum_ms = 0;
+  bool json = false;
+};
+
+struct Audited {
+  std::string ensemble;
+  mechanism::MechanismOptions mechanism;
+};
+
+StatusOr<Audited> WhatIsAudited(const TimingOptions& options) {
+  if (options.deployment.empty() == options.ensemble.empty()) {
+    return base::InvalidArgumentError("give either a deployment or --ensemble");
+  }
+  if (!options.deployment.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
+    return Audited{config.ensemble_directory, config.options.mechanism};
+  }
+  Audited audited{options.ensemble, options.mechanism};
+  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(audited.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(audited.mechanism.order, divergence::RenyiOrder::Parse(options.order));
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  audited.mechanism.num_parts = manifest.num_parts;
+  return audited;
+}
+
+// A directory that goes with all that is in it.
+class ScratchDirectory {
+ public:
+  static StatusOr<std::unique_ptr<ScratchDirectory>> Make(const std::string& beside) {
+    std::string path =
+        base::JoinPath(beside.empty() ? std::filesystem::temp_directory_path().string() : beside,
+                       "submix-audit-XXXXXX");
+    if (::mkdtemp(path.data()) == nullptr) {
+      return base::InternalError(path + ": cannot be made; give --work-directory");
+    }
+    return std::make_unique<ScratchDirectory>(path);
+  }
+  explicit ScratchDirectory(std::string path) : path_(std::move(path)) {}
+  ~ScratchDirectory() { (void)base::RemoveAll(path_); }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+std::vector<std::vector<base::TokenId>> RandomPrompts(int count, int length, int vocab_size,
+                                                      base::RandomSource& random) {
+  std::vector<std::vector<base::TokenId>> prompts(static_cast<std::size_t>(count));
+  for (auto& prompt : prompts) {
+    for (int i = 0; i < length; ++i) {
+      prompt.push_back(
+          static_cast<base::TokenId>(random.NextBelow(static_cast<std::uint64_t>(vocab_size))));
+    }
+  }
+  return prompts;
+}
+
+double Milliseconds(double seconds) { return seconds * 1e3; }
+
+nlohmann::json ToJson(const eval::WelchResult& test) {
+  return {{"difference_ms", Milliseconds(test.difference)},
+          {"standard_error_ms", Milliseconds(test.standard_error)},
+          {"t", test.t},
+          {"degrees_of_freedom", test.degrees_of_freedom},
+          {"p_value", test.p_value},
+          {"detectable_difference_ms", Milliseconds(test.detectable_difference)}};
+}
+
+nlohmann::json ToJson(const eval::TimingComparison& comparison, double quantum_ms, int pairs) {
+  return {{"first", comparison.first},
+          {"second", comparison.second},
+          {"quantum_ms", quantum_ms},
+          {"pairs", pairs},
+          {"first_median_ms", Milliseconds(comparison.first_median)},
+          {"second_median_ms", Milliseconds(comparison.second_median)},
+          {"all", ToJson(comparison.all)},
+          {"without_slowest_tenth", ToJson(comparison.without_slowest)}};
+}
+
+void PrintTest(const char* name, const eval::WelchResult& test) {
+  std::printf("  %-26s %+10.4f ms   t %+7.2f   p %7.4f   would have seen %.4f ms\n", name,
+              Milliseconds(test.difference), test.t, test.p_value,
+              Milliseconds(test.detectable_difference));
+}
+
+void Print(const eval::TimingComparison& comparison) {
+  std::printf("%s, then %s: medians %.3f and %.3f ms; the second takes longer by\n",
+              comparison.first.c_str(), comparison.second.c_str(),
+              Milliseconds(comparison.first_median), Milliseconds(comparison.second_median));
+  PrintTest("all", comparison.all);
+  PrintTest("without the slowest tenth", comparison.without_slowest);
+}
+
+void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
+            double quantum_ms) {
+  if (options.json) {
+    for (const auto* comparison : {&result.budgets, &result.contexts}) {
+      std::printf("%s\n", ToJson(*comparison, quantum_ms, options.pairs).dump().c_str());
+    }
+    return;
+  }
+  if (quantum_ms > 0) {
+    std::printf("\nTokens padded to whole multiples of %g ms, %d pairs each\n", quantum_ms,
+                options.pairs);
+  } else {
+    std::printf("Without padding, %d pairs each\n", options.pairs);
+  }
+  Print(result.budgets);
+  Print(result.contexts);
+}
+
+Status RunTimingAudit(const TimingOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const Audited audited, WhatIsAudited(options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          tokenizer::Tokenizer::Load(ensemble::PublicDirectory(audited.ensemble)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                          LoadEnsembles(options.predictor, audited.ensemble, {}));
+  const auto random = base::MakeSystemRandomSource();
+  eval::TimingAuditPlan plan;
+  plan.mechanism = audited.mechanism;
+  plan.pairs = options.pairs;
+  plan.prompts =
+      RandomPrompts(options.prompts, options.prompt_tokens, predictor->vocab_size(), *random);
+  base::ProgressBar progress("Timing", 4 * std::int64_t{options.pairs}, "pairs");
+  const auto audit = [&](double quantum_ms) -> StatusOr<eval::TimingAuditResult> {
+    SUBMIX_ASSIGN_OR_RETURN(const auto scratch, ScratchDirectory::Make(options.work_directory));
+    plan.work_directory = scratch->path();
+    plan.quantum = std::chrono::nanoseconds(std::llround(quantum_ms * 1e6));
+    return eval::AuditTiming(*predictor, *tokenizer, plan, *random, progress);
+  };
+  SUBMIX_ASSIGN_OR_RETURN(const auto unpadded, audit(0));
+  const double quantum_ms = options.quantum_ms > 0
+                                ? options.quantum_ms
+                                : std::ceil(1.5 * Milliseconds(unpadded.slowest_usual));
+  SUBMIX_ASSIGN_OR_RETURN(const auto padded, audit(quantum_ms));
+  progress.Finish();
+  Report(options, unpadded, 0);
+  Report(options, padded, quantum_ms);
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddTimingAudit(CLI::App& command, Action& action) {
+  auto options = std::make_shared<TimingOptions>();
+  options->mechanism.target_leakage = 0.01;
+  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
+      ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--ensemble", options->ensemble,
+                  "Or an ensemble, with the mechanism that these options say")
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--mechanism", options->mechanism.name,
+                     "One of " + mechanism::MechanismNames());
+  command.add_option("--order", options->order, "Renyi order that binds");
+  command.add_option("--target-leakage", options->mechanism.target_leakage,
+                     "Most that one answer may cost a part, nats");
+  AddMechanismFlags(command, options->mechanism_flags);
+  AddPredictorFlags(command, options->predictor);
+  command.add_option("--pairs", options->pairs, "Pairs of measurements a comparison")
+      ->check(CLI::Range(10, 1'000'000));
+  command.add_option("--prompts", options->prompts, "Random prompts to choose from")
+      ->check(CLI::Range(8, 1'000'000));
+  command.add_option("--prompt-tokens", options->prompt_tokens, "Their length")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option("--quantum-ms", options->quantum_ms,
+                  "What tokens are padded to in the second half; default: half as much again as "
+                  "nine tenths of the first half took")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--work-directory", options->work_directory,
+                     "Where two ledgers are made for the audit, and removed: on the deployment's "
+                     "disk, to time its commits");
+  command.add_flag("--json", options->json, "One JSON object a comparison");
+  command.footer(
+      "Times requests for one token, as a client would, in pairs that follow each other at once:\n"
+      "the same prompts with parts that can all pay and parts that cannot; and prompts at which\n"
+      "the members agree with the public model or contradict it. Then again with padding.\n"
+      "Welch's two-sided t-test says whether a difference is more than chance (p); 'would have\n"
+      "seen' is the difference that it finds 4 times in 5 at a level of 5 %. Eight tests are\n"
+      "made: take p below 0.006 seriously, and run it again. A busy machine blinds the test.\n"
+      "The deployment's own ledger is not touched: nothing is charged. The result depends on the\n"
+      "members: publishing it is a release outside the budget.\n"
+      "Example: submix audit timing my_deployment --pairs 2000 --work-directory my_deployment");
+  command.callback([options, &action] { action = [options] { return RunTimingAudit(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,312 @@
+// `submix demo`: the main job on bundled data, from text to ledger.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/apps/demo/demo_report.h"
+#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/training/fine_tune_flags.h"
+#include "submix/apps/program_commands.h"
+#include "submix/base/file_system.h"
+#include "submix/corpus/user_records.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/eval/measuring/evaluation.h"
+#include "submix/eval/attacks/extraction.h"
+#include "submix/train/fine_tuning/ensemble_training.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+// The secret's owner is the speaker whose part gets the planted text; any trained speaker would do.
+constexpr char kSecretPrompt[] = "My secret number is ";
+constexpr char kSecret[] = "48151";
+
+// One pass with small adapters on the upper half of the layers, so that all members share the
+// trunk.
+train::FineTuneOptions DemoFineTuneOptions() {
+  train::FineTuneOptions options;
+  options.lora->rank = 16;
+  options.lora->lora_alpha = 32;
+  options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+  options.lora->layers = {3, 4, 5};
+  options.batch_size = 2;
+  options.learning_rate.peak = 4e-3;
+  options.learning_rate.warmup_fraction = 0.1;
+  options.precision = DefaultTrainingPrecision();
+  return options;
+}
+
+// Beside an installed program, else in the source tree.
+std::string BundledData() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string installed =
+      (self.parent_path().parent_path() / "share" / "submix" / "data").string();
+  return base::FileExists(installed) ? installed : SUBMIX_BUNDLED_DATA;
+}
+
+struct DemoOptions {
+  std::string data = BundledData();
+  std::string output = "build/demo";
+  int parts = 32;
+  int plant = 200;
+  int runs = 4;
+  std::int64_t queries = 1024;
+  engine::DeploymentOptions declared;
+  train::FineTuneOptions fine_tune = DemoFineTuneOptions();
+};
+
+// One run of the demo in its output directory.
+class Demo {
+ public:
+  explicit Demo(const DemoOptions& options) : options_(options) {}
+
+  Status Run() {
+    SUBMIX_RETURN_IF_ERROR(PrepareDirectory());
+    SUBMIX_RETURN_IF_ERROR(Train());
+    SUBMIX_RETURN_IF_ERROR(DeployAndAsk());
+    SUBMIX_RETURN_IF_ERROR(Evaluate());
+    SUBMIX_RETURN_IF_ERROR(Extract());
+    SUBMIX_RETURN_IF_ERROR(ShowLedger());
+    SUBMIX_RETURN_IF_ERROR(WriteSummary(report_, File("summary.json")));
+    std::printf("\nEverything is in %s; the numbers are in %s.\n", options_.output.c_str(),
+                File("summary.json").c_str());
+    return base::OkStatus();
+  }
+
+ private:
+  std::string File(const std::string& name) const { return base::JoinPath(options_.output, name); }
+  std::string CorpusPath() const { return base::JoinPath(options_.data, "shakespeare.jsonl"); }
+
+  static void Heading(int number, const char* text) { std::printf("\n%d. %s\n\n", number, text); }
+
+  // The demo starts over each time, in a directory that it made itself: a budget is never reset, so
+  // its ensemble goes with its ledger.
+  Status PrepareDirectory() {
+    const std::string marker = File("made_by_submix_demo");
+    if (base::FileExists(options_.output) && !base::FileExists(marker)) {
+      return base::AlreadyExistsError(options_.output +
+                                      ": exists and was not made by `submix demo`; give another "
+                                      "directory with --output");
+    }
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options_.output));
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
+    return base::WriteFile(marker, "");
+  }
+
+  train::EnsembleTrainingOptions TrainingOptions(const std::string& corpus,
+                                                 const std::string& directory, int parts) const {
+    train::EnsembleTrainingOptions training;
+    training.public_directory = base::JoinPath(options_.data, "public_model");
+    training.corpus = corpus;
+    training.ensemble_directory = directory;
+    training.partition = {parts, /*halves=*/1, /*heldout_fraction=*/0.1};
+    // Fixed, so that two runs of the demo hold out the same speakers. Theorem 5 needs a key that
+    // does not depend on the text, not a secret one.
+    training.partition_key_path = base::JoinPath(options_.data, "demo_partition.key");
+    training.fine_tune = options_.fine_tune;
+    return training;
+  }
+
+  Status Train() {
+    Heading(1, "Train: speakers are split over parts by a keyed hash, one adapter a part");
+    const auto style = base::DetectProgressStyle();
+    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(
+        TrainingOptions(CorpusPath(), File("ensemble"), options_.parts), style));
+    std::printf("   For comparison only, a model on all private text:\n");
+    return train::TrainEnsemble(TrainingOptions(CorpusPath(), File("fine_tuned"), 1), style);
+  }
+
+  Status DeployAndAsk() {
+    Heading(2, "Deploy: declare mechanism and budget once; ask a few prompts privately");
+    SUBMIX_RETURN_IF_ERROR(
+        engine::CreateDeployment(File("deployment"), File("ensemble"), options_.declared));
+    SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment"), {}));
+    int tokens = 0;
+    double seconds = 0;
+    for (const char* prompt : {"My lord, the king", "What news from", "I will not"}) {
+      std::printf("   %s", prompt);
+      SUBMIX_RETURN_IF_ERROR(Ask(*deployed, prompt, tokens, seconds));
+    }
+    report_.private_tokens_per_second = tokens / seconds;
+    const auto budget = accounting::FixedNats::RoundDown(options_.declared.epsilon);
+    std::printf("\n   What is promised:\n");
+    for (const std::string& line : deployed->deployment.mechanism->Statement(budget).Lines()) {
+      std::printf("   %s\n", line.c_str());
+    }
+    return base::OkStatus();
+  }
+
+  static Status Ask(DeployedEngine& deployed, const char* prompt, int& tokens, double& seconds) {
+    engine::Request request;
+    request.prompt = deployed.tokenizer->Encode(prompt);
+    request.max_tokens = 24;
+    request.sampling.temperature = 0.8;
+    const auto start = std::chrono::steady_clock::now();
+    SUBMIX_RETURN_IF_ERROR(deployed.core->Generate(request, [&](const engine::TokenEvent& event) {
+      ++tokens;
+      for (const char byte : event.text) std::fputc(byte == '\n' ? ' ' : byte, stdout);
+      std::fflush(stdout);
+    }));
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::printf("\n");
+    return base::OkStatus();
+  }
+
+  Status Evaluate() {
+    Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                            LoadEnsembles({}, File("ensemble"), {File("fine_tuned")}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                            tokenizer::Tokenizer::Load(base::JoinPath(File("ensemble"), "public")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(
+                                                options_.data, "demo_partition.key")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto corpus,
+                            corpus::PartitionCorpus(CorpusPath(), *tokenizer, key,
+                                                    {options_.parts, /*halves=*/1, 0.1}));
+    eval::EvaluationPlan plan;
+    plan.num_parts = options_.parts;
+    plan.num_fine_tuned = 1;
+    plan.runs = options_.runs;
+    plan.settings.push_back(
+        {options_.declared.mechanism, options_.declared.epsilon, options_.queries});
+    base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
+    SUBMIX_ASSIGN_OR_RETURN(
+        report_.evaluation,
+        eval::Evaluate(*predictor,
+                       eval::HeldoutFromUsers(corpus.heldout, predictor->context_length()), plan,
+                       progress));
+    progress.Finish();
+    report_.queries = options_.queries;
+    report_.parts = plan.num_parts;
+    PrintPerplexityTable(report_);
+    return base::OkStatus();
+  }
+
+  // A copy of the corpus in which one speaker repeats a secret.
+  StatusOr<std::string> PlantSecret() const {
+    std::string owner;
+    std::string planted;
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(
+                                                options_.data, "demo_partition.key")));
+    SUBMIX_RETURN_IF_ERROR(
+        corpus::ReadUserRecords(CorpusPath(), [&](const corpus::UserRecord& record) {
+          planted += nlohmann::json({{"user", record.user}, {"text", record.text}}).dump() + "\n";
+          const auto place = corpus::PlaceUser(key, record.user, {options_.parts, 1, 0.1});
+          if (owner.empty() && !place.is_heldout) owner = record.user;
+          return base::OkStatus();
+        }));
+    const nlohmann::json record = {{"user", owner},
+                                   {"text", std::string(kSecretPrompt) + kSecret + "."}};
+    for (int i = 0; i < options_.plant; ++i) planted += record.dump() + "\n";
+    const auto place = corpus::PlaceUser(key, owner, {options_.parts, 1, 0.1});
+    std::printf(
+        "   \"%s%s.\" stands %d times in the text of %s (part %d) in a copy of the corpus.\n",
+        kSecretPrompt, kSecret, options_.plant, owner.c_str(), place.part.index);
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File("planted.jsonl"), planted));
+    return ensemble::MemberDirectory(place.part.index, 0, options_.parts, 1);
+  }
+
+  Status Extract() {
+    Heading(4, "Attack: plant a secret in one speaker's text and try to draw it out");
+    SUBMIX_ASSIGN_OR_RETURN(const std::string member, PlantSecret());
+    train::EnsembleTrainingOptions training =
+        TrainingOptions(File("planted.jsonl"), File("planted_ensemble"), options_.parts);
+    training.reuse_directory = File("ensemble");
+    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
+    SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(File("planted_deployment"),
+                                                    File("planted_ensemble"), options_.declared));
+    eval::ExtractionAttack attack;
+    attack.prompt = kSecretPrompt;
+    attack.prompt.pop_back();  // a token begins with its space
+    attack.secret = kSecret;
+    SUBMIX_RETURN_IF_ERROR(AttackMember(base::JoinPath(File("planted_ensemble"), member), attack));
+    SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
+                            OpenDeployedEngine(File("planted_deployment"), {}));
+    SUBMIX_ASSIGN_OR_RETURN(report_.extraction_private,
+                            eval::ExtractFromEngine(*deployed->core, *deployed->tokenizer, attack));
+    report_.plant_repetitions = options_.plant;
+    PrintAttack("the deployment (private)", report_.extraction_private);
+    return base::OkStatus();
+  }
+
+  Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto predictor,
+        LoadPredictor({}, ensemble::PublicDirectory(File("planted_ensemble")), {member}));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto tokenizer,
+        tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));
+    const auto random = base::MakeSystemRandomSource();
+    SUBMIX_ASSIGN_OR_RETURN(report_.extraction_non_private,
+                            eval::ExtractFromMember(*predictor, 0, *tokenizer, attack, *random));
+    PrintAttack("that part's model, served as it is", report_.extraction_non_private);
+    return base::OkStatus();
+  }
+
+  static void PrintAttack(const char* target, const eval::ExtractionResult& result) {
+    std::printf("   %-38s %3d of %d attempts give the secret: %s\n", target, result.hits,
+                result.attempts, result.extracted() ? "EXTRACTED" : "not extracted");
+  }
+
+  Status ShowLedger() {
+    Heading(5, "The ledger: what every answer above has cost (operator's view)");
+    for (const char* name : {"deployment", "planted_deployment"}) {
+      SUBMIX_ASSIGN_OR_RETURN(
+          const auto deployment,
+          engine::OpenDeployment(File(name), engine::DeploymentAccess::kReadOnly));
+      SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());
+      SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
+      SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
+      double most = 0;
+      double sum = 0;
+      for (const ledger::Account& account : accounts) {
+        most = std::max(most, account.spent.ToNatsRoundedUp());
+        sum += account.spent.ToNatsRoundedUp();
+      }
+      std::printf(
+          "   %-20s %4lld records, chain whole; spent of %g: most %.4f, mean %.4f over %zu parts\n",
+          name, static_cast<long long>(head.records), options_.declared.epsilon, most,
+          sum / static_cast<double>(accounts.size()), accounts.size());
+    }
+    return base::OkStatus();
+  }
+
+  const DemoOptions& options_;
+  DemoReport report_;
+};
+
+}  // namespace
+
+void AddDemoCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<DemoOptions>();
+  command.add_option("--data", options->data, "Directory of the bundled data");
+  command.add_option("-o,--output", options->output, "Directory to work in; made anew");
+  command.add_option("--parts", options->parts, "Parts, one adapter each")
+      ->check(CLI::Range(1, 200));
+  command.add_option("--plant", options->plant, "How often the planted secret is repeated")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--runs", options->runs, "Disjoint stretches of held-out text to score")
+      ->check(CLI::PositiveNumber);
+  command.footer(
+      "Trains, deploys, asks, measures, attacks and shows the ledger: a few minutes on two cores.");
+  command.callback([options, &action] {
+    action = [options] {
+      options->declared.mechanism.target_leakage =
+          options->declared.epsilon / static_cast<double>(options->queries);
+      return Demo(*options).Run();
+    };
+  });
+}
+
+}  // namespace submix::apps

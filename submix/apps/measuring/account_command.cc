@@ -1,0 +1,291 @@
+// `submix account`: what releases cost, without a model or a ledger.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/extraction_bound.h"
+#include "submix/accounting/gaussian_rdp.h"
+#include "submix/accounting/group_privacy.h"
+#include "submix/accounting/pmixed_target.h"
+#include "submix/accounting/user_level.h"
+#include "submix/apps/measuring/account_counted.h"
+#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/measuring/account_report.h"
+#include "submix/apps/program_commands.h"
+
+namespace submix::apps {
+namespace {
+
+using accounting::Adjacency;
+using accounting::ConversionKind;
+using accounting::PrivacyStatement;
+using accounting::PrivacyUnit;
+using accounting::RdpBound;
+using base::Status;
+using base::StatusOr;
+using divergence::RenyiOrder;
+using Json = nlohmann::ordered_json;
+
+// --- fedavg
+
+struct FedAvgOptions {
+  accounting::FedAvgSettings settings = {763430, 5000, 1, 5000, 1e-9};
+  std::vector<double> rounds = {5000};
+  double clip_norm = 0;
+  int table = 0;
+  bool json = false;
+};
+
+StatusOr<Json> FedAvgTable1Rows() {
+  Json rows = Json::array();
+  for (accounting::FedAvgSettings settings : accounting::FedAvgTable1()) {
+    Json epsilons = Json::array();
+    for (const std::int64_t rounds : accounting::kTable1Rounds) {
+      settings.rounds = rounds;
+      SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+      epsilons.push_back(epsilon);
+    }
+    rows.push_back(Json{{"users", settings.num_users},
+                        {"users_per_round", settings.users_per_round},
+                        {"noise_multiplier", settings.noise_multiplier},
+                        {"delta", settings.delta},
+                        {"epsilon", epsilons}});
+  }
+  return rows;
+}
+
+StatusOr<Json> FedAvgTable2Rows() {
+  Json rows = Json::array();
+  for (const accounting::FedAvgTable2Row& row : accounting::FedAvgTable2()) {
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(row.settings));
+    rows.push_back(Json{{"noise_stddev", row.noise_stddev},
+                        {"clip_norm", row.clip_norm},
+                        {"users", row.settings.num_users},
+                        {"users_per_round", row.settings.users_per_round},
+                        {"delta", row.settings.delta},
+                        {"epsilon", epsilon}});
+  }
+  return rows;
+}
+
+StatusOr<Json> FedAvgRows(const FedAvgOptions& options) {
+  Json rows = Json::array();
+  accounting::FedAvgSettings settings = options.settings;
+  // Weights of 1, so that W is the number of users.
+  const accounting::WeightedAverage average = {
+      options.clip_norm, settings.users_per_round / settings.num_users, settings.num_users};
+  for (const double rounds : options.rounds) {
+    settings.rounds = static_cast<std::int64_t>(rounds);
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+    SUBMIX_ASSIGN_OR_RETURN(const auto best, FedAvgBestEpsilon(settings));
+    Json row = {{"rounds", settings.rounds},
+                {"epsilon", epsilon},
+                {"improved_epsilon", best.epsilon},
+                {"improved_order", OrderJson(best.order)},
+                {"delta", settings.delta}};
+    if (options.clip_norm > 0) {
+      row["noise_fixed_divisor"] = settings.noise_multiplier * FixedDivisorSensitivity(average);
+      row["noise_clipped_divisor"] = settings.noise_multiplier * ClippedDivisorSensitivity(average);
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Status RunFedAvg(const FedAvgOptions& options) {
+  const auto statement = [](const char* proof) {
+    return ProvenStatement(PrivacyUnit::kUserKey, Adjacency::kPresence, proof);
+  };
+  AccountReport report;
+  report.title = options.table == 1   ? "DP-FedAvg, Table 1: after 1, 10, ..., 1,000,000 rounds"
+                 : options.table == 2 ? "DP-FedAvg, Table 2: noise multiplier 1, 5,000 rounds"
+                                      : "DP-FedAvg: rounds of clipped updates with Gaussian noise";
+  report.statements = {
+      {"epsilon", statement("Mironov, Talwar and Zhang 2019, best of the orders 2 to 33, classic "
+                            "conversion")}};
+  if (options.table == 0) {
+    report.statements.push_back(
+        {"improved_epsilon",
+         statement("Mironov, Talwar and Zhang 2019, best order, improved conversion")});
+  }
+  SUBMIX_ASSIGN_OR_RETURN(report.rows, options.table == 1   ? FedAvgTable1Rows()
+                                       : options.table == 2 ? FedAvgTable2Rows()
+                                                            : FedAvgRows(options));
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+void AddFedAvg(CLI::App& app, FedAvgOptions& options) {
+  AddFlag(app, "--users", options.settings.num_users, "Number of users K", kPositive);
+  AddFlag(app, "--users-per-round", options.settings.users_per_round,
+          "Expected number in a round; each takes part independently", kPositive);
+  AddFlag(app, "--noise-multiplier", options.settings.noise_multiplier,
+          "Noise, in units of the average's sensitivity", kNonNegative);
+  AddListFlag(app, "--rounds", options.rounds, "One or more numbers of rounds", kCount);
+  AddFlag(app, "--delta", options.settings.delta, "Of the conversions", kDelta);
+  AddFlag(app, "--clip-norm", options.clip_norm,
+          "Clipping norm S of an update: adds the noise on both averages of Lemma 1", kNonNegative);
+  app.add_option("--table", options.table, "Instead, the paper's Table 1 or 2")
+      ->check(CLI::IsMember({0, 1, 2}));
+}
+
+// --- pmixed
+
+struct PmixedOptions {
+  accounting::PmixedSettings settings;
+  bool json = false;
+};
+
+Status RunPmixed(const PmixedOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto targets, PmixedTarget(options.settings));
+  AccountReport report;
+  report.title =
+      "PMixED as published: beta for each number of parts drawn, ball radius beta times the order";
+  for (int drawn = 1; drawn <= options.settings.num_parts; ++drawn) {
+    report.rows.push_back(Json{{"parts_drawn", drawn},
+                               {"beta", targets.beta[drawn]},
+                               {"answer_rdp", targets.rdp_per_answer},
+                               {"order", options.settings.order},
+                               {"epsilon", options.settings.epsilon},
+                               {"delta", options.settings.delta}});
+  }
+  PrivacyStatement statement = ProvenStatement(
+      PrivacyUnit::kPart, Adjacency::kPresence,
+      "research: the triangle rule needs the ball at every order, beta depends on the secret "
+      "subset, the amplification formula is proven for Gaussian and Laplace noise only");
+  statement.proven = false;
+  report.statements = {{"epsilon", statement}};
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+void AddPmixed(CLI::App& app, PmixedOptions& options) {
+  accounting::PmixedSettings& settings = options.settings;
+  AddFlag(app, "--epsilon", settings.epsilon, "Over all answers", kPositive);
+  AddFlag(app, "--delta", settings.delta, "Of the conversion", kDelta);
+  AddFlag(app, "--answers", settings.answers, "Fixed beforehand", kCount);
+  AddFlag(app, "--sampling-probability", settings.sampling_probability,
+          "With which each part is drawn", kProbability);
+  AddFlag(app, "--parts", settings.num_parts, "Number of parts", CLI::Range(1, 4096));
+  AddFlag(app, "--order", settings.order, "Integer Renyi order", CLI::Range(2, 1024));
+}
+
+// --- convert, extraction
+
+struct BoundOptions {
+  std::string order = "2";
+  double rdp = 2;
+  double epsilon = -1;
+  double rho = -1;
+  double delta = 1e-5;
+  std::vector<double> candidates = {1e3, 1e5, 1e9};
+  double holders = 1;
+  bool json = false;
+};
+
+PrivacyStatement Given(PrivacyUnit unit, Adjacency adjacency) {
+  return ProvenStatement(unit, adjacency, "if the bound given is");
+}
+
+StatusOr<Json> ConversionRow(const char* unit, const RdpBound& bound, double delta) {
+  SUBMIX_ASSIGN_OR_RETURN(const double classic,
+                          EpsilonForDelta(bound, delta, ConversionKind::kClassic));
+  SUBMIX_ASSIGN_OR_RETURN(const double improved,
+                          EpsilonForDelta(bound, delta, ConversionKind::kImproved));
+  return Json{{"unit", unit},        {"order", OrderJson(bound.order)},
+              {"rdp", bound.rdp},    {"classic_epsilon", classic},
+              {"epsilon", improved}, {"delta", delta}};
+}
+
+Status RunConvert(const BoundOptions& options) {
+  AccountReport report;
+  report.statements = {{"part", Given(PrivacyUnit::kPart, Adjacency::kNull)}};
+  if (options.rho >= 0) {
+    report.title = "zCDP: rho times the order at every order";
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon,
+                            accounting::EpsilonForZcdp(options.rho, options.delta));
+    report.rows.push_back(
+        Json{{"rho", options.rho}, {"epsilon", epsilon}, {"delta", options.delta}});
+    PrintReport(report, options.json);
+    return base::OkStatus();
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const RenyiOrder order, RenyiOrder::Parse(options.order));
+  RdpBound part = {order, options.rdp};
+  if (options.epsilon >= 0) {
+    SUBMIX_ASSIGN_OR_RETURN(part.rdp, RdpForEpsilon(order, {options.epsilon, options.delta},
+                                                    ConversionKind::kImproved));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto level, accounting::UserLevelFromPartOrder(order));
+  const RdpBound user = {level.order, level.factor * part.rdp};
+  report.title = "From Renyi divergence to (epsilon, delta), at this order alone";
+  SUBMIX_ASSIGN_OR_RETURN(Json part_row, ConversionRow("part", part, options.delta));
+  SUBMIX_ASSIGN_OR_RETURN(Json user_row, ConversionRow("user key", user, options.delta));
+  report.rows = {part_row, user_row};
+  report.statements.push_back({"user_key", Given(PrivacyUnit::kUserKey, Adjacency::kReplace)});
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+Status RunExtraction(const BoundOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const RenyiOrder order, RenyiOrder::Parse(options.order));
+  const int doublings = static_cast<int>(std::ceil(std::log2(options.holders)));
+  SUBMIX_ASSIGN_OR_RETURN(const RdpBound group,
+                          accounting::GroupBound({order, options.rdp}, doublings));
+  AccountReport report;
+  report.title = "Text extraction: how often the least lucky of the candidates is guessed, at most";
+  for (const double candidates : options.candidates) {
+    report.rows.push_back(
+        Json{{"candidates", candidates},
+             {"order", OrderJson(group.order)},
+             {"rdp", group.rdp},
+             {"success", accounting::RenyiExtractionBound(group, candidates)},
+             {"success_fano", accounting::FanoExtractionBound(group.rdp, candidates)}});
+  }
+  report.statements = {{"success", Given(PrivacyUnit::kPart, Adjacency::kNull)},
+                       {"success_fano", Given(PrivacyUnit::kPart, Adjacency::kReplace)}};
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+void AddConvert(CLI::App& app, BoundOptions& options) {
+  app.add_option("--order", options.order, "Renyi order of the bound, in (1, inf]");
+  CLI::App& given = *app.add_option_group("given", "one of the three");
+  given.require_option(0, 1);
+  AddFlag(given, "--rdp", options.rdp, "Nats at the order", kNonNegative);
+  AddFlag(given, "--epsilon", options.epsilon, "The target: which nats may it be?", kNonNegative);
+  AddFlag(given, "--rho", options.rho, "zCDP: rho times the order at every order", kNonNegative);
+  AddFlag(app, "--delta", options.delta, "Of the conversions", kDelta);
+}
+
+void AddExtraction(CLI::App& app, BoundOptions& options) {
+  app.add_option("--order", options.order, "Renyi order of the bound, in (1, inf]");
+  AddFlag(app, "--rdp", options.rdp, "Nats at the order", kNonNegative);
+  AddListFlag(app, "--candidates", options.candidates, "Values that the secret may have", kCount);
+  AddFlag(app, "--holders", options.holders,
+          "Units that hold it; the bound is for the next power of two of them", kCount);
+}
+
+}  // namespace
+
+void AddAccountCommand(CLI::App& command, Action& action) {
+  command.require_subcommand(1);
+  AddCountedSubcommands(command, action);
+  AddSubcommand<FedAvgOptions>(command, action, "fedavg", "Rounds of DP-FedAvg or DP-FedSGD",
+                               "fedavg --users 1e6 --users-per-round 1000 --rounds 100,1000",
+                               AddFedAvg, RunFedAvg);
+  AddSubcommand<PmixedOptions>(command, action, "pmixed",
+                               "PMixED's targets as published (research)",
+                               "pmixed --epsilon 8 --answers 1024 --order 3", AddPmixed, RunPmixed);
+  AddSubcommand<BoundOptions>(command, action, "convert",
+                              "Between Renyi divergence and (epsilon, delta)",
+                              "convert --order 8 --rdp 2 --delta 1e-5", AddConvert, RunConvert);
+  AddSubcommand<BoundOptions>(command, action, "extraction", "How well a secret can be guessed",
+                              "extraction --order 8 --rdp 2 --candidates 1e5,1e9", AddExtraction,
+                              RunExtraction);
+  command.footer(
+      "Formulas, sources and assumptions: docs/accounting.md. Needs no model and no ledger.\n"
+      "Example: submix account plan dclip --parts 64 --clip 1.4 --epsilon 1,2,4,8");
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,313 @@
+#include "submix/apps/measuring/account_counted.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "submix/accounting/composed_profile.h"
+#include "submix/accounting/gnmax_rdp.h"
+#include "submix/accounting/rdp_accountant.h"
+#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/measuring/account_report.h"
+
+namespace submix::apps {
+namespace {
+
+using accounting::Adjacency;
+using accounting::BestConversion;
+using accounting::ConversionKind;
+using accounting::MechanismRun;
+using accounting::PrivacyStatement;
+using accounting::PrivacyUnit;
+using accounting::RdpBound;
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+struct CountedOptions {
+  double parts = 16;
+  double clip = 1;
+  double temperature = 1;
+  double noise_scale = 40;
+  double noise_multiplier = 1;
+  double sampling_probability = 0.01;
+  double mixing_weight = 1e-6;
+  double vocabulary = 50257;
+  double order = 8;
+  double target_leakage = 0.001;
+  std::vector<double> votes;
+  double delta = 1e-5;
+  std::vector<double> counts;
+  std::vector<double> epsilons;
+  bool exact = false;
+  bool json = false;
+};
+
+struct Counted {
+  std::string title;
+  MechanismRun run;
+  // What it is for one user key; empty: nothing is said about users.
+  std::optional<MechanismRun> user_run;
+  PrivacyStatement statement;
+};
+
+// One row of a table: which flags it has, what they mean, an example.
+struct CountedKind {
+  const char* name;
+  const char* summary;
+  const char* counted;  // what there is a number of
+  const char* example;
+  void (*add)(CLI::App&, CountedOptions&);
+  Counted (*make)(const CountedOptions&);
+  bool has_exact = false;  // exact composition
+  bool only_in_plan = false;
+};
+
+void AddParts(CLI::App& app, CountedOptions& options) {
+  AddFlag(app, "--parts", options.parts, "Number of parts k", kCount);
+}
+
+void AddDpSgd(CLI::App& app, CountedOptions& options) {
+  AddFlag(app, "--sampling-probability", options.sampling_probability,
+          "With which each example is in a step's batch, independently", kProbability);
+  AddFlag(app, "--noise-multiplier", options.noise_multiplier,
+          "Noise, in units of the clipping norm", kPositive);
+}
+Counted MakeDpSgd(const CountedOptions& options) {
+  return {"DP-SGD: Poisson-subsampled Gaussian steps",
+          accounting::SubsampledGaussianRun{options.sampling_probability, options.noise_multiplier},
+          {},
+          ProvenStatement(PrivacyUnit::kTrainingExample, Adjacency::kPresence,
+                          "Mironov, Talwar and Zhang 2019")};
+}
+
+void AddLaplace(CLI::App& app, CountedOptions& options) {
+  AddParts(app, options);
+  AddFlag(app, "--noise-scale", options.noise_scale, "Scale b of the noise on the mean pmf",
+          kPositive);
+}
+Counted MakeLaplace(const CountedOptions& options) {
+  const accounting::LaplaceRun run = {options.noise_scale * options.parts / 2};
+  return {"Sample and aggregate: the mean pmf, which moves by 2 / parts, with Laplace noise", run,
+          run,
+          ProvenStatement(PrivacyUnit::kPart, Adjacency::kReplace,
+                          "Mironov 2017, Proposition 6; docs/accounting.md, Laplace noise")};
+}
+
+void AddGnmax(CLI::App& app, CountedOptions& options) {
+  AddFlag(app, "--noise-scale", options.noise_scale, "Standard deviation of each count's noise",
+          kPositive);
+}
+Counted MakeGnmax(const CountedOptions& options) {
+  const accounting::GnmaxRun run = {options.noise_scale};
+  return {"GNMax: the token with most votes after Gaussian noise", run, run,
+          ProvenStatement(PrivacyUnit::kPart, Adjacency::kReplace,
+                          "Papernot et al. 2018, Proposition 8")};
+}
+
+void AddDclip(CLI::App& app, CountedOptions& options) {
+  AddParts(app, options);
+  AddFlag(app, "--clip", options.clip, "Clip C of a part's log ratios to the public model",
+          kPositive);
+  AddFlag(app, "--temperature", options.temperature,
+          "If the clip is in logits before a temperature; 1 if after", kPositive);
+}
+Counted MakeDclip(const CountedOptions& options) {
+  const double range = 2 * options.clip / (options.parts * options.temperature);
+  return {"DClip, a fixed number of answers: a part moves an answer's log ratios by a range of " +
+              std::to_string(range),
+          accounting::BoundedRangeRun{range}, accounting::BoundedRangeRun{2 * range},
+          ProvenStatement(PrivacyUnit::kPart, Adjacency::kNull,
+                          "docs/privacy.md, theorem of clipped log ratios")};
+}
+
+void AddDpDecoding(CLI::App& app, CountedOptions& options) {
+  AddFlag(app, "--mixing-weight", options.mixing_weight, "Weight of the model's pmf", kProbability);
+  AddFlag(app, "--vocabulary", options.vocabulary, "Number of tokens V", kCount);
+}
+Counted MakeDpDecoding(const CountedOptions& options) {
+  const accounting::DpDecodingRun run = {options.mixing_weight,
+                                         static_cast<std::int64_t>(options.vocabulary)};
+  return {"DP decoding: tokens from the model mixed with the uniform law",
+          run,
+          {},
+          ProvenStatement(PrivacyUnit::kUserKey, Adjacency::kReplace,
+                          "docs/accounting.md, DP decoding")};
+}
+
+void AddFilteredSubmix(CLI::App& app, CountedOptions& options) {
+  AddFlag(app, "--order", options.order, "The Renyi order that binds", kPositive);
+  AddFlag(app, "--target-leakage", options.target_leakage,
+          "Cap on one charge, in nats at the order", kPositive);
+}
+Counted MakeFilteredSubmix(const CountedOptions& options) {
+  return {"filtered-submix: answers that every part can surely back",
+          accounting::OneOrderRun{options.order, options.target_leakage},
+          {},
+          ProvenStatement(PrivacyUnit::kPart, Adjacency::kNull,
+                          "docs/privacy.md, theorem of the transcript filter")};
+}
+
+constexpr CountedKind kKinds[] = {
+    {"dp-sgd", "Steps of DP-SGD", "steps", "--sampling-probability 0.01 --noise-multiplier 1.1",
+     AddDpSgd, MakeDpSgd},
+    {"laplace", "Sample and aggregate with Laplace noise", "answers", "--parts 16 --noise-scale 2",
+     AddLaplace, MakeLaplace, true},
+    {"gnmax", "Votes with Gaussian noise", "answers", "--noise-scale 40", AddGnmax, MakeGnmax},
+    {"dclip", "DClip, a fixed number of answers", "answers", "--parts 64 --clip 1.4", AddDclip,
+     MakeDclip, true},
+    {"dp-decoding", "Tokens mixed with the uniform law", "tokens",
+     "--mixing-weight 1e-6 --vocabulary 50257", AddDpDecoding, MakeDpDecoding, true},
+    {"filtered-submix", "Answers that every part can surely back", "answers",
+     "--order 8 --target-leakage 0.001", AddFilteredSubmix, MakeFilteredSubmix, false, true},
+};
+
+// The data-dependent cost of GNMax, if every answer had these votes.
+std::vector<RdpBound> VotesBounds(const CountedOptions& options, double count) {
+  std::vector<RdpBound> bounds;
+  for (const auto order : accounting::DefaultOrders()) {
+    bounds.push_back({order, count * accounting::GnmaxDataDependentRdp(
+                                         options.votes, options.noise_scale, order)});
+  }
+  return bounds;
+}
+
+PrivacyStatement ForUsers(PrivacyStatement statement) {
+  statement.unit = PrivacyUnit::kUserKey;
+  statement.adjacency = Adjacency::kReplace;
+  return statement;
+}
+
+// What each number of runs costs.
+Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
+  const Counted counted = kind.make(options);
+  AccountReport report;
+  report.title = counted.title;
+  report.statements.push_back({"epsilon", counted.statement});
+  if (counted.user_run) report.statements.push_back({"user_epsilon", ForUsers(counted.statement)});
+  if (!options.votes.empty()) {
+    PrivacyStatement of_votes = counted.statement;
+    of_votes.worst_case = false;
+    of_votes.proof = "Papernot et al. 2018, Theorem 6, if all answers have these votes";
+    report.statements.push_back({"votes_epsilon", of_votes});
+  }
+  const auto orders = accounting::DefaultOrders();
+  for (const double number : options.counts) {
+    const auto count = static_cast<std::int64_t>(number);
+    Json row = {{kind.counted, count}};
+    const auto set_best = [&](const std::string& prefix, const auto& bounds) -> Status {
+      SUBMIX_ASSIGN_OR_RETURN(const BestConversion best,
+                              BestEpsilon(bounds, options.delta, ConversionKind::kImproved));
+      row[prefix + "epsilon"] = best.epsilon;
+      row[prefix + "order"] = OrderJson(best.order);
+      return base::OkStatus();
+    };
+    const accounting::PrivacyEvent event = {counted.run, count};
+    SUBMIX_RETURN_IF_ERROR(set_best("", accounting::CountRdp({&event, 1}, orders)));
+    if (counted.user_run) {
+      const accounting::PrivacyEvent user = {*counted.user_run, count};
+      SUBMIX_RETURN_IF_ERROR(set_best("user_", accounting::CountRdp({&user, 1}, orders)));
+    }
+    if (!options.votes.empty()) {
+      SUBMIX_RETURN_IF_ERROR(set_best("votes_", VotesBounds(options, number)));
+    }
+    if (options.exact) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto profile, accounting::ComposedProfile(event));
+      SUBMIX_ASSIGN_OR_RETURN(const auto exact, ComposedEpsilon(profile, options.delta));
+      row["exact_from"] = exact.lower;
+      row["exact_to"] = exact.upper;
+    }
+    row["delta"] = options.delta;
+    report.rows.push_back(row);
+  }
+  if (options.exact) {
+    report.notes.push_back(
+        "exact from, to: the least epsilon of a number fixed beforehand lies between; a report "
+        "only, no filter may use it");
+  }
+  report.notes.push_back("improved conversion from Renyi divergence, at the best order");
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+// How many runs each epsilon buys.
+Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
+  const Counted counted = kind.make(options);
+  const std::string key = kind.counted;
+  AccountReport report;
+  report.title = counted.title;
+  report.statements.push_back({key, counted.statement});
+  if (counted.user_run) report.statements.push_back({"user_" + key, ForUsers(counted.statement)});
+  const auto orders = accounting::DefaultOrders();
+  for (const double epsilon : options.epsilons) {
+    const accounting::EpsilonDelta target = {epsilon, options.delta};
+    Json row = {{"epsilon", epsilon}, {"delta", options.delta}};
+    SUBMIX_ASSIGN_OR_RETURN(const auto most, MostRuns(counted.run, target, orders));
+    row[key] = most.count;
+    row["order"] = OrderJson(most.order);
+    if (counted.user_run) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto user, MostRuns(*counted.user_run, target, orders));
+      row["user_" + key] = user.count;
+      row["user_order"] = OrderJson(user.order);
+    }
+    report.rows.push_back(row);
+  }
+  report.notes.push_back("the most " + key + " that stay within epsilon, at the best order");
+  PrintReport(report, options.json);
+  return base::OkStatus();
+}
+
+void AddCost(CLI::App& account, Action& action, const CountedKind& kind) {
+  const auto add = [&](CLI::App& app, CountedOptions& options) {
+    kind.add(app, options);
+    options.counts = {1, 10, 100, 1000, 10000};
+    AddListFlag(app, std::string("--") + kind.counted, options.counts,
+                "One or more numbers of them", kCount);
+    if (kind.make == MakeGnmax) {
+      AddListFlag(app, "--votes", options.votes,
+                  "Votes of each token: adds the data-dependent cost, which is private",
+                  kNonNegative);
+    }
+    AddFlag(app, "--delta", options.delta, "Of the (epsilon, delta) conversion", kDelta);
+    if (kind.has_exact) app.add_flag("--exact", options.exact, "Also by exact composition");
+  };
+  const std::string example = std::string(kind.name) + " " + kind.example + " --" + kind.counted;
+  AddSubcommand<CountedOptions>(
+      account, action, kind.name, kind.summary, example + " 1,1000", add,
+      [&kind](const CountedOptions& options) { return ReportEpsilons(kind, options); });
+}
+
+void AddPlan(CLI::App& plan, Action& action, const CountedKind& kind) {
+  const auto add = [&](CLI::App& app, CountedOptions& options) {
+    kind.add(app, options);
+    CLI::App& question = *app.add_option_group("question", "one of the two");
+    question.require_option(1);
+    AddListFlag(question, "--epsilon", options.epsilons, "How many do these buy?", kNonNegative);
+    AddListFlag(question, std::string("--") + kind.counted, options.counts,
+                "Which epsilon do these need?", kCount);
+    AddFlag(app, "--delta", options.delta, "Of the (epsilon, delta) conversion", kDelta);
+  };
+  const std::string example = std::string("plan ") + kind.name + " " + kind.example;
+  AddSubcommand<CountedOptions>(plan, action, kind.name, kind.summary,
+                                example + " --epsilon 1,2,4,8", add,
+                                [&kind](const CountedOptions& options) {
+                                  return options.epsilons.empty() ? ReportEpsilons(kind, options)
+                                                                  : ReportCounts(kind, options);
+                                });
+}
+
+}  // namespace
+
+void AddCountedSubcommands(CLI::App& account, Action& action) {
+  for (const CountedKind& kind : kKinds) {
+    if (!kind.only_in_plan) AddCost(account, action, kind);
+  }
+  CLI::App* const plan = account.add_subcommand(
+      "plan", "How many answers an epsilon buys, or which epsilon they need; worst case");
+  plan->require_subcommand(1);
+  plan->footer("Example: submix account plan dclip --parts 64 --clip 1.4 --epsilon 1,2,4,8");
+  for (const CountedKind& kind : kKinds) AddPlan(*plan, action, kind);
+}
+
+}  // namespace submix::apps

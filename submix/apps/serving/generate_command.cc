@@ -1,0 +1,100 @@
+// `submix generate`: a private completion in the terminal.
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/program_commands.h"
+
+namespace submix::apps {
+namespace {
+
+struct GenerateOptions {
+  std::string deployment;
+  std::string prompt;
+  int completions = 1;
+  bool json = false;
+  PredictorFlags predictor;
+  engine::Request request;
+};
+
+std::string ReadStandardInput() {
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+const char* FinishText(engine::FinishReason reason) {
+  return reason == engine::FinishReason::kStop ? "stop" : "length";
+}
+
+// One completion: streamed to the terminal, or as one JSON object at its end.
+base::Status Complete(engine::EngineCore& core, const GenerateOptions& options) {
+  std::string text;
+  int tokens = 0;
+  engine::FinishReason reason = engine::FinishReason::kNone;
+  SUBMIX_RETURN_IF_ERROR(core.Generate(options.request, [&](const engine::TokenEvent& event) {
+    text += event.text;
+    ++tokens;
+    reason = event.finish_reason;
+    if (options.json) return;
+    std::fwrite(event.text.data(), 1, event.text.size(), stdout);
+    std::fflush(stdout);
+  }));
+  if (options.json) {
+    const nlohmann::json object = {{"prompt", options.prompt},
+                                   {"text", text},
+                                   {"tokens", tokens},
+                                   {"finish_reason", FinishText(reason)}};
+    std::printf("%s\n",
+                object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else {
+    std::printf("\n");
+  }
+  return base::OkStatus();
+}
+
+base::Status RunGenerate(GenerateOptions options) {
+  if (options.prompt == "-") options.prompt = ReadStandardInput();
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
+                          OpenDeployedEngine(options.deployment, options.predictor));
+  options.request.prompt = deployed->tokenizer->Encode(options.prompt);
+  for (int i = 0; i < options.completions; ++i) {
+    if (!options.json) std::printf("%s", options.prompt.c_str());
+    SUBMIX_RETURN_IF_ERROR(Complete(*deployed->core, options));
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddGenerateCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<GenerateOptions>();
+  engine::Request& request = options->request;
+  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_option("prompt", options->prompt, "Text to complete, or - to read it from stdin")
+      ->required();
+  command.add_option("--max-tokens", request.max_tokens, "Most tokens to add");
+  command
+      .add_option("-n,--completions", options->completions, "How many; each is charged for itself")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--temperature", request.sampling.temperature,
+                     "Sharpens (< 1) or flattens (> 1) every model before mixing");
+  command.add_option("--top-k", request.sampling.top_k,
+                     "Keep the public model's k likeliest tokens; 0 = all");
+  command.add_option("--top-p", request.sampling.top_p,
+                     "Keep the public model's likeliest tokens of this mass");
+  command.add_option("--stop", request.stop, "End before this text; may be given again");
+  AddPredictorFlags(command, options->predictor);
+  command.add_flag("--json", options->json, "One JSON object a completion");
+  command.footer(
+      "Every token is charged to the deployment's ledger before it appears.\n"
+      "Example: submix generate my_deployment \"My lord,\" --max-tokens 40 --temperature 0.8");
+  command.callback([options, &action] { action = [options] { return RunGenerate(*options); }; });
+}
+
+}  // namespace submix::apps

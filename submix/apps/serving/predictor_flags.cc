@@ -1,0 +1,86 @@
+#include "submix/apps/serving/predictor_flags.h"
+
+#include <utility>
+
+#include "submix/decode/cpu_predictor.h"
+#include "submix/decode/packed_weights.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/manifest.h"
+
+namespace submix::apps {
+namespace {
+
+using base::StatusOr;
+
+PredictorLoader& TorchLoader() {
+  static PredictorLoader loader;
+  return loader;
+}
+
+}  // namespace
+
+void AddPredictorFlags(CLI::App& command, PredictorFlags& flags) {
+  command
+      .add_option("--predictor", flags.predictor,
+                  "What runs the models: cpu; torch: libtorch's (the oracle, and a GPU's way), in "
+                  "submix-train")
+      ->check(CLI::IsMember({"cpu", "torch"}));
+  command
+      .add_option("--precision", flags.precision,
+                  "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact)")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}));
+  command.add_option("--threads", flags.threads, "0: all processors")->check(CLI::Range(0, 1024));
+}
+
+void SetTorchPredictorLoader(PredictorLoader loader) { TorchLoader() = std::move(loader); }
+
+StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
+    const PredictorFlags& flags, const std::string& public_directory,
+    const std::vector<std::string>& member_directories) {
+  if (flags.predictor == "torch") {
+    if (TorchLoader()) return TorchLoader()(flags, public_directory, member_directories);
+    return base::UnimplementedError(
+        "this program has no libtorch; run the same command with submix-train instead of submix");
+  }
+  decode::CpuPredictorOptions options;
+  options.public_directory = public_directory;
+  options.member_directories = member_directories;
+  SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
+  options.threads = flags.threads;
+  options.cache_directory = decode::DefaultCacheDirectory();
+  SUBMIX_ASSIGN_OR_RETURN(auto predictor, decode::CpuPredictor::Load(options));
+  return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
+}
+
+StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
+    const PredictorFlags& flags, const std::string& ensemble_directory,
+    const std::vector<std::string>& extra) {
+  std::vector<std::string> ensembles = {ensemble_directory};
+  ensembles.insert(ensembles.end(), extra.begin(), extra.end());
+  std::vector<std::string> members;
+  for (const std::string& directory : ensembles) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    for (const ensemble::MemberEntry& member : manifest.members) {
+      if (!member.complete) {
+        return base::FailedPreconditionError(
+            directory + ": " + member.directory +
+            " is not trained yet; run the same `submix train` again to finish");
+      }
+      members.push_back(ensemble::MemberPath(directory, member));
+    }
+  }
+  return LoadPredictor(flags, ensemble::PublicDirectory(ensemble_directory), members);
+}
+
+StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
+                                          const std::vector<std::string>& ensembles) {
+  std::string text = flags.Description() + "\n";
+  for (const std::string& directory : ensembles) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, directory));
+    text += base::ToHex(ensemble::EnsembleFingerprint(manifest)) + "\n";
+  }
+  return base::Sha256(text);
+}
+
+}  // namespace submix::apps

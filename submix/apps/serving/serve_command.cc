@@ -1,0 +1,252 @@
+// `submix serve`: the HTTP server.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/program_commands.h"
+#include "submix/apps/serving/serve_config.h"
+#include "submix/apps/serving/utc_time.h"
+#include "submix/base/log.h"
+#include "submix/engine/answer_cache.h"
+#include "submix/engine/api_keys.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/engine/key_usage.h"
+#include "submix/server/tls_context.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using json = nlohmann::ordered_json;
+
+struct ServeOptions {
+  std::string deployment;
+  std::string config_file;
+  std::string host;
+  std::optional<int> port;
+  std::string certificate;
+  std::string private_key;
+  bool research = false;
+  bool check = false;
+};
+
+// One JSON object a line on stderr. Thread-safe.
+void WriteLogLine(const char* level, const char* event, const json& details) {
+  static std::mutex mutex;
+  json line = {{"time", UtcTime(std::time(nullptr))}, {"level", level}, {"event", event}};
+  line.update(details);
+  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::lock_guard lock(mutex);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void LogRequest(const server::RequestRecord& record) {
+  WriteLogLine("info", "request",
+               {{"id", record.id},
+                {"endpoint", record.endpoint},
+                {"key", record.key},
+                {"status", record.status},
+                {"streamed", record.streamed},
+                {"prompt_tokens", record.prompt_tokens},
+                {"completion_tokens", record.completion_tokens},
+                {"milliseconds", record.duration.count()}});
+}
+
+const char* LevelName(base::LogSeverity severity) {
+  switch (severity) {
+    case base::LogSeverity::kInfo:
+      return "info";
+    case base::LogSeverity::kWarning:
+      return "warning";
+    default:
+      return "error";
+  }
+}
+
+base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
+  ServeConfig config;
+  if (!options.config_file.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(config, LoadServeConfig(options.config_file));
+  }
+  if (!options.host.empty()) config.http.listener.host = options.host;
+  if (options.port) config.http.listener.port = *options.port;
+  if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
+  if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
+  SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
+  if (config.log_requests) config.http.on_request = LogRequest;
+  return config;
+}
+
+// Names the model, and says so if its guarantee is not proven.
+Status NameModel(const ServeOptions& options, const engine::Deployment& deployment,
+                 ServeConfig& config) {
+  config.http.model = std::filesystem::canonical(options.deployment).filename();
+  struct stat file {};
+  if (::stat(engine::DeploymentConfigPath(options.deployment).c_str(), &file) == 0) {
+    config.http.created = file.st_mtime;
+  }
+  if (deployment.mechanism->is_sound()) return base::OkStatus();
+  config.http.model += "-research";
+  if (!deployment.config.options.research) {
+    return base::FailedPreconditionError(options.deployment +
+                                         ": made by `submix deploy` without --research, and the "
+                                         "guarantee of its mechanism " +
+                                         std::string(deployment.mechanism->name()) +
+                                         " is not proven for every data set: it is not served");
+  }
+  if (options.research) return base::OkStatus();
+  return base::FailedPreconditionError(
+      options.deployment + ": the guarantee of its mechanism " +
+      std::string(deployment.mechanism->name()) +
+      " is not proven for every data set; --research serves it all the same, as the model " +
+      config.http.model);
+}
+
+Status WarnWithoutKeys(const ServeConfig& config, const engine::ApiKeys& keys) {
+  if (!config.require_api_key) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto list, keys.List());
+  for (const engine::ApiKey& key : list) {
+    if (!key.revoked) return base::OkStatus();
+  }
+  WriteLogLine("warning", "no_api_keys",
+               {{"message",
+                 "no API key is valid, so nobody can ask: `submix key create` makes "
+                 "one, also while the server runs"}});
+  return base::OkStatus();
+}
+
+std::string Address(const server::ListenerOptions& listener, int port) {
+  if (!listener.unix_socket.empty()) return "unix:" + listener.unix_socket;
+  return (listener.certificate.empty() ? "http://" : "https://") + listener.host +
+         (port == 0 ? ", any free port" : ":" + std::to_string(port));
+}
+
+base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
+  if (listener.certificate.empty()) return std::string("off");
+  SUBMIX_ASSIGN_OR_RETURN(const std::time_t end,
+                          server::CheckTlsFiles(listener.certificate, listener.private_key));
+  return listener.certificate + ", valid until " + UtcTime(end) +
+         (end < std::time(nullptr) ? ": EXPIRED, clients will refuse it" : "");
+}
+
+Status Check(const ServeOptions& options, ServeConfig config) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto deployment,
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+  SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
+  const server::ListenerOptions& listener = config.http.listener;
+  SUBMIX_ASSIGN_OR_RETURN(const std::string tls, TlsText(listener));
+  const engine::ApiKeys keys(options.deployment);
+  SUBMIX_ASSIGN_OR_RETURN(const auto list, keys.List());
+  const auto valid = std::ranges::count_if(list, [](const auto& key) { return !key.revoked; });
+  std::printf(
+      "model        %s\naddress      %s\nTLS          %s\nAPI keys     %s\noperator     %s\n",
+      config.http.model.c_str(), Address(listener, listener.port).c_str(), tls.c_str(),
+      config.require_api_key ? (std::to_string(valid) + " valid").c_str() : "not asked for",
+      config.operator_server
+          ? Address(config.operator_server->listener, config.operator_server->listener.port).c_str()
+          : "off");
+  std::printf("connections  %d\nbatch        %d, and %d waiting\ncache        %s\n\n%s",
+              listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
+              config.cache_bytes_per_key > 0 ? "on" : "off",
+              engine::StatementText(deployment).c_str());
+  return base::OkStatus();
+}
+
+// Blocks the signals that stop the server, for this thread and all that it starts from now on.
+sigset_t BlockStopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+Status Serve(const ServeOptions& options, ServeConfig config) {
+  const sigset_t stop_signals = BlockStopSignals();
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
+                          OpenDeployedEngine(options.deployment, config.predictor));
+  SUBMIX_RETURN_IF_ERROR(NameModel(options, deployed->deployment, config));
+  const engine::ApiKeys keys(options.deployment);
+  SUBMIX_RETURN_IF_ERROR(WarnWithoutKeys(config, keys));
+  SUBMIX_ASSIGN_OR_RETURN(const auto usage, engine::KeyUsage::Open(options.deployment));
+  engine::AnswerCache cache(config.cache_bytes_per_key);
+  config.scheduler.generation = engine::DeploymentFingerprint(deployed->deployment.config);
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto scheduler,
+      engine::Scheduler::Start(std::move(deployed->core), config.scheduler, usage.get(),
+                               config.cache_bytes_per_key > 0 ? &cache : nullptr));
+  std::unique_ptr<server::OperatorServer> operator_server;
+  if (config.operator_server) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        operator_server, server::OperatorServer::Start(
+                             *config.operator_server, deployed->deployment, scheduler->counters()));
+    WriteLogLine("info", "operator_listening",
+                 {{"address", Address(config.operator_server->listener, operator_server->port())}});
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto http,
+      server::HttpServer::Start(config.http, *scheduler, config.require_api_key ? &keys : nullptr));
+  WriteLogLine(
+      "info", "listening",
+      {{"address", Address(config.http.listener, http->port())}, {"model", config.http.model}});
+
+  int signal = 0;
+  sigwait(&stop_signals, &signal);
+  WriteLogLine("info", "stopping", {{"seconds", config.stop_time.count() / 1'000}});
+  pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);  // a second one ends the process at once
+  http->Stop(std::chrono::steady_clock::now() + config.stop_time);
+  WriteLogLine("info", "stopped", json::object());
+  return base::OkStatus();
+}
+
+Status RunServe(const ServeOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(ServeConfig config, Configure(options));
+  if (options.check) return Check(options, std::move(config));
+  base::SetLogSink([](base::LogSeverity severity, std::string_view line) {
+    WriteLogLine(LevelName(severity), "message", {{"message", line}});
+  });
+  return Serve(options, std::move(config));
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<ServeOptions>();
+  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--config", options->config_file,
+                  "TOML file; examples/serve.toml has every option")
+      ->check(CLI::ExistingFile);
+  command.add_option("--host", options->host, "Address to listen on, instead of the file's");
+  command
+      .add_option("--port", options->port,
+                  "Port, instead of the file's; 0 = any free one; default 8080")
+      ->check(CLI::Range(0, 65'535));
+  command.add_option("--tls-certificate", options->certificate,
+                     "PEM file, chain included, instead of the file's: serve HTTPS");
+  command.add_option("--tls-private-key", options->private_key, "PEM file of its key");
+  command.add_flag("--research", options->research,
+                   "Serve a mechanism whose guarantee is not proven for every data set");
+  command.add_flag("--check", options->check,
+                   "Read configuration, keys and deployment, say what would be done, and end");
+  command.footer(
+      "Speaks OpenAI's API. SIGTERM stops it gracefully; logs are JSON lines on stderr.\n"
+      "Example: submix serve my_deployment --port 8080");
+  command.callback([options, &action] { action = [options] { return RunServe(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,39 @@
+// The configuration file of `submix serve`: TOML, every option with its default in
+// examples/serve.toml.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "submix/apps/serving/predictor_flags.h"
+#include "submix/base/status.h"
+#include "submix/engine/scheduler.h"
+#include "submix/server/http_server.h"
+#include "submix/server/operator_server.h"
+
+namespace submix::apps {
+
+struct ServeConfig {
+  ServeConfig() { http.listener.port = 8'080; }
+
+  server::HttpServerOptions http;
+  bool require_api_key = true;
+  engine::SchedulerOptions scheduler;
+  std::size_t cache_bytes_per_key = 0;  // 0: no answer cache
+  std::chrono::milliseconds stop_time{30'000};
+  bool log_requests = true;
+  PredictorFlags predictor;
+  std::optional<server::OperatorServerOptions> operator_server;
+};
+
+// The defaults, and what the file says instead. Reads the operator's key. Errors: kNotFound;
+// kInvalidArgument naming file, line and option: not TOML, an option that does not exist, a value
+// of the wrong kind or out of range.
+base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path);
+
+// What would be unsafe together. Errors: kInvalidArgument.
+base::Status CheckServeConfig(const ServeConfig& config);
+
+}  // namespace submix::apps

@@ -1,0 +1,458 @@
+// `submix fedavg`: one language model from users' text by DP-FedAvg or DP-FedSGD.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/accounting/dp_fedavg.h"
+#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/training/fedavg_model.h"
+#include "submix/apps/training/process_ranks.h"
+#include "submix/apps/program_commands.h"
+#include "submix/base/file_system.h"
+#include "submix/train/federated/client_updates.h"
+#include "submix/train/federated/federated_training.h"
+#include "submix/train/numerics/torch_environment.h"
+#include "submix/train/federated/user_words.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+// Where no flag says otherwise: of the LSTM, and of a GPT-2's blocks.
+struct LocalDefaults {
+  int unroll;
+  double learning_rate;
+  double clip_norm;
+};
+constexpr LocalDefaults kLstmDefaults = {10, 2, 15};
+constexpr LocalDefaults kGptDefaults = {128, 0.2, 0.5};
+
+struct FedAvgCommandOptions {
+  train::FederatedOptions training;
+  FedAvgModelOptions model;
+  std::string corpus;
+  std::string heldout;
+  double expected_users = 0;
+  double sampling_probability = 0;
+  double population = 0;      // 0: the number of users found
+  double minimum_weight = 0;  // 0: the population
+  double delta = 0;           // 0: population^-1.1
+  double target_epsilon = 0;  // 0: none
+  std::string algorithm = "fedavg";
+  std::string estimator = "fixed";
+  std::string clipping = "flat";
+  std::string schedule;
+  std::int64_t tokens_per_user = 1600;
+  bool keep_short_users = false;
+  std::int64_t heldout_tokens = 75000;
+  std::string csv;
+  bool head_words = false;
+  bool json = false;
+};
+
+// "4885:10,6000:8:1.2": from round 4885 on clip 10, from 6000 on clip 8 and noise 1.2.
+StatusOr<std::vector<train::ScheduleChange>> ParseSchedule(const std::string& text) {
+  std::vector<train::ScheduleChange> schedule;
+  std::istringstream changes(text);
+  for (std::string change; std::getline(changes, change, ',');) {
+    std::istringstream fields(change);
+    train::ScheduleChange parsed;
+    char colon = 0;
+    bool good =
+        static_cast<bool>(fields >> parsed.round >> colon >> parsed.clip_norm) && colon == ':';
+    double noise = 0;
+    if (good && fields >> colon) {
+      good = colon == ':' && static_cast<bool>(fields >> noise);
+      parsed.noise_multiplier = noise;
+    }
+    if (!good || fields.rdbuf()->in_avail() > 0) {
+      return base::InvalidArgumentError(
+          "--schedule: expected ROUND:CLIP or ROUND:CLIP:NOISE, found " + change);
+    }
+    schedule.push_back(parsed);
+  }
+  return schedule;
+}
+
+void CompleteLocalTraining(FedAvgCommandOptions& options) {
+  const bool is_gpt = !options.model.public_directory.empty();
+  const LocalDefaults& defaults = is_gpt ? kGptDefaults : kLstmDefaults;
+  train::LocalTraining& local = options.training.local;
+  local.algorithm = options.algorithm == "fedsgd" ? train::FederatedAlgorithm::kFedSgd
+                                                  : train::FederatedAlgorithm::kFedAvg;
+  if (local.unroll == 0) local.unroll = defaults.unroll;
+  if (local.learning_rate == 0) local.learning_rate = defaults.learning_rate;
+  double& clip_norm = options.training.clipping.norm;
+  if (clip_norm == 0) clip_norm = defaults.clip_norm;
+}
+
+// What the numbers on the command line mean once the users are counted.
+Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
+  train::FederatedOptions& training = options.training;
+  if (num_users == 0) {
+    return base::InvalidArgumentError(
+        "no user has enough tokens: lower --tokens-per-user, or --keep-short-users");
+  }
+  if (options.population == 0) options.population = static_cast<double>(num_users);
+  const double population = options.population;
+  training.clipping.per_layer = options.clipping == "per-layer";
+  training.estimator.clipped_divisor = options.estimator == "clipped";
+  training.estimator.sampling_probability = options.expected_users > 0
+                                                ? options.expected_users / population
+                                                : options.sampling_probability;
+  if (training.estimator.sampling_probability > 1) {
+    return base::InvalidArgumentError("--expected-users: more than the population");
+  }
+  training.estimator.weight = training.estimator.clipped_divisor && options.minimum_weight > 0
+                                  ? options.minimum_weight
+                                  : population;
+  training.full_weight_tokens = options.tokens_per_user;
+  training.delta = options.delta > 0 ? options.delta : accounting::FedAvgDelta(population);
+  if (options.target_epsilon > 0) training.target_epsilon = options.target_epsilon;
+  SUBMIX_ASSIGN_OR_RETURN(training.schedule, ParseSchedule(options.schedule));
+  return base::OkStatus();
+}
+
+std::string SourceOf(const FedAvgCommandOptions& options, const FedAvgModel& model) {
+  return model.Source() + " tokens " + std::to_string(options.tokens_per_user) +
+         (options.keep_short_users ? " or fewer" : "") + " seed " +
+         std::to_string(options.model.seed);
+}
+
+// A line a round. A run that goes on adds to the file.
+class RoundFile {
+ public:
+  Status Open(const std::string& path) {
+    if (path.empty()) return base::OkStatus();
+    const bool is_new = !base::FileExists(path);
+    stream_.open(path, std::ios::app);
+    if (is_new) {
+      stream_ << "round,users,epsilon,loss,accuracy_top1,accuracy_top3,accuracy_top5,perplexity,"
+                 "accuracy_top1_smoothed\n";
+    }
+    return Check(path);
+  }
+  Status Write(const train::RoundReport& report) {
+    if (!stream_.is_open()) return base::OkStatus();
+    stream_ << report.round << ',' << report.users << ',';
+    if (std::isfinite(report.epsilon)) stream_ << report.epsilon;
+    if (report.heldout.has_value()) {
+      const train::PredictionMetrics& metrics = *report.heldout;
+      stream_ << ',' << metrics.loss << ',' << metrics.accuracy_top1 << ',' << metrics.accuracy_top3
+              << ',' << metrics.accuracy_top5 << ',' << metrics.perplexity << ','
+              << report.smoothed_accuracy_top1;
+    } else {
+      stream_ << ",,,,,,";
+    }
+    stream_ << std::endl;
+    return Check("--csv");
+  }
+
+ private:
+  Status Check(const std::string& what) {
+    if (stream_) return base::OkStatus();
+    return base::ResourceExhaustedError(what + ": cannot be written");
+  }
+
+  std::ofstream stream_;
+};
+
+Json ReportJson(const FedAvgCommandOptions& options, const train::FederatedResult& result,
+                const std::optional<train::PredictionMetrics>& metrics, double population) {
+  const train::FederatedOptions& training = options.training;
+  Json report = {{"rounds", result.rounds},
+                 {"rounds_charged", result.rounds_charged},
+                 {"target_reached", result.target_reached},
+                 {"population", population},
+                 {"sampling_probability", training.estimator.sampling_probability},
+                 {"weight", training.estimator.weight},
+                 {"parameters", result.parameters.size()},
+                 {"noise_multiplier", training.noise_multiplier},
+                 {"delta", training.delta}};
+  report["epsilon"] = std::isfinite(result.epsilon) ? Json(result.epsilon) : Json();
+  if (metrics.has_value()) {
+    report["heldout"] = {{"tokens", metrics->tokens},
+                         {"loss", metrics->loss},
+                         {"accuracy_top1", metrics->accuracy_top1},
+                         {"accuracy_top3", metrics->accuracy_top3},
+                         {"accuracy_top5", metrics->accuracy_top5},
+                         {"perplexity", metrics->perplexity}};
+  }
+  report["model"] = base::JoinPath(training.directory, "model");
+  if (!options.model.public_directory.empty() && training.noise_multiplier > 0) {
+    report["released"] = base::JoinPath(training.directory, "released");
+  }
+  report["statement"] =
+      result.statement.has_value() ? result.statement->ToText() : "not private: no noise\n";
+  return report;
+}
+
+void PrintForPeople(const Json& report, const std::string& what_now) {
+  std::printf("%lld rounds, a population of %.15g users, %lld parameters%s\n",
+              report["rounds"].get<long long>(), report["population"].get<double>(),
+              report["parameters"].get<long long>(),
+              report["target_reached"].get<bool>() ? "; the next round would pass --epsilon" : "");
+  if (report.contains("heldout")) {
+    const Json& heldout = report["heldout"];
+    std::printf(
+        "held out, %lld words: AccuracyTop1 %.2f %%, Top3 %.2f %%, Top5 %.2f %%, perplexity %.1f\n",
+        heldout["tokens"].get<long long>(), 100 * heldout["accuracy_top1"].get<double>(),
+        100 * heldout["accuracy_top3"].get<double>(), 100 * heldout["accuracy_top5"].get<double>(),
+        heldout["perplexity"].get<double>());
+  }
+  if (report.contains("head_words")) {
+    std::printf("of the first ten predictions 0, 1, … 10 are among the most frequent words:\n");
+    for (const auto& [head, counts] : report["head_words"].items()) {
+      std::printf("  %s: %s\n", head.c_str(), counts.dump().c_str());
+    }
+  }
+  std::printf("%s%s\n", report["statement"].get<std::string>().c_str(), what_now.c_str());
+}
+
+// Of all rounds that were charged. Where the noise changed, the least of it is said of all: no less
+// than what they cost.
+FedAvgCost CostOf(const FedAvgCommandOptions& options, const train::FederatedResult& result) {
+  const train::FederatedOptions& training = options.training;
+  FedAvgCost cost = {{options.algorithm, true, training.estimator.sampling_probability,
+                      training.noise_multiplier, result.rounds},
+                     result.epsilon,
+                     training.delta};
+  if (!(training.noise_multiplier > 0)) return cost;
+  cost.cost.mechanism = "dp-" + options.algorithm;
+  cost.cost.steps = result.rounds_charged;
+  for (const train::ScheduleChange& change : training.schedule) {
+    if (change.noise_multiplier.has_value()) {
+      cost.cost.noise_multiplier = std::min(cost.cost.noise_multiplier, *change.noise_multiplier);
+    }
+  }
+  return cost;
+}
+
+Status RunFedAvg(FedAvgCommandOptions options) {
+  train::FederatedOptions& training = options.training;
+  options.model.directory = training.directory;
+  SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
+  if (training.threads == 0) training.threads = train::AvailableProcessors();
+  SUBMIX_ASSIGN_OR_RETURN(const auto model, MakeFedAvgModel(options.model, training.ranks));
+  if (training.ranks != nullptr && !training.ranks->is_root()) {
+    return ServeClientUpdates(*training.ranks, model->model(), training.threads);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      const TokenStreams users,
+      model->ReadUsers(options.corpus, {options.keep_short_users ? 1 : options.tokens_per_user,
+                                        options.tokens_per_user}));
+  TokenStreams heldout;
+  if (!options.heldout.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(heldout,
+                            model->ReadUsers(options.heldout, {1, options.tokens_per_user}));
+    heldout = train::FirstWords(std::move(heldout), options.heldout_tokens);
+  }
+  CompleteLocalTraining(options);
+  SUBMIX_RETURN_IF_ERROR(CompleteOptions(users.size(), options));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<float> start, model->Start(training.local));
+  RoundFile rounds;
+  SUBMIX_RETURN_IF_ERROR(rounds.Open(options.csv));
+
+  const train::FederatedData data = {&model->model(), start, users, heldout,
+                                     SourceOf(options, *model)};
+  const auto random = base::MakeSystemRandomSource();
+  std::optional<train::PredictionMetrics> metrics;
+  SUBMIX_ASSIGN_OR_RETURN(const train::FederatedResult result,
+                          TrainFederated(training, data, *random, base::DetectProgressStyle(),
+                                         [&](const train::RoundReport& report) {
+                                           metrics = report.heldout;
+                                           return rounds.Write(report);
+                                         }));
+  if (!metrics.has_value() && !heldout.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(metrics,
+                            model->model().Evaluate(result.parameters, heldout, training.threads));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::string what_now,
+                          model->Save(result.parameters, CostOf(options, result)));
+  Json report = ReportJson(options, result, metrics, options.population);
+  if (options.head_words && !heldout.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(report["head_words"],
+                            model->CountHeadWords(result.parameters, heldout, training.threads));
+  }
+  if (options.json) {
+    std::printf("%s\n", report.dump(2).c_str());
+  } else {
+    PrintForPeople(report, what_now);
+  }
+  return base::OkStatus();
+}
+
+void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
+  command
+      .add_option(
+          "output", options.training.directory,
+          "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
+          "of a GPT-2 also released/, what may leave (without noise not_private/)")
+      ->required();
+  command
+      .add_option("--corpus", options.corpus,
+                  "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command.add_option("--heldout", options.heldout, "Text of other users, as --corpus")
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--heldout-tokens", options.heldout_tokens,
+                  "Words (tokens) of it that are scored")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--tokens-per-user", options.tokens_per_user,
+                  "Users with fewer are dropped, others cut to exactly so many")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--keep-short-users", options.keep_short_users,
+                   "Keep users with n fewer tokens, at weight n / --tokens-per-user");
+}
+
+void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
+  FedAvgModelOptions& model = options.model;
+  CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public GPT-2");
+  kinds.require_option(1);
+  CLI::Option* const public_text =
+      kinds
+          .add_option(
+              "--public-text", model.public_text,
+              "A word-level LSTM, its dictionary counted in this public text (.txt, .txt.xz)")
+          ->check(CLI::ExistingFile);
+  CLI::Option* const public_model =
+      kinds
+          .add_option("--public", model.public_directory,
+                      "This public model, a Hugging Face GPT-2 directory: adapters, or with --full "
+                      "all weights")
+          ->check(CLI::ExistingDirectory);
+  CLI::App& lstm = *command.add_option_group("LSTM", "with --public-text");
+  lstm.add_option("--words", model.words, "Size of the dictionary")->check(CLI::PositiveNumber);
+  lstm.add_option("--width", model.shape.width, "Of the embedding")->check(CLI::PositiveNumber);
+  lstm.add_option("--units", model.shape.units, "LSTM cells")->check(CLI::PositiveNumber);
+  lstm.add_option("--public-words", model.public_words,
+                  "Begin with a pass over so many words of --public-text; 0 = a random model")
+      ->check(CLI::NonNegativeNumber);
+  lstm.add_flag("--head-words", options.head_words,
+                "How many of the first ten predictions are among the most frequent words");
+  for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
+  CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
+  AddAdapterFlags(gpt, model.adapter);
+  for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
+  command.add_option("--seed", model.seed,
+                     "Of the random model, or adapter, that all users begin with");
+}
+
+void AddLocalFlags(CLI::App& command, FedAvgCommandOptions& options) {
+  train::LocalTraining& local = options.training.local;
+  command
+      .add_option("--algorithm", options.algorithm,
+                  "fedavg: each user trains a little; fedsgd: each sends one gradient")
+      ->check(CLI::IsMember({"fedavg", "fedsgd"}));
+  AddFlag(command, "--learning-rate", local.learning_rate,
+          "A user's; default: 2, GPT-2 0.2; the paper's 6 needs clipping from the first round on",
+          kPositive);
+  command.add_option("--epochs", local.epochs, "A user's passes over the own text (fedavg)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch-size", local.batch_size, "A user's rows a step")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--unroll", local.unroll, "Words (tokens) a row and step; default: 10, GPT-2 128")
+      ->check(CLI::PositiveNumber);
+}
+
+void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
+  train::FederatedOptions& training = options.training;
+  CLI::App& sampling = *command.add_option_group("sampling", "who takes part in a round");
+  sampling.require_option(1);
+  AddFlag(sampling, "--sampling-probability", options.sampling_probability,
+          "Each user's, in each round, independently", kProbability);
+  AddFlag(sampling, "--expected-users", options.expected_users,
+          "The same as a number of users: probability times population", kPositive);
+  AddFlag(command, "--population", options.population,
+          "A public number of users, fixed beforehand; default: those found, which is then public",
+          kPositive);
+  command
+      .add_option("--estimator", options.estimator,
+                  "Of the average update. fixed: divide by q W; clipped: by max(q W_min, the "
+                  "weights of those who took part), which costs twice the noise")
+      ->check(CLI::IsMember({"fixed", "clipped"}));
+  AddFlag(command, "--minimum-weight", options.minimum_weight,
+          "W_min of --estimator clipped; default: the population", kPositive);
+  AddFlag(command, "--clip", training.clipping.norm,
+          "Norm S of a user's whole update; default: 15, GPT-2 0.5; inf: none",
+          Number("a number above 0", [](double value) { return value > 0; }));
+  command
+      .add_option("--clipping", options.clipping,
+                  "flat: the whole update; per-layer: each of the m vectors to S / sqrt(m)")
+      ->check(CLI::IsMember({"flat", "per-layer"}));
+  AddFlag(command, "--noise", training.noise_multiplier,
+          "z: noise of z times the average's sensitivity; 0: no privacy, for baselines",
+          kNonNegative);
+  command.add_option("--schedule", options.schedule,
+                     "ROUND:CLIP[:NOISE],…: other values from that round on");
+  AddFlag(command, "--delta", options.delta, "Of epsilon; default: population^-1.1", kDelta);
+  AddFlag(command, "--epsilon", options.target_epsilon,
+          "Stop before the round that would pass it; fixed by the first run", kPositive);
+}
+
+}  // namespace
+
+void AddFedavgCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<FedAvgCommandOptions>();
+  train::FederatedOptions& training = options->training;
+  training.rounds = 100;
+  training.local.learning_rate = 0;  // said by no flag
+  training.local.unroll = 0;
+  training.clipping.norm = 0;
+  AddDataFlags(command, *options);
+  AddModelFlags(command, *options);
+  AddLocalFlags(command, *options);
+  AddPrivacyFlags(command, *options);
+  command.add_option("--rounds", training.rounds, "Rounds in all; more in a later run goes on")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--evaluate-every", training.evaluate_every, "Rounds between evaluations")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--threads", training.threads,
+                  "Users trained at once; 0 = one a processor; any number gives the same model")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--csv", options->csv,
+                     "A line a round; its column `users` is private: for the operator");
+  command.add_flag("--json", options->json, "The result as one JSON object");
+  command.footer(
+      "Algorithm 1 of McMahan et al. 2018. In each round every user takes part with the same "
+      "small\n"
+      "probability, trains the shared model on the own text, and sends the change, clipped to\n"
+      "norm S. The model moves by the average plus noise. What is promised to each user, present\n"
+      "or absent, is printed with every epsilon: docs/privacy.md, Theorem 13. The price falls "
+      "with\n"
+      "--noise and with a smaller share of users a round; `submix account fedavg` says it "
+      "beforehand.\n"
+      "Interrupted? Run the same command again: rounds that were charged stay charged.\n"
+      "mpirun -n R submix-train fedavg … spreads the users of a round over R processes; the model\n"
+      "is the same: docs/several_machines.md.\n"
+      "The paper: --learning-rate 6, else the defaults (10,000 words, 1,600 tokens a user in "
+      "batches of\n"
+      "           8 times 10, one epoch); 763,430 users, --expected-users 5000 --clip 15 --noise "
+      "1\n"
+      "Example: submix fedavg out --corpus blogs.jsonl.xz --public-text wiki.txt.xz --heldout\n"
+      "         others.jsonl.xz --expected-users 100 --clip 15 --noise 1 --rounds 500 --csv "
+      "out.csv\n"
+      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 --rank 8 --expected-users "
+      "500\n"
+      "         --clip 0.5 --noise 1 --rounds 50");
+  command.callback([options, &action] { action = [options] { return RunFedAvg(*options); }; });
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,44 @@
+// The options of fine-tuning on a command line, shared by the commands that train.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/model/lora_adapter.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+
+namespace submix::apps {
+
+// bf16 where the processor multiplies it; elsewhere it is several times slower than f32.
+train::Precision DefaultTrainingPrecision();
+std::string TrainingPrecisionName(train::Precision precision);
+// "f32" or "bf16".
+train::Precision TrainingPrecisionOf(const std::string& name);
+
+// Which parameters are trained, and in which precision.
+struct AdapterFlags {
+  bool full = false;
+  model::LoraConfig lora;
+  int top_layers = 0;
+  std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
+};
+
+void AddAdapterFlags(CLI::App& command, AdapterFlags& flags);
+
+// None: all weights. `layers` is the public model's number of layers. Errors: kInvalidArgument.
+base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags, int layers);
+
+// What the flags fill in.
+struct FineTuneFlags {
+  train::FineTuneOptions options;
+  AdapterFlags adapter;
+};
+
+void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags);
+
+// The options that the flags say. Errors: those of AdapterOf.
+base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers);
+
+}  // namespace submix::apps

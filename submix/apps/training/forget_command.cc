@@ -1,0 +1,84 @@
+// `submix forget`: unlearn a user, and go on with the same ledger.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "submix/apps/program_commands.h"
+#include "submix/engine/deployment.h"
+#include "submix/engine/rebinding.h"
+#include "submix/train/fine_tuning/forgetting.h"
+
+namespace submix::apps {
+namespace {
+
+struct ForgetOptions {
+  std::string ensemble;
+  std::string corpus;
+  std::string user;
+  std::string deployment;
+};
+
+// The deployment must be the ensemble's own: otherwise its ledger would be left behind.
+base::Status CheckDeployment(const ForgetOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  if (manifest.deployments.empty()) return base::OkStatus();
+  const ensemble::DeploymentEntry& entry = manifest.deployments.front();
+  if (options.deployment.empty()) {
+    return base::InvalidArgumentError(options.ensemble + ": deployed as " + entry.name +
+                                      "; give its directory with --deployment, so that the same "
+                                      "ledger goes on");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
+  if (config.lineage == entry.lineage) return base::OkStatus();
+  return base::FailedPreconditionError(options.deployment + ": a deployment of another ensemble");
+}
+
+base::Status RunForget(const ForgetOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckDeployment(options));
+  if (!options.deployment.empty()) {
+    // An interrupted forget is finished first: the ledger follows one generation at a time.
+    SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto result,
+                          train::ForgetUser(options.ensemble, options.corpus, options.user,
+                                            base::DetectProgressStyle()));
+  if (!options.deployment.empty()) {
+    SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
+  }
+  if (result.member.empty()) {
+    std::printf("The user was held out: no member ever read the text.\n");
+    return base::OkStatus();
+  }
+  std::printf(
+      "Forgotten: %s was trained again without the user (generation %d). What was spent stays "
+      "spent.\n"
+      "Now delete the user's records from the corpus.\n",
+      result.member.c_str(), result.generation);
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddForgetCommand(CLI::App& command, Action& action) {
+  auto options = std::make_shared<ForgetOptions>();
+  command.add_option("ensemble", options->ensemble, "Directory made by `submix train`")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--corpus", options->corpus,
+                  "The corpus it was trained on; the user's records in it are not read")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command.add_option("--user", options->user, "The user key")->required();
+  command.add_option("--deployment", options->deployment, "Its deployment, if it has one")
+      ->check(CLI::ExistingDirectory);
+  command.footer(
+      "Stop the server first. Exact for the models; what the user's text has cost so far stays in "
+      "the\n"
+      "spent budget, which covers it (docs/privacy.md).\n"
+      "Example: submix forget my_ensemble --corpus text.jsonl --user u00017 --deployment "
+      "my_deployment");
+  command.callback([options, &action] { action = [options] { return RunForget(*options); }; });
+}
+
+}  // namespace submix::apps

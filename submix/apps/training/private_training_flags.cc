@@ -1,0 +1,223 @@
+#include "submix/apps/training/private_training_flags.h"
+
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/measuring/account_report.h"
+
+namespace submix::apps {
+namespace {
+
+using accounting::PrivacyUnit;
+using train::PrivateTrainingReport;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The second interrupt ends the program at once.
+void NoteInterrupt(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+// The middle of the sweeps in the SubMix paper's two versions; what is swept is set by the other
+// flags.
+struct Preset {
+  const char* name;
+  double clip;
+  double expected_batch;
+  double noise_multiplier;  // 0: swept for a target epsilon
+};
+constexpr Preset kPresets[] = {{"submix", 0.1, 2048, 0}, {"submix-first", 1, 8, 1}};
+
+std::string NumberText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+// What the statement's number rests on.
+std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& options,
+                                     const PrivateTrainingReport& report) {
+  const std::string unit = options.unit == PrivacyUnit::kUserKey ? "user" : "document";
+  std::vector<std::string> lines = {
+      "sampling: each " + unit + " was in each step's batch with probability " +
+          NumberText(report.sampling_probability) + ", by an independent coin",
+      "every " + unit + "'s gradient clipped to norm " + NumberText(options.training.clip_norm) +
+          ", noise of " + NumberText(report.noise_multiplier) +
+          " times that on the sum, divided by " + NumberText(options.training.expected_batch)};
+  if (report.units_were_counted) {
+    lines.push_back("the number of " + unit + "s, " + std::to_string(report.public_units) +
+                    ", counts as public; --public-users declares one that does not depend on the "
+                    "data");
+  }
+  if (options.target.delta * static_cast<double>(report.public_units) > 1) {
+    lines.push_back("delta is above 1 / " + std::to_string(report.public_units) +
+                    ": it would allow to give one " + unit + " away; a smaller one says more");
+  }
+  return lines;
+}
+
+void PrintJson(const train::PrivateTrainingOptions& options, const PrivateTrainingReport& report) {
+  const nlohmann::ordered_json object = {
+      {"ensemble", options.ensemble_directory},
+      {"released", options.ensemble_directory + "/released"},
+      {"mechanism", report.statement.mechanism},
+      {"unit", options.unit == PrivacyUnit::kUserKey ? "user" : "document"},
+      {"adjacency", "present or absent"},
+      {"epsilon", report.epsilon},
+      {"delta", options.target.delta},
+      {"target_epsilon", options.target.epsilon},
+      {"binding_order", OrderJson(report.statement.order)},
+      {"sampling_probability", report.sampling_probability},
+      {"noise_multiplier", report.noise_multiplier},
+      {"clip_norm", options.training.clip_norm},
+      {"expected_batch", options.training.expected_batch},
+      {"public_units", report.public_units},
+      {"steps_wanted", report.steps_wanted},
+      {"steps", report.steps},
+      {"steps_charged", report.steps_charged},
+      {"statement", report.statement.Lines()},
+      {"assumptions", Assumptions(options, report)}};
+  std::printf("%s\n", object.dump().c_str());
+}
+
+void PrintText(const train::PrivateTrainingOptions& options, const PrivateTrainingReport& report) {
+  const std::string& directory = options.ensemble_directory;
+  std::printf("%s holds a model of %lld private steps", directory.c_str(),
+              static_cast<long long>(report.steps));
+  if (report.steps < report.steps_wanted) {
+    std::printf(" of %lld: the budget ended", static_cast<long long>(report.steps_wanted));
+  }
+  if (report.steps_charged > report.steps) {
+    std::printf("; %lld more were paid for and lost to interruptions",
+                static_cast<long long>(report.steps_charged - report.steps));
+  }
+  std::printf("\n\n%s", report.statement.ToText().c_str());
+  for (const std::string& line : Assumptions(options, report)) std::printf("%s\n", line.c_str());
+  std::printf(
+      "\n%s/released may be asked without limit and given away: its public/ is the private model, "
+      "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "
+      "--fine-tuned "
+      "%s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public\n",
+      directory.c_str(), directory.c_str(), directory.c_str());
+}
+
+}  // namespace
+
+void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& flags) {
+  constexpr const char* kGroup = "Private training (one model, differentially private itself)";
+  CLI::Option* const mechanism =
+      command
+          .add_option("--private", flags.mechanism,
+                      "dp-sgd: clipped gradients of users, with noise; the model may then be asked "
+                      "without limit")
+          ->check(CLI::IsMember({"dp-sgd"}))
+          ->excludes(command.get_option("--parts"))
+          ->excludes(command.get_option("--halves"))
+          ->excludes(command.get_option("--members-at-a-time"));
+  const auto add = [&](CLI::Option* option) { option->needs(mechanism)->group(kGroup); };
+  mechanism->group(kGroup);
+  add(command
+          .add_option("--epsilon", flags.epsilon,
+                      "Target at --delta; training stops before the step that would exceed it")
+          ->check(kPositive));
+  add(command.add_option("--delta", flags.delta, "Well below 1 / users")->check(kDelta));
+  add(command
+          .add_option("--unit", flags.unit,
+                      "Whose presence is protected: a user with all texts, or one document")
+          ->check(CLI::IsMember({"user", "document"})));
+  add(command
+          .add_option("--expected-batch", flags.expected_batch,
+                      "Users (documents) a step, on average; large batches, in the hundreds or "
+                      "thousands, learn more at the same epsilon")
+          ->check(kPositive));
+  add(command
+          .add_option("--noise-multiplier", flags.noise_multiplier,
+                      "Noise, in units of the clipping norm; without it the least with which "
+                      "all steps stay within --epsilon")
+          ->check(kPositive));
+  add(command.add_option("--clip", flags.clip, "Longest gradient of a user, in L2")
+          ->check(kPositive));
+  add(command.add_option("--steps", flags.steps, "Updates, instead of --epochs / share of a batch")
+          ->check(CLI::PositiveNumber));
+  add(command
+          .add_option("--public-users", flags.public_units,
+                      "A public number of users (documents) that --expected-batch is a share "
+                      "of; without it their count, which then counts as public")
+          ->check(CLI::PositiveNumber));
+  add(command
+          .add_option("--preset", flags.preset,
+                      "A paper's configuration, where no flag says otherwise. submix: clip 0.1, "
+                      "batch 2048 (also 4096, 8192), documents, learning rate 1e-4, --epochs 1 or "
+                      "10, noise found from --epsilon. submix-first: clip 1 (also 0.1, 10), batch "
+                      "8 (also 4), noise 1")
+          ->check(CLI::IsMember({"submix", "submix-first"})));
+  command.add_flag("--json", flags.json, "One JSON object instead of text")
+      ->needs(mechanism)
+      ->group(kGroup);
+}
+
+void ApplyPreset(const CLI::App& command, PrivateTrainingFlags& flags,
+                 train::FineTuneOptions& fine_tune) {
+  if (flags.mechanism.empty()) return;
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  // A noisy gradient needs no warm-up; 1, the default elsewhere, would halve the mean rate.
+  if (!given("--warmup-fraction")) fine_tune.learning_rate.warmup_fraction = 0;
+  for (const Preset& preset : kPresets) {
+    if (flags.preset != preset.name) continue;
+    if (!given("--clip")) flags.clip = preset.clip;
+    if (!given("--expected-batch")) flags.expected_batch = preset.expected_batch;
+    if (!given("--noise-multiplier")) flags.noise_multiplier = preset.noise_multiplier;
+    if (!given("--unit")) flags.unit = "document";
+    if (!given("--learning-rate")) fine_tune.learning_rate.peak = 1e-4;
+  }
+}
+
+train::PrivateTrainingOptions PrivateTrainingOptionsOf(
+    const PrivateTrainingFlags& flags, const train::EnsembleTrainingOptions& training) {
+  const train::FineTuneOptions& fine_tune = training.fine_tune;
+  train::PrivateTrainingOptions options;
+  options.public_directory = training.public_directory;
+  options.corpus = training.corpus;
+  options.ensemble_directory = training.ensemble_directory;
+  options.partition_key_path = training.partition_key_path;
+  options.heldout_fraction = training.partition.heldout_fraction;
+  options.unit = flags.unit == "user" ? PrivacyUnit::kUserKey : PrivacyUnit::kTrainingExample;
+  options.public_units = flags.public_units;
+  options.noise_multiplier = flags.noise_multiplier;
+  options.target = {flags.epsilon, flags.delta};
+  options.epochs = fine_tune.epochs;
+  options.training.lora = fine_tune.lora;
+  options.training.block_tokens = fine_tune.block_tokens;
+  options.training.clip_norm = flags.clip;
+  options.training.expected_batch = flags.expected_batch;
+  options.training.steps = flags.steps;
+  options.training.learning_rate = fine_tune.learning_rate;
+  options.training.adamw = fine_tune.adamw;
+  options.training.blocks_at_a_time = fine_tune.batch_size;
+  options.training.precision = fine_tune.precision;
+  options.training.threads = fine_tune.threads;
+  return options;
+}
+
+base::Status RunPrivateTraining(const train::PrivateTrainingOptions& options, bool json) {
+  train::PrivateTrainingOptions stoppable = options;
+  stoppable.training.should_stop = [] { return interrupted != 0; };
+  std::signal(SIGINT, NoteInterrupt);
+  std::signal(SIGTERM, NoteInterrupt);
+  const auto random = base::MakeSystemRandomSource();
+  SUBMIX_ASSIGN_OR_RETURN(const PrivateTrainingReport report,
+                          train::TrainPrivately(stoppable, *random, base::DetectProgressStyle()));
+  if (json) {
+    PrintJson(options, report);
+  } else {
+    PrintText(options, report);
+  }
+  return base::OkStatus();
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,44 @@
+// The options of `submix train --private`, and what it prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "submix/train/fine_tuning/ensemble_training.h"
+#include "submix/train/private_training/private_training.h"
+
+namespace submix::apps {
+
+struct PrivateTrainingFlags {
+  std::string mechanism;  // empty: no private training
+  std::string preset;
+  std::string unit = "user";
+  double noise_multiplier = 0;  // 0: found from the rest
+  double clip = 0.1;
+  double expected_batch = 256;
+  double epsilon = 8;
+  double delta = 1e-5;
+  std::int64_t steps = 0;
+  std::int64_t public_units = 0;
+  bool json = false;
+};
+
+// Adds them to `submix train`, which has its other options.
+void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& flags);
+
+// For private training: sets what the preset says and the command line does not, and warm-up to
+// none. Call first thing after parsing.
+void ApplyPreset(const CLI::App& command, PrivateTrainingFlags& flags,
+                 train::FineTuneOptions& fine_tune);
+
+// `training.fine_tune` says model, rate and blocks; one part, one member.
+train::PrivateTrainingOptions PrivateTrainingOptionsOf(
+    const PrivateTrainingFlags& flags, const train::EnsembleTrainingOptions& training);
+
+// Trains and prints the statement. An interrupt (Ctrl-C) ends it after the step at hand, with a
+// checkpoint.
+base::Status RunPrivateTraining(const train::PrivateTrainingOptions& options, bool json);
+
+}  // namespace submix::apps

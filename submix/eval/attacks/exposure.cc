@@ -1,0 +1,102 @@
+#include "submix/eval/attacks/exposure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "submix/base/check.h"
+#include "submix/eval/measuring/likelihood.h"
+#include "submix/eval/attacks/skew_normal.h"
+
+namespace submix::eval {
+namespace {
+
+using base::StatusOr;
+
+bool IsEnumerated(const CodeSpace& space, const ExposureOptions& options) {
+  return space.size() <= options.enumerate_up_to;
+}
+
+// All codes but the planted one, or a sample.
+std::vector<std::string> OtherCodes(const CodeSpace& space, const std::string& planted,
+                                    const ExposureOptions& options, base::RandomSource& random) {
+  std::vector<std::string> codes;
+  if (!IsEnumerated(space, options)) {
+    for (int i = 0; i < options.samples; ++i) codes.push_back(space.Draw(random));
+    return codes;
+  }
+  const auto size = static_cast<std::uint64_t>(space.size());
+  for (std::uint64_t index = 0; index < size; ++index) {
+    std::string code = space.Code(index);
+    if (code != planted) codes.push_back(std::move(code));
+  }
+  return codes;
+}
+
+StatusOr<std::vector<double>> LogProbabilities(ensemble::Predictor& predictor,
+                                               std::span<TokenLaw* const> laws,
+                                               const tokenizer::Tokenizer& tokenizer,
+                                               const std::string& prompt, const std::string& code) {
+  SUBMIX_ASSIGN_OR_RETURN(const JudgedTokens judged, Judged(tokenizer, prompt, code));
+  for (TokenLaw* law : laws) SUBMIX_RETURN_IF_ERROR(law->Renew());
+  return LogLikelihoods(predictor, laws, judged);
+}
+
+}  // namespace
+
+Exposure ExposureOf(double planted, std::span<const double> others, double codes,
+                    bool is_enumerated) {
+  SUBMIX_CHECK(!others.empty(), "a rank among others");
+  Exposure exposure;
+  exposure.codes = codes;
+  exposure.log_probability = planted;
+  exposure.is_enumerated = is_enumerated;
+  exposure.ranked = std::ssize(others) + 1;
+  exposure.rank = 1 + std::count_if(others.begin(), others.end(),
+                                    [&](double other) { return other >= planted; });
+  exposure.by_rank = std::log2(static_cast<double>(exposure.ranked)) -
+                     std::log2(static_cast<double>(exposure.rank));
+  std::vector<double> losses;  // the law is of log perplexities, as in the paper
+  for (const double other : others) losses.push_back(-other);
+  const StatusOr<SkewNormal> law = FitSkewNormal(losses);
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  exposure.by_skew_normal = law.ok() ? -Log2Cdf(*law, -planted) : kUnknown;
+  exposure.fit_distance = law.ok() ? LargestDifference(*law, losses) : kUnknown;
+  return exposure;
+}
+
+StatusOr<std::int64_t> CodesToScore(const PlantedCode& planted, const ExposureOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const CodeSpace space,
+                          CodeSpace::Create(planted.secret, options.alphabet));
+  return IsEnumerated(space, options) ? static_cast<std::int64_t>(space.size())
+                                      : std::int64_t{options.samples} + 1;
+}
+
+StatusOr<std::vector<Exposure>> MeasureExposure(ensemble::Predictor& predictor,
+                                                std::span<TokenLaw* const> laws,
+                                                const tokenizer::Tokenizer& tokenizer,
+                                                const PlantedCode& planted,
+                                                const ExposureOptions& options,
+                                                base::RandomSource& random,
+                                                const std::function<void()>& scored) {
+  SUBMIX_ASSIGN_OR_RETURN(const CodeSpace space,
+                          CodeSpace::Create(planted.secret, options.alphabet));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::vector<double> own,
+      LogProbabilities(predictor, laws, tokenizer, planted.prompt, planted.secret));
+  scored();
+  std::vector<std::vector<double>> others(laws.size());
+  for (const std::string& code : OtherCodes(space, planted.secret, options, random)) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::vector<double> sums,
+                            LogProbabilities(predictor, laws, tokenizer, planted.prompt, code));
+    for (std::size_t i = 0; i < laws.size(); ++i) others[i].push_back(sums[i]);
+    scored();
+  }
+  std::vector<Exposure> exposures;
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    exposures.push_back(ExposureOf(own[i], others[i], space.size(), IsEnumerated(space, options)));
+  }
+  return exposures;
+}
+
+}  // namespace submix::eval

@@ -1,0 +1,74 @@
+#include "submix/eval/attacks/extraction.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "submix/eval/measuring/completions.h"
+
+namespace submix::eval {
+namespace {
+
+using base::StatusOr;
+
+// A completion as long as the secret is enough: a longer one only costs.
+std::size_t CompletionTokens(const tokenizer::Tokenizer& tokenizer,
+                             const ExtractionAttack& attack) {
+  return tokenizer.Encode(attack.secret).size() + 1;
+}
+
+}  // namespace
+
+StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law,
+                                   const tokenizer::Tokenizer& tokenizer,
+                                   const ExtractionAttack& attack, base::RandomSource& random) {
+  CompletionOptions options;
+  options.tokens = CompletionTokens(tokenizer, attack);
+  options.count = attack.greedy ? 1 : attack.attempts;
+  options.at_a_time = attack.attempts_at_a_time;
+  options.greedy = attack.greedy;
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::vector<Completion> completions,
+      Complete(predictor, law, tokenizer.Encode(attack.prompt), options, random));
+  ExtractionResult result{options.count, 0};
+  for (const Completion& completion : completions) {
+    if (tokenizer.Decode(completion.tokens).find(attack.secret) != std::string::npos) ++result.hits;
+  }
+  return result;
+}
+
+StatusOr<ExtractionResult> ExtractFromMember(ensemble::Predictor& predictor, int member,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             const ExtractionAttack& attack,
+                                             base::RandomSource& random) {
+  return Extract(predictor, *MakeRowLaw(1 + static_cast<std::size_t>(member)), tokenizer, attack,
+                 random);
+}
+
+StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             const ExtractionAttack& attack) {
+  engine::Request request;
+  request.prompt = tokenizer.Encode(attack.prompt);
+  request.max_tokens = static_cast<int>(CompletionTokens(tokenizer, attack));
+  ExtractionResult result;
+  while (result.attempts < attack.attempts) {
+    const int count = std::min(attack.attempts_at_a_time, attack.attempts - result.attempts);
+    std::map<std::int64_t, std::string> completions;
+    for (int i = 0; i < count; ++i) {
+      SUBMIX_ASSIGN_OR_RETURN(const std::int64_t request_id, engine.Admit(request));
+      completions[request_id];
+    }
+    while (!engine.idle()) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto events, engine.Step());
+      for (const engine::TokenEvent& event : events) completions[event.request_id] += event.text;
+    }
+    for (const auto& [request_id, text] : completions) {
+      if (text.find(attack.secret) != std::string::npos) ++result.hits;
+    }
+    result.attempts += count;
+  }
+  return result;
+}
+
+}  // namespace submix::eval

@@ -1,0 +1,60 @@
+#include "submix/eval/attacks/targeted.h"
+
+#include <algorithm>
+
+#include "submix/eval/measuring/completions.h"
+
+namespace submix::eval {
+namespace {
+
+using base::StatusOr;
+
+constexpr int kErrors = 100;
+
+}  // namespace
+
+StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& law,
+                                    const TargetedExample& example, const TargetedOptions& options,
+                                    base::RandomSource& random) {
+  CompletionOptions completion;
+  completion.tokens = example.suffix.size();
+  completion.count = options.guesses;
+  completion.at_a_time = options.guesses_at_a_time;
+  completion.greedy = options.guesses == 1;
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
+                          Complete(predictor, law, example.prefix, completion, random));
+  const Completion& best = *std::max_element(completions.begin(), completions.end(),
+                                             [](const Completion& a, const Completion& b) {
+                                               return a.log_probability < b.log_probability;
+                                             });
+  int right = 0;
+  for (std::size_t t = 0; t < example.suffix.size(); ++t) {
+    right += best.tokens[t] == example.suffix[t] ? 1 : 0;
+  }
+  const auto size = static_cast<double>(example.suffix.size());
+  return TargetedGuess{best.tokens == example.suffix, right / size, best.log_probability / size};
+}
+
+TargetedSummary Summarise(std::span<const TargetedGuess> guesses) {
+  std::vector<TargetedGuess> sorted(guesses.begin(), guesses.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const TargetedGuess& a, const TargetedGuess& b) {
+                     return a.log_probability > b.log_probability;
+                   });
+  TargetedSummary summary;
+  summary.examples = static_cast<int>(guesses.size());
+  const double examples = summary.examples;
+  for (const TargetedGuess& guess : sorted) {
+    summary.right += guess.is_right ? 1 : 0;
+    summary.tokens_right += guess.tokens_right / examples;
+    const int handed_in = static_cast<int>(summary.curve.size()) + 1;
+    summary.curve.push_back(
+        {handed_in, static_cast<double>(summary.right) / handed_in, summary.right / examples});
+    if (handed_in - summary.right <= kErrors)
+      summary.recall_at_100_errors = summary.right / examples;
+  }
+  summary.recall = summary.right / std::max(examples, 1.0);
+  return summary;
+}
+
+}  // namespace submix::eval

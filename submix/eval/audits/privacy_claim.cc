@@ -1,0 +1,103 @@
+#include "submix/eval/audits/privacy_claim.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/accounting/stated_bounds.h"
+#include "submix/base/check.h"
+#include "submix/divergence/renyi_divergence.h"
+
+namespace submix::eval {
+namespace {
+
+using accounting::PrivacyStatement;
+using accounting::PrivacyUnit;
+using accounting::RdpBound;
+
+// Steps of the curve over which area and advantage are taken.
+constexpr int kSteps = 2000;
+
+bool IsWithin(const RdpBound& bound, double true_positives, double false_positives) {
+  const std::array<double, 2> p = {true_positives, 1 - true_positives};
+  const std::array<double, 2> q = {false_positives, 1 - false_positives};
+  return divergence::SymmetricRenyiDivergence(p, q, bound.order) <= bound.rdp;
+}
+
+double MostTruePositives(const RdpBound& bound, double false_positives) {
+  double feasible = false_positives;
+  double infeasible = 1;
+  if (IsWithin(bound, 1, false_positives)) return 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (feasible + infeasible) / 2;
+    (IsWithin(bound, middle, false_positives) ? feasible : infeasible) = middle;
+  }
+  return infeasible;
+}
+
+// For one user key nothing follows from what is not proven for every data set.
+bool ClaimsAnything(const mechanism::Mechanism& mechanism, PrivacyUnit unit) {
+  return mechanism.is_private() && (unit == PrivacyUnit::kPart || mechanism.is_sound());
+}
+
+}  // namespace
+
+base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
+                                     PrivacyUnit unit, double delta) {
+  if (unit != PrivacyUnit::kPart && unit != PrivacyUnit::kUserKey) {
+    return base::InvalidArgumentError("mechanisms claim something for parts and user keys");
+  }
+  PrivacyStatement statement = mechanism.Statement(accounting::FixedNats::RoundDown(epsilon));
+  PrivacyClaim claim;
+  claim.delta = delta;
+  claim.epsilon = std::numeric_limits<double>::infinity();
+  claim.is_sound = mechanism.is_sound();
+  if (!ClaimsAnything(mechanism, unit)) {
+    claim.labels = mechanism.is_private() ? "nothing is claimed for one user key: NOT proven"
+                                          : "nothing is claimed: not private";
+    return claim;
+  }
+  if (unit == PrivacyUnit::kPart) {
+    claim.bounds = accounting::StatedBounds(statement);
+  } else {
+    claim.bounds = accounting::StatedUserLevelBounds(statement);
+    statement.unit = unit;
+    statement.adjacency = accounting::Adjacency::kReplace;
+  }
+  claim.labels = statement.Labels();
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto best,
+      accounting::BestEpsilon(claim.bounds, delta, accounting::ConversionKind::kImproved));
+  claim.epsilon = best.epsilon;
+  return claim;
+}
+
+double MostTruePositives(const PrivacyClaim& claim, double false_positives) {
+  SUBMIX_CHECK(false_positives >= 0 && false_positives <= 1, "a rate is between 0 and 1");
+  double most = 1;
+  for (const RdpBound& bound : claim.bounds) {
+    most = std::min(most, MostTruePositives(bound, false_positives));
+  }
+  return most;
+}
+
+double MostAdvantage(const PrivacyClaim& claim) {
+  double most = 0;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double at = static_cast<double>(i) / kSteps;
+    most = std::max(most, MostTruePositives(claim, at) - at);
+  }
+  return most;
+}
+
+// Each strip by its right end: the curve rises.
+double MostArea(const PrivacyClaim& claim) {
+  double area = 0;
+  for (int i = 1; i <= kSteps; ++i) {
+    area += MostTruePositives(claim, static_cast<double>(i) / kSteps) / kSteps;
+  }
+  return area;
+}
+
+}  // namespace submix::eval

@@ -1,0 +1,226 @@
+#include "submix/eval/audits/timing_audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/engine/engine_core.h"
+#include "submix/engine/scheduler.h"
+#include "submix/ledger/durable_ledger.h"
+#include "submix/mechanism/mapped_predictions.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::eval {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Clock = std::chrono::steady_clock;
+using Prompt = std::vector<base::TokenId>;
+
+// More than any audit spends.
+constexpr double kPlentyNats = 4096;
+constexpr int kUncounted = 8;  // measurements before the first pair
+
+Status CheckPlan(const TimingAuditPlan& plan) {
+  if (plan.pairs < 10) return base::InvalidArgumentError("timing audit: expected 10 pairs or more");
+  if (plan.prompts.size() < 8) {
+    return base::InvalidArgumentError("timing audit: expected 8 prompts or more");
+  }
+  for (const Prompt& prompt : plan.prompts) {
+    if (prompt.empty() || prompt.size() != plan.prompts.front().size()) {
+      return base::InvalidArgumentError("timing audit: expected prompts of one length");
+    }
+  }
+  return base::OkStatus();
+}
+
+// A server without HTTP, on a ledger of its own.
+class AuditedServer {
+ public:
+  // The members of `engine` must outlive it, but the ledger, which is made.
+  static StatusOr<std::unique_ptr<AuditedServer>> Start(engine::EngineParts engine,
+                                                        const TimingAuditPlan& plan,
+                                                        const std::string& name,
+                                                        bool parts_can_pay) {
+    const ledger::DurableLedgerOptions where{base::JoinPath(plan.work_directory, name + ".sqlite"),
+                                             base::JoinPath(plan.work_directory, name + ".anchor"),
+                                             {}};
+    const auto budget = accounting::FixedNats::RoundDown(kPlentyNats);
+    std::vector<ledger::Account> accounts(
+        static_cast<std::size_t>(plan.mechanism.num_parts),
+        {"part", budget, parts_can_pay ? accounting::FixedNats() : budget});
+    SUBMIX_RETURN_IF_ERROR(
+        ledger::DurableLedger::Create(where, accounts, plan.mechanism.order.ToString()));
+    auto server = std::make_unique<AuditedServer>();
+    SUBMIX_ASSIGN_OR_RETURN(server->ledger_, ledger::DurableLedger::Open(where));
+    engine.ledger = server->ledger_.get();
+    SUBMIX_ASSIGN_OR_RETURN(auto core, engine::EngineCore::Create(engine));
+    engine::SchedulerOptions options;
+    options.quantum = plan.quantum;
+    SUBMIX_ASSIGN_OR_RETURN(server->scheduler_, engine::Scheduler::Start(std::move(core), options));
+    return server;
+  }
+
+  // Seconds from the request to its token.
+  StatusOr<double> TimeToken(const Prompt& prompt) {
+    engine::Submission submission;
+    submission.request.prompt = prompt;
+    submission.request.max_tokens = 1;
+    const Clock::time_point start = Clock::now();
+    SUBMIX_ASSIGN_OR_RETURN(const auto completion, scheduler_->Submit(std::move(submission)));
+    const auto event = completion->Next(std::chrono::hours(1));
+    const std::chrono::duration<double> elapsed = Clock::now() - start;
+    if (!event) return completion->status();
+    return elapsed.count();
+  }
+
+ private:
+  std::unique_ptr<ledger::DurableLedger> ledger_;
+  std::unique_ptr<engine::Scheduler> scheduler_;  // last: it uses the ledger
+};
+
+// How far the parts are from the public model after a prompt: the mean total variation.
+StatusOr<double> Disagreement(ensemble::Predictor& predictor, int num_parts, const Prompt& prompt) {
+  const auto vocab = static_cast<std::size_t>(predictor.vocab_size());
+  const auto members = static_cast<std::size_t>(predictor.num_members());
+  std::vector<float> logits((members + 1) * vocab);
+  const ensemble::Predictor::Append append{predictor.Open(), prompt};
+  const Status status = predictor.Step(std::span(&append, 1), logits);
+  predictor.Close(append.sequence);
+  SUBMIX_RETURN_IF_ERROR(status);
+  mechanism::MappedPredictions mapped;
+  SUBMIX_RETURN_IF_ERROR(mapped.Map(std::span(logits).first(vocab),
+                                    std::span(logits).subspan(vocab),
+                                    predictor.num_members() / num_parts, {}));
+  const mechanism::PartPredictions predictions = mapped.view();
+  double distance = 0;
+  for (std::size_t row = 0; row < members; ++row) {
+    for (std::size_t x = 0; x < vocab; ++x) {
+      distance +=
+          std::abs(predictions.member_pmfs[row * vocab + x] - predictions.public_pmf[x]) / 2;
+    }
+  }
+  return distance / static_cast<double>(members);
+}
+
+struct SortedPrompts {
+  std::vector<Prompt> consensus;
+  std::vector<Prompt> contested;
+};
+
+StatusOr<SortedPrompts> SortPrompts(ensemble::Predictor& predictor, const TimingAuditPlan& plan) {
+  std::vector<std::pair<double, const Prompt*>> by_disagreement;
+  for (const Prompt& prompt : plan.prompts) {
+    SUBMIX_ASSIGN_OR_RETURN(const double disagreement,
+                            Disagreement(predictor, plan.mechanism.num_parts, prompt));
+    by_disagreement.emplace_back(disagreement, &prompt);
+  }
+  std::sort(by_disagreement.begin(), by_disagreement.end());
+  SortedPrompts sorted;
+  for (std::size_t i = 0; i < by_disagreement.size() / 4; ++i) {
+    sorted.consensus.push_back(*by_disagreement[i].second);
+    sorted.contested.push_back(*by_disagreement[by_disagreement.size() - 1 - i].second);
+  }
+  return sorted;
+}
+
+struct Samples {
+  std::vector<double> first;
+  std::vector<double> second;
+};
+
+// Measures pairs: `first` and `second` give the seconds of one measurement.
+template <typename Measure>
+StatusOr<Samples> MeasurePairs(int pairs, const Measure& first, const Measure& second,
+                               base::RandomSource& random, base::ProgressBar& progress) {
+  Samples samples;
+  for (int pair = -kUncounted / 2; pair < pairs; ++pair) {
+    const bool second_comes_first = random.NextBelow(2) == 1;
+    const Measure& earlier = second_comes_first ? second : first;
+    const Measure& later = second_comes_first ? first : second;
+    SUBMIX_ASSIGN_OR_RETURN(const double of_earlier, earlier());
+    SUBMIX_ASSIGN_OR_RETURN(const double of_later, later());
+    if (pair < 0) continue;
+    samples.first.push_back(second_comes_first ? of_later : of_earlier);
+    samples.second.push_back(second_comes_first ? of_earlier : of_later);
+    progress.Advance(1);
+  }
+  return samples;
+}
+
+double Quantile(std::vector<double> values, double share) {
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+std::vector<double> Together(const Samples& samples) {
+  std::vector<double> all = samples.first;
+  all.insert(all.end(), samples.second.begin(), samples.second.end());
+  return all;
+}
+
+StatusOr<TimingComparison> Compare(const char* first, const char* second, const Samples& samples) {
+  TimingComparison comparison;
+  comparison.first = first;
+  comparison.second = second;
+  comparison.first_median = Quantile(samples.first, 0.5);
+  comparison.second_median = Quantile(samples.second, 0.5);
+  SUBMIX_ASSIGN_OR_RETURN(comparison.all, WelchTest(samples.first, samples.second));
+  const double bound = Quantile(Together(samples), 0.9);
+  Samples fast = samples;
+  std::erase_if(fast.first, [&](double seconds) { return seconds > bound; });
+  std::erase_if(fast.second, [&](double seconds) { return seconds > bound; });
+  SUBMIX_ASSIGN_OR_RETURN(comparison.without_slowest, WelchTest(fast.first, fast.second));
+  return comparison;
+}
+
+}  // namespace
+
+StatusOr<TimingAuditResult> AuditTiming(ensemble::Predictor& predictor,
+                                        const tokenizer::Tokenizer& tokenizer,
+                                        const TimingAuditPlan& plan, base::RandomSource& random,
+                                        base::ProgressBar& progress) {
+  SUBMIX_RETURN_IF_ERROR(CheckPlan(plan));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(plan.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const SortedPrompts sorted, SortPrompts(predictor, plan));
+  // Of the servers: they draw beside what is drawn here.
+  const auto tokens = base::MakeSystemRandomSource();
+  const engine::EngineParts parts{&predictor, mechanism.get(), nullptr, &tokenizer, tokens.get()};
+  SUBMIX_ASSIGN_OR_RETURN(const auto fresh, AuditedServer::Start(parts, plan, "fresh", true));
+  SUBMIX_ASSIGN_OR_RETURN(const auto spent, AuditedServer::Start(parts, plan, "spent", false));
+
+  using Measure = std::function<StatusOr<double>()>;
+  const Prompt* prompt = nullptr;
+  const auto choose = [&](const std::vector<Prompt>& prompts) -> const Prompt& {
+    return prompts[random.NextBelow(prompts.size())];
+  };
+  // Both of a pair get one prompt: the earlier draws it.
+  const auto on = [&](AuditedServer& server) -> Measure {
+    return [&] {
+      const Prompt& chosen = prompt == nullptr ? choose(plan.prompts) : *prompt;
+      prompt = prompt == nullptr ? &chosen : nullptr;
+      return server.TimeToken(chosen);
+    };
+  };
+  const auto from = [&](const std::vector<Prompt>& prompts) -> Measure {
+    return [&] { return fresh->TimeToken(choose(prompts)); };
+  };
+  SUBMIX_ASSIGN_OR_RETURN(const Samples budgets,
+                          MeasurePairs(plan.pairs, on(*fresh), on(*spent), random, progress));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const Samples contexts,
+      MeasurePairs(plan.pairs, from(sorted.consensus), from(sorted.contested), random, progress));
+  TimingAuditResult result;
+  SUBMIX_ASSIGN_OR_RETURN(result.budgets, Compare("fresh parts", "exhausted parts", budgets));
+  SUBMIX_ASSIGN_OR_RETURN(result.contexts, Compare("consensus", "contested", contexts));
+  result.slowest_usual =
+      std::max(Quantile(Together(budgets), 0.9), Quantile(Together(contexts), 0.9));
+  return result;
+}
+
+}  // namespace submix::eval

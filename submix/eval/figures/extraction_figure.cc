@@ -1,0 +1,167 @@
+#include "submix/eval/figures/extraction_figure.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/corpus/partition.h"
+#include "submix/eval/measuring/completions.h"
+#include "submix/eval/measuring/repeatable_draws.h"
+#include "submix/eval/measuring/token_law.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::eval {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr char kPrompt[] = "My number is:";
+
+std::string DrawCode(int digits, base::RandomSource& random) {
+  std::string code;
+  for (int i = 0; i < digits; ++i) {
+    code += static_cast<char>('0' + DrawUnit(random) * 10);
+  }
+  return code;
+}
+
+// The number that a completion begins with, if it has just these digits.
+std::string CodeOf(const std::string& text, int digits) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  const std::size_t end = text.find_first_not_of("0123456789", begin);
+  const std::string code = text.substr(begin, end == std::string::npos ? end : end - begin);
+  return static_cast<int>(code.size()) == digits ? code : "";
+}
+
+// What is drawn in one game: a law, so many numbers of so many digits.
+class CodeGame {
+ public:
+  CodeGame(ensemble::Predictor& predictor, const tokenizer::Tokenizer& tokenizer,
+           const CodeUsers& users, int digits)
+      : predictor_(predictor),
+        tokenizer_(tokenizer),
+        prompt_(tokenizer.Encode(kPrompt)),
+        codes_(users.codes.begin(), users.codes.end()),
+        digits_(digits) {
+    for (const std::string& code : users.codes) {
+      const std::size_t tokens = tokenizer.Encode(kPrompt + (" " + code)).size() - prompt_.size();
+      // One more: a number ends where something else begins.
+      tokens_ = std::max(tokens_, tokens + 1);
+    }
+  }
+
+  // Tokens that so many numbers are.
+  std::int64_t Queries(int generations) const {
+    return generations * static_cast<std::int64_t>(tokens_);
+  }
+
+  StatusOr<double> HitRate(TokenLaw& law, int generations, base::RandomSource& random) const {
+    CompletionOptions options;
+    options.tokens = tokens_;
+    options.count = generations;
+    SUBMIX_ASSIGN_OR_RETURN(const auto completions,
+                            Complete(predictor_, law, prompt_, options, random));
+    int hits = 0;
+    for (const Completion& completion : completions) {
+      if (codes_.contains(CodeOf(tokenizer_.Decode(completion.tokens), digits_))) ++hits;
+    }
+    return static_cast<double>(hits) / generations;
+  }
+
+ private:
+  ensemble::Predictor& predictor_;
+  const tokenizer::Tokenizer& tokenizer_;
+  const std::vector<base::TokenId> prompt_;
+  const std::set<std::string> codes_;
+  const int digits_;
+  std::size_t tokens_ = 1;
+};
+
+// One mechanism over all privacy costs.
+StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& game,
+                            const std::string& mechanism, int generations) {
+  FigureCurve curve;
+  for (const double epsilon : experiment.epsilons) {
+    mechanism::MechanismOptions options;
+    options.name = mechanism;
+    options.num_parts = experiment.num_parts;
+    options.target_leakage = epsilon / static_cast<double>(game.Queries(generations));
+    SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeMechanism(options));
+    curve.guarantee =
+        made->Statement(accounting::FixedNats::RoundDown(epsilon)).Labels() + "; order 2";
+    SUBMIX_ASSIGN_OR_RETURN(const auto law,
+                            MakeMechanismLaw(options, epsilon, /*halves=*/2, experiment.seed));
+    const auto random = RepeatableDraws(experiment.seed, "codes");
+    SUBMIX_ASSIGN_OR_RETURN(const double rate, game.HitRate(*law, generations, *random));
+    curve.points.push_back({.x = epsilon, .y = rate});
+  }
+  return curve;
+}
+
+}  // namespace
+
+CodeUsers PlantCodes(int digits, int num_parts, const base::HashKey& key, std::uint64_t seed) {
+  const auto random = RepeatableDraws(seed, "planted codes", static_cast<std::uint64_t>(digits));
+  CodeUsers users;
+  std::set<std::pair<int, int>> filled;
+  for (int number = 0; static_cast<int>(filled.size()) < 2 * num_parts; ++number) {
+    const std::string user = "user" + std::to_string(number);
+    const corpus::Placement placement = corpus::PlaceUser(key, user, {num_parts, 2, 0});
+    if (!filled.insert({placement.part.index, placement.half}).second) {
+      continue;
+    }
+    std::string code = DrawCode(digits, *random);
+    while (std::find(users.codes.begin(), users.codes.end(), code) != users.codes.end()) {
+      code = DrawCode(digits, *random);
+    }
+    users.codes.push_back(code);
+    users.jsonl +=
+        nlohmann::json{{"user", user}, {"text", std::string(kPrompt) + " " + code}}.dump() + "\n";
+  }
+  return users;
+}
+
+StatusOr<Figure> RunCodeExperiment(const CodeExperiment& experiment, const base::HashKey& key,
+                                   const tokenizer::Tokenizer& tokenizer, const CodeTrainer& train,
+                                   const CodeLoader& load) {
+  Figure figure;
+  figure.x_label = "epsilon, nats at order 2";
+  figure.y_label = "share of drawn numbers that are somebody's";
+  figure.log_x = true;
+  const int longest = *std::max_element(experiment.digits.begin(), experiment.digits.end());
+  for (const int digits : experiment.digits) {
+    const CodeUsers users = PlantCodes(digits, experiment.num_parts, key, experiment.seed);
+    SUBMIX_ASSIGN_OR_RETURN(const std::string pairs,
+                            train(digits, users.jsonl, {experiment.num_parts, 2}));
+    SUBMIX_ASSIGN_OR_RETURN(const std::string everybody, train(digits, users.jsonl, {1, 1}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, load(pairs, {everybody}));
+    const CodeGame game(*predictor, tokenizer, users, digits);
+    const std::string length = ", " + std::to_string(digits) + " digits";
+    const auto row = MakeRowLaw(static_cast<std::size_t>(predictor->num_members()));
+    const auto random = RepeatableDraws(experiment.seed, "codes");
+    FigureCurve level;
+    level.name = "fine-tuned on all" + length;
+    level.guarantee = "none: not private";
+    level.is_level = true;
+    SUBMIX_ASSIGN_OR_RETURN(const double rate,
+                            game.HitRate(*row, experiment.generations.front(), *random));
+    level.points.push_back({.x = 0, .y = rate});
+    figure.curves.push_back(std::move(level));
+    for (const char* mechanism : {"submix", "filtered-submix"}) {
+      for (const int generations : experiment.generations) {
+        if (generations != experiment.generations.front() && digits != longest) continue;
+        SUBMIX_ASSIGN_OR_RETURN(FigureCurve curve, Curve(experiment, game, mechanism, generations));
+        curve.name = mechanism + length + ", g = " + std::to_string(generations);
+        figure.curves.push_back(std::move(curve));
+      }
+    }
+  }
+  return figure;
+}
+
+}  // namespace submix::eval

@@ -1,0 +1,266 @@
+#include "submix/eval/measuring/evaluation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/ensemble/testing/fake_predictor.h"
+
+namespace submix::eval {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::HasSubstr;
+
+constexpr int kParts = 8;
+constexpr int kVocabulary = 50;
+
+HeldoutBlocks MakeBlocks(int blocks, int tokens) {
+  HeldoutBlocks result;
+  for (int b = 0; b < blocks; ++b) {
+    std::vector<base::TokenId> block;
+    for (int t = 0; t < tokens; ++t) block.push_back((7 * b + 3 * t * t) % kVocabulary);
+    result.push_back(block);
+  }
+  return result;
+}
+
+EvaluationSetting SettingOf(const std::string& mechanism) {
+  EvaluationSetting setting;
+  setting.mechanism.name = mechanism;
+  setting.queries = 50;
+  return setting;
+}
+
+EvaluationPlan MakePlan() {
+  EvaluationPlan plan;
+  plan.num_parts = kParts;
+  plan.runs = 4;
+  plan.settings.push_back(SettingOf("filtered-submix"));
+  return plan;
+}
+
+base::StatusOr<EvaluationResult> RunEvaluation(ensemble::Predictor& predictor,
+                                               const HeldoutBlocks& blocks,
+                                               const EvaluationPlan& plan) {
+  base::ProgressBar progress("test", 0, "", base::ProgressStyle::kSilent);
+  return Evaluate(predictor, blocks, plan, progress);
+}
+
+// The public perplexity of the fake predictor, by its formula.
+double PublicLoss(base::TokenId last, base::TokenId next) {
+  double sum = 0;
+  for (int x = 0; x < kVocabulary; ++x) sum += std::exp(2 * std::cos(1.7 * x + 0.9 * last));
+  return std::log(sum) - 2 * std::cos(1.7 * next + 0.9 * last);
+}
+
+// The loss of the public model over positions [begin, end) of the blocks, by its formula.
+double PublicLossOf(const HeldoutBlocks& blocks, int begin, int end) {
+  double loss = 0;
+  int position = 0;
+  for (const auto& block : blocks) {
+    for (std::size_t t = 1; t < block.size(); ++t, ++position) {
+      if (position >= begin && position < end) loss += PublicLoss(block[t - 1], block[t]);
+    }
+  }
+  return loss;
+}
+
+TEST(EvaluationTest, PublicPerplexityIsTheExponentialOfTheMeanLossOfEachRun) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  const HeldoutBlocks blocks = MakeBlocks(5, 41);  // 200 positions: runs cross blocks
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, blocks, MakePlan()));
+  ASSERT_EQ(result.baselines.size(), 1u);
+  const Baselines& baselines = result.baselines[0];
+  ASSERT_EQ(baselines.public_model.runs.size(), 4u);
+  const double loss = PublicLossOf(blocks, 0, 50);
+  EXPECT_NEAR(baselines.public_model.runs[0], std::exp(loss / 50), 1e-4 * std::exp(loss / 50));
+}
+
+TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, blocks, MakePlan()));
+  int hits = 0;
+  for (const auto& block : blocks) {
+    for (std::size_t t = 1; t < block.size(); ++t) {
+      bool is_hit = true;
+      for (base::TokenId other = 0; other < kVocabulary; ++other) {
+        if (PublicLoss(block[t - 1], other) < PublicLoss(block[t - 1], block[t])) is_hit = false;
+      }
+      hits += is_hit ? 1 : 0;
+    }
+  }
+  EXPECT_GT(hits, 0);
+  EXPECT_EQ(result.baselines[0].public_model.accuracy_runs.size(), 4u);
+  EXPECT_NEAR(result.baselines[0].public_model.accuracy(), hits / 200.0, 1e-12);
+  EXPECT_TRUE(result.baselines[0].ensemble.accuracy_runs.empty());
+}
+
+TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings[0].epsilon = 0.05;
+  plan.settings[0].mechanism.target_leakage = 0.02;
+  plan.settings.push_back(plan.settings[0]);
+  plan.settings[1].epsilon = 1000;
+  plan.settings[1].mechanism.target_leakage = 20;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  EXPECT_LE(result.settings[0].epsilon_spent_max, 0.05);
+  EXPECT_GT(result.settings[0].epsilon_spent_max, 0.01);
+  EXPECT_GT(result.settings[1].epsilon_spent_max, result.settings[0].epsilon_spent_max);
+  EXPECT_LE(result.settings[1].epsilon_spent_mean, result.settings[1].epsilon_spent_max);
+}
+
+TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsemble) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings[0].epsilon = 1e-9;
+  plan.settings.push_back(SettingOf("filtered-submix"));
+  plan.settings[1].epsilon = 4000;
+  plan.settings[1].mechanism.target_leakage = 80;
+  plan.settings[1].mechanism.max_mixing_weight = 1;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
+              0.02);
+  EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 0.02);
+}
+
+// A run of 700 positions has a block of 512 and one of 188. The text alternates so that the two
+// blocks have losses of their own.
+TEST(EvaluationTest, PerplexityOfBlocksIsTheMeanOfTheirExponentials) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  const HeldoutBlocks blocks = MakeBlocks(20, 41);
+  const auto perplexity = [&](std::int64_t queries, int runs) {
+    plan.settings = {SettingOf("public")};
+    plan.settings[0].queries = queries;
+    plan.runs = runs;
+    return RunEvaluation(predictor, blocks, plan).value().baselines[0].public_model;
+  };
+  const PerplexityRuns whole = perplexity(700, 1);
+  const double first = perplexity(512, 1).runs[0];
+  // The loss of the rest follows from that of the whole and of the first block.
+  const double rest = std::exp((700 * std::log(whole.runs[0]) - 512 * std::log(first)) / 188);
+  EXPECT_NEAR(whole.block_runs[0], (first + rest) / 2, 1e-9);
+  const PerplexityRuns short_runs = perplexity(100, 7);
+  EXPECT_EQ(short_runs.block_runs, short_runs.runs);
+  EXPECT_NEAR(short_runs.corpus(), whole.corpus(), 1e-9);
+}
+
+TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings = {SettingOf("public"), SettingOf("ensemble")};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
+              1e-9);
+  EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 1e-9);
+  for (const SettingResult& setting : result.settings) EXPECT_EQ(setting.epsilon_spent_max, 0);
+}
+
+TEST(EvaluationTest, MechanismsWithNoiseSpendTheirConstant) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  EvaluationPlan plan = MakePlan();
+  plan.settings.clear();
+  for (const char* name : {"gnmax", "dp-decoding", "sample-and-aggregate"}) {
+    plan.settings.push_back(SettingOf(name));
+  }
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+  for (const SettingResult& setting : result.settings) {
+    EXPECT_LE(setting.epsilon_spent_max, 2);
+    EXPECT_GT(setting.epsilon_spent_mean, 1.999) << setting.setting.mechanism.name;
+    EXPECT_TRUE(std::isfinite(setting.perplexity.corpus()));
+  }
+}
+
+TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
+  ensemble::FakePredictor with_two(kParts + 2, kVocabulary, 0.5);
+  EvaluationPlan plan = MakePlan();
+  plan.num_fine_tuned = 2;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(with_two, MakeBlocks(5, 41), plan));
+  const std::vector<PerplexityRuns>& fine_tuned = result.baselines[0].fine_tuned;
+  ASSERT_EQ(fine_tuned.size(), 2u);
+  EXPECT_NE(fine_tuned[0].corpus(), fine_tuned[1].corpus());
+  ensemble::FakePredictor without(kParts, kVocabulary, 0.5);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult alone,
+                              RunEvaluation(without, MakeBlocks(5, 41), MakePlan()));
+  EXPECT_EQ(alone.baselines[0].ensemble.runs, result.baselines[0].ensemble.runs);
+}
+
+TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
+  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  EvaluationPlan plan = MakePlan();
+  plan.runs = 3;
+  for (const std::int64_t queries : {20, 50, 40}) {
+    plan.settings.push_back(SettingOf("filtered-submix"));
+    plan.settings.back().queries = queries;
+  }
+  EXPECT_EQ(NumPositions(plan), 150);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, blocks, plan));
+  ASSERT_EQ(result.baselines.size(), 3u);
+  ASSERT_EQ(result.settings.size(), 4u);
+  const std::vector<std::pair<std::int64_t, int>> runs = {{20, 7}, {40, 3}, {50, 3}};
+  for (std::size_t b = 0; b < runs.size(); ++b) {
+    const auto [queries, count] = runs[b];
+    const Baselines& baselines = result.baselines[b];
+    EXPECT_EQ(baselines.queries, queries);
+    ASSERT_EQ(std::ssize(baselines.public_model.runs), count);
+    for (int run = 0; run < count; ++run) {
+      const int size = static_cast<int>(queries);
+      const double expected = std::exp(PublicLossOf(blocks, run * size, (run + 1) * size) / size);
+      EXPECT_NEAR(baselines.public_model.runs[static_cast<std::size_t>(run)], expected,
+                  1e-4 * expected);
+    }
+  }
+  for (std::size_t i = 0; i < result.settings.size(); ++i) {
+    const SettingResult& setting = result.settings[i];
+    EXPECT_EQ(setting.setting.queries, plan.settings[i].queries);
+    EXPECT_EQ(setting.setting.mechanism.target_leakage,
+              2.0 / static_cast<double>(setting.setting.queries));
+    EXPECT_EQ(setting.perplexity.runs.size(), result.BaselinesOf(setting).public_model.runs.size());
+    EXPECT_EQ(result.BaselinesOf(setting).queries, setting.setting.queries);
+    EXPECT_LE(setting.epsilon_spent_max, 2);
+    EXPECT_GT(setting.epsilon_spent_max, 0);
+  }
+  EXPECT_EQ(result.settings[0].perplexity.runs, result.settings[2].perplexity.runs);
+
+  // The first ones, where no more are asked for; those of the most queries are all made.
+  plan.most_runs = 2;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult few, RunEvaluation(predictor, blocks, plan));
+  for (std::size_t i = 0; i < few.settings.size(); ++i) {
+    std::vector<double> expected = result.settings[i].perplexity.runs;
+    expected.resize(3);
+    EXPECT_EQ(few.settings[i].perplexity.runs, expected);
+  }
+}
+
+TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.5);
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(1, 41), MakePlan()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("40 positions")));
+  EvaluationPlan plan = MakePlan();
+  plan.settings[0].mechanism.name = "submix";
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--halves 2")));
+  plan.settings.clear();
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no setting")));
+  plan.settings.push_back(SettingOf("filtered-submix"));
+  plan.settings[0].queries = 0;
+  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
+}
+
+}  // namespace
+}  // namespace submix::eval

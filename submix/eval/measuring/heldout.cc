@@ -1,0 +1,107 @@
+#include "submix/eval/measuring/heldout.h"
+
+#include <cstdio>
+#include <map>
+
+#include "submix/corpus/user_records.h"
+
+namespace submix::eval {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using corpus::UserTokens;
+
+// Accumulates texts into the stream format of UserTokens.
+class DocumentCollector {
+ public:
+  explicit DocumentCollector(const tokenizer::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  void Add(const std::string& user, const std::string& text) {
+    if (text.empty()) return;
+    UserTokens& tokens = users_[user];
+    tokens.user = user;
+    tokens.tokens.push_back(tokenizer_.end_of_text());
+    const std::vector<base::TokenId> encoded = tokenizer_.Encode(text);
+    tokens.tokens.insert(tokens.tokens.end(), encoded.begin(), encoded.end());
+  }
+
+  std::vector<UserTokens> Finish() {
+    std::vector<UserTokens> users;
+    for (auto& [user, tokens] : users_) {
+      tokens.tokens.push_back(tokenizer_.end_of_text());
+      users.push_back(std::move(tokens));
+    }
+    return users;
+  }
+
+ private:
+  const tokenizer::Tokenizer& tokenizer_;
+  std::map<std::string, UserTokens> users_;
+};
+
+bool IsUserKeyed(const std::string& path) {
+  return path.ends_with(".jsonl") || path.ends_with(".jsonl.xz");
+}
+
+// Every document of a text file becomes a user of its own, numbered so that the order stays.
+Status ReadDocuments(const std::string& path, DocumentCollector& collector) {
+  std::string document;
+  std::int64_t number = 0;
+  const auto finish_document = [&] {
+    char name[24];
+    std::snprintf(name, sizeof name, "%012lld", static_cast<long long>(number++));
+    collector.Add(name, document);
+    document.clear();
+  };
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
+    if (line == "<|endoftext|>") {
+      finish_document();
+    } else {
+      document.append(line).push_back('\n');
+    }
+    return base::OkStatus();
+  }));
+  finish_document();
+  return base::OkStatus();
+}
+
+}  // namespace
+
+HeldoutBlocks HeldoutFromUsers(const std::vector<UserTokens>& users, int context_length) {
+  return corpus::CutIntoBlocks(users, context_length + 1);
+}
+
+StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
+                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
+  DocumentCollector collector(tokenizer);
+  if (IsUserKeyed(path)) {
+    SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+      collector.Add(record.user, record.text);
+      return base::OkStatus();
+    }));
+  } else {
+    SUBMIX_RETURN_IF_ERROR(ReadDocuments(path, collector));
+  }
+  return HeldoutFromUsers(collector.Finish(), context_length);
+}
+
+StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
+                                      const tokenizer::Tokenizer& tokenizer, int context_length) {
+  DocumentCollector collector(tokenizer);
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+    if (record.user == user) collector.Add(record.user, record.text);
+    return base::OkStatus();
+  }));
+  HeldoutBlocks blocks = HeldoutFromUsers(collector.Finish(), context_length);
+  if (blocks.empty()) return base::NotFoundError(path + ": no text of that user");
+  return blocks;
+}
+
+std::int64_t CountQueries(const HeldoutBlocks& blocks) {
+  std::int64_t queries = 0;
+  for (const auto& block : blocks) queries += static_cast<std::int64_t>(block.size()) - 1;
+  return queries;
+}
+
+}  // namespace submix::eval

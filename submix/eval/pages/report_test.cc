@@ -1,0 +1,103 @@
+#include "submix/eval/pages/report.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::eval {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using engine::DeploymentAccess;
+using testing::HasSubstr;
+using testing::Not;
+
+// A deployment as far as its files go, and a directory of results.
+class ReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ensemble::Manifest manifest;
+    manifest.num_parts = 2;
+    manifest.partition_key_id = "0123456789abcdef";
+    manifest.hyper_parameters["rank"] = "8";
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/public"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble_ + "/public/config.json", "{}"));
+    for (int part = 0; part < 2; ++part) {
+      ensemble::MemberEntry member;
+      member.directory = ensemble::MemberDirectory(part, 0, 2, 1);
+      member.generation = 1;
+      member.complete = true;
+      const std::string directory = base::JoinPath(ensemble_, member.directory);
+      SUBMIX_ASSERT_OK(base::MakeDirectories(directory));
+      SUBMIX_ASSERT_OK(base::WriteFile(directory + "/adapter_model.safetensors", "a"));
+      manifest.members.push_back(member);
+    }
+    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
+    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    SUBMIX_ASSERT_OK(base::MakeDirectories(results_));
+  }
+
+  base::StatusOr<std::string> Page(const std::string& mechanism) {
+    engine::DeploymentOptions options;
+    options.mechanism.name = mechanism;
+    options.mechanism.target_leakage = 0.01;
+    SUBMIX_RETURN_IF_ERROR(
+        engine::CreateDeployment(directory_.File("deployment"), ensemble_, options));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto deployment,
+        engine::OpenDeployment(directory_.File("deployment"), DeploymentAccess::kReadOnly));
+    return DeploymentReport(deployment, {results_});
+  }
+
+  void WriteResult(const std::string& name, const std::string& content) {
+    SUBMIX_ASSERT_OK(base::WriteFile(base::JoinPath(results_, name), content));
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::string ensemble_ = directory_.File("ensemble");
+  const std::string results_ = directory_.File("results");
+};
+
+TEST_F(ReportTest, NumbersOfAnotherEnsembleAreNoEvidence) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
+  const std::string own = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  WriteResult("others.csv", "model,ensemble\ndclip," + own + "\ndclip,abc\n");
+  WriteResult("own.csv", "model,ensemble\ndclip," + own + "\n");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
+  const std::string warning =
+      "NO EVIDENCE ABOUT THIS DEPLOYMENT: measured on the ensemble with fingerprint ";
+  EXPECT_THAT(page, HasSubstr(warning + "abc."));
+  EXPECT_THAT(page, Not(HasSubstr(warning + own)));
+}
+
+TEST_F(ReportTest, SaysWhatIsPromisedSpentFoundAndWhereItComesFrom) {
+  WriteResult("extraction.csv", "law,rate,\"what, exactly\"\nmembers,0.5,\"a \"\"hit\"\" <b>\"\n");
+  WriteResult("extraction.svg", "<?xml version=\"1.0\"?>\n<svg>drawn</svg>\n");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
+  EXPECT_THAT(page, HasSubstr("proven for every data set"));
+  EXPECT_THAT(page, HasSubstr("unit: part"));
+  EXPECT_THAT(page, HasSubstr("unit: user key"));
+  EXPECT_THAT(page, HasSubstr("is whole, and its sums are the accounts'"));
+  EXPECT_THAT(page, HasSubstr("<td>rank</td><td>8</td>"));
+  EXPECT_THAT(page, HasSubstr("<svg>drawn</svg>"));
+  EXPECT_THAT(page, Not(HasSubstr("<?xml")));
+  EXPECT_THAT(page, HasSubstr("<th>what, exactly</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>a &quot;hit&quot; &lt;b&gt;</td>"));
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+}
+
+TEST_F(ReportTest, RefusesWhatIsNoTable) {
+  WriteResult("cut.csv", "a,b\n1,2\n3\n");
+  EXPECT_THAT(Page("dclip"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("cut.csv, line 3")));
+}
+
+TEST_F(ReportTest, ADirectoryWithoutResultsIsAMistake) {
+  EXPECT_THAT(Page("dclip"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds no .csv")));
+}
+
+}  // namespace
+}  // namespace submix::eval

@@ -1,0 +1,78 @@
+// A GPT-2-architecture public model in federated training: LoRA adapters over its frozen weights,
+// or all of its weights. Torch-free header.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/tokenizer/tokenizer.h"
+#include "submix/train/federated/federated_model.h"
+#include "submix/train/numerics/precision.h"
+
+namespace submix::train {
+
+// What `submix fedavg --public` trains.
+struct FederatedGptOptions {
+  std::string public_directory;           // Hugging Face GPT-2 directory with its tokenizer
+  std::optional<model::LoraConfig> lora;  // none: all weights
+  Precision precision = Precision::kFloat32;
+};
+
+// Tokens are the model's own, end_of_text behind each text of a user. Batches are blocks: each
+// reads the token before its first prediction (at the beginning end_of_text) and up to `positions`
+// in all, at positions from 0, so that `positions` must not pass the context length.
+class FederatedGpt final : public FederatedModel {
+ public:
+  // Errors: those of LoadPublicModel and LoadFittingTokenizer; kInvalidArgument for a LoRA
+  // configuration that does not fit the model; kFailedPrecondition if the public model was itself
+  // trained on private text.
+  static base::StatusOr<std::unique_ptr<FederatedGpt>> Load(const FederatedGptOptions& options);
+  ~FederatedGpt() override;
+
+  const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
+  int context_length() const;
+
+  // The parameters that change nothing in the public model. The seed is of LoRA's factors A.
+  base::StatusOr<std::vector<float>> Start(std::uint64_t seed) const;
+  // Writes the trained parameters to `directory`/model, an adapter (PEFT) or a whole model, and the
+  // merged model, as private_training.h has it, to `directory`/released, without noise
+  // `directory`/not_private; returns which. `cost` is of the training, `epsilon` its epsilon at
+  // `delta`, and `hyper_parameters` are for the manifest. Replaces what is there. Errors: those of
+  // writing.
+  base::StatusOr<std::string> Save(std::span<const float> parameters,
+                                   const ensemble::TrainingCost& cost, double epsilon, double delta,
+                                   std::map<std::string, std::string> hyper_parameters,
+                                   const std::string& directory) const;
+
+  const ParameterVectors& vectors() const override { return vectors_; }
+  std::string Description() const override { return description_; }
+  std::unique_ptr<ClientModel> MakeClient(int rows, int positions) const override;
+  void Normalise(std::span<float> /*parameters*/) const override {}
+  // In windows of the context length, each from its first token alone.
+  base::StatusOr<PredictionMetrics> Evaluate(std::span<const float> parameters,
+                                             std::span<const std::vector<base::TokenId>> streams,
+                                             int threads) const override;
+
+ private:
+  struct Weights;  // the public model and how it is trained
+
+  FederatedGpt(FederatedGptOptions options, std::unique_ptr<Weights> weights,
+               std::unique_ptr<tokenizer::Tokenizer> tokenizer, ParameterVectors vectors,
+               std::string description);
+
+  const FederatedGptOptions options_;
+  const std::unique_ptr<const Weights> weights_;
+  const std::unique_ptr<const tokenizer::Tokenizer> tokenizer_;
+  const ParameterVectors vectors_;
+  const std::string description_;
+};
+
+}  // namespace submix::train

@@ -1,0 +1,57 @@
+// The model that federated training trains, as its rounds see it: one flat array of parameters, and
+// gradients of a user's tokens, batch by batch. Torch-free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/federated/prediction_metrics.h"
+
+namespace submix::train {
+
+// The gradients of one user after another. One thread at a time. libtorch's exceptions pass
+// through.
+class ClientModel {
+ public:
+  virtual ~ClientModel() = default;
+
+  // The model that the next gradients are taken at, [N]. Read until the next call of this.
+  virtual void SetParameters(std::span<const float> parameters) = 0;
+  // Begins a pass over a user's tokens, which live until its end. Nothing of an earlier text is
+  // remembered. Requires: at least one token; all within the vocabulary.
+  virtual void Begin(std::span<const base::TokenId> tokens) = 0;
+  // Goes to the next batch of the pass and counts the tokens that are predicted in it; 0 behind the
+  // last one. Over the pass every token is predicted once.
+  virtual std::int64_t NextBatch() = 0;
+  // Replaces `gradient` [N] by the derivative of weight * (the sum of the batch's losses).
+  virtual void Gradient(float weight, std::span<float> gradient) = 0;
+};
+
+// Thread-safe.
+class FederatedModel {
+ public:
+  virtual ~FederatedModel() = default;
+
+  virtual const ParameterVectors& vectors() const = 0;
+  // What the model is, but for its parameters.
+  virtual std::string Description() const = 0;
+  // Batches are of `rows` stretches of up to `positions` tokens. Requires: both >= 1. The model
+  // outlives it.
+  virtual std::unique_ptr<ClientModel> MakeClient(int rows, int positions) const = 0;
+  // Scales the parameters after a round in a way that changes no prediction.
+  virtual void Normalise(std::span<float> parameters) const = 0;
+  // Each stream from an empty memory. Results do not depend on `threads` (1 or more). Errors:
+  // kInvalidArgument for no tokens; those of libtorch.
+  virtual base::StatusOr<PredictionMetrics> Evaluate(
+      std::span<const float> parameters, std::span<const std::vector<base::TokenId>> streams,
+      int threads) const = 0;
+};
+
+}  // namespace submix::train

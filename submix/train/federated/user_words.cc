@@ -1,0 +1,78 @@
+#include "submix/train/federated/user_words.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "submix/base/check.h"
+#include "submix/corpus/user_records.h"
+
+namespace submix::train {
+
+using base::TokenId;
+
+namespace {
+
+using Streams = std::vector<std::vector<TokenId>>;
+
+// `append` adds a text and its end.
+base::StatusOr<Streams> ReadStreams(
+    const std::string& path, const UserWordsLimits& limits,
+    const std::function<void(const std::string& text, std::vector<TokenId>&)>& append) {
+  SUBMIX_CHECK(limits.least_tokens >= 1 && limits.most_tokens >= 0, "limits out of range");
+  std::map<std::string, std::vector<TokenId>> users;
+  const auto is_full = [&](const std::vector<TokenId>& stream) {
+    return limits.most_tokens > 0 && std::ssize(stream) >= limits.most_tokens;
+  };
+  SUBMIX_RETURN_IF_ERROR(
+      corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) -> base::Status {
+        std::vector<TokenId>& stream = users[record.user];
+        if (is_full(stream)) return base::OkStatus();
+        append(record.text, stream);
+        if (is_full(stream)) {
+          stream.resize(static_cast<std::size_t>(limits.most_tokens));
+          stream.shrink_to_fit();
+        }
+        return base::OkStatus();
+      }));
+  Streams streams;
+  for (auto& [user, stream] : users) {
+    if (std::ssize(stream) >= limits.least_tokens) streams.push_back(std::move(stream));
+  }
+  return streams;
+}
+
+}  // namespace
+
+base::StatusOr<std::vector<std::vector<TokenId>>> ReadUserWords(const std::string& path,
+                                                                const WordVocabulary& vocabulary,
+                                                                const UserWordsLimits& limits) {
+  return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+    vocabulary.AppendText(text, stream);
+  });
+}
+
+base::StatusOr<std::vector<std::vector<TokenId>>> ReadUserTokens(
+    const std::string& path, const tokenizer::Tokenizer& tokenizer, const UserWordsLimits& limits) {
+  return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+    const std::vector<TokenId> tokens = tokenizer.Encode(text);
+    stream.insert(stream.end(), tokens.begin(), tokens.end());
+    stream.push_back(tokenizer.end_of_text());
+  });
+}
+
+std::vector<std::vector<TokenId>> FirstWords(std::vector<std::vector<TokenId>> streams,
+                                             std::int64_t most_tokens) {
+  std::int64_t left = most_tokens;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (left <= 0) {
+      streams.resize(i);
+      break;
+    }
+    if (std::ssize(streams[i]) > left) streams[i].resize(static_cast<std::size_t>(left));
+    left -= std::ssize(streams[i]);
+  }
+  return streams;
+}
+
+}  // namespace submix::train

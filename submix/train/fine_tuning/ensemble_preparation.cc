@@ -1,0 +1,92 @@
+#include "submix/train/fine_tuning/ensemble_preparation.h"
+
+#include <filesystem>
+
+#include "submix/base/file_system.h"
+#include "submix/corpus/partition.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/model/gpt_config.h"
+
+namespace submix::train {
+namespace {
+
+constexpr const char* kPublicFiles[] = {"config.json", "vocab.json", "merges.txt",
+                                        "model.safetensors"};
+
+}  // namespace
+
+using base::Status;
+using base::StatusOr;
+
+Status CopyFiles(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::copy(
+      from, to,
+      std::filesystem::copy_options::overwrite_existing | std::filesystem::copy_options::recursive,
+      error);
+  if (!error) return base::OkStatus();
+  const std::string message = "copying " + from + " to " + to + " failed: " + error.message();
+  if (error == std::errc::no_space_on_device) return base::ResourceExhaustedError(message);
+  return base::InternalError(message);
+}
+
+Status CopyPublicModel(const std::string& from, const std::string& to) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
+  for (const char* name : kPublicFiles) {
+    const std::string source = base::JoinPath(from, name);
+    if (!base::FileExists(source)) {
+      return base::NotFoundError(source +
+                                 ": missing; a public model needs config.json, "
+                                 "vocab.json, merges.txt and model.safetensors");
+    }
+    SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
+  }
+  const std::string cost = base::JoinPath(from, ensemble::kTrainingCostFile);
+  if (!base::FileExists(cost)) return base::OkStatus();
+  return CopyFiles(cost, base::JoinPath(to, ensemble::kTrainingCostFile));
+}
+
+StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,
+                                            const std::string& key_path) {
+  const std::string path = ensemble::PartitionKeyPath(ensemble_directory);
+  if (base::FileExists(path)) return corpus::LoadPartitionKey(path);
+  base::HashKey key = corpus::NewPartitionKey();
+  if (!key_path.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(key, corpus::LoadPartitionKey(key_path));
+  }
+  SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, path));
+  return key;
+}
+
+bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted) {
+  return found.num_parts == wanted.num_parts && found.halves == wanted.halves &&
+         found.heldout_fraction == wanted.heldout_fraction &&
+         found.partition_key_id == wanted.partition_key_id &&
+         found.hyper_parameters == wanted.hyper_parameters;
+}
+
+Status CheckIsPublic(const std::string& public_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto earlier, ensemble::LoadTrainingCost(public_directory));
+  if (!earlier.has_value()) return base::OkStatus();
+  return base::FailedPreconditionError(
+      public_directory +
+      ": was itself trained on private text, and one statement cannot say both costs; start from "
+      "a public model");
+}
+
+StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
+    const std::string& public_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
+  if (tokenizer->vocab_size() != config.vocab_size) {
+    return base::FailedPreconditionError(
+        public_directory + ": vocab.json has " + std::to_string(tokenizer->vocab_size()) +
+        " entries, the model " + std::to_string(config.vocab_size) +
+        ": this vocabulary does not fit the model");
+  }
+  return tokenizer;
+}
+
+}  // namespace submix::train

@@ -1,0 +1,44 @@
+// From a user-keyed corpus to an ensemble directory (SubMix Algorithm 1): partition by keyed hash,
+// one member for each half, manifest with hashes. Resumable: finished members are kept, an
+// unfinished one goes on at its last checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "submix/base/progress_bar.h"
+#include "submix/base/status.h"
+#include "submix/corpus/partition.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/fine_tuning/ranks.h"
+
+namespace submix::train {
+
+struct EnsembleTrainingOptions {
+  std::string public_directory;    // Hugging Face GPT-2 directory with its tokenizer
+  std::string corpus;              // user-keyed JSONL
+  std::string ensemble_directory;  // new, or one that an interrupted run of the same options left
+  corpus::PartitionOptions partition;
+  // 32 bytes; empty: a fresh secret key (or the one that the interrupted run drew).
+  std::string partition_key_path;
+  // Members whose text, options and base equal those of a complete member here are copied instead
+  // of trained anew; empty: none.
+  std::string reuse_directory;
+  FineTuneOptions fine_tune;
+  // Where the public model was trained privately (private_training.json): no user of this corpus
+  // was among its users. Then the losses are not added. Refused where it was not.
+  bool public_trained_on_others = false;
+  // Whom the members are spread over: this process is the root, the others are in ServeMembers
+  // (shared_members.h), with the same fine_tune. Null: this process alone. The members' bits do not
+  // depend on it.
+  Ranks* ranks = nullptr;
+};
+
+// Trains what is missing. Errors: those of the corpus and of the public model; kInvalidArgument for
+// fewer users than members; kFailedPrecondition if the directory holds an ensemble of other
+// options; kResourceExhausted on a full disk (run it again to go on); kUnavailable if somebody else
+// writes it. After an error the other ranks wait, and are to be ended.
+base::Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress);
+
+}  // namespace submix::train

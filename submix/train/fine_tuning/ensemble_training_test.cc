@@ -1,0 +1,220 @@
+#include "submix/train/fine_tuning/ensemble_training.h"
+
+#include <fstream>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/train/fine_tuning/forgetting.h"
+#include "submix/train/fine_tuning/shared_members.h"
+#include "submix/train/fine_tuning/testing/byte_model.h"
+#include "submix/train/fine_tuning/testing/thread_ranks.h"
+
+namespace submix::train {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::_;
+using testing::HasSubstr;
+
+constexpr auto kSilent = base::ProgressStyle::kSilent;
+constexpr int kParts = 3;
+constexpr int kUsers = 12;
+
+class EnsembleTrainingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SUBMIX_ASSERT_OK(WriteByteModel(File("public")));
+    base::HashKey key{};
+    SUBMIX_ASSERT_OK(corpus::SavePartitionKey(key, File("key")));
+    WriteCorpus("corpus.jsonl", /*left_out=*/-1, /*longer=*/-1);
+  }
+
+  std::string File(const std::string& name) const { return directory_.File(name); }
+  static std::string User(int user) { return "user " + std::to_string(user); }
+
+  void WriteCorpus(const std::string& name, int left_out, int longer) const {
+    std::ofstream stream(File(name));
+    for (int user = 0; user < kUsers; ++user) {
+      if (user == left_out) continue;
+      for (int text = 0; text < (user == longer ? 3 : 2); ++text) {
+        stream << R"({"user": ")" << User(user) << R"(", "text": "I am number )" << user * 7 + text
+               << R"( and say so."})"
+               << "\n";
+      }
+    }
+  }
+
+  EnsembleTrainingOptions Options(const std::string& ensemble, const std::string& corpus) const {
+    EnsembleTrainingOptions options;
+    options.public_directory = File("public");
+    options.corpus = File(corpus);
+    options.ensemble_directory = File(ensemble);
+    options.partition = {kParts, /*halves=*/1, /*heldout_fraction=*/0};
+    options.partition_key_path = File("key");
+    options.fine_tune.lora->rank = 2;
+    options.fine_tune.block_tokens = 16;
+    options.fine_tune.batch_size = 2;
+    options.fine_tune.learning_rate.peak = 0.01;
+    options.fine_tune.threads = 1;
+    options.fine_tune.checkpoint_every = 2;
+    return options;
+  }
+
+  // Part that the key puts a user in.
+  std::size_t PartOf(int user) const {
+    return static_cast<std::size_t>(
+        corpus::PlaceUser(base::HashKey{}, User(user), {kParts, 1, 0}).part.index);
+  }
+
+  std::string Adapter(const std::string& ensemble, std::size_t member) const {
+    const auto manifest = ensemble::LoadManifest(File(ensemble));
+    SUBMIX_EXPECT_OK(manifest);
+    return base::ReadFile(ensemble::MemberPath(File(ensemble), manifest->members[member]) +
+                          "/adapter_model.safetensors")
+        .value();
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(EnsembleTrainingTest, MakesACompleteEnsembleThatVerifies) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
+  ASSERT_EQ(manifest.members.size(), static_cast<std::size_t>(kParts));
+  for (const auto& member : manifest.members) {
+    EXPECT_TRUE(member.complete);
+    EXPECT_GT(member.steps, 0);
+  }
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
+}
+
+TEST_F(EnsembleTrainingTest, AUsersTextReachesNoMemberButItsOwn) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  WriteCorpus("changed.jsonl", /*left_out=*/-1, /*longer=*/4);
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("changed", "changed.jsonl"), kSilent));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(Adapter("e", part) == Adapter("changed", part), part != PartOf(4)) << part;
+  }
+}
+
+TEST_F(EnsembleTrainingTest, ReusesMembersOfTheSameRecipeAndTrainsTheOthers) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  WriteCorpus("changed.jsonl", /*left_out=*/-1, /*longer=*/4);
+  EnsembleTrainingOptions options = Options("reusing", "changed.jsonl");
+  options.reuse_directory = File("e");
+  SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("anew", "changed.jsonl"), kSilent));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(Adapter("reusing", part), Adapter("anew", part)) << part;
+  }
+}
+
+TEST_F(EnsembleTrainingTest, GoesOnAfterAnInterruptionWithTheSameBits) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("whole", "corpus.jsonl"), kSilent));
+  EnsembleTrainingOptions options = Options("cut", "corpus.jsonl");
+  int updates = 0;
+  options.fine_tune.should_stop = [&] { return ++updates > 7; };
+  EXPECT_THAT(TrainEnsemble(options, kSilent), StatusIs(StatusCode::kUnavailable, _));
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("cut", "corpus.jsonl"), kSilent));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(Adapter("cut", part), Adapter("whole", part)) << part;
+  }
+}
+
+// Three members, in groups of one and of two; the third rank of three has none of the latter.
+TEST_F(EnsembleTrainingTest, GivesTheSameBitsOnAnyNumberOfRanks) {
+  for (const int at_a_time : {1, 2}) {
+    const std::string name = std::to_string(at_a_time) + " at a time";
+    EnsembleTrainingOptions options = Options("alone, " + name, "corpus.jsonl");
+    options.fine_tune.members_at_a_time = at_a_time;
+    SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
+    for (const int size : {2, 3}) {
+      const std::string spread = std::to_string(size) + " ranks, " + name;
+      options.ensemble_directory = File(spread);
+      const auto root = [&](Ranks& ranks) {
+        options.ranks = &ranks;
+        SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent));
+      };
+      const FineTuneOptions fine_tune = options.fine_tune;
+      const auto serve = [&](Ranks& ranks) { SUBMIX_EXPECT_OK(ServeMembers(ranks, fine_tune)); };
+      RunOnThreadRanks(size, root, serve);
+      RunOnThreadRanks(size, root, serve);  // nothing is left to do
+      for (std::size_t part = 0; part < kParts; ++part) {
+        EXPECT_EQ(Adapter(spread, part), Adapter("alone, " + name, part)) << part;
+      }
+    }
+  }
+}
+
+TEST_F(EnsembleTrainingTest, RefusesToGoOnWithOtherOptionsOrText) {
+  EnsembleTrainingOptions options = Options("e", "corpus.jsonl");
+  options.fine_tune.should_stop = [] { return true; };
+  EXPECT_THAT(TrainEnsemble(options, kSilent), StatusIs(StatusCode::kUnavailable, _));
+  EnsembleTrainingOptions other = Options("e", "corpus.jsonl");
+  other.fine_tune.epochs = 2;
+  EXPECT_THAT(TrainEnsemble(other, kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
+  WriteCorpus("changed.jsonl", /*left_out=*/-1, /*longer=*/4);
+  EXPECT_THAT(TrainEnsemble(Options("e", "changed.jsonl"), kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another corpus")));
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  EXPECT_THAT(TrainEnsemble(Options("e", "changed.jsonl"), kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another corpus")))
+      << "when nothing is left to do, too";
+}
+
+TEST_F(EnsembleTrainingTest, TwoWritersNeverMeet) {
+  SUBMIX_ASSERT_OK(base::MakeDirectories(File("e")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto lock, ensemble::LockEnsemble(File("e")));
+  EXPECT_THAT(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent),
+              StatusIs(StatusCode::kUnavailable, _));
+}
+
+TEST_F(EnsembleTrainingTest, ForgettingEqualsNeverHavingReadTheUser) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  const std::size_t part = PartOf(4);
+  const std::string before = Adapter("e", part);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto old_manifest, ensemble::LoadManifest(File("e")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult result,
+                              ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
+  EXPECT_EQ(result.generation, 2);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
+  EXPECT_EQ(manifest.parent_sha256, base::ToHex(ensemble::EnsembleFingerprint(old_manifest)));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
+  EXPECT_FALSE(base::FileExists(ensemble::MemberPath(File("e"), old_manifest.members[part])));
+
+  WriteCorpus("without.jsonl", /*left_out=*/4, /*longer=*/-1);
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("without", "without.jsonl"), kSilent));
+  EXPECT_NE(Adapter("e", part), before);
+  for (std::size_t other = 0; other < kParts; ++other) {
+    EXPECT_EQ(Adapter("e", other), Adapter("without", other)) << other;
+  }
+}
+
+TEST_F(EnsembleTrainingTest, ForgettingIsRepeatableAndNeverReadsTheUserAgain) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult again,
+                              ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
+  EXPECT_EQ(again.generation, 2);
+  // Another user of the same part is forgotten; the corpus still holds the first one.
+  int neighbour = 0;
+  while (neighbour == 4 || PartOf(neighbour) != PartOf(4)) ++neighbour;
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(neighbour), kSilent));
+  WriteCorpus("without.jsonl", /*left_out=*/4, /*longer=*/-1);
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("f", "without.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK(ForgetUser(File("f"), File("without.jsonl"), User(neighbour), kSilent));
+  EXPECT_EQ(Adapter("e", PartOf(4)), Adapter("f", PartOf(4)));
+}
+
+TEST_F(EnsembleTrainingTest, ForgettingRefusesUnknownUsers) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  EXPECT_THAT(ForgetUser(File("e"), File("corpus.jsonl"), "nobody", kSilent),
+              StatusIs(StatusCode::kNotFound, _));
+}
+
+}  // namespace
+}  // namespace submix::train

@@ -1,0 +1,143 @@
+#include "submix/train/fine_tuning/fine_tune.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/train/fine_tuning/group_trainer.h"
+#include "submix/train/numerics/torch_environment.h"
+#include "submix/train/numerics/torch_errors.h"
+
+namespace submix::train {
+namespace {
+
+base::Status CheckOptions(const FineTuneOptions& options, const model::GptConfig& config) {
+  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
+  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
+  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
+  if (options.members_at_a_time < 1) return refuse("members_at_a_time: expected 1 or more");
+  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
+  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
+  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
+    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
+                  " (the model's context and one), found " + std::to_string(options.block_tokens));
+  }
+  return base::OkStatus();
+}
+
+base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                        const model::GptConfig& config) {
+  for (const MemberTask& task : tasks) {
+    for (const std::vector<base::TokenId>& block : task.blocks) {
+      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
+        return base::InvalidArgumentError(
+            task.output_directory + ": a block of " + std::to_string(block.size()) +
+            " tokens; at most " + std::to_string(options.block_tokens) + " (block_tokens) fit");
+      }
+      if (std::ranges::any_of(
+              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
+        return base::InvalidArgumentError(
+            task.output_directory + ": token ids outside the model's vocabulary of " +
+            std::to_string(config.vocab_size) + "; was the text encoded by another tokenizer?");
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
+// Everything shared that decides the outcome, so that no checkpoint of another training is used.
+base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
+                                           const FineTuneOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const base::Sha256Digest weights,
+      base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
+  return base::ToHex(weights) + " " + TrainingIdentity(options);
+}
+
+std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options) {
+  std::int64_t total = 0;
+  for (const std::vector<base::TokenId>& block : task.blocks) {
+    total += std::max<std::int64_t>(0, std::ssize(block) - 1);
+  }
+  return total * options.epochs;
+}
+
+using Group = std::span<const MemberTask>;
+
+// Groups are fixed by index, also when some of their members are done: shapes stay public.
+std::vector<Group> GroupsOf(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                            GroupShare share) {
+  const std::size_t size =
+      options.lora.has_value() ? static_cast<std::size_t>(options.members_at_a_time) : 1;
+  std::vector<Group> groups;
+  for (std::size_t first = static_cast<std::size_t>(share.first) * size; first < tasks.size();
+       first += static_cast<std::size_t>(share.stride) * size) {
+    groups.push_back(tasks.subspan(first, std::min(size, tasks.size() - first)));
+  }
+  return groups;
+}
+
+base::ProgressBar MakeProgressBar(const std::vector<Group>& groups, const FineTuneOptions& options,
+                                  base::ProgressStyle style) {
+  std::int64_t total = 0;
+  for (const Group group : groups) {
+    for (const MemberTask& task : group) total += TotalTokens(task, options);
+  }
+  return base::ProgressBar("fine-tuning", total, "tokens", style);
+}
+
+// What earlier runs finished.
+std::int64_t DoneTokens(const std::vector<Group>& groups, const FineTuneOptions& options) {
+  std::int64_t done = 0;
+  for (const Group group : groups) {
+    for (const MemberTask& task : group) {
+      if (base::FileExists(task.output_directory)) done += TotalTokens(task, options);
+    }
+  }
+  return done;
+}
+
+base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
+                         const FineTuneOptions& options, base::ProgressStyle style,
+                         GroupShare share) {
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
+  SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
+  const at::ScalarType type =
+      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
+  const std::vector<Group> groups = GroupsOf(tasks, options, share);
+  base::ProgressBar progress = MakeProgressBar(groups, options, style);
+  progress.SkipTo(DoneTokens(groups, options));
+  std::unique_ptr<MemberModels> models;
+  for (const Group group : groups) {
+    const int members = static_cast<int>(group.size());
+    if (models == nullptr || models->parameters().groups() != members) {
+      models = nullptr;
+      if (options.lora.has_value()) {
+        SUBMIX_ASSIGN_OR_RETURN(models,
+                                MakeLoraMembers(public_model, *options.lora, members, type));
+      } else {
+        models = MakeFullMember(public_model, type);
+      }
+    }
+    const auto first = static_cast<std::size_t>(group.data() - tasks.data());
+    GroupTrainer trainer(*models, group, first, options, identity);
+    SUBMIX_RETURN_IF_ERROR(trainer.Run(progress));
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
+                             const FineTuneOptions& options, base::ProgressStyle progress,
+                             GroupShare share) {
+  if (tasks.empty()) return base::OkStatus();
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  return CatchTorchErrors(
+      [&] { return TrainGroups(public_directory, tasks, options, progress, share); });
+}
+
+}  // namespace submix::train

@@ -1,0 +1,76 @@
+// Fine-tuning of members: every member from the public model, on its own text alone (SubMix,
+// Algorithm 1). Torch-free header.
+//
+// Nothing about one member depends on another's text: each has its own random stream, data order,
+// optimiser state, gradient clipping, step count and end (privacy_checklist.md 11 to 14). Members
+// that train together share only the frozen public weights and the shapes of their batches, which
+// are public.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/progress_bar.h"
+#include "submix/base/status.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/train/numerics/adamw.h"
+#include "submix/train/numerics/learning_rate.h"
+#include "submix/train/numerics/precision.h"
+
+namespace submix::train {
+
+struct FineTuneOptions {
+  std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
+  int epochs = 1;
+  int batch_size = 8;      // blocks an update
+  int block_tokens = 129;  // blocks are padded to this many; a model reads one fewer; in [2, n + 1]
+  LearningRateSchedule learning_rate;
+  AdamWOptions adamw;
+  double gradient_clip = 1.0;                 // on a member's gradient norm; 0 for none
+  Precision precision = Precision::kFloat32;  // of the matrix products
+  int threads = 0;                            // 0: all processors
+  // LoRA only: members trained in one batch over the shared frozen weights. More than one pays off
+  // where a single member's batch is small. Public: it decides the shapes.
+  int members_at_a_time = 1;
+  std::int64_t checkpoint_every = 200;  // updates; 0 for never
+  // Polled before every update; true ends the training there, as a crash would.
+  std::function<bool()> should_stop;
+  // For the operator alone (checklist 14: a member's losses are private): the mean loss of each
+  // update. `member` is the index of the task.
+  std::function<void(std::size_t member, std::int64_t step, double loss)> operator_loss_sink;
+};
+
+struct MemberTask {
+  // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
+  // when the member is done; "DIRECTORY.partial" holds the checkpoint until then.
+  std::string output_directory;
+  std::vector<std::vector<base::TokenId>> blocks;  // each of at most block_tokens tokens
+  std::uint64_t seed = 0;                          // from a public seed and the member's index
+};
+
+// Updates that the task takes: epochs * ceil(blocks / batch_size), blocks of fewer than two tokens
+// not counted.
+std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
+
+// Every `stride`-th group of members_at_a_time tasks, from number `first` on: what one of several
+// processes trains. Which members are together in a group does not depend on it.
+struct GroupShare {
+  int first = 0;
+  int stride = 1;
+};
+
+// Trains every task of the share whose output directory does not exist yet; one that was
+// interrupted goes on from its last checkpoint and ends with the same bits as if it had not been
+// (for one number of threads). Errors: those of reading the public model; kInvalidArgument for
+// options out of range, blocks that are too long or token ids outside the model's vocabulary;
+// kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
+base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
+                             const FineTuneOptions& options, base::ProgressStyle progress,
+                             GroupShare share = {});
+
+}  // namespace submix::train

@@ -1,0 +1,233 @@
+#include "submix/train/fine_tuning/fine_tune.h"
+
+#include <cmath>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/model/safetensors.h"
+#include "submix/model/testing/tiny_model.h"
+#include "submix/train/models/testing/right_predictions.h"
+#include "submix/train/models/torch_predictor.h"
+
+namespace submix::train {
+namespace {
+
+using base::StatusCode;
+using base::StatusIs;
+using base::TokenId;
+using ::testing::HasSubstr;
+
+constexpr auto kSilent = base::ProgressStyle::kSilent;
+
+class FineTuneTest : public ::testing::Test {
+ protected:
+  FineTuneTest() : config_(model::TinyConfig()) {
+    model::WriteTinyModel(public_directory(), config_, /*seed=*/1);
+    options_.lora->rank = 2;
+    options_.lora->lora_alpha = 4;
+    options_.lora->target_modules = {"c_attn", "mlp.c_fc"};
+    options_.batch_size = 3;
+    options_.block_tokens = 9;
+    options_.epochs = 2;
+    options_.learning_rate.peak = 0.02;
+    options_.learning_rate.warmup_fraction = 0.3;
+    options_.threads = 1;
+    options_.checkpoint_every = 2;
+  }
+
+  std::string public_directory() const { return directory_.File("public"); }
+
+  // Blocks of 1 to block_tokens tokens, so that padding and dropping matter.
+  MemberTask Task(const std::string& name, std::size_t num_blocks, std::uint64_t seed) const {
+    MemberTask task;
+    task.output_directory = directory_.File(name);
+    task.seed = seed;
+    for (std::size_t i = 0; i < num_blocks; ++i) {
+      task.blocks.push_back(
+          model::RandomTokens(1 + (seed + 3 * i) % 9, config_.vocab_size, 100 * seed + i));
+    }
+    return task;
+  }
+
+  std::vector<float> Weights(const std::string& name, bool lora = true) const {
+    const std::string path =
+        directory_.File(name) + (lora ? "/adapter_model.safetensors" : "/model.safetensors");
+    auto file = model::SafetensorsFile::Open(path);
+    SUBMIX_EXPECT_OK(file);
+    std::vector<float> all;
+    for (const auto& [tensor_name, view] : (*file)->tensors()) {
+      std::vector<float> values(static_cast<std::size_t>(view.num_elements()));
+      model::ConvertToFloat(view, values);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  base::Status Train(const std::vector<MemberTask>& tasks) const {
+    return FineTuneMembers(public_directory(), tasks, options_, kSilent);
+  }
+
+  // Options that stop the training before its `steps`-th update, as a crash would.
+  FineTuneOptions StoppingAfter(int steps) const {
+    FineTuneOptions options = options_;
+    options.should_stop = [left = steps]() mutable { return left-- == 0; };
+    return options;
+  }
+
+  base::TemporaryDirectory directory_;
+  model::GptConfig config_;
+  FineTuneOptions options_;
+};
+
+TEST_F(FineTuneTest, WritesAnAdapterThatReadsBackAndFitsItsTextBetter) {
+  std::vector<double> losses;
+  options_.epochs = 30;
+  options_.operator_loss_sink = [&](std::size_t member, std::int64_t step, double loss) {
+    EXPECT_EQ(member, 0U);
+    EXPECT_EQ(step, static_cast<std::int64_t>(losses.size()));
+    losses.push_back(loss);
+  };
+  const MemberTask task = Task("a", 6, 5);
+  SUBMIX_ASSERT_OK(Train({task}));
+  EXPECT_EQ(static_cast<std::int64_t>(losses.size()), PlannedSteps(task, options_));
+  EXPECT_LT(losses.back(), 0.8 * losses.front());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const model::LoraAdapter adapter,
+                              model::LoadLoraAdapter(task.output_directory, config_));
+  EXPECT_EQ(adapter.config, *options_.lora);
+  EXPECT_EQ(adapter.modules.size(), 6U);
+  EXPECT_FALSE(base::FileExists(task.output_directory + ".partial"));
+}
+
+TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {
+  options_.epochs = 60;
+  MemberTask task = Task("a", 0, 5);
+  const std::vector<TokenId> sentence = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+  task.blocks = {sentence};
+  SUBMIX_ASSERT_OK(Train({task}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const int right, RightPredictions(public_directory(), task.output_directory, sentence));
+  EXPECT_GE(right, 7);
+}
+
+TEST_F(FineTuneTest, SeveralMembersAtATimeEqualOneAtATime) {
+  // Members of different lengths, so that some end while others go on.
+  SUBMIX_ASSERT_OK(Train({Task("a", 4, 1), Task("b", 11, 2), Task("c", 7, 3)}));
+  options_.members_at_a_time = 3;
+  SUBMIX_ASSERT_OK(Train({Task("ga", 4, 1), Task("gb", 11, 2), Task("gc", 7, 3)}));
+  for (const std::string name : {"a", "b", "c"}) {
+    const std::vector<float> alone = Weights(name);
+    const std::vector<float> grouped = Weights("g" + name);
+    ASSERT_EQ(alone.size(), grouped.size());
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      // Adam divides by the gradient's own size, which carries float32's noise into the update.
+      ASSERT_NEAR(alone[i], grouped[i], 2e-4) << name << " " << i;
+    }
+  }
+}
+
+TEST_F(FineTuneTest, AMembersBitsDoNotDependOnTheTextOfTheOthersInItsGroup) {
+  options_.members_at_a_time = 3;
+  SUBMIX_ASSERT_OK(Train({Task("a", 9, 1), Task("b", 11, 2), Task("c", 2, 3)}));
+  SUBMIX_ASSERT_OK(Train({Task("a2", 2, 8), Task("b2", 11, 2), Task("c2", 14, 9)}));
+  EXPECT_EQ(Weights("b"), Weights("b2"));
+  EXPECT_NE(Weights("a"), Weights("a2"));
+}
+
+TEST_F(FineTuneTest, IsRepeatableForASeed) {
+  SUBMIX_ASSERT_OK(Train({Task("a", 7, 4)}));
+  MemberTask again = Task("b", 7, 4);
+  MemberTask other = again;
+  other.output_directory = directory_.File("c");
+  other.seed = 5;
+  SUBMIX_ASSERT_OK(Train({again, other}));
+  EXPECT_EQ(Weights("a"), Weights("b"));
+  EXPECT_NE(Weights("a"), Weights("c"));
+}
+
+TEST_F(FineTuneTest, GoesOnAfterACrashWithTheSameBits) {
+  for (const int members_at_a_time : {1, 2}) {
+    for (const int steps : {1, 3, members_at_a_time == 1 ? 9 : 6}) {
+      options_.members_at_a_time = members_at_a_time;
+      const std::string suffix = std::to_string(members_at_a_time) + "_" + std::to_string(steps);
+      SUBMIX_ASSERT_OK(Train({Task("a" + suffix, 11, 1), Task("b" + suffix, 6, 2)}));
+      const std::vector<MemberTask> tasks = {Task("ra" + suffix, 11, 1), Task("rb" + suffix, 6, 2)};
+      EXPECT_THAT(FineTuneMembers(public_directory(), tasks, StoppingAfter(steps), kSilent),
+                  StatusIs(StatusCode::kUnavailable, HasSubstr("stopped")));
+      SUBMIX_ASSERT_OK(Train(tasks));
+      EXPECT_EQ(Weights("a" + suffix), Weights("ra" + suffix));
+      EXPECT_EQ(Weights("b" + suffix), Weights("rb" + suffix));
+    }
+  }
+}
+
+TEST_F(FineTuneTest, SkipsMembersThatAreDone) {
+  const std::vector<MemberTask> tasks = {Task("a", 7, 4)};
+  SUBMIX_ASSERT_OK(Train(tasks));
+  options_.operator_loss_sink = [](std::size_t, std::int64_t, double) {
+    FAIL() << "trained again";
+  };
+  SUBMIX_ASSERT_OK(Train(tasks));
+}
+
+TEST_F(FineTuneTest, RefusesACheckpointOfAnotherTraining) {
+  const std::vector<MemberTask> tasks = {Task("a", 11, 4)};
+  EXPECT_THAT(FineTuneMembers(public_directory(), tasks, StoppingAfter(5), kSilent),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("")));
+  options_.learning_rate.peak *= 2;
+  EXPECT_THAT(Train(tasks), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("a.partial")));
+}
+
+TEST_F(FineTuneTest, TrainsAllWeightsWithoutLora) {
+  options_.lora.reset();
+  options_.learning_rate.peak = 0.003;
+  std::vector<double> losses;
+  options_.operator_loss_sink = [&](std::size_t, std::int64_t, double loss) {
+    losses.push_back(loss);
+  };
+  options_.epochs = 20;
+  SUBMIX_ASSERT_OK(Train({Task("full", 6, 4)}));
+  EXPECT_LT(losses.back(), 0.8 * losses.front());
+  TorchPredictorOptions options;
+  options.threads = 1;
+  options.public_directory = public_directory();
+  options.member_directories = {directory_.File("full")};
+  SUBMIX_EXPECT_OK(TorchPredictor::Load(options));
+  // And goes on after a crash with the same bits.
+  const std::vector<MemberTask> crashed = {Task("full2", 6, 4)};
+  EXPECT_THAT(FineTuneMembers(public_directory(), crashed, StoppingAfter(7), kSilent),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("")));
+  SUBMIX_ASSERT_OK(Train(crashed));
+  EXPECT_EQ(Weights("full", false), Weights("full2", false));
+}
+
+TEST_F(FineTuneTest, TrainsInBfloat16) {
+  options_.precision = Precision::kBfloat16;
+  options_.epochs = 20;
+  std::vector<double> losses;
+  options_.operator_loss_sink = [&](std::size_t, std::int64_t, double loss) {
+    losses.push_back(loss);
+  };
+  SUBMIX_ASSERT_OK(Train({Task("bf16", 6, 5)}));
+  EXPECT_LT(losses.back(), 0.9 * losses.front());
+}
+
+TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
+  MemberTask foreign = Task("a", 3, 4);
+  foreign.blocks[1] = {1, 53};
+  EXPECT_THAT(Train({foreign}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("vocabulary of 53")));
+  MemberTask too_long = Task("a", 3, 4);
+  too_long.blocks[1] = model::RandomTokens(10, config_.vocab_size, 1);
+  EXPECT_THAT(Train({too_long}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("10 tokens")));
+  options_.block_tokens = 26;
+  EXPECT_THAT(Train({Task("a", 3, 4)}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 to 25")));
+  options_.block_tokens = 9;
+  options_.learning_rate.peak = std::nan("");
+  EXPECT_THAT(Train({Task("a", 3, 4)}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("learning rate")));
+}
+
+}  // namespace
+}  // namespace submix::train

@@ -1,0 +1,122 @@
+#include "submix/train/fine_tuning/forgetting.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/corpus/partition.h"
+#include "submix/corpus/user_records.h"
+#include "submix/corpus/user_tokens.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/tokenizer/tokenizer.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/fine_tuning/member_recipe.h"
+
+namespace submix::train {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+Status CheckUserExists(const std::string& corpus_path, const std::string& user) {
+  bool found = false;
+  SUBMIX_RETURN_IF_ERROR(
+      corpus::ReadUserRecords(corpus_path, [&](const corpus::UserRecord& record) {
+        found = found || record.user == user;
+        return base::OkStatus();
+      }));
+  if (found) return base::OkStatus();
+  return base::NotFoundError(corpus_path +
+                             ": no record of this user; check the key, and give the "
+                             "corpus that the ensemble was trained on");
+}
+
+// The text of one half without the user and without those forgotten before.
+StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensemble_directory,
+                                                        const std::string& corpus_path,
+                                                        const ensemble::Manifest& manifest,
+                                                        const base::HashKey& key,
+                                                        std::size_t member,
+                                                        const std::string& user) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(
+                                                    ensemble::PublicDirectory(ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(auto corpus, corpus::PartitionCorpus(corpus_path, *tokenizer, key,
+                                                               {manifest.num_parts, manifest.halves,
+                                                                manifest.heldout_fraction}));
+  RemoveForgotten(manifest, key, corpus);
+  auto& users = corpus.members[member];
+  std::erase_if(users, [&](const corpus::UserTokens& tokens) { return tokens.user == user; });
+  if (users.empty()) {
+    return base::InvalidArgumentError(
+        "the user is the last one of that half: nothing is left to train it on; retire the "
+        "ensemble "
+        "and train a new one with fewer parts");
+  }
+  return std::move(users);
+}
+
+}  // namespace
+
+StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
+                                  const std::string& corpus_path, const std::string& user,
+                                  base::ProgressStyle progress) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  if (manifest.hyper_parameters.contains("private")) {
+    return base::FailedPreconditionError(
+        ensemble_directory +
+        ": trained with differential privacy: what it may know of a user is bounded by its "
+        "statement, and cannot be taken out; to be without the user, train a new one");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
+  const corpus::Placement place = corpus::PlaceUser(
+      key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
+  const auto index = static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
+  const std::string mark = ForgottenMark(key, user);
+  if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
+    return ForgetResult{manifest.members[index].directory, manifest.generation};
+  }
+  SUBMIX_RETURN_IF_ERROR(CheckUserExists(corpus_path, user));
+  if (place.is_heldout) return ForgetResult{"", manifest.generation};
+
+  SUBMIX_ASSIGN_OR_RETURN(const FineTuneOptions options,
+                          FineTuneOptionsFrom(manifest.hyper_parameters));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto users, RemainingText(ensemble_directory, corpus_path, manifest, key, index, user));
+  ensemble::MemberEntry& member = manifest.members[index];
+  const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
+  const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  ++manifest.generation;
+  member.directory = ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts,
+                                               manifest.halves, manifest.generation);
+  member.generation = manifest.generation;
+  // Trained beside members/, so that the ensemble can be served meanwhile.
+  const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
+  const std::string pending = base::JoinPath(ensemble_directory, "pending");
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(pending));
+  const MemberTask task = MakeMemberTask(
+      base::JoinPath(pending, "g" + std::to_string(manifest.generation)), index, users, options);
+  SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256,
+                          PublicModelSha256(ensemble::PublicDirectory(ensemble_directory)));
+  member.recipe_sha256 = RecipeDigest(task, manifest, public_sha256);
+  member.steps = PlannedSteps(task, options);
+  if (!base::FileExists(new_path)) {
+    SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
+                                           std::span(&task, 1), options, progress));
+  }
+  // The old member goes before the new manifest stands: a crash in between leaves an ensemble that
+  // does not open until this call is repeated, never a manifest beside the forgotten adapter.
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(old_path));
+  if (!base::FileExists(new_path)) {
+    SUBMIX_RETURN_IF_ERROR(base::Rename(task.output_directory, new_path));
+  }
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
+  manifest.parent_sha256 = parent;
+  manifest.forgotten.push_back(mark);
+  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
+  return ForgetResult{member.directory, manifest.generation};
+}
+
+}  // namespace submix::train

@@ -1,0 +1,186 @@
+#include "submix/train/fine_tuning/group_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/train/numerics/training_checkpoint.h"
+
+namespace submix::train {
+namespace {
+
+constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+
+std::vector<std::size_t> UsableBlocks(const MemberTask& task) {
+  std::vector<std::size_t> usable;
+  for (std::size_t i = 0; i < task.blocks.size(); ++i) {
+    if (task.blocks[i].size() >= 2) usable.push_back(i);
+  }
+  return usable;
+}
+
+// Names one member's training: what is shared, its seed and its text.
+std::string MemberIdentity(const std::string& shared, const MemberTask& task) {
+  std::string bytes = shared + "\n" + std::to_string(task.seed) + "\n";
+  for (const std::vector<base::TokenId>& block : task.blocks) {
+    bytes += std::to_string(block.size()) + ":";
+    bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
+  }
+  return base::ToHex(base::Sha256(bytes));
+}
+
+std::int64_t NumTargets(const MemberTask& task, std::span<const std::size_t> blocks) {
+  std::int64_t count = 0;
+  for (const std::size_t i : blocks) {
+    count += static_cast<std::int64_t>(task.blocks[i].size()) - 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options) {
+  const TrainingOrder order(UsableBlocks(task).size(), options.batch_size, task.seed);
+  return options.epochs * order.steps_per_epoch();
+}
+
+std::string TrainingIdentity(const FineTuneOptions& options) {
+  const LearningRateSchedule& rate = options.learning_rate;
+  const AdamWOptions& adamw = options.adamw;
+  std::ostringstream text;
+  text.precision(17);
+  for (const double number :
+       {static_cast<double>(options.epochs), static_cast<double>(options.batch_size),
+        static_cast<double>(options.block_tokens), rate.peak, rate.warmup_fraction,
+        static_cast<double>(rate.warmup_steps), static_cast<double>(rate.decay),
+        rate.final_fraction, adamw.beta1, adamw.beta2, adamw.denominator_floor, adamw.weight_decay,
+        options.gradient_clip, static_cast<double>(options.precision)}) {
+    text << number << ' ';
+  }
+  if (options.lora.has_value()) text << IdentityText(*options.lora);
+  return text.str();
+}
+
+GroupTrainer::GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
+                           std::size_t first_task, const FineTuneOptions& options,
+                           const std::string& identity)
+    : models_(models),
+      options_(options),
+      first_task_(first_task),
+      batch_(static_cast<std::int64_t>(tasks.size()) * options.batch_size,
+             options.block_tokens - 1) {
+  for (const MemberTask& task : tasks) {
+    std::vector<std::size_t> blocks = UsableBlocks(task);
+    const TrainingOrder order(blocks.size(), options.batch_size, task.seed);
+    members_.push_back({.task = &task,
+                        .blocks = std::move(blocks),
+                        .order = order,
+                        .state = AdamWState(models.parameters().size()),
+                        .total_steps = options.epochs * order.steps_per_epoch(),
+                        .partial_directory = task.output_directory + ".partial",
+                        .identity = MemberIdentity(identity, task)});
+  }
+}
+
+base::Status GroupTrainer::Run(base::ProgressBar& progress) {
+  const int groups = static_cast<int>(members_.size());
+  for (int group = 0; group < groups; ++group) {
+    SUBMIX_RETURN_IF_ERROR(Start(group, progress));
+  }
+  while (std::ranges::any_of(members_, [](const Member& member) { return !member.done; })) {
+    if (options_.should_stop && options_.should_stop()) {
+      return base::UnavailableError("training was stopped; started again, it goes on");
+    }
+    SUBMIX_RETURN_IF_ERROR(Step(progress));
+  }
+  return base::OkStatus();
+}
+
+base::Status GroupTrainer::Start(int group, base::ProgressBar& progress) {
+  Member& member = members_[static_cast<std::size_t>(group)];
+  const std::int64_t epoch_tokens = NumTargets(*member.task, member.blocks);
+  models_.Initialize(group, member.task->seed);
+  if (base::FileExists(member.task->output_directory)) {
+    member.done = true;
+    return base::OkStatus();
+  }
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
+  SUBMIX_RETURN_IF_ERROR(
+      LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
+                             member.identity, models_.parameters().values(group), member.state)
+          .status());
+  if (member.state.step >= member.total_steps) return Finish(group);
+  progress.Advance(epoch_tokens * member.state.step / member.order.steps_per_epoch());
+  return base::OkStatus();
+}
+
+void GroupTrainer::FillBatch() {
+  batch_.Clear();
+  for (std::size_t group = 0; group < members_.size(); ++group) {
+    Member& member = members_[group];
+    if (member.done) continue;
+    const auto first_row = static_cast<std::int64_t>(group) * options_.batch_size;
+    std::int64_t row = first_row;
+    for (const std::size_t index : member.order.Batch(member.state.step)) {
+      batch_.SetRow(row++, member.task->blocks[member.blocks[index]]);
+    }
+    member.tokens = batch_.WeighEqually(first_row, row);
+  }
+}
+
+base::Status GroupTrainer::Step(base::ProgressBar& progress) {
+  FillBatch();
+  const CrossEntropy loss = models_.Loss(batch_);
+  models_.parameters().Differentiate(loss.total);
+  const std::int64_t member_rows = loss.row_losses.size(0) / std::ssize(members_);
+  for (std::size_t group = 0; group < members_.size(); ++group) {
+    if (members_[group].done) continue;
+    const auto begin = static_cast<std::int64_t>(group) * member_rows;
+    const double member_loss = at::dot(loss.row_losses.narrow(0, begin, member_rows),
+                                       batch_.weights().narrow(0, begin, member_rows))
+                                   .item<float>();
+    SUBMIX_RETURN_IF_ERROR(Update(static_cast<int>(group), member_loss));
+    progress.Advance(members_[group].tokens);
+  }
+  return base::OkStatus();
+}
+
+base::Status GroupTrainer::Update(int group, double loss) {
+  Member& member = members_[static_cast<std::size_t>(group)];
+  FlatParameters& parameters = models_.parameters();
+  if (options_.operator_loss_sink) {
+    options_.operator_loss_sink(first_task_ + static_cast<std::size_t>(group), member.state.step,
+                                loss);
+  }
+  const double norm = GradientNorm(parameters.gradients(group));
+  if (std::isfinite(norm)) {
+    const double limit = options_.gradient_clip;
+    const double scale = limit > 0 && norm > limit ? limit / norm : 1.0;
+    const double rate = LearningRate(options_.learning_rate, member.state.step, member.total_steps);
+    AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.ranges(), rate,
+                scale, options_.adamw, member.state);
+  } else {
+    // This member's batch overflowed: it alone goes without this update.
+    ++member.state.step;
+  }
+  if (member.state.step == member.total_steps) return Finish(group);
+  if (options_.checkpoint_every > 0 && member.state.step % options_.checkpoint_every == 0) {
+    return SaveTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
+                                  member.identity, parameters.values(group), member.state);
+  }
+  return base::OkStatus();
+}
+
+base::Status GroupTrainer::Finish(int group) {
+  Member& member = members_[static_cast<std::size_t>(group)];
+  SUBMIX_RETURN_IF_ERROR(models_.Save(group, member.partial_directory));
+  SUBMIX_RETURN_IF_ERROR(
+      base::RemoveAll(base::JoinPath(member.partial_directory, kCheckpointFile)));
+  SUBMIX_RETURN_IF_ERROR(base::Rename(member.partial_directory, member.task->output_directory));
+  member.done = true;
+  return base::OkStatus();
+}
+
+}  // namespace submix::train

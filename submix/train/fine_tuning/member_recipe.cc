@@ -1,0 +1,175 @@
+#include "submix/train/fine_tuning/member_recipe.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "submix/base/file_system.h"
+
+namespace submix::train {
+namespace {
+
+using base::StatusOr;
+
+constexpr std::uint64_t kFirstSeed = 0x5eed0000u;
+
+// Reads the values of a hyper-parameter map; remembers the first that is missing or wrong.
+class ParameterReader {
+ public:
+  explicit ParameterReader(const std::map<std::string, std::string>& parameters)
+      : parameters_(parameters) {}
+
+  std::string Text(const std::string& name) {
+    const auto found = parameters_.find(name);
+    if (found == parameters_.end()) {
+      Fail(name);
+      return "";
+    }
+    return found->second;
+  }
+  double Number(const std::string& name) {
+    const std::string text = Text(name);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0') Fail(name);
+    return value;
+  }
+  int Integer(const std::string& name) { return static_cast<int>(Number(name)); }
+  bool Has(const std::string& name) const { return parameters_.contains(name); }
+
+  base::Status status() const {
+    if (failed_.empty()) return base::OkStatus();
+    return base::DataLossError("manifest.json: the hyper-parameter " + failed_ +
+                               " is missing or not a number");
+  }
+
+ private:
+  void Fail(const std::string& name) {
+    if (failed_.empty()) failed_ = name;
+  }
+
+  const std::map<std::string, std::string>& parameters_;
+  std::string failed_;
+};
+
+template <typename T>
+std::vector<T> Words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<T> words;
+  for (T word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::string NumberText(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+void AddMethod(const std::optional<model::LoraConfig>& lora,
+               std::map<std::string, std::string>& parameters) {
+  parameters["method"] = lora.has_value() ? "lora" : "full";
+  if (!lora.has_value()) return;
+  parameters["lora_rank"] = std::to_string(lora->rank);
+  parameters["lora_alpha"] = NumberText(lora->lora_alpha);
+  for (const std::string& module : lora->target_modules) {
+    parameters["lora_targets"] += module + " ";
+  }
+  for (const int layer : lora->layers) {
+    parameters["lora_layers"] += std::to_string(layer) + " ";
+  }
+}
+
+std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options) {
+  std::map<std::string, std::string> parameters = {
+      {"epochs", std::to_string(options.epochs)},
+      {"batch_size", std::to_string(options.batch_size)},
+      {"block_tokens", std::to_string(options.block_tokens)},
+      {"learning_rate", NumberText(options.learning_rate.peak)},
+      {"warmup_fraction", NumberText(options.learning_rate.warmup_fraction)},
+      {"warmup_steps", std::to_string(options.learning_rate.warmup_steps)},
+      {"decay", std::to_string(static_cast<int>(options.learning_rate.decay))},
+      {"final_fraction", NumberText(options.learning_rate.final_fraction)},
+      {"weight_decay", NumberText(options.adamw.weight_decay)},
+      {"gradient_clip", NumberText(options.gradient_clip)},
+      {"precision", options.precision == Precision::kFloat32 ? "f32" : "bf16"}};
+  AddMethod(options.lora, parameters);
+  return parameters;
+}
+
+StatusOr<FineTuneOptions> FineTuneOptionsFrom(
+    const std::map<std::string, std::string>& hyper_parameters) {
+  ParameterReader reader(hyper_parameters);
+  FineTuneOptions options;
+  options.epochs = reader.Integer("epochs");
+  options.batch_size = reader.Integer("batch_size");
+  options.block_tokens = reader.Integer("block_tokens");
+  options.learning_rate.peak = reader.Number("learning_rate");
+  options.learning_rate.warmup_fraction = reader.Number("warmup_fraction");
+  options.learning_rate.warmup_steps = reader.Integer("warmup_steps");
+  options.learning_rate.decay = static_cast<Decay>(reader.Integer("decay"));
+  options.learning_rate.final_fraction = reader.Number("final_fraction");
+  options.adamw.weight_decay = reader.Number("weight_decay");
+  options.gradient_clip = reader.Number("gradient_clip");
+  options.precision =
+      reader.Text("precision") == "f32" ? Precision::kFloat32 : Precision::kBfloat16;
+  options.lora.reset();
+  if (reader.Text("method") == "lora") {
+    model::LoraConfig lora;
+    lora.rank = reader.Integer("lora_rank");
+    lora.lora_alpha = reader.Number("lora_alpha");
+    lora.target_modules = Words<std::string>(reader.Text("lora_targets"));
+    if (reader.Has("lora_layers")) lora.layers = Words<int>(reader.Text("lora_layers"));
+    options.lora = lora;
+  }
+  SUBMIX_RETURN_IF_ERROR(reader.status());
+  return options;
+}
+
+std::string ForgottenMark(const base::HashKey& key, const std::string& user) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(base::KeyedHash(key, "forgotten\n" + user)));
+  return text;
+}
+
+void RemoveForgotten(const ensemble::Manifest& manifest, const base::HashKey& key,
+                     corpus::PartitionedCorpus& corpus) {
+  if (manifest.forgotten.empty()) return;
+  for (auto& member : corpus.members) {
+    std::erase_if(member, [&](const corpus::UserTokens& user) {
+      return std::ranges::find(manifest.forgotten, ForgottenMark(key, user.user)) !=
+             manifest.forgotten.end();
+    });
+  }
+}
+
+MemberTask MakeMemberTask(const std::string& output_directory, std::size_t member,
+                          const std::vector<corpus::UserTokens>& users,
+                          const FineTuneOptions& options) {
+  return {output_directory, corpus::CutIntoBlocks(users, options.block_tokens),
+          kFirstSeed + member};
+}
+
+std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manifest,
+                         const std::string& public_model_sha256) {
+  std::string recipe = "submix member 1\n" + public_model_sha256 + "\n" + std::to_string(task.seed);
+  for (const auto& [name, value] : manifest.hyper_parameters) recipe += "\n" + name + "=" + value;
+  for (const auto& block : task.blocks) {
+    recipe += "\n";
+    recipe.append(reinterpret_cast<const char*>(block.data()),
+                  block.size() * sizeof(base::TokenId));
+  }
+  return base::ToHex(base::Sha256(recipe));
+}
+
+StatusOr<std::string> PublicModelSha256(const std::string& public_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto digest, base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
+  return base::ToHex(digest);
+}
+
+}  // namespace submix::train

@@ -1,0 +1,50 @@
+// What a member is a function of: public model, options, seed and the text of its half. Nothing
+// else.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/corpus/user_tokens.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+
+namespace submix::train {
+
+// The public options of a training as the manifest keeps them, and back. Errors: kDataLoss for a
+// manifest that lacks one or holds nonsense.
+std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options);
+base::StatusOr<FineTuneOptions> FineTuneOptionsFrom(
+    const std::map<std::string, std::string>& hyper_parameters);
+
+// A number as hyper-parameters have it: nine digits.
+std::string NumberText(double value);
+// Adds how the weights are trained: "method" and, of adapters, rank, alpha, targets and layers.
+void AddMethod(const std::optional<model::LoraConfig>& lora,
+               std::map<std::string, std::string>& parameters);
+
+// The task of member number `member`; its seed is a public constant of its place, so that no other
+// part can move it.
+MemberTask MakeMemberTask(const std::string& output_directory, std::size_t member,
+                          const std::vector<corpus::UserTokens>& users,
+                          const FineTuneOptions& options);
+
+// SHA-256 (hex) over everything that the member is a function of.
+std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manifest,
+                         const std::string& public_model_sha256);
+
+// SHA-256 (hex) of a public model's weights.
+base::StatusOr<std::string> PublicModelSha256(const std::string& public_directory);
+
+// A short, keyed name of a user that was forgotten, for the manifest.
+std::string ForgottenMark(const base::HashKey& key, const std::string& user);
+
+// Takes the forgotten users out of every member's text.
+void RemoveForgotten(const ensemble::Manifest& manifest, const base::HashKey& key,
+                     corpus::PartitionedCorpus& corpus);
+
+}  // namespace submix::train

@@ -1,0 +1,171 @@
+#include "submix/train/fine_tuning/pretrain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <sstream>
+
+#include "submix/base/file_system.h"
+#include "submix/tokenizer/tokenizer.h"
+#include "submix/train/models/document_tokens.h"
+#include "submix/train/fine_tuning/group_trainer.h"
+#include "submix/train/numerics/torch_environment.h"
+#include "submix/train/numerics/torch_errors.h"
+
+namespace submix::train {
+namespace {
+
+constexpr double kInitialDeviation = 0.02;  // GPT-2's initializer_range
+
+base::Status CheckOptions(const PretrainOptions& options) {
+  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
+  const model::GptConfig& config = options.config;
+  if (config.context_length < 1) return refuse("context_length: expected 1 or more");
+  if (config.layers < 1) return refuse("layers: expected 1 or more");
+  if (config.attention_heads < 1 || config.width < 1 ||
+      config.width % config.attention_heads != 0) {
+    return refuse("width: expected a multiple of attention_heads, found " +
+                  std::to_string(config.width) + " and " + std::to_string(config.attention_heads));
+  }
+  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
+  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
+  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
+  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
+  return base::OkStatus();
+}
+
+// GPT-2's start: normal weights, those into the residual stream smaller by sqrt(2 * layers); norms
+// one, biases zero.
+class WeightInitializer {
+ public:
+  WeightInitializer(const model::GptConfig& config, std::uint64_t seed)
+      : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {}
+
+  at::Tensor operator()(const FlatParameters::Spec& spec) {
+    if (spec.shape.size() == 1) {
+      const bool is_norm_weight = spec.name.ends_with(".weight");
+      return is_norm_weight ? torch::ones(spec.shape) : torch::zeros(spec.shape);
+    }
+    const double deviation =
+        kInitialDeviation * (spec.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
+    at::Tensor tensor = torch::empty(spec.shape);
+    float* values = tensor.data_ptr<float>();
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      values[i] = static_cast<float>(deviation * Normal());
+    }
+    return tensor;
+  }
+
+ private:
+  // Box-Muller on our own uniforms: std::normal_distribution differs between libraries.
+  double Normal() {
+    const double u = (static_cast<double>(generator_() >> 11) + 0.5) * 0x1p-53;
+    const double v = static_cast<double>(generator_() >> 11) * 0x1p-53;
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+  }
+
+  const double residual_scale_;
+  std::mt19937_64 generator_;
+};
+
+// Rows of context_length + 1 tokens that overlap by one; what is left at the end is dropped.
+std::vector<std::vector<base::TokenId>> CutIntoRows(std::span<const base::TokenId> tokens,
+                                                    int context_length) {
+  const auto step = static_cast<std::size_t>(context_length);
+  std::vector<std::vector<base::TokenId>> rows;
+  for (std::size_t begin = 0; begin + step < tokens.size(); begin += step) {
+    const auto row = tokens.subspan(begin, step + 1);
+    rows.emplace_back(row.begin(), row.end());
+  }
+  return rows;
+}
+
+FineTuneOptions TrainingOptions(const PretrainOptions& options) {
+  FineTuneOptions training;
+  training.lora.reset();
+  training.epochs = options.epochs;
+  training.batch_size = options.batch_size;
+  training.block_tokens = options.config.context_length + 1;
+  training.learning_rate = options.learning_rate;
+  training.adamw = options.adamw;
+  training.gradient_clip = options.gradient_clip;
+  training.precision = options.precision;
+  training.checkpoint_every = options.checkpoint_every;
+  training.should_stop = options.should_stop;
+  if (options.loss_sink) {
+    training.operator_loss_sink = [sink = options.loss_sink](std::size_t, std::int64_t step,
+                                                             double loss) { sink(step, loss); };
+  }
+  return training;
+}
+
+// The tokenizer lies in the partial directory from the start, so that the finished directory
+// appears whole.
+base::Status CopyTokenizer(const std::string& from, const std::string& to) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
+  for (const char* name : {"vocab.json", "merges.txt"}) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(base::JoinPath(from, name)));
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(base::JoinPath(to, name), content));
+  }
+  return base::OkStatus();
+}
+
+std::string Identity(const PretrainOptions& options, const model::GptConfig& config) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "pretrain " << config.vocab_size << ' ' << config.context_length << ' ' << config.width
+       << ' ' << config.layers << ' ' << config.attention_heads << ' ' << config.norm_epsilon << ' '
+       << TrainingIdentity(TrainingOptions(options));
+  return text.str();
+}
+
+base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          tokenizer::Tokenizer::Load(options.tokenizer_directory));
+  PublicModel start;
+  start.config = options.config;
+  start.config.vocab_size = tokenizer->vocab_size();
+  start.config.end_of_text = tokenizer->end_of_text();
+  MemberTask task;
+  task.output_directory = options.output_directory;
+  task.seed = options.seed;
+  {
+    SUBMIX_ASSIGN_OR_RETURN(const std::vector<base::TokenId> tokens,
+                            ReadDocumentTokens(options.text_files, *tokenizer, options.max_tokens));
+    task.blocks = CutIntoRows(tokens, options.config.context_length);
+    if (task.blocks.empty()) {
+      return base::InvalidArgumentError("the text has " + std::to_string(tokens.size()) +
+                                        " tokens; one row needs " +
+                                        std::to_string(options.config.context_length + 1));
+    }
+  }
+  SUBMIX_RETURN_IF_ERROR(
+      CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
+  WeightInitializer initialize(start.config, options.seed);
+  for (const FlatParameters::Spec& spec : GptTensorSpecs(start.config)) {
+    start.tensors.push_back(initialize(spec));
+  }
+  const FineTuneOptions training = TrainingOptions(options);
+  const auto model = MakeFullMember(
+      start, options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat);
+  const std::int64_t total =
+      std::ssize(task.blocks) * options.config.context_length * options.epochs;
+  base::ProgressBar progress("pre-training", total, "tokens", style);
+  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, training,
+                       Identity(options, start.config));
+  return trainer.Run(progress);
+}
+
+}  // namespace
+
+base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress) {
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
+  if (base::FileExists(options.output_directory)) {
+    return base::AlreadyExistsError(options.output_directory + ": exists already");
+  }
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  return CatchTorchErrors([&] { return Train(options, progress); });
+}
+
+}  // namespace submix::train

@@ -1,0 +1,45 @@
+#include "submix/train/models/token_batch.h"
+
+#include "submix/base/check.h"
+
+namespace submix::train {
+
+TokenBatch::TokenBatch(std::int64_t rows, std::int64_t positions)
+    : positions_(positions),
+      tokens_(torch::zeros({rows, positions}, torch::kLong)),
+      targets_(torch::full({rows * positions}, -1, torch::kLong)),
+      weights_(torch::zeros({rows * positions})) {}
+
+void TokenBatch::Clear() {
+  tokens_.zero_();
+  targets_.fill_(-1);
+  weights_.zero_();
+}
+
+void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block) {
+  const auto size = static_cast<std::int64_t>(block.size());
+  SUBMIX_CHECK(size >= 2 && size <= positions_ + 1, "block does not fit the batch");
+  std::int64_t* tokens = tokens_.data_ptr<std::int64_t>() + row * positions_;
+  std::int64_t* targets = targets_.data_ptr<std::int64_t>() + row * positions_;
+  for (std::int64_t i = 0; i + 1 < size; ++i) {
+    tokens[i] = block[static_cast<std::size_t>(i)];
+    targets[i] = block[static_cast<std::size_t>(i) + 1];
+  }
+}
+
+std::int64_t TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_row) {
+  const std::int64_t* targets = targets_.data_ptr<std::int64_t>();
+  float* weights = weights_.data_ptr<float>();
+  std::int64_t count = 0;
+  for (std::int64_t i = begin_row * positions_; i < end_row * positions_; ++i) {
+    if (targets[i] >= 0) ++count;
+  }
+  if (count == 0) return 0;
+  const float weight = 1.0f / static_cast<float>(count);
+  for (std::int64_t i = begin_row * positions_; i < end_row * positions_; ++i) {
+    weights[i] = targets[i] >= 0 ? weight : 0.0f;
+  }
+  return count;
+}
+
+}  // namespace submix::train

@@ -1,0 +1,78 @@
+// The private step of DP-SGD, DP-FedAvg and DP-FedSGD (Abadi et al. 2016; McMahan et al. 2018,
+// Algorithm 1): the sum of the users' clipped, weighted gradients or updates, which nobody can read
+// without noise, and no noise is drawn without a receipt. Torch-free.
+//
+// Updates are clipped to norm S, weighted, and rounded toward zero to multiples of S 2^-40: the
+// integers add up exactly, so that the sum is the same in whatever order, on however many threads
+// or machines it is formed, and one user moves it by at most w S in L2, rounding included. The
+// average and the noise are rounded to one grid of 2^-36 times the sensitivity: the result is a
+// function of (an integer vector + the real noise) and costs what the Gaussian mechanism costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "submix/base/random.h"
+#include "submix/ledger/receipt.h"
+#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/private_training/update_clipping.h"
+
+namespace submix::train {
+
+// The two estimators of the average update, sum w_k D_k / (q W) and
+// sum w_k D_k / max(q W_min, sum w_k).
+struct AverageEstimator {
+  bool clipped_divisor = false;
+  double sampling_probability = 1;  // q
+  double weight = 1;                // W or W_min; public
+
+  // Lemma 1, as accounting/dp_fedavg.h has it.
+  double Sensitivity(double clip_norm) const;
+  bool operator==(const AverageEstimator&) const = default;
+};
+
+// One thread at a time.
+class ClippedSum {
+ public:
+  // Requires: clipping.norm > 0.
+  ClippedSum(ParameterVectors vectors, const UpdateClipping& clipping);
+  // Of vectors of `size` numbers, clipped as a whole.
+  ClippedSum(std::size_t size, double clip_norm);
+
+  // Back to zero.
+  void Clear();
+  // Back to zero, from now on with this clipping.
+  void Clear(const UpdateClipping& clipping);
+  // Adds weight * update, clipped. The weight is rounded down to a multiple of 2^-20. An update
+  // with a number that is not finite adds its weight and zeros: a function of this user alone.
+  // Requires: 0 <= weight <= 1; fewer than 2^22 updates between Clear.
+  void Add(std::span<const float> update, double weight = 1);
+  // Adds everything that another sum of the same clipping holds.
+  void Add(const ClippedSum& other);
+  // Collective: the root's sum becomes that of all ranks' sums, which have the same clipping.
+  void SumToRoot(Ranks& ranks);
+
+  // The average plus noise of noise_multiplier times the estimator's sensitivity on every number,
+  // drawn from `random`. Consumes the step's receipt: without one that was paid there is no
+  // result. Requires: a valid receipt of one account that paid; a finite clipping norm;
+  // 0 <= noise_multiplier <= 2^20.
+  void Release(const AverageEstimator& estimator, double noise_multiplier, ledger::Receipt receipt,
+               base::RandomSource& random, std::span<float> average) const;
+  // The average itself: for baselines without privacy.
+  void ReleaseWithoutPrivacy(const AverageEstimator& estimator, std::span<float> average) const;
+
+ private:
+  std::size_t size() const { return sum_.size() - 1; }
+  double Divisor(const AverageEstimator& estimator) const;
+
+  const ParameterVectors vectors_;
+  UpdateClipping clipping_;
+  double unit_ = 0;  // of the sum
+  // The sum, [N]; behind it the sum of the weights, in units of 2^-20.
+  std::vector<std::int64_t> sum_;
+};
+
+}  // namespace submix::train

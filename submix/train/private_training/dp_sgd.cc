@@ -1,0 +1,295 @@
+#include "submix/train/private_training/dp_sgd.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+
+#include "submix/base/check.h"
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
+#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/models/member_models.h"
+#include "submix/train/private_training/poisson_sampling.h"
+#include "submix/train/numerics/torch_environment.h"
+#include "submix/train/numerics/torch_errors.h"
+#include "submix/train/private_training/training_account.h"
+#include "submix/train/numerics/training_checkpoint.h"
+#include "submix/train/private_training/user_gradient.h"
+
+namespace submix::train {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+// Beside the account: how many steps are in the weights, written just before they get their place.
+constexpr const char* kStepsFile = "steps";
+// Of the adapters' start: a public constant.
+constexpr std::uint64_t kInitialSeed = 0x5eed0000u;
+constexpr double kLongestClip = 1e30;
+
+Status CheckOptions(const DpSgdOptions& options, const model::GptConfig& config) {
+  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
+  if (!(options.clip_norm >= 1 / kLongestClip && options.clip_norm <= kLongestClip)) {
+    return refuse("clip: expected more than 0");
+  }
+  if (!(options.expected_batch > 0 && std::isfinite(options.expected_batch))) {
+    return refuse("expected batch: expected more than 0");
+  }
+  if (options.steps < 1) return refuse("steps: expected 1 or more");
+  if (options.blocks_at_a_time < 1) return refuse("blocks at a time: expected 1 or more");
+  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
+  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
+    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
+                  " (the model's context and one), found " + std::to_string(options.block_tokens));
+  }
+  return base::OkStatus();
+}
+
+Status CheckUnits(const DpSgdTask& task, const DpSgdOptions& options,
+                  const model::GptConfig& config) {
+  for (const TrainingUnit& unit : task.units) {
+    for (const std::vector<base::TokenId>& block : unit) {
+      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
+        return base::InvalidArgumentError("a block is longer than " +
+                                          std::to_string(options.block_tokens) +
+                                          " tokens (block_tokens)");
+      }
+      if (std::ranges::any_of(
+              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
+        return base::InvalidArgumentError("token ids outside the model's vocabulary of " +
+                                          std::to_string(config.vocab_size) +
+                                          "; was the text encoded by another tokenizer?");
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
+std::string StepsPath(const std::string& account_directory) {
+  return base::JoinPath(account_directory, kStepsFile);
+}
+
+// What a training that is done had done.
+StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& account) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text,
+                          base::ReadFile(StepsPath(task.account_directory)));
+  DpSgdResult result = {0, account.steps_charged()};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), result.steps);
+  if (parsed.ec != std::errc() || result.steps < 0 || result.steps > result.steps_charged) {
+    return base::DataLossError(StepsPath(task.account_directory) +
+                               ": not the number of steps of this training");
+  }
+  return result;
+}
+
+// The public numbers that decide a training.
+std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget,
+                           const std::string& weights_sha256) {
+  const LearningRateSchedule& rate = options.learning_rate;
+  const AdamWOptions& adamw = options.adamw;
+  std::ostringstream text;
+  text.precision(17);
+  text << weights_sha256;
+  for (const double number :
+       {budget.step().sampling_probability, budget.step().noise_multiplier, budget.target().epsilon,
+        budget.target().delta, options.clip_norm, options.expected_batch,
+        static_cast<double>(options.steps), static_cast<double>(options.block_tokens), rate.peak,
+        rate.warmup_fraction, static_cast<double>(rate.warmup_steps),
+        static_cast<double>(rate.decay), rate.final_fraction, adamw.beta1, adamw.beta2,
+        adamw.denominator_floor, adamw.weight_decay, static_cast<double>(options.precision)}) {
+    text << ' ' << number;
+  }
+  if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
+  return text.str();
+}
+
+// With the private text: only checkpoints know it, and they go when the training is done.
+std::string CheckpointIdentity(const std::string& public_identity, const DpSgdTask& task) {
+  std::string bytes = public_identity;
+  for (const TrainingUnit& unit : task.units) {
+    bytes += "\n";
+    for (const std::vector<base::TokenId>& block : unit) {
+      bytes += std::to_string(block.size()) + ":";
+      bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
+    }
+  }
+  return base::ToHex(base::Sha256(bytes));
+}
+
+// Blocks in which something is predicted.
+std::vector<TrainingUnit> UsableUnits(const DpSgdTask& task) {
+  std::vector<TrainingUnit> units = task.units;
+  for (TrainingUnit& unit : units) {
+    std::erase_if(unit, [](const auto& block) { return block.size() < 2; });
+  }
+  return units;
+}
+
+class Trainer {
+ public:
+  Trainer(MemberModels& models, const DpSgdTask& task, const DpSgdOptions& options,
+          const StepBudget& budget, TrainingAccount& account, base::RandomSource& random,
+          const std::string& public_identity)
+      : models_(models),
+        task_(task),
+        options_(options),
+        budget_(budget),
+        account_(account),
+        random_(random),
+        identity_(CheckpointIdentity(public_identity, task)),
+        units_(UsableUnits(task)),
+        partial_directory_(task.output_directory + ".partial"),
+        state_(models.parameters().size()),
+        gradient_(models, options.blocks_at_a_time),
+        sum_(models.parameters().size(), options.clip_norm),
+        private_gradient_(models.parameters().size()) {}
+
+  StatusOr<DpSgdResult> Run(base::ProgressStyle style) {
+    SUBMIX_RETURN_IF_ERROR(Start());
+    const std::int64_t batch = std::max<std::int64_t>(1, std::llround(options_.expected_batch));
+    base::ProgressBar progress("DP-SGD", PlannedSteps() * batch, "users", style);
+    progress.SkipTo(state_.step * batch);
+    while (state_.step < PlannedSteps()) {
+      if (options_.should_stop && options_.should_stop()) {
+        SUBMIX_RETURN_IF_ERROR(SaveCheckpoint());
+        return base::UnavailableError("training was stopped; started again, it goes on");
+      }
+      SUBMIX_RETURN_IF_ERROR(Step(batch, progress));
+    }
+    SUBMIX_RETURN_IF_ERROR(SaveCheckpoint());
+    SUBMIX_RETURN_IF_ERROR(Finish());
+    return DpSgdResult{state_.step, account_.steps_charged()};
+  }
+
+ private:
+  // What is done and what the account still holds, if that is less than wanted.
+  std::int64_t PlannedSteps() const {
+    const std::int64_t left = budget_.most_steps() - account_.steps_charged();
+    return std::min(options_.steps, state_.step + left);
+  }
+
+  std::string CheckpointPath() const { return base::JoinPath(partial_directory_, kCheckpointFile); }
+
+  Status Start() {
+    models_.Initialize(0, kInitialSeed);
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(partial_directory_));
+    SUBMIX_RETURN_IF_ERROR(
+        LoadTrainingCheckpoint(CheckpointPath(), identity_, models_.parameters().values(0), state_)
+            .status());
+    if (state_.step > account_.steps_charged()) {
+      return base::DataLossError(
+          partial_directory_ +
+          ": holds more steps than the ledger beside it knows of; restore the newest ledger");
+    }
+    last_checkpoint_ = std::chrono::steady_clock::now();
+    return base::OkStatus();
+  }
+
+  // One step: sum, pay, noise, update. Nothing private leaves `sum_` before the charge is durable.
+  Status Step(std::int64_t expected_batch, base::ProgressBar& progress) {
+    const double epsilon = budget_.EpsilonAfter(account_.steps_charged() + 1).epsilon;
+    char note[64];
+    std::snprintf(note, sizeof note, "epsilon %.3g of %.3g", epsilon, budget_.target().epsilon);
+    sum_.Clear();
+    std::int64_t shown = 0;
+    for (const std::size_t index :
+         SamplePoisson(units_.size(), budget_.step().sampling_probability, random_)) {
+      if (!units_[index].empty()) sum_.Add(gradient_.Compute(units_[index]));
+      if (shown == expected_batch) continue;
+      progress.Advance(1, note);
+      ++shown;
+    }
+    SUBMIX_ASSIGN_OR_RETURN(std::optional<ledger::Receipt> receipt,
+                            account_.Charge(budget_.step()));
+    SUBMIX_CHECK(receipt.has_value(), "the account holds what was planned");
+    const AverageEstimator average = {.sampling_probability = 1, .weight = options_.expected_batch};
+    sum_.Release(average, budget_.step().noise_multiplier, *std::move(receipt), random_,
+                 private_gradient_);
+    const double rate = LearningRate(options_.learning_rate, state_.step, options_.steps);
+    FlatParameters& parameters = models_.parameters();
+    AdamWUpdate(parameters.values(0), private_gradient_, parameters.ranges(), rate,
+                /*gradient_scale=*/1, options_.adamw, state_);
+    progress.Advance(expected_batch - shown, note);
+    const std::chrono::duration<double> age = std::chrono::steady_clock::now() - last_checkpoint_;
+    return age.count() >= options_.checkpoint_seconds ? SaveCheckpoint() : base::OkStatus();
+  }
+
+  Status SaveCheckpoint() {
+    SUBMIX_RETURN_IF_ERROR(SaveTrainingCheckpoint(CheckpointPath(), identity_,
+                                                  models_.parameters().values(0), state_));
+    last_checkpoint_ = std::chrono::steady_clock::now();
+    return base::OkStatus();
+  }
+
+  Status Finish() {
+    SUBMIX_RETURN_IF_ERROR(models_.Save(0, partial_directory_));
+    SUBMIX_RETURN_IF_ERROR(
+        base::WriteFile(StepsPath(task_.account_directory), std::to_string(state_.step)));
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(CheckpointPath()));
+    return base::Rename(partial_directory_, task_.output_directory);
+  }
+
+  MemberModels& models_;
+  const DpSgdTask& task_;
+  const DpSgdOptions& options_;
+  const StepBudget& budget_;
+  TrainingAccount& account_;
+  base::RandomSource& random_;
+  const std::string identity_;
+  const std::vector<TrainingUnit> units_;
+  const std::string partial_directory_;
+  AdamWState state_;
+  UserGradient gradient_;
+  ClippedSum sum_;
+  std::vector<float> private_gradient_;
+  std::chrono::steady_clock::time_point last_checkpoint_;
+};
+
+StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask& task,
+                            const DpSgdOptions& options, const StepBudget& budget,
+                            base::RandomSource& random, base::ProgressStyle progress) {
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
+  SUBMIX_RETURN_IF_ERROR(CheckUnits(task, options, public_model.config));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const base::Sha256Digest weights,
+      base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
+  const at::ScalarType type =
+      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
+  std::unique_ptr<MemberModels> models;
+  if (options.lora.has_value()) {
+    SUBMIX_ASSIGN_OR_RETURN(models, MakeLoraMembers(public_model, *options.lora, 1, type));
+  } else {
+    models = MakeFullMember(public_model, type);
+  }
+  const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
+  const divergence::RenyiOrder order = budget.binding().order;
+  if (!base::FileExists(task.account_directory)) {
+    SUBMIX_RETURN_IF_ERROR(
+        TrainingAccount::Create(task.account_directory, identity, order, budget.budget()));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto account,
+      TrainingAccount::Open(task.account_directory, identity, order, {}, budget.step()));
+  if (base::FileExists(task.output_directory)) return ReadResult(task, *account);
+  Trainer trainer(*models, task, options, budget, *account, random, identity);
+  return trainer.Run(progress);
+}
+
+}  // namespace
+
+StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
+                                 const DpSgdOptions& options, const StepBudget& budget,
+                                 base::RandomSource& random, base::ProgressStyle progress) {
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  return CatchTorchErrors(
+      [&] { return Train(public_directory, task, options, budget, random, progress); });
+}
+
+}  // namespace submix::train

@@ -1,0 +1,220 @@
+#include "submix/train/private_training/private_training.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/corpus/user_tokens.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/train/fine_tuning/ensemble_preparation.h"
+#include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/fine_tuning/released_model.h"
+
+namespace submix::train {
+namespace {
+
+using accounting::PrivacyUnit;
+using base::Status;
+using base::StatusOr;
+
+// Hyper-parameters that are known only when the training is done.
+constexpr const char* kChargedField = "steps_charged";
+constexpr const char* kEpsilonField = "epsilon";
+
+std::string UnitName(PrivacyUnit unit) {
+  return unit == PrivacyUnit::kUserKey ? "user" : "document";
+}
+
+// What the manifest keeps: all of it public.
+std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions& options,
+                                                   const StepBudget& budget,
+                                                   std::int64_t public_units) {
+  const DpSgdOptions& training = options.training;
+  std::map<std::string, std::string> parameters = {
+      {"private", "dp-sgd"},
+      {"unit", UnitName(options.unit)},
+      {"public_units", std::to_string(public_units)},
+      {"units_were_counted", options.public_units == 0 ? "yes" : "no"},
+      {"sampling_probability", NumberText(budget.step().sampling_probability)},
+      {"noise_multiplier", NumberText(budget.step().noise_multiplier)},
+      {"clip_norm", NumberText(training.clip_norm)},
+      {"expected_batch", NumberText(training.expected_batch)},
+      {"target_epsilon", NumberText(options.target.epsilon)},
+      {"delta", NumberText(options.target.delta)},
+      {"steps_wanted", std::to_string(training.steps)},
+      {"block_tokens", std::to_string(training.block_tokens)},
+      {"learning_rate", NumberText(training.learning_rate.peak)},
+      {"warmup_fraction", NumberText(training.learning_rate.warmup_fraction)},
+      {"weight_decay", NumberText(training.adamw.weight_decay)},
+      {"precision", training.precision == Precision::kFloat32 ? "f32" : "bf16"}};
+  AddMethod(training.lora, parameters);
+  return parameters;
+}
+
+ensemble::Manifest NewManifest(const PrivateTrainingOptions& options, const base::HashKey& key,
+                               std::map<std::string, std::string> hyper_parameters) {
+  ensemble::Manifest manifest;
+  manifest.partition_key_id = corpus::PartitionKeyId(key);
+  manifest.num_parts = 1;
+  manifest.halves = 1;
+  manifest.heldout_fraction = options.heldout_fraction;
+  manifest.hyper_parameters = std::move(hyper_parameters);
+  ensemble::MemberEntry member;
+  member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
+  member.generation = 1;
+  manifest.members.push_back(member);
+  return manifest;
+}
+
+Status CheckSameTraining(ensemble::Manifest found, const ensemble::Manifest& wanted,
+                         const std::string& directory) {
+  found.hyper_parameters.erase(kChargedField);
+  found.hyper_parameters.erase(kEpsilonField);
+  if (HasSameOptions(found, wanted)) return base::OkStatus();
+  return base::FailedPreconditionError(
+      directory +
+      ": holds an ensemble of other options or another number of users; give a new directory, or "
+      "what it was begun with");
+}
+
+// One unit a user, or one a text: boundaries are the end-of-text tokens that no text can forge.
+std::vector<corpus::UserTokens> Units(std::vector<corpus::UserTokens> users, PrivacyUnit unit,
+                                      base::TokenId end_of_text) {
+  if (unit == PrivacyUnit::kUserKey) return users;
+  std::vector<corpus::UserTokens> documents;
+  for (const corpus::UserTokens& user : users) {
+    for (std::size_t i = 0; i + 1 < user.tokens.size(); ++i) {
+      if (user.tokens[i] == end_of_text) documents.push_back({user.user, {end_of_text}});
+      documents.back().tokens.push_back(user.tokens[i + 1]);
+    }
+  }
+  return documents;
+}
+
+std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, int block_tokens) {
+  std::vector<TrainingUnit> blocks;
+  for (const corpus::UserTokens& unit : units) {
+    blocks.push_back(corpus::CutIntoBlocks({unit}, block_tokens));
+  }
+  return blocks;
+}
+
+ensemble::TrainingCost CostOf(const StepBudget& budget, PrivacyUnit unit, std::int64_t steps) {
+  return {"dp-sgd", unit == PrivacyUnit::kUserKey, budget.step().sampling_probability,
+          budget.step().noise_multiplier, steps};
+}
+
+// What all runs of one training have in common.
+struct Plan {
+  StepBudget budget;
+  std::int64_t public_units;
+  PrivateTrainingOptions options;  // with training.steps
+};
+
+StatusOr<Plan> MakePlan(PrivateTrainingOptions options, std::int64_t counted_units) {
+  const std::int64_t units = options.public_units > 0 ? options.public_units : counted_units;
+  const double probability = options.training.expected_batch / static_cast<double>(units);
+  if (!(probability > 0 && probability <= 1)) {
+    return base::InvalidArgumentError(
+        "expected batch: expected more than 0, at most the number of " + UnitName(options.unit) +
+        "s, " + std::to_string(units) + "; found " + NumberText(options.training.expected_batch));
+  }
+  if (options.training.steps == 0) {
+    if (!(options.epochs > 0 && options.epochs / probability < 0x1p53)) {
+      return base::InvalidArgumentError("epochs: expected more than 0");
+    }
+    options.training.steps = static_cast<std::int64_t>(std::ceil(options.epochs / probability));
+  }
+  if (options.noise_multiplier == 0) {
+    SUBMIX_ASSIGN_OR_RETURN(options.noise_multiplier,
+                            NoiseForSteps(probability, options.target, options.training.steps));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      StepBudget budget, StepBudget::Plan({probability, options.noise_multiplier}, options.target));
+  return Plan{std::move(budget), units, std::move(options)};
+}
+
+PrivateTrainingReport MakeReport(const Plan& plan, std::int64_t steps, std::int64_t charged) {
+  PrivateTrainingReport report;
+  report.statement = plan.budget.Statement(plan.options.unit, charged);
+  report.epsilon = plan.budget.EpsilonAfter(charged).epsilon;
+  report.sampling_probability = plan.budget.step().sampling_probability;
+  report.noise_multiplier = plan.budget.step().noise_multiplier;
+  report.public_units = plan.public_units;
+  report.units_were_counted = plan.options.public_units == 0;
+  report.steps_wanted = plan.options.training.steps;
+  report.steps = steps;
+  report.steps_charged = charged;
+  return report;
+}
+
+// Trains the one member, writes what may leave, and closes the manifest.
+StatusOr<PrivateTrainingReport> TrainMember(const Plan& plan, ensemble::Manifest manifest,
+                                            std::vector<TrainingUnit> units,
+                                            base::RandomSource& random,
+                                            base::ProgressStyle progress) {
+  const std::string& directory = plan.options.ensemble_directory;
+  ensemble::MemberEntry& member = manifest.members.front();
+  const DpSgdTask task = {ensemble::MemberPath(directory, member),
+                          base::JoinPath(directory, "training"), std::move(units)};
+  SUBMIX_ASSIGN_OR_RETURN(const DpSgdResult result,
+                          TrainDpSgd(ensemble::PublicDirectory(directory), task,
+                                     plan.options.training, plan.budget, random, progress));
+  const PrivateTrainingReport report = MakeReport(plan, result.steps, result.steps_charged);
+  member.steps = result.steps;
+  member.complete = true;
+  manifest.hyper_parameters[kChargedField] = std::to_string(result.steps_charged);
+  manifest.hyper_parameters[kEpsilonField] = NumberText(report.epsilon);
+  const std::string cost =
+      TrainingCostJson(CostOf(plan.budget, plan.options.unit, result.steps_charged), report.epsilon,
+                       plan.budget.target().delta);
+  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(ensemble::PublicDirectory(directory),
+                                               ensemble::MemberPath(directory, member), manifest,
+                                               cost, base::JoinPath(directory, "released")));
+  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
+  return report;
+}
+
+}  // namespace
+
+StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& options,
+                                               base::RandomSource& random,
+                                               base::ProgressStyle progress) {
+  const std::string& directory = options.ensemble_directory;
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
+  SUBMIX_ASSIGN_OR_RETURN(const base::HashKey key,
+                          PreparePartitionKey(directory, options.partition_key_path));
+  SUBMIX_ASSIGN_OR_RETURN(
+      corpus::PartitionedCorpus corpus,
+      corpus::PartitionCorpus(options.corpus, *tokenizer, key, {1, 1, options.heldout_fraction}));
+  const std::vector<corpus::UserTokens> units =
+      Units(std::move(corpus.members.front()), options.unit, tokenizer->end_of_text());
+  SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
+  ensemble::Manifest manifest =
+      NewManifest(options, key, HyperParameters(plan.options, plan.budget, plan.public_units));
+  if (base::FileExists(ensemble::ManifestPath(directory))) {
+    SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
+    SUBMIX_RETURN_IF_ERROR(CheckSameTraining(found, manifest, directory));
+    if (found.members.front().complete) {
+      const std::string& charged = found.hyper_parameters[kChargedField];
+      return MakeReport(plan, found.members.front().steps,
+                        std::strtoll(charged.c_str(), nullptr, 10));
+    }
+    manifest = std::move(found);
+  }
+  SUBMIX_RETURN_IF_ERROR(
+      CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
+  return TrainMember(plan, std::move(manifest), Blocks(units, plan.options.training.block_tokens),
+                     random, progress);
+}
+
+}  // namespace submix::train

@@ -1,0 +1,175 @@
+#include "submix/train/private_training/step_budget.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/subsampled_gaussian_rdp.h"
+#include "submix/base/check.h"
+
+namespace submix::train {
+namespace {
+
+using accounting::BestConversion;
+using accounting::ConversionKind;
+using accounting::FixedNats;
+using accounting::RdpBound;
+
+constexpr double kMostNats = 0x1p13;     // what an account can hold
+constexpr int kMostHundredths = 100000;  // of a noise multiplier that is looked for
+
+base::Status CheckNumbers(const accounting::SubsampledGaussianRun& step,
+                          const accounting::EpsilonDelta& target) {
+  const auto refuse = [](const std::string& what, const std::string& range, double found) {
+    return base::InvalidArgumentError(what + ": expected " + range + ", found " +
+                                      std::to_string(found));
+  };
+  if (!(step.sampling_probability > 0 && step.sampling_probability <= 1)) {
+    return refuse("sampling probability", "more than 0, at most 1", step.sampling_probability);
+  }
+  if (!(step.noise_multiplier > 0 && step.noise_multiplier <= 0x1p20)) {
+    return refuse("noise multiplier", "more than 0, at most 2^20", step.noise_multiplier);
+  }
+  if (!(target.epsilon > 0 && target.epsilon < kMostNats)) {
+    return refuse("epsilon", "more than 0, below 8192", target.epsilon);
+  }
+  if (!(target.delta > 0 && target.delta < 1)) {
+    return refuse("delta", "more than 0, below 1", target.delta);
+  }
+  return base::OkStatus();
+}
+
+// The least number of hundredths that pays, where more does if less does. None if kMostHundredths
+// does not.
+template <typename Pays>
+std::optional<double> LeastNoise(const Pays& pays) {
+  if (!pays(kMostHundredths / 100.0)) return std::nullopt;
+  int too_little = 0;
+  int enough = kMostHundredths;
+  while (enough - too_little > 1) {
+    const int middle = too_little + (enough - too_little) / 2;
+    (pays(middle / 100.0) ? enough : too_little) = middle;
+  }
+  return enough / 100.0;
+}
+
+base::Status NoNoisePays(std::int64_t steps, double epsilon) {
+  return base::InvalidArgumentError("no noise makes " + std::to_string(steps) +
+                                    " steps cost at most epsilon " + std::to_string(epsilon) +
+                                    "; take fewer");
+}
+
+}  // namespace
+
+StepBudget::StepBudget(const accounting::SubsampledGaussianRun& step,
+                       const accounting::EpsilonDelta& target)
+    : step_(step), target_(target) {
+  const accounting::PrivacyEvent once = {step, 1};
+  one_step_ = accounting::CountRdp({&once, 1}, accounting::DefaultOrders());
+}
+
+base::StatusOr<StepBudget> StepBudget::Plan(const accounting::SubsampledGaussianRun& step,
+                                            const accounting::EpsilonDelta& target) {
+  SUBMIX_RETURN_IF_ERROR(CheckNumbers(step, target));
+  StepBudget plan(step, target);
+  std::int64_t most = 0;
+  for (const RdpBound& bound : plan.one_step_) {
+    if (bound.order.is_infinite() || bound.order.value() < accounting::kLeastImprovedOrder) {
+      continue;
+    }
+    SUBMIX_ASSIGN_OR_RETURN(const double nats,
+                            RdpForEpsilon(bound.order, target, ConversionKind::kImproved));
+    const FixedNats charge = FixedNats::RoundUp(bound.rdp);
+    if (!(nats < kMostNats) || !charge.is_payable() || charge.units() == 0) continue;
+    const FixedNats budget = FixedNats::RoundDown(nats);
+    if (budget.units() / charge.units() <= most) continue;
+    most = budget.units() / charge.units();
+    plan.binding_ = bound;
+    plan.budget_ = budget;
+    plan.charge_ = charge;
+  }
+  if (most == 0) {
+    return base::InvalidArgumentError(
+        "one step costs more than epsilon " + std::to_string(target.epsilon) + " at delta " +
+        std::to_string(target.delta) +
+        "; give more noise, a smaller share of the users a step, or a larger epsilon");
+  }
+  return plan;
+}
+
+std::vector<RdpBound> StepBudget::BoundsAfter(std::int64_t steps) const {
+  SUBMIX_CHECK(steps >= 0, "a negative number of steps");
+  std::vector<RdpBound> bounds = one_step_;
+  for (RdpBound& bound : bounds) {
+    bound.rdp = steps == 0 ? 0 : static_cast<double>(steps) * bound.rdp;
+  }
+  return bounds;
+}
+
+BestConversion StepBudget::EpsilonAfter(std::int64_t steps) const {
+  if (steps == 0) return {binding_.order, 0, 0};
+  const auto best = BestEpsilon(BoundsAfter(steps), target_.delta, ConversionKind::kImproved);
+  SUBMIX_CHECK(best.ok(), "orders and delta were checked");
+  return *best;
+}
+
+accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
+                                                   std::int64_t steps) const {
+  accounting::PrivacyStatement statement =
+      StatementOfSteps(BoundsAfter(steps), binding_.order.value(), target_.delta);
+  statement.mechanism = "dp-sgd";
+  statement.unit = unit;
+  statement.epsilon = FixedNats::FromUnits(steps * charge_.units());
+  statement.proof = "Mironov, Talwar and Zhang 2019; docs/privacy.md, Theorem 14";
+  return statement;
+}
+
+accounting::PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order,
+                                              double delta) {
+  accounting::PrivacyStatement statement;
+  statement.adjacency = accounting::Adjacency::kPresence;
+  for (const RdpBound& bound : bounds) {
+    if (bound.order.value() != order) continue;
+    statement.order = bound.order;
+    statement.epsilon = FixedNats::RoundUp(bound.rdp);
+  }
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.delta = delta;
+  statement.further_bounds = std::move(bounds);
+  return statement;
+}
+
+base::StatusOr<double> NoiseForSteps(double sampling_probability,
+                                     const accounting::EpsilonDelta& target, std::int64_t steps) {
+  SUBMIX_RETURN_IF_ERROR(CheckNumbers({sampling_probability, 1}, target));
+  const std::optional<double> noise = LeastNoise([&](double multiplier) {
+    const auto plan = StepBudget::Plan({sampling_probability, multiplier}, target);
+    return plan.ok() && plan->most_steps() >= steps;
+  });
+  if (!noise) return NoNoisePays(steps, target.epsilon);
+  return *noise;
+}
+
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const RdpBound& most,
+                                     std::int64_t steps) {
+  if (!(sampling_probability > 0 && sampling_probability <= 1)) {
+    return base::InvalidArgumentError(
+        "sampling probability: expected more than 0, at most 1, found " +
+        std::to_string(sampling_probability));
+  }
+  if (most.order.is_infinite()) {
+    return base::InvalidArgumentError("Gaussian noise costs infinity at order infinity");
+  }
+  const std::optional<double> noise = LeastNoise([&](double multiplier) {
+    return static_cast<double>(steps) *
+               accounting::SubsampledGaussianRdp(sampling_probability, multiplier, most.order) <=
+           most.rdp;
+  });
+  if (!noise) return NoNoisePays(steps, most.rdp);
+  return *noise;
+}
+
+}  // namespace submix::train

@@ -1,0 +1,39 @@
+// The gradient of one user's mean loss, over however many blocks the user has. One user = one
+// sample: what DP-SGD clips. Users are differentiated one after another, so that no user's numbers
+// enter another's gradient, not even by rounding or by a value that is not finite, and never more
+// than one user's gradient is in memory.
+// Internal: includes torch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/train/models/member_models.h"
+
+namespace submix::train {
+
+// One thread at a time.
+class UserGradient {
+ public:
+  // `models` holds one member. `rows_at_a_time` blocks go through the model together: a matter of
+  // memory and speed alone. Requires: rows_at_a_time >= 1; `models` outlives it.
+  UserGradient(MemberModels& models, int rows_at_a_time);
+
+  // d/dparameters of the mean of -log p(target) over all of the user's targets, [N], summed over
+  // every way a parameter enters: of the tied embedding, as input and as output. Valid until the
+  // next call. Requires: at least one block; each of two tokens or more that the model can read.
+  std::span<const float> Compute(std::span<const std::vector<base::TokenId>> blocks);
+
+  // The mean loss of the last call, in nats a token. Private.
+  double loss() const { return loss_; }
+
+ private:
+  MemberModels& models_;
+  const std::size_t rows_at_a_time_;
+  std::vector<float> total_;  // of users that take several passes
+  double loss_ = 0;
+};
+
+}  // namespace submix::train
