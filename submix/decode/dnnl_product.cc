@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <vector>
 
 #include <dnnl.hpp>
@@ -14,6 +15,7 @@
 #include "submix/base/check.h"
 #include "submix/base/vector_clones.h"
 #include "submix/decode/matrix_product.h"
+#include "submix/decode/worker_team.h"
 
 // Of the run-time that oneDNN is linked to. <omp.h> would be the compiler's.
 extern "C" {
@@ -72,9 +74,12 @@ class OneOpenMpThread {
   int before_;
 };
 
-// What oneDNN cannot plan for these shapes and types, it cannot for any: our bug.
+// Plans, and the primitives made of them, come from a cache of oneDNN's that all threads share:
+// they are made on the thread that loads or steps, never by its workers, which only execute. What
+// oneDNN cannot plan for these shapes and types, it cannot for any: our bug.
 template <typename Plan>
 auto Planned(Plan plan) {
+  SUBMIX_CHECK(!WorkerTeam::IsWorking(), "a worker plans a product");
   try {
     return plan();
   } catch (const dnnl::error& error) {
@@ -84,6 +89,20 @@ auto Planned(Plan plan) {
 
 void CheckSuccess(dnnl_status_t status) {
   SUBMIX_CHECK(status == dnnl_success, "oneDNN refuses to multiply");
+}
+
+// The C function: the C++ one allocates.
+void Execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+             std::initializer_list<dnnl_exec_arg_t> arguments) {
+  CheckSuccess(dnnl_primitive_execute(primitive.get(), stream.get(),
+                                      static_cast<int>(arguments.size()), arguments.begin()));
+}
+
+// Scratch as an argument: a primitive's own would be shared by the threads that execute it.
+dnnl::primitive_attr CallersScratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
 }
 
 // `bias` may be null.
@@ -157,6 +176,9 @@ class DnnlProduct final : public MatrixProduct {
   struct Width {
     int padded_columns = 0;
     dnnl::memory::desc weights;  // the packed layout, whatever the number of rows
+    dnnl::memory::desc columns;  // what is packed: each column like a row of activations
+    dnnl::memory::desc packing_scratchpad;
+    dnnl::reorder packing;
     std::array<std::size_t, kMostRows + 1> scratchpad_bytes{};  // for so many rows and fewer
     std::array<dnnl::matmul, kMostRows + 1> by_rows;            // those prepared
   };
@@ -198,9 +220,11 @@ class DnnlProduct final : public MatrixProduct {
   }
 
   Width MakeWidth(int columns) const;
+  void PlanPacking(Width& width) const;
   dnnl::matmul::primitive_desc Plan(const dnnl::memory::desc& weights, int rows) const;
   void PrepareCalls(int rows);
-  void Execute(int index, int rows, const std::byte* activations, const Operands& operands) const;
+  void MultiplyRows(int index, int rows, const std::byte* activations,
+                    const Operands& operands) const;
   void WriteResults(int index, int first_row, int rows, const Operands& operands) const;
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
@@ -233,6 +257,7 @@ DnnlProduct::Width DnnlProduct::MakeWidth(int columns) const {
                                dnnl::memory::format_tag::any);
   // One layout for all, though each might want its own.
   width.weights = Planned([&] { return Plan(any, kMostRows).weights_desc(); });
+  PlanPacking(width);
   const auto& dims = width.weights.data;
   SUBMIX_CHECK(std::equal(dims.dims, dims.dims + 2, dims.padded_dims),
                "oneDNN pads the weight although it has whole tiles");
@@ -251,9 +276,19 @@ dnnl::matmul::primitive_desc DnnlProduct::Plan(const dnnl::memory::desc& weights
   const memory::desc sums({rows, columns},
                           is_int8() ? memory::data_type::s32 : memory::data_type::f32,
                           memory::format_tag::ab);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return {dnnl::matmul::desc(activations, weights, sums), attributes, engine_};
+  return {dnnl::matmul::desc(activations, weights, sums), CallersScratchpad(), engine_};
+}
+
+void DnnlProduct::PlanPacking(Width& width) const {
+  using dnnl::memory;
+  width.columns =
+      memory::desc({padded_inputs_, width.padded_columns}, stored_type(), memory::format_tag::ba);
+  width.packing = Planned([&] {
+    const dnnl::reorder::primitive_desc plan(engine_, width.columns, engine_, width.weights,
+                                             CallersScratchpad());
+    width.packing_scratchpad = plan.scratchpad_desc();
+    return dnnl::reorder(plan);
+  });
 }
 
 void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed) const {
@@ -262,7 +297,6 @@ void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed)
   const Columns columns = block(index);
   const Width& width = WidthOf(index);
   const std::vector<float> weights = ReadColumns(source, inputs(), outputs(), columns);
-  // Each column like a row of activations.
   const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
   std::vector<std::byte> rows(row_bytes * static_cast<std::size_t>(width.padded_columns));
   std::vector<float> scales(static_cast<std::size_t>(width.padded_columns));
@@ -273,15 +307,13 @@ void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed)
   }
   std::byte* out = packed + PackedBegin(index);
   std::memset(out, 0, BytesOf(width));  // oneDNN leaves some bytes as they are
-  Planned([&] {
-    const memory::desc plain({padded_inputs_, width.padded_columns}, stored_type(),
-                             memory::format_tag::ba);
-    dnnl::stream stream(engine_);
-    memory from(plain, engine_, rows.data());
-    memory to(width.weights, engine_, out);
-    dnnl::reorder(from, to).execute(stream, from, to);
-    return 0;
-  });
+  const memory from(width.columns, engine_, rows.data());
+  const memory to(width.weights, engine_, out);
+  const memory scratchpad(width.packing_scratchpad, engine_);
+  Execute(width.packing, dnnl::stream(engine_),
+          {{DNNL_ARG_FROM, from.get()},
+           {DNNL_ARG_TO, to.get()},
+           {DNNL_ARG_SCRATCHPAD, scratchpad.get()}});
   if (is_int8()) {
     std::memcpy(out + Aligned(width.weights.get_size()), scales.data(),
                 scales.size() * sizeof(float));
@@ -338,14 +370,14 @@ void DnnlProduct::Multiply(int index, const Operands& operands) const {
       std::memset(operands.scratch + bytes, 0, FewRowsBytes() - bytes);
       activations = operands.scratch;
     }
-    Execute(index, planned, activations, operands);
+    MultiplyRows(index, planned, activations, operands);
     WriteResults(index, row, rows, operands);
   }
 }
 
 // Into sums [rows, padded columns] in the scratch.
-void DnnlProduct::Execute(int index, int rows, const std::byte* activations,
-                          const Operands& operands) const {
+void DnnlProduct::MultiplyRows(int index, int rows, const std::byte* activations,
+                               const Operands& operands) const {
   const Call* const found =
       calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
   SUBMIX_CHECK(found != nullptr, "Prepare has not seen this many rows");
@@ -359,15 +391,11 @@ void DnnlProduct::Execute(int index, int rows, const std::byte* activations,
   set(call.weights, operands.packed + PackedBegin(index));
   set(call.sums, sums);
   set(call.scratchpad, sums + Aligned(SumsBytes(WidthOf(index), rows)));
-  const std::array<dnnl_exec_arg_t, 4> arguments = {{
-      {DNNL_ARG_SRC, call.activations.get()},
-      {DNNL_ARG_WEIGHTS, call.weights.get()},
-      {DNNL_ARG_DST, call.sums.get()},
-      {DNNL_ARG_SCRATCHPAD, call.scratchpad.get()},
-  }};
-  // The C function: the C++ one allocates.
-  CheckSuccess(dnnl_primitive_execute(call.primitive.get(), call.stream.get(),
-                                      static_cast<int>(arguments.size()), arguments.data()));
+  Execute(call.primitive, call.stream,
+          {{DNNL_ARG_SRC, call.activations.get()},
+           {DNNL_ARG_WEIGHTS, call.weights.get()},
+           {DNNL_ARG_DST, call.sums.get()},
+           {DNNL_ARG_SCRATCHPAD, call.scratchpad.get()}});
 }
 
 void DnnlProduct::WriteResults(int index, int first_row, int rows, const Operands& operands) const {

@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/testing/packed_product.h"
+#include "submix/decode/worker_team.h"
 #include "submix/model/half_float.h"
 
 extern "C" {
@@ -342,6 +342,15 @@ TEST_P(DnnlProductTest, StartsNoThreadsAndLeavesOpenMpAsItWas) {
   omp_set_num_threads(before);
 }
 
+// Plans come from a cache of the whole process.
+TEST_P(DnnlProductTest, WorkersPlanNothing) {
+  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 64, 64, 1);
+  EXPECT_DEATH(WorkerTeam(1).Run([&](int) { product->Prepare(3); }), "a worker plans");
+  const Weight weight = RandomWeight(64, 64);
+  AlignedBytes packed(product->packed_bytes());
+  WorkerTeam(1).Run([&](int) { product->Pack(0, weight.source, packed.data()); });
+}
+
 TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   const int rows = 40;
   const Weight weight = RandomWeight(200, 1031);
@@ -352,13 +361,11 @@ TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   const std::vector<float> x = RandomFloats(rows * 200, 4);
   const Activations activations = StoreRows(*product, x);
   product->Prepare(rows);
+  WorkerTeam team(2);
   const auto in_two_threads = [&](const auto& work) {
-    const auto every_other = [&](int first) {
-      for (int i = first; i < product->num_blocks(); i += 2) work(i);
-    };
-    std::thread other(every_other, 1);
-    every_other(0);
-    other.join();
+    team.Run([&](int worker) {
+      for (int i = worker; i < product->num_blocks(); i += 2) work(i);
+    });
   };
   in_two_threads([&](int i) { product->Pack(i, weight.source, packed.data()); });
   for (int repeat = 0; repeat < 20; ++repeat) {

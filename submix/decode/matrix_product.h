@@ -72,7 +72,8 @@ class MatrixProduct {
   // results[:, columns of block] = activations * W + bias. One thread a block; different blocks may
   // run at once. `Prepare` must have seen this many rows before.
   virtual void Multiply(int block, const Operands& operands) const = 0;
-  // Makes what Multiply needs for `rows` rows; may allocate. Not thread-safe.
+  // Makes what Multiply needs for `rows` rows; may allocate. Not thread-safe, and never by a worker
+  // of a team: oneDNN's plans come from a cache that all threads share.
   virtual void Prepare(int /*rows*/) {}
 
  protected:

@@ -30,8 +30,10 @@ class WorkerTeam {
     object_ = &body;
     Start();
     body(0);
-    Barrier();
+    Finish();
   }
+  // Whether the calling thread is within a body, of any team.
+  static bool IsWorking();
 
   // Within a body: returns once every worker has come here. What they wrote before is seen after.
   void Barrier();
@@ -48,6 +50,8 @@ class WorkerTeam {
 
  private:
   void Start();
+  void Finish();
+  void WakeAll();
   void Work(int worker);
 
   const int size_;
