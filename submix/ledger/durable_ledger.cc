@@ -6,11 +6,9 @@
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/ledger/anchor.h"
-#include "submix/ledger/ledger_checks.h"
 #include "submix/ledger/ledger_records.h"
-#include "submix/ledger/postgres_ledger.h"
+#include "submix/ledger/ledger_store.h"
 #include "submix/ledger/receipt_press.h"
-#include "submix/ledger/sqlite_ledger.h"
 #include "submix/ledger/step_charging.h"
 
 namespace submix::ledger {
@@ -38,6 +36,10 @@ base::Status CheckNewState(const LedgerState& state) {
   return base::OkStatus();
 }
 
+const LedgerStore& StoreOf(const DurableLedgerOptions& options) {
+  return DurableLedger::IsPostgres(options.location) ? PostgresStore() : SqliteStore();
+}
+
 }  // namespace
 
 bool DurableLedger::IsPostgres(std::string_view location) {
@@ -51,19 +53,17 @@ base::Status DurableLedger::Create(const DurableLedgerOptions& options,
   SUBMIX_RETURN_IF_ERROR(CheckNewState(state));
   base::FillWithEntropy(std::as_writable_bytes(std::span(state.lineage)));
   const Record first = ChainRecord(Head(), EncodeCreate(state));
-  return IsPostgres(options.location) ? CreatePostgresLedger(options, state, first)
-                                      : CreateSqliteLedger(options, state, first);
+  return StoreOf(options).create(options, state, first);
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> DurableLedger::Open(
     const DurableLedgerOptions& options) {
-  return IsPostgres(options.location) ? OpenPostgresLedger(options) : OpenSqliteLedger(options);
+  return StoreOf(options).open(options);
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> DurableLedger::OpenReadOnly(
     const DurableLedgerOptions& options) {
-  return IsPostgres(options.location) ? OpenPostgresLedgerReadOnly(options)
-                                      : OpenSqliteLedgerReadOnly(options);
+  return StoreOf(options).open_read_only(options);
 }
 
 base::Status DurableLedger::RestoreAnchor(const DurableLedgerOptions& options) {
@@ -71,8 +71,7 @@ base::Status DurableLedger::RestoreAnchor(const DurableLedgerOptions& options) {
     return base::AlreadyExistsError(options.anchor_path + ": the anchor is there, and whole");
   }
   SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
-                          IsPostgres(options.location) ? ReadPostgresLedgerWithoutAnchor(options)
-                                                       : ReadSqliteLedgerWithoutAnchor(options));
+                          StoreOf(options).read_without_anchor(options));
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options.anchor_path));
   return Anchor::Create(options.anchor_path, {contents.state.lineage, contents.head});
 }

@@ -1,5 +1,5 @@
 // Stands in for postgres_ledger.cc where PostgreSQL is left out (SUBMIX_BUILD_POSTGRES=OFF).
-#include "submix/ledger/postgres_ledger.h"
+#include "submix/ledger/ledger_store.h"
 
 namespace submix::ledger {
 namespace {
@@ -10,23 +10,18 @@ base::Status LeftOutError() {
       "the ledger in a file");
 }
 
+base::StatusOr<std::unique_ptr<DurableLedger>> CannotOpen(const DurableLedgerOptions&) {
+  return LeftOutError();
+}
+
 }  // namespace
 
-base::Status CreatePostgresLedger(const DurableLedgerOptions&, const LedgerState&, const Record&) {
-  return LeftOutError();
-}
-
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedger(const DurableLedgerOptions&) {
-  return LeftOutError();
-}
-
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedgerReadOnly(
-    const DurableLedgerOptions&) {
-  return LeftOutError();
-}
-
-base::StatusOr<LedgerContents> ReadPostgresLedgerWithoutAnchor(const DurableLedgerOptions&) {
-  return LeftOutError();
+const LedgerStore& PostgresStore() {
+  static constexpr LedgerStore kStore{
+      [](const DurableLedgerOptions&, const LedgerState&, const Record&) { return LeftOutError(); },
+      CannotOpen, CannotOpen,
+      [](const DurableLedgerOptions&) { return base::StatusOr<LedgerContents>(LeftOutError()); }};
+  return kStore;
 }
 
 base::Status CopyIntoPostgres(const std::string&, const LedgerState&,

@@ -1,10 +1,11 @@
-#include "submix/ledger/postgres_ledger.h"
-
+// The shared ledger: a PostgreSQL database that several servers charge at the same time, and an
+// anchor file beside each.
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "submix/base/file_system.h"
+#include "submix/ledger/ledger_store.h"
 #include "submix/ledger/postgres_connection.h"
 #include "submix/ledger/postgres_tables.h"
 
@@ -142,10 +143,8 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOpt
       new PostgresLedger(options, std::move(tables), std::move(anchor), position));
 }
 
-}  // namespace
-
-base::Status CreatePostgresLedger(const DurableLedgerOptions& options, const LedgerState& state,
-                                  const Record& first) {
+base::Status Create(const DurableLedgerOptions& options, const LedgerState& state,
+                    const Record& first) {
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
   SUBMIX_RETURN_IF_ERROR(tables.BeginCreation(state));
   SUBMIX_RETURN_IF_ERROR(tables.Insert(first));
@@ -157,26 +156,30 @@ base::Status CreatePostgresLedger(const DurableLedgerOptions& options, const Led
   return status;
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedger(
-    const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
   SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, name));
   const AnchorPosition position = anchor->position();
   return OpenLedger(options, std::move(anchor), position);
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresLedgerReadOnly(
-    const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
   SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition position, ReadAnchor(options, name));
   return OpenLedger(options, nullptr, position);
 }
 
-base::StatusOr<LedgerContents> ReadPostgresLedgerWithoutAnchor(
-    const DurableLedgerOptions& options) {
+base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadVerified(0));
   return CheckStored(std::move(stored), options.fingerprint, nullptr, tables.name());
+}
+
+}  // namespace
+
+const LedgerStore& PostgresStore() {
+  static constexpr LedgerStore kStore{Create, Open, OpenReadOnly, ReadWithoutAnchor};
+  return kStore;
 }
 
 base::Status CopyIntoPostgres(

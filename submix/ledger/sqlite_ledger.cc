@@ -1,5 +1,4 @@
-#include "submix/ledger/sqlite_ledger.h"
-
+// The embedded ledger: one SQLite file (WAL, full sync), one writer, and an anchor file outside it.
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -7,7 +6,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/ledger/anchor.h"
-#include "submix/ledger/postgres_ledger.h"
+#include "submix/ledger/ledger_store.h"
 #include "submix/ledger/sqlite_connection.h"
 #include "submix/ledger/sqlite_tables.h"
 
@@ -255,10 +254,8 @@ void RemoveLeftovers(const std::string& path) {
   }
 }
 
-}  // namespace
-
-base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const LedgerState& state,
-                                const Record& first) {
+base::Status Create(const DurableLedgerOptions& options, const LedgerState& state,
+                    const Record& first) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
   if (base::FileExists(options.location)) {
     return base::AlreadyExistsError(options.location +
@@ -280,8 +277,7 @@ base::Status CreateSqliteLedger(const DurableLedgerOptions& options, const Ledge
   return status;
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedger(
-    const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& options) {
   const std::string& path = options.location;
   // Before the lock, which would leave its file where no ledger is.
   SUBMIX_RETURN_IF_ERROR(CheckExists(path));
@@ -307,17 +303,23 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedger(
   return std::unique_ptr<DurableLedger>(new SqliteWriter(std::move(parts)));
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenSqliteLedgerReadOnly(
-    const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(Reading reading, OpenBesideWriter(options));
   return std::unique_ptr<DurableLedger>(new SqliteReader(options, std::move(reading)));
 }
 
-base::StatusOr<LedgerContents> ReadSqliteLedgerWithoutAnchor(const DurableLedgerOptions& options) {
+base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, 0));
   return CheckStored(std::move(stored), options.fingerprint, nullptr, options.location);
+}
+
+}  // namespace
+
+const LedgerStore& SqliteStore() {
+  static constexpr LedgerStore kStore{Create, Open, OpenReadOnly, ReadWithoutAnchor};
+  return kStore;
 }
 
 }  // namespace submix::ledger
