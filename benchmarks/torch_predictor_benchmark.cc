@@ -11,8 +11,8 @@
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/torch_environment.h"
 #include "submix/train/models/torch_predictor.h"
+#include "submix/train/numerics/torch_environment.h"
 
 namespace submix {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/measuring/account_report.h"
 #include "submix/base/status.h"
-#include "submix/eval/pages/figure.h"
 #include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/pages/figure.h"
 
 namespace submix::apps {
 

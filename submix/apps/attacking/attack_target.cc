@@ -7,8 +7,8 @@
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/eval/measuring/likelihood.h"
 #include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/measuring/likelihood.h"
 
 namespace submix::apps {
 namespace {

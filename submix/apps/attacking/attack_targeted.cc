@@ -8,9 +8,9 @@
 #include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/base/progress_bar.h"
+#include "submix/eval/attacks/targeted.h"
 #include "submix/eval/measuring/likelihood.h"
 #include "submix/eval/measuring/repeatable_draws.h"
-#include "submix/eval/attacks/targeted.h"
 
 namespace submix::apps {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/measuring/account_report.h"
 #include "submix/base/status.h"
 
 namespace submix::apps {

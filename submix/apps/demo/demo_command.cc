@@ -11,14 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/demo/demo_report.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/training/fine_tune_flags.h"
-#include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/attacks/extraction.h"
+#include "submix/eval/measuring/evaluation.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 
 namespace submix::apps {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "submix/base/status.h"
-#include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/attacks/extraction.h"
+#include "submix/eval/measuring/evaluation.h"
 
 namespace submix::apps {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdio>
 
-#include "submix/apps/measuring/account_flags.h"
 #include "submix/apps/figures/drawn_figure.h"
+#include "submix/apps/measuring/account_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/figures/experiment_page.h"
 #include "submix/eval/figures/federated_sheet.h"

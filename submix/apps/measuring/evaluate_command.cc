@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "submix/apps/measuring/evaluation_output.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
-#include "submix/apps/program_commands.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/measuring/user_budget.h"

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "submix/apps/command.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/process_ranks.h"
-#include "submix/apps/program_commands.h"
-#include "submix/train/numerics/torch_environment.h"
 #include "submix/train/models/torch_predictor.h"
+#include "submix/train/numerics/torch_environment.h"
 
 namespace {
 

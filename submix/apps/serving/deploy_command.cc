@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/mechanism_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 

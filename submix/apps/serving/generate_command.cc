@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/deployed_engine.h"
 
 namespace submix::apps {
 namespace {

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/serving/serve_config.h"
 #include "submix/apps/serving/utc_time.h"
 #include "submix/base/log.h"

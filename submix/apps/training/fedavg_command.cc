@@ -14,14 +14,14 @@
 
 #include "submix/accounting/dp_fedavg.h"
 #include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
-#include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_training.h"
-#include "submix/train/numerics/torch_environment.h"
 #include "submix/train/federated/user_words.h"
+#include "submix/train/numerics/torch_environment.h"
 
 namespace submix::apps {
 namespace {

@@ -17,9 +17,9 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/local_pass.h"
-#include "submix/train/fine_tuning/ranks.h"
 #include "submix/train/federated/user_words.h"
 #include "submix/train/federated/word_lstm.h"
+#include "submix/train/fine_tuning/ranks.h"
 
 namespace submix::apps {
 

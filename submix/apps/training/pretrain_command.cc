@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/train/fine_tuning/pretrain.h"
 
 namespace submix::apps {

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/program_commands.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
 #include "submix/apps/training/process_ranks.h"
-#include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"

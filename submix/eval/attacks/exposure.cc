@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "submix/base/check.h"
-#include "submix/eval/measuring/likelihood.h"
 #include "submix/eval/attacks/skew_normal.h"
+#include "submix/eval/measuring/likelihood.h"
 
 namespace submix::eval {
 namespace {

@@ -9,9 +9,9 @@
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
 #include "submix/eval/audits/distinguishing_game.h"
-#include "submix/eval/measuring/heldout.h"
 #include "submix/eval/audits/neighbouring_worlds.h"
 #include "submix/eval/audits/one_run_audit.h"
+#include "submix/eval/measuring/heldout.h"
 
 namespace submix::eval {
 

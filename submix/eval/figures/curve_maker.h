@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/figures/experiment.h"
+#include "submix/eval/measuring/evaluation.h"
 
 namespace submix::eval {
 

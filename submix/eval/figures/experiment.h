@@ -15,9 +15,9 @@
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/eval/pages/figure.h"
 #include "submix/eval/measuring/heldout.h"
 #include "submix/eval/measuring/privacy_loss.h"
+#include "submix/eval/pages/figure.h"
 
 namespace submix::eval {
 

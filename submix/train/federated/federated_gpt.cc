@@ -8,11 +8,11 @@
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/train/private_training/client_threads.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
-#include "submix/train/models/member_models.h"
 #include "submix/train/fine_tuning/released_model.h"
+#include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_errors.h"
+#include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
 

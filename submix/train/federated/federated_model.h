@@ -11,8 +11,8 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
-#include "submix/train/numerics/parameter_vectors.h"
 #include "submix/train/federated/prediction_metrics.h"
+#include "submix/train/numerics/parameter_vectors.h"
 
 namespace submix::train {
 

@@ -12,11 +12,11 @@
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
 #include "submix/train/federated/fixed_size_sampling.h"
+#include "submix/train/numerics/torch_environment.h"
+#include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/gaussian_noise.h"
 #include "submix/train/private_training/poisson_sampling.h"
 #include "submix/train/private_training/step_budget.h"
-#include "submix/train/numerics/torch_environment.h"
-#include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/training_account.h"
 
 namespace submix::train {

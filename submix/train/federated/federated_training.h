@@ -18,11 +18,11 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/local_pass.h"
 #include "submix/train/federated/prediction_metrics.h"
 #include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/private_training/clipped_sum.h"
 
 namespace submix::train {
 

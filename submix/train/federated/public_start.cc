@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "submix/corpus/user_records.h"
+#include "submix/train/federated/word_stretches.h"
 #include "submix/train/models/document_tokens.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
-#include "submix/train/federated/word_stretches.h"
 
 namespace submix::train {
 namespace {

@@ -9,8 +9,8 @@
 #include <torch/types.h>
 
 #include "submix/base/check.h"
-#include "submix/train/numerics/fused_kernels.h"
 #include "submix/train/federated/word_vocabulary.h"
+#include "submix/train/numerics/fused_kernels.h"
 
 namespace submix::train {
 namespace {

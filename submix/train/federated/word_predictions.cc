@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "submix/train/private_training/client_threads.h"
-#include "submix/train/numerics/torch_errors.h"
 #include "submix/train/federated/word_stretches.h"
 #include "submix/train/federated/word_vocabulary.h"
+#include "submix/train/numerics/torch_errors.h"
+#include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/models/member_models.h"
 #include "submix/train/fine_tuning/training_order.h"
+#include "submix/train/models/member_models.h"
 
 namespace submix::train {
 

@@ -8,8 +8,8 @@
 
 #include "submix/base/file_system.h"
 #include "submix/tokenizer/tokenizer.h"
-#include "submix/train/models/document_tokens.h"
 #include "submix/train/fine_tuning/group_trainer.h"
+#include "submix/train/models/document_tokens.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 

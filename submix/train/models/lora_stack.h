@@ -11,8 +11,8 @@
 #include <torch/types.h>
 
 #include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/flat_parameters.h"
 #include "submix/train/models/gpt_weights.h"
+#include "submix/train/numerics/flat_parameters.h"
 
 namespace submix::train {
 

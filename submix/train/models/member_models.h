@@ -9,10 +9,10 @@
 
 #include "submix/base/status.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/flat_parameters.h"
 #include "submix/train/models/fused_operations.h"
 #include "submix/train/models/gpt_weights.h"
 #include "submix/train/models/token_batch.h"
+#include "submix/train/numerics/flat_parameters.h"
 
 namespace submix::train {
 

@@ -16,8 +16,8 @@
 
 #include "submix/base/random.h"
 #include "submix/ledger/receipt.h"
-#include "submix/train/numerics/parameter_vectors.h"
 #include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/numerics/parameter_vectors.h"
 #include "submix/train/private_training/update_clipping.h"
 
 namespace submix::train {

@@ -11,13 +11,13 @@
 #include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
-#include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/models/member_models.h"
-#include "submix/train/private_training/poisson_sampling.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
-#include "submix/train/private_training/training_account.h"
 #include "submix/train/numerics/training_checkpoint.h"
+#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/private_training/poisson_sampling.h"
+#include "submix/train/private_training/training_account.h"
 #include "submix/train/private_training/user_gradient.h"
 
 namespace submix::train {

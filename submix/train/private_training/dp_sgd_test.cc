@@ -8,9 +8,9 @@
 #include "submix/ledger/memory_ledger.h"
 #include "submix/model/safetensors.h"
 #include "submix/model/testing/tiny_model.h"
+#include "submix/train/models/testing/right_predictions.h"
 #include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/private_training/poisson_sampling.h"
-#include "submix/train/models/testing/right_predictions.h"
 #include "submix/train/private_training/user_gradient.h"
 
 namespace submix::train {
