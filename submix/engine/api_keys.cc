@@ -9,11 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/base/random.h"
 
 namespace submix::engine {
 namespace {
 
+using base::JsonObject;
 using base::Status;
 using base::StatusOr;
 using nlohmann::json;
@@ -46,11 +48,6 @@ void PutIfAny(const char* name, const std::optional<std::int64_t>& value, json& 
   if (value) object[name] = *value;
 }
 
-std::optional<std::int64_t> GetIfAny(const json& object, const char* name) {
-  if (!object.contains(name)) return std::nullopt;
-  return object.at(name).get<std::int64_t>();
-}
-
 json ToJson(const ApiKey& key) {
   json object = {{"id", key.id},
                  {"name", key.name},
@@ -62,34 +59,32 @@ json ToJson(const ApiKey& key) {
   return object;
 }
 
-StatusOr<ApiKey> FromJson(const json& object) {
+StatusOr<ApiKey> FromJson(const JsonObject& object) {
   ApiKey key;
-  key.id = object.at("id").get<std::string>();
-  key.name = object.at("name").get<std::string>();
-  SUBMIX_ASSIGN_OR_RETURN(key.secret_sha256,
-                          base::Sha256FromHex(object.at("secret_sha256").get<std::string>()));
-  key.created = object.at("created").get<std::int64_t>();
-  key.revoked = GetIfAny(object, "revoked");
-  key.quotas = {GetIfAny(object, "max_tokens"), GetIfAny(object, "max_requests")};
+  SUBMIX_ASSIGN_OR_RETURN(key.id, object.Text("id"));
+  SUBMIX_ASSIGN_OR_RETURN(key.name, object.Text("name"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string secret_sha256, object.Text("secret_sha256"));
+  SUBMIX_ASSIGN_OR_RETURN(key.secret_sha256, base::Sha256FromHex(secret_sha256));
+  SUBMIX_ASSIGN_OR_RETURN(key.created, object.Integer("created", INT64_MIN, INT64_MAX));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("revoked", key.revoked));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("max_tokens", key.quotas.tokens));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("max_requests", key.quotas.requests));
   return key;
 }
 
 StatusOr<std::vector<ApiKey>> ParseKeys(const std::string& text, const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject object,
+                          JsonObject::Parse(text, "not a file of API keys: " + path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, object.Integer("format", 1, INT64_MAX));
+  if (format > kKeysFormat) {
+    return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
+                                         std::to_string(format) + ", this one reads up to " +
+                                         std::to_string(kKeysFormat) + "); upgrade");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> entries, object.Objects("keys"));
   std::vector<ApiKey> keys;
-  try {
-    const json object = json::parse(text);
-    const int format = object.at("format").get<int>();
-    if (format > kKeysFormat) {
-      return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
-                                           std::to_string(format) + ", this one reads up to " +
-                                           std::to_string(kKeysFormat) + "); upgrade");
-    }
-    for (const json& entry : object.at("keys")) {
-      SUBMIX_ASSIGN_OR_RETURN(ApiKey key, FromJson(entry));
-      keys.push_back(std::move(key));
-    }
-  } catch (const json::exception& error) {
-    return base::InvalidArgumentError(path + ": not a file of API keys: " + error.what());
+  for (const JsonObject& entry : entries) {
+    SUBMIX_ASSIGN_OR_RETURN(keys.emplace_back(), FromJson(entry));
   }
   return keys;
 }

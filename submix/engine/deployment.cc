@@ -1,16 +1,19 @@
 #include "submix/engine/deployment.h"
 
+#include <climits>
 #include <filesystem>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::engine {
 namespace {
 
+using base::JsonObject;
 using base::Status;
 using base::StatusOr;
 using nlohmann::json;
@@ -71,34 +74,43 @@ json OptionsToJson(const DeploymentOptions& options) {
   return object;
 }
 
-StatusOr<DeploymentOptions> OptionsFromJson(const json& object) {
+Status ReadScreen(const JsonObject& object, mechanism::ScreenOptions& screen) {
+  SUBMIX_ASSIGN_OR_RETURN(screen.mixing_weight, object.Number("mixing_weight"));
+  SUBMIX_ASSIGN_OR_RETURN(screen.noise_scale, object.Number("noise_scale"));
+  SUBMIX_ASSIGN_OR_RETURN(screen.threshold, object.Number("threshold"));
+  SUBMIX_ASSIGN_OR_RETURN(screen.top_tokens, object.Int("top_tokens", INT_MIN, INT_MAX));
+  return base::OkStatus();
+}
+
+StatusOr<DeploymentOptions> OptionsFromJson(const JsonObject& object) {
   DeploymentOptions options;
   mechanism::MechanismOptions& mechanism = options.mechanism;
-  mechanism.name = object.at("mechanism").get<std::string>();
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.order,
-                          divergence::RenyiOrder::Parse(object.at("order").get<std::string>()));
-  options.epsilon = object.at("epsilon").get<double>();
-  mechanism.target_leakage = object.at("target_leakage").get<double>();
-  mechanism.max_mixing_weight = object.at("max_mixing_weight").get<double>();
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.accounting, mechanism::ParseChargeAccounting(object.value(
-                                                    "accounting", std::string("default"))));
-  mechanism.sampling_probability =
-      object.value("sampling_probability", mechanism.sampling_probability);
-  mechanism.ball_radius = object.value("ball_radius", mechanism.ball_radius);
-  if (object.contains("screen")) {
-    const json& screen = object.at("screen");
-    mechanism.screen = {screen.at("mixing_weight").get<double>(),
-                        screen.at("noise_scale").get<double>(),
-                        screen.at("threshold").get<double>(), screen.at("top_tokens").get<int>()};
+  std::string accounting = "default";
+  std::string when_exhausted = "public";
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.name, object.Text("mechanism"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string order, object.Text("order"));
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.order, divergence::RenyiOrder::Parse(order));
+  SUBMIX_ASSIGN_OR_RETURN(options.epsilon, object.Number("epsilon"));
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.target_leakage, object.Number("target_leakage"));
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.max_mixing_weight, object.Number("max_mixing_weight"));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("accounting", accounting));
+  SUBMIX_ASSIGN_OR_RETURN(mechanism.accounting, mechanism::ParseChargeAccounting(accounting));
+  SUBMIX_RETURN_IF_ERROR(
+      object.ReadIfPresent("sampling_probability", mechanism.sampling_probability));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("ball_radius", mechanism.ball_radius));
+  if (object.Has("screen")) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject screen, object.Object("screen"));
+    SUBMIX_RETURN_IF_ERROR(ReadScreen(screen, mechanism.screen));
   }
-  if (object.contains("clip")) {
-    const json& clip = object.at("clip");
-    mechanism.clip = {clip.at("stretch").get<double>(), clip.at("centre").get<double>()};
+  if (object.Has("clip")) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject clip, object.Object("clip"));
+    SUBMIX_ASSIGN_OR_RETURN(mechanism.clip.stretch, clip.Number("stretch"));
+    SUBMIX_ASSIGN_OR_RETURN(mechanism.clip.centre, clip.Number("centre"));
   }
-  mechanism.screened_mechanism = object.value("screened_mechanism", mechanism.screened_mechanism);
-  options.research = object.value("research", false);
-  SUBMIX_ASSIGN_OR_RETURN(options.when_exhausted, ParseWhenExhausted(object.value(
-                                                      "when_exhausted", std::string("public"))));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("screened_mechanism", mechanism.screened_mechanism));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("research", options.research));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("when_exhausted", when_exhausted));
+  SUBMIX_ASSIGN_OR_RETURN(options.when_exhausted, ParseWhenExhausted(when_exhausted));
   return options;
 }
 
@@ -120,22 +132,22 @@ StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(const DeploymentO
   return mechanism;
 }
 
-StatusOr<DeploymentConfig> ConfigFromJson(const json& object, const std::string& path) {
-  const int format = object.at("format").get<int>();
+StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const int format, object.Int("format", 1, INT_MAX));
   if (format > DeploymentConfig::kFormat) {
     return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
                                          std::to_string(format) + ", this one reads up to " +
                                          std::to_string(DeploymentConfig::kFormat) + "); upgrade");
   }
   DeploymentConfig config;
-  config.ensemble_directory = object.at("ensemble").get<std::string>();
-  SUBMIX_ASSIGN_OR_RETURN(
-      config.ensemble_fingerprint,
-      base::Sha256FromHex(object.at("ensemble_fingerprint").get<std::string>()));
-  config.lineage = object.at("lineage").get<std::string>();
-  config.ledger_location = object.value("ledger", std::string());
-  SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(object.at("options")));
-  config.options.mechanism.num_parts = object.at("parts").get<int>();
+  SUBMIX_ASSIGN_OR_RETURN(config.ensemble_directory, object.Text("ensemble"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string fingerprint, object.Text("ensemble_fingerprint"));
+  SUBMIX_ASSIGN_OR_RETURN(config.ensemble_fingerprint, base::Sha256FromHex(fingerprint));
+  SUBMIX_ASSIGN_OR_RETURN(config.lineage, object.Text("lineage"));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("ledger", config.ledger_location));
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject options, object.Object("options"));
+  SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(options));
+  SUBMIX_ASSIGN_OR_RETURN(config.options.mechanism.num_parts, object.Int("parts", 1, INT_MAX));
   return config;
 }
 
@@ -218,11 +230,9 @@ StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_di
                                "makes one from an ensemble");
   }
   SUBMIX_RETURN_IF_ERROR(text.status());
-  try {
-    return ConfigFromJson(json::parse(*text), path);
-  } catch (const json::exception& error) {
-    return base::InvalidArgumentError(path + ": not a deployment: " + error.what());
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject object,
+                          JsonObject::Parse(*text, "not a deployment: " + path));
+  return ConfigFromJson(object, path);
 }
 
 Status SaveDeploymentConfig(const DeploymentConfig& config,

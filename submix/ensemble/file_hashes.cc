@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/model/json_object.h"
 
 namespace submix::ensemble {
 namespace {
@@ -34,7 +34,7 @@ base::Status ListFiles(const std::string& ensemble_directory, const std::string&
     const std::string path = root + "/" + entries->path().lexically_relative(directory).string();
     if (entries->is_directory(error) && !entries->is_symlink(error)) continue;
     if (!entries->is_regular_file(error)) {
-      return base::FailedPreconditionError(ensemble_directory + ": " + model::Quoted(path) +
+      return base::FailedPreconditionError(ensemble_directory + ": " + base::Quoted(path) +
                                            " is neither a file nor a directory; replace it");
     }
     paths.insert(path);
@@ -78,8 +78,8 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
 base::Status VerifyFiles(const Manifest& manifest, const std::string& ensemble_directory) {
   SUBMIX_ASSIGN_OR_RETURN(const std::set<std::string> paths, EnsembleFiles(ensemble_directory));
   const auto failure = [&](const std::string& path, const std::string& problem) {
-    return base::FailedPreconditionError(ensemble_directory + ": file " + model::Quoted(path) +
-                                         " " + problem);
+    return base::FailedPreconditionError(ensemble_directory + ": file " + base::Quoted(path) + " " +
+                                         problem);
   };
   for (const std::string& path : paths) {
     if (!manifest.file_sha256.contains(path)) {

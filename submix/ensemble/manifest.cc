@@ -8,15 +8,15 @@
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest_check.h"
-#include "submix/model/json_object.h"
 
 namespace submix::ensemble {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using model::JsonObject;
+using base::JsonObject;
 
 constexpr const char* kInfinity = "inf";  // JSON has no infinite numbers
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <string_view>
 
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 namespace submix::ensemble {
 namespace {
 
 base::Status FieldError(const std::string& path, const std::string& field,
                         const std::string& problem) {
-  return base::InvalidArgumentError(path + ": field " + model::Quoted(field) + ": " + problem);
+  return base::InvalidArgumentError(path + ": field " + base::Quoted(field) + ": " + problem);
 }
 
 bool IsLowerHex(std::string_view text, std::size_t digits) {
@@ -78,7 +78,7 @@ base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
                         manifest.num_parts, manifest.halves, member.generation);
     if (member.directory != directory) {
       return FieldError(path, field + ".directory",
-                        "expected " + directory + ", found " + model::Quoted(member.directory));
+                        "expected " + directory + ", found " + base::Quoted(member.directory));
     }
     if (member.steps < 0) return FieldError(path, field + ".steps", "expected 0 or more");
     if (!member.recipe_sha256.empty() && !IsSha256Hex(member.recipe_sha256)) {
@@ -118,11 +118,11 @@ base::Status CheckFiles(const Manifest& manifest, const std::string& path) {
   for (const auto& [file, sha256] : manifest.file_sha256) {
     if (!IsListablePath(file)) {
       return FieldError(path, "file_sha256",
-                        model::Quoted(file) + " is not a path below public/ or members/");
+                        base::Quoted(file) + " is not a path below public/ or members/");
     }
     if (!IsSha256Hex(sha256)) {
       return FieldError(path, "file_sha256",
-                        model::Quoted(file) + ": expected 64 lower-case hex digits");
+                        base::Quoted(file) + ": expected 64 lower-case hex digits");
     }
   }
   return base::OkStatus();

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "submix/base/file_system.h"
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 namespace submix::ensemble {
 
@@ -28,7 +28,7 @@ std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double de
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory) {
   const std::string path = base::JoinPath(model_directory, kTrainingCostFile);
   if (!base::FileExists(path)) return std::optional<TrainingCost>();
-  SUBMIX_ASSIGN_OR_RETURN(const model::JsonObject json, model::JsonObject::Load(path));
+  SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject json, base::JsonObject::Load(path));
   SUBMIX_ASSIGN_OR_RETURN(const int format, json.Int("format", 1, std::numeric_limits<int>::max()));
   if (format > 1) {
     return base::FailedPreconditionError(path + ": written by a newer Submix");

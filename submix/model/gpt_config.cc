@@ -3,10 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 namespace submix::model {
 namespace {
+
+using base::JsonObject;
+using base::Quoted;
 
 // Generous limits: what stays below them cannot overflow a size computed from a config.
 constexpr int kMaxVocabulary = 1 << 24;

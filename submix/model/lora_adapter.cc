@@ -10,7 +10,7 @@
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 #include "submix/model/lora_config_file.h"
 #include "submix/model/safetensors.h"
 
@@ -108,19 +108,20 @@ base::Status CheckTensors(const SafetensorsFile& file,
   for (const auto& [name, tensor] : expected) {
     const auto found = file.tensors().find(name);
     if (found == file.tensors().end()) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected " +
+      return OtherBaseError(file.path(), "tensor " + base::Quoted(name) + ": expected " +
                                              ShapeText(tensor.shape) + ", found nothing");
     }
     if (found->second.shape != tensor.shape) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected " +
+      return OtherBaseError(file.path(), "tensor " + base::Quoted(name) + ": expected " +
                                              ShapeText(tensor.shape) + ", found " +
                                              ShapeText(found->second.shape));
     }
   }
   for (const auto& [name, tensor] : file.tensors()) {
     if (!expected.contains(name)) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected nothing, found " +
-                                             ShapeText(tensor.shape));
+      return OtherBaseError(
+          file.path(),
+          "tensor " + base::Quoted(name) + ": expected nothing, found " + ShapeText(tensor.shape));
     }
   }
   return base::OkStatus();
@@ -141,7 +142,7 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
                                                        const LoraConfig& config) {
   for (const std::string& target : config.target_modules) {
     if (!IsKnownTarget(model, target)) {
-      return base::InvalidArgumentError("unknown target module " + Quoted(target) +
+      return base::InvalidArgumentError("unknown target module " + base::Quoted(target) +
                                         "; known are c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj");
     }
   }

@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 namespace submix::model {
 namespace {
+
+using base::JsonObject;
+using base::Quoted;
 
 constexpr int kMaxRank = 1 << 16;
 constexpr int kMaxLayer = 1 << 12;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "submix/base/check.h"
+#include "submix/base/json_object.h"
 #include "submix/model/half_float.h"
-#include "submix/model/json_object.h"
 #include "submix/model/safetensors_header.h"
 
 namespace submix::model {
@@ -151,11 +151,11 @@ base::StatusOr<std::vector<float>> SafetensorsFile::Read(
     std::string_view name, std::span<const std::int64_t> expected_shape) const {
   const auto found = tensors().find(name);
   if (found == tensors().end()) {
-    return base::NotFoundError(path() + ": no tensor " + Quoted(name));
+    return base::NotFoundError(path() + ": no tensor " + base::Quoted(name));
   }
   const TensorView& tensor = found->second;
   if (ShapeText(tensor.shape) != ShapeText(expected_shape)) {
-    return base::DataLossError(path() + ": tensor " + Quoted(name) + ": expected " +
+    return base::DataLossError(path() + ": tensor " + base::Quoted(name) + ": expected " +
                                ShapeText(expected_shape) + ", found " + ShapeText(tensor.shape));
   }
   std::vector<float> values(static_cast<std::size_t>(tensor.num_elements()));

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 namespace submix::model {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::string_view kMetadata = "__metadata__";
 
 base::Status TensorError(const std::string& path, const std::string& name,
                          const std::string& problem) {
-  return base::DataLossError(path + ": tensor " + Quoted(name) + ": " + problem);
+  return base::DataLossError(path + ": tensor " + base::Quoted(name) + ": " + problem);
 }
 
 // The same message as kDataLoss: a wrong header is damage, not the caller's argument.
@@ -28,7 +28,8 @@ base::StatusOr<Dtype> ParseDtype(const std::string& text, const std::string& pat
   for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
     if (text == DtypeName(dtype)) return dtype;
   }
-  return base::UnimplementedError(path + ": tensor " + Quoted(name) + ": dtype " + Quoted(text) +
+  return base::UnimplementedError(path + ": tensor " + base::Quoted(name) + ": dtype " +
+                                  base::Quoted(text) +
                                   " is not supported; convert it to F32, F16 or BF16");
 }
 
@@ -44,12 +45,13 @@ base::StatusOr<std::size_t> TensorBytes(const SafetensorsHeader::Entry& entry,
   return bytes;
 }
 
-base::StatusOr<SafetensorsHeader::Entry> ParseEntry(const JsonObject& json, std::size_t buffer_size,
+base::StatusOr<SafetensorsHeader::Entry> ParseEntry(const base::JsonObject& json,
+                                                    std::size_t buffer_size,
                                                     const std::string& path,
                                                     const std::string& name) {
   for (const std::string& field : json.fields()) {
     if (field != "dtype" && field != "shape" && field != "data_offsets") {
-      return TensorError(path, name, "unknown field " + Quoted(field));
+      return TensorError(path, name, "unknown field " + base::Quoted(field));
     }
   }
   SafetensorsHeader::Entry entry;
@@ -103,15 +105,15 @@ base::Status CheckCoverage(const SafetensorsHeader& header, std::size_t buffer_s
   return base::OkStatus();
 }
 
-base::StatusOr<SafetensorsHeader> ParseEntries(const JsonObject& json, std::size_t buffer_size,
-                                               const std::string& path) {
+base::StatusOr<SafetensorsHeader> ParseEntries(const base::JsonObject& json,
+                                               std::size_t buffer_size, const std::string& path) {
   SafetensorsHeader header;
   for (const std::string& name : json.fields()) {
     if (name == kMetadata) {
       SUBMIX_ASSIGN_OR_RETURN(header.metadata, json.TextMap(name));
       continue;
     }
-    SUBMIX_ASSIGN_OR_RETURN(const JsonObject object, json.Object(name));
+    SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject object, json.Object(name));
     SUBMIX_ASSIGN_OR_RETURN(SafetensorsHeader::Entry entry,
                             ParseEntry(object, buffer_size, path, name));
     header.entries.emplace(name, std::move(entry));
@@ -140,7 +142,7 @@ base::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view text,
   if (!text.starts_with('{')) {
     return base::DataLossError(path + ": the header does not begin with '{'; is it safetensors?");
   }
-  const base::StatusOr<JsonObject> json = JsonObject::Parse(text, path);
+  const base::StatusOr<base::JsonObject> json = base::JsonObject::Parse(text, path);
   if (!json.ok()) return AsDataLoss(json.status());
   base::StatusOr<SafetensorsHeader> header = ParseEntries(*json, buffer_size, path);
   if (!header.ok()) return AsDataLoss(header.status());

@@ -3,9 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/tokenizer/byte_alphabet.h"
 #include "submix/tokenizer/merge_learner.h"
 #include "submix/tokenizer/pre_tokenizer.h"
@@ -19,7 +18,7 @@ constexpr int kNumBytes = 256;
 std::string VocabularyJson(const std::vector<std::string>& tokens) {
   std::string json = "{";
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    json += nlohmann::json(SpellBytes(tokens[id])).dump() + ": " + std::to_string(id) + ", ";
+    json += base::JsonText(SpellBytes(tokens[id])) + ": " + std::to_string(id) + ", ";
   }
   return json + "\"<|endoftext|>\": " + std::to_string(tokens.size()) + "}\n";
 }

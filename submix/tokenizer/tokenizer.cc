@@ -6,10 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/tokenizer/byte_alphabet.h"
 #include "submix/tokenizer/byte_pair_merges.h"
 #include "submix/tokenizer/pre_tokenizer.h"
@@ -26,22 +25,19 @@ constexpr std::string_view kEndOfText = "<|endoftext|>";
 // A vocabulary as vocab.json spells it.
 using Vocabulary = std::unordered_map<std::string, TokenId>;
 
-StatusOr<Vocabulary> ParseVocabulary(const std::string& path, const std::string& content) {
-  const nlohmann::json json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    return base::InvalidArgumentError(path + ": expected a JSON object of tokens and ids");
-  }
+StatusOr<Vocabulary> LoadVocabulary(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject json, base::JsonObject::Load(path));
+  const std::vector<std::string> spellings = json.fields();
   Vocabulary vocabulary;
-  std::vector<bool> is_taken(json.size());
-  for (const auto& [spelling, id] : json.items()) {
-    const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < json.size();
-    if (!is_id || is_taken[id.get<std::size_t>()]) {
-      return base::InvalidArgumentError(path + ": entry \"" + spelling + "\": expected ids 0 .. " +
-                                        std::to_string(json.size() - 1) + ", each once, found " +
-                                        id.dump());
+  std::vector<bool> is_taken(spellings.size());
+  for (const std::string& spelling : spellings) {
+    const auto id = json.Integer(spelling, 0, std::ssize(spellings) - 1);
+    if (!id.ok() || is_taken[static_cast<std::size_t>(*id)]) {
+      return json.FieldError(
+          spelling, "expected ids 0 .. " + std::to_string(spellings.size() - 1) + ", each once");
     }
-    is_taken[id.get<std::size_t>()] = true;
-    vocabulary.emplace(spelling, id.get<TokenId>());
+    is_taken[static_cast<std::size_t>(*id)] = true;
+    vocabulary.emplace(spelling, static_cast<TokenId>(*id));
   }
   return vocabulary;
 }
@@ -184,11 +180,9 @@ class BytePairTokenizer final : public Tokenizer {
 StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& directory) {
   const std::string vocabulary_path = base::JoinPath(directory, "vocab.json");
   const std::string merges_path = base::JoinPath(directory, "merges.txt");
-  SUBMIX_ASSIGN_OR_RETURN(const std::string vocabulary_json, base::ReadFile(vocabulary_path));
+  SUBMIX_ASSIGN_OR_RETURN(const Vocabulary vocabulary, LoadVocabulary(vocabulary_path));
   SUBMIX_ASSIGN_OR_RETURN(const std::string merges_text, base::ReadFile(merges_path));
 
-  SUBMIX_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
-                          ParseVocabulary(vocabulary_path, vocabulary_json));
   const auto end_of_text = vocabulary.find(std::string(kEndOfText));
   if (end_of_text == vocabulary.end()) {
     return base::InvalidArgumentError(vocabulary_path + ": no token \"" + std::string(kEndOfText) +

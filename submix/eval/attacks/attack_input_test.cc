@@ -44,7 +44,8 @@ TEST(AttackInputTest, ReadsExamplesAsTextOrTokens) {
 TEST(AttackInputTest, WrongLinesAreNamedAndNotQuoted) {
   EXPECT_THAT(
       ReadPlantedCodes(File("{\"prompt\": \"a\", \"secret\": \"1\"}\n{\"prompt\": \"a\"}\n")),
-      StatusIs(StatusCode::kInvalidArgument, HasSubstr(".jsonl:2: expected a text in")));
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr(".jsonl:2: field \"secret\": expected a string")));
   EXPECT_THAT(ReadPlantedCodes(File("hush\n")),
               StatusIs(StatusCode::kInvalidArgument,
                        testing::AllOf(HasSubstr(":1: "), testing::Not(HasSubstr("hush")))));
@@ -52,11 +53,12 @@ TEST(AttackInputTest, WrongLinesAreNamedAndNotQuoted) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("at least one line")));
   const DigitTokenizer tokenizer;
   EXPECT_THAT(ReadTargetedExamples(File("{\"prefix\": [1], \"suffix\": [11]}"), tokenizer),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("token ids from 0 to 10")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("integers from 0 to 10")));
   EXPECT_THAT(ReadTargetedExamples(File("{\"prefix\": [1], \"suffix\": []}"), tokenizer),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("at least one token")));
-  EXPECT_THAT(ReadTargetedExamples(File("{\"prefix\": [1], \"suffix\": \"2\"}"), tokenizer),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a text in \"prefix\"")));
+  EXPECT_THAT(
+      ReadTargetedExamples(File("{\"prefix\": [1], \"suffix\": \"2\"}"), tokenizer),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"suffix\": expected a list of integers")));
   EXPECT_THAT(ReadTargetedExamples(File("{\"prefix\": [1]}"), tokenizer),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"suffix\"")));
 }

@@ -4,13 +4,13 @@
 #include <fstream>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
-#include "submix/model/json_object.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/forgetting.h"
 #include "submix/train/fine_tuning/testing/byte_model.h"
@@ -134,8 +134,8 @@ TEST_F(PrivateTrainingTest, TheReleasedModelIsTheMemberMerged) {
     ExpectNear(merged[0], trained[1]);
     ExpectNear(merged[1], trained[1]);
     EXPECT_NE(trained[0], trained[1]);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(
-        const auto cost, model::JsonObject::Load(released + "/public/private_training.json"));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cost,
+                                base::JsonObject::Load(released + "/public/private_training.json"));
     EXPECT_EQ(*cost.Text("mechanism"), "dp-sgd");
     EXPECT_EQ(*cost.Text("unit"), "user");
     EXPECT_EQ(*cost.Integer("steps", 0, 100), 4);

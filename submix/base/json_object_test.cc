@@ -1,11 +1,11 @@
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 #include <string>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 
-namespace submix::model {
+namespace submix::base {
 namespace {
 
 using base::StatusCode;
@@ -34,6 +34,25 @@ TEST(JsonObjectTest, ReadsEveryType) {
   EXPECT_THAT(*json.TextMap("m"), ElementsAre(Pair("k", "v")));
   EXPECT_EQ(*json.Object("o")->Int("i", 0, 9), 7);
   EXPECT_EQ(*json.Objects("os")->front().Int("i", 0, 9), 8);
+}
+
+TEST(JsonObjectTest, WhatIsAbsentLeavesTheDefault) {
+  const JsonObject json = Parsed(R"({"x": 2, "t": "a", "none": null})");
+  double number = 1;
+  std::string text = "before";
+  bool flag = true;
+  SUBMIX_EXPECT_OK(json.ReadIfPresent("x", number));
+  SUBMIX_EXPECT_OK(json.ReadIfPresent("none", text));
+  SUBMIX_EXPECT_OK(json.ReadIfPresent("missing", flag));
+  EXPECT_EQ(number, 2);
+  EXPECT_EQ(text, "before");
+  EXPECT_TRUE(flag);
+  EXPECT_THAT(json.ReadIfPresent("t", flag),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("t")));
+}
+
+TEST(JsonObjectTest, TextsAreEscaped) {
+  EXPECT_EQ(JsonText("a\"b\n\xff"), "\"a\\\"b\\n\xef\xbf\xbd\"");
 }
 
 TEST(JsonObjectTest, ChildrenOutliveTheirParent) {
@@ -125,4 +144,4 @@ TEST(JsonObjectTest, QuotedTextIsShortAndPrintable) {
 }
 
 }  // namespace
-}  // namespace submix::model
+}  // namespace submix::base

@@ -1,4 +1,4 @@
-#include "submix/model/json_object.h"
+#include "submix/base/json_object.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "submix/base/file_system.h"
 
-namespace submix::model {
+namespace submix::base {
 namespace {
 
 using Json = nlohmann::json;
@@ -59,26 +59,24 @@ class StructureWatch {
   std::string problem_;
 };
 
-base::StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
+StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
   // The library takes a NUL for the end of the text and would not see what follows.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    return base::InvalidArgumentError(where + ":" + LineText(text, nul) +
-                                      ": not valid JSON: a NUL byte");
+    return InvalidArgumentError(where + ":" + LineText(text, nul) + ": not valid JSON: a NUL byte");
   }
   StructureWatch watch;
   try {
     Json value = Json::parse(text, [&watch](int depth, Json::parse_event_t event, Json& parsed) {
       return watch.Meet(depth, event, parsed);
     });
-    if (!watch.problem().empty()) return base::InvalidArgumentError(where + ": " + watch.problem());
+    if (!watch.problem().empty()) return InvalidArgumentError(where + ": " + watch.problem());
     return value;
   } catch (const Json::parse_error& error) {
-    return base::InvalidArgumentError(where + ":" + LineText(text, error.byte) +
-                                      ": not valid JSON");
+    return InvalidArgumentError(where + ":" + LineText(text, error.byte) + ": not valid JSON");
   } catch (const Json::exception&) {
-    return base::InvalidArgumentError(where + ": not valid JSON: a number out of range");
+    return InvalidArgumentError(where + ": not valid JSON: a number out of range");
   } catch (const std::exception& error) {
-    return base::InternalError(where + ": reading JSON failed: " + error.what());
+    return InternalError(where + ": reading JSON failed: " + error.what());
   }
 }
 
@@ -95,11 +93,11 @@ struct JsonObject::Node {
     const auto found = object->find(std::string(field));
     return found == object->end() || found->is_null() ? nullptr : &*found;
   }
-  base::Status Expected(std::string_view field, std::string_view what) const {
+  Status Expected(std::string_view field, std::string_view what) const {
     const Json* value = Find(field);
     const std::string found = value == nullptr ? "nothing" : std::string(value->type_name());
-    return base::InvalidArgumentError(where + ": field " + Quoted(prefix + std::string(field)) +
-                                      ": expected " + std::string(what) + ", found " + found);
+    return InvalidArgumentError(where + ": field " + Quoted(prefix + std::string(field)) +
+                                ": expected " + std::string(what) + ", found " + found);
   }
   std::shared_ptr<const Node> Child(const Json& child, const std::string& name) const {
     return std::make_shared<const Node>(Node{root, &child, where, prefix + name + "."});
@@ -127,16 +125,16 @@ std::string RangeText(std::int64_t least, std::int64_t most) {
 
 JsonObject::JsonObject(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
 
-base::StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string& where) {
+StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string& where) {
   SUBMIX_ASSIGN_OR_RETURN(Json value, ParseValue(text, where));
-  if (!value.is_object()) return base::InvalidArgumentError(where + ": expected a JSON object");
+  if (!value.is_object()) return InvalidArgumentError(where + ": expected a JSON object");
   auto root = std::make_shared<const Json>(std::move(value));
   const Json* object = root.get();
   return JsonObject(std::make_shared<const Node>(Node{std::move(root), object, where, ""}));
 }
 
-base::StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return Parse(text, path);
 }
 
@@ -167,8 +165,8 @@ bool JsonObject::IsList(std::string_view field) const {
   return value != nullptr && value->is_array();
 }
 
-base::StatusOr<std::int64_t> JsonObject::Integer(std::string_view field, std::int64_t least,
-                                                 std::int64_t most) const {
+StatusOr<std::int64_t> JsonObject::Integer(std::string_view field, std::int64_t least,
+                                           std::int64_t most) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_number()) return node_->Expected(field, "an integer");
   if (!IsIntegerWithin(*value, least, most)) {
@@ -177,12 +175,12 @@ base::StatusOr<std::int64_t> JsonObject::Integer(std::string_view field, std::in
   return value->get<std::int64_t>();
 }
 
-base::StatusOr<int> JsonObject::Int(std::string_view field, int least, int most) const {
+StatusOr<int> JsonObject::Int(std::string_view field, int least, int most) const {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t number, Integer(field, least, most));
   return static_cast<int>(number);
 }
 
-base::StatusOr<double> JsonObject::Number(std::string_view field) const {
+StatusOr<double> JsonObject::Number(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_number()) return node_->Expected(field, "a number");
   const auto number = value->get<double>();
@@ -190,21 +188,20 @@ base::StatusOr<double> JsonObject::Number(std::string_view field) const {
   return number;
 }
 
-base::StatusOr<bool> JsonObject::Boolean(std::string_view field) const {
+StatusOr<bool> JsonObject::Boolean(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_boolean()) return node_->Expected(field, "true or false");
   return value->get<bool>();
 }
 
-base::StatusOr<std::string> JsonObject::Text(std::string_view field) const {
+StatusOr<std::string> JsonObject::Text(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_string()) return node_->Expected(field, "a string");
   return value->get<std::string>();
 }
 
-base::StatusOr<std::vector<std::int64_t>> JsonObject::Integers(std::string_view field,
-                                                               std::int64_t least,
-                                                               std::int64_t most) const {
+StatusOr<std::vector<std::int64_t>> JsonObject::Integers(std::string_view field, std::int64_t least,
+                                                         std::int64_t most) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of integers");
   std::vector<std::int64_t> numbers;
@@ -217,7 +214,7 @@ base::StatusOr<std::vector<std::int64_t>> JsonObject::Integers(std::string_view 
   return numbers;
 }
 
-base::StatusOr<std::vector<std::string>> JsonObject::Texts(std::string_view field) const {
+StatusOr<std::vector<std::string>> JsonObject::Texts(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of strings");
   std::vector<std::string> texts;
@@ -228,8 +225,7 @@ base::StatusOr<std::vector<std::string>> JsonObject::Texts(std::string_view fiel
   return texts;
 }
 
-base::StatusOr<std::map<std::string, std::string>> JsonObject::TextMap(
-    std::string_view field) const {
+StatusOr<std::map<std::string, std::string>> JsonObject::TextMap(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_object()) {
     return node_->Expected(field, "an object of strings");
@@ -244,13 +240,13 @@ base::StatusOr<std::map<std::string, std::string>> JsonObject::TextMap(
   return texts;
 }
 
-base::StatusOr<JsonObject> JsonObject::Object(std::string_view field) const {
+StatusOr<JsonObject> JsonObject::Object(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_object()) return node_->Expected(field, "an object");
   return JsonObject(node_->Child(*value, std::string(field)));
 }
 
-base::StatusOr<std::vector<JsonObject>> JsonObject::Objects(std::string_view field) const {
+StatusOr<std::vector<JsonObject>> JsonObject::Objects(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of objects");
   std::vector<JsonObject> objects;
@@ -262,10 +258,34 @@ base::StatusOr<std::vector<JsonObject>> JsonObject::Objects(std::string_view fie
   return objects;
 }
 
-base::Status JsonObject::FieldError(std::string_view field, std::string_view problem) const {
-  return base::InvalidArgumentError(node_->where + ": field " +
-                                    Quoted(node_->prefix + std::string(field)) + ": " +
-                                    std::string(problem));
+Status JsonObject::ReadIfPresent(std::string_view field, bool& value) const {
+  if (!Has(field)) return OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(value, Boolean(field));
+  return OkStatus();
+}
+
+Status JsonObject::ReadIfPresent(std::string_view field, double& value) const {
+  if (!Has(field)) return OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(value, Number(field));
+  return OkStatus();
+}
+
+Status JsonObject::ReadIfPresent(std::string_view field, std::string& value) const {
+  if (!Has(field)) return OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(value, Text(field));
+  return OkStatus();
+}
+
+Status JsonObject::ReadIfPresent(std::string_view field, std::optional<std::int64_t>& value) const {
+  if (!Has(field)) return OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(value, Integer(field, INT64_MIN, INT64_MAX));
+  return OkStatus();
+}
+
+Status JsonObject::FieldError(std::string_view field, std::string_view problem) const {
+  return InvalidArgumentError(node_->where + ": field " +
+                              Quoted(node_->prefix + std::string(field)) + ": " +
+                              std::string(problem));
 }
 
 std::string Quoted(std::string_view text) {
@@ -275,4 +295,8 @@ std::string Quoted(std::string_view text) {
   return quoted + (text.size() > kLongest ? "…\"" : "\"");
 }
 
-}  // namespace submix::model
+std::string JsonText(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace submix::base
