@@ -1,5 +1,6 @@
 #include "submix/apps/command.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -17,11 +18,36 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kWrongUse = 2;
 
-const Command* FindCommand(std::span<const Command> commands, std::string_view name) {
-  for (const Command& command : commands) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
+// Every command of both programs, as --help lists them.
+struct CommandHelp {
+  std::string_view name;
+  std::string_view summary;
+};
+constexpr CommandHelp kCommands[] = {
+    {"demo", "The whole story on bundled data, in a few minutes"},
+    {"tokenizer", "Learn a byte-level BPE tokenizer from text"},
+    {"pretrain", "Train a public GPT-2-architecture model from text (resumable)"},
+    {"train", "Train a private ensemble on user-keyed text (resumable)"},
+    {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)"},
+    {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
+    {"generate", "Complete a prompt privately, charging the ledger"},
+    {"serve", "Answer over HTTP, as OpenAI's API does"},
+    {"evaluate", "Held-out perplexity of mechanisms and baselines"},
+    {"report", "One page about a deployment that a privacy officer can read"},
+    {"reproduce", "A figure or table of the papers, from text to picture"},
+    {"attack", "Extraction, exposure, membership: what attackers get out"},
+    {"audit", "Put what is claimed to the test: epsilon, and what the clock tells"},
+    {"key", "Make, list and revoke the API keys of a deployment"},
+    {"budget", "What a deployment's ledger holds; verify its chain"},
+    {"account", "What releases cost, and how many an epsilon buys: the calculator"},
+    {"forget", "Unlearn a user: retrain the one member that read the text"},
+};
+
+// The entry of that name; null if there is none.
+template <typename Entry>
+const Entry* Find(std::span<const Entry> entries, std::string_view name) {
+  const auto found = std::ranges::find(entries, name, &Entry::name);
+  return found == entries.end() ? nullptr : &*found;
 }
 
 // Replaces this process. Returns only if that failed.
@@ -75,13 +101,12 @@ int Parse(CLI::App& app, int argc, char** argv) {
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program) {
   if (argc > 1 && argv[1][0] != '-') {
-    const Command* command = FindCommand(commands, argv[1]);
-    if (command == nullptr) {
+    if (Find<CommandHelp>(kCommands, argv[1]) == nullptr) {
       std::fprintf(stderr, "submix: there is no command \"%s\"; `submix --help` lists them\n",
                    argv[1]);
       return kWrongUse;
     }
-    if (command->add == nullptr) return RunOtherProgram(argv, other_program);
+    if (Find(commands, argv[1]) == nullptr) return RunOtherProgram(argv, other_program);
   }
   CLI::App app(
       "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on "
@@ -94,11 +119,10 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Action action;
-  for (const Command& command : commands) {
-    CLI::App* subcommand =
-        app.add_subcommand(std::string(command.name), std::string(command.summary));
+  for (const CommandHelp& help : kCommands) {
+    CLI::App* subcommand = app.add_subcommand(std::string(help.name), std::string(help.summary));
     subcommand->option_defaults()->always_capture_default();
-    if (command.add != nullptr) command.add(*subcommand, action);
+    if (const Command* own = Find(commands, help.name)) own->add(*subcommand, action);
   }
   if (const int code = Parse(app, argc, argv); code != 0) return code < 0 ? 0 : code;
   base::Status status;

@@ -1,5 +1,5 @@
-// What a command of the programs is: a name, a line of help, and a function that adds its options
-// to the command line and says what to run.
+// What a command of the programs is: a name, and a function that adds its options to the command
+// line and says what to run.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,14 @@ using Action = std::function<base::Status()>;
 
 struct Command {
   std::string_view name;
-  std::string_view summary;
-  // Adds options to the command's own sub-parser and sets `action` in its callback; null for a
-  // command that the other program runs.
-  void (*add)(CLI::App& command, Action& action) = nullptr;
+  // Adds options to the command's own sub-parser and sets `action` in its callback.
+  void (*add)(CLI::App& command, Action& action);
 };
 
 // Reads the command line, runs the command and returns the exit code: 0, 1 for failure (one line on
-// stderr says what and how to mend it), 2 for wrong use. Commands without `add` are run by
-// `other_program`, a program beside this one, as git runs its own.
+// stderr says what and how to mend it), 2 for wrong use. `commands` are this program's own; the
+// others of the table in command.cc are run by `other_program`, beside this one, as git runs its
+// own.
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program);
 

@@ -7,6 +7,7 @@
 #include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/exposure.h"
 #include "submix/eval/measuring/repeatable_draws.h"
@@ -121,22 +122,19 @@ Status RunExposure(const ExposureAttackOptions& options) {
 void AddExposureAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
       "exposure", "How many bits of planted codes do likelihoods give away? (Carlini and others)");
-  auto options = std::make_shared<ExposureAttackOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/true);
-  AddCodesFlag(command, options->codes);
-  command.add_option("--alphabet", options->exposure.alphabet,
-                     "Characters of a code that might have been others; the rest of it is known");
-  command
-      .add_option("--enumerate-up-to", options->exposure.enumerate_up_to,
-                  "So many codes are all ranked; of more, a sample is")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--samples", options->exposure.samples, "Codes of a sample")
-      ->check(CLI::Range(8, 100000000));
-  AddOutputFlags(command, options->output, "mean exposure over epsilon");
+  ExposureAttackOptions& options = SetAction<ExposureAttackOptions>(command, action, RunExposure);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  AddCodesFlag(command, options.codes);
+  flags.Add("--alphabet", options.exposure.alphabet,
+            "Characters of a code that might have been others; the rest of it is known");
+  flags.Add("--enumerate-up-to", options.exposure.enumerate_up_to, kPositive,
+            "So many codes are all ranked; of more, a sample is");
+  flags.Add("--samples", options.exposure.samples, Between(8, 100000000), "Codes of a sample");
+  AddOutputFlags(command, options.output, "mean exposure over epsilon");
   command.footer(
-      "Example: submix attack exposure my_ensemble --codes codes.jsonl \\\n"
-      "             --against members,filtered-submix,public");
-  command.callback([options, &action] { action = [options] { return RunExposure(*options); }; });
+      "Example: submix attack exposure my_ensemble --codes codes.jsonl \\\n             --against "
+      "members,filtered-submix,public");
 }
 
 }  // namespace submix::apps

@@ -7,6 +7,7 @@
 #include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/attack_input.h"
 #include "submix/eval/attacks/extraction.h"
@@ -118,19 +119,17 @@ Status RunExtraction(const ExtractionOptions& options) {
 void AddExtractionAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
       "extraction", "Do completions give planted codes away? (SubMix, section 4.2)");
-  auto options = std::make_shared<ExtractionOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/true);
-  AddCodesFlag(command, options->codes);
-  command.add_option("--decoding", options->decoding, "sampled, greedy, or both")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"sampled", "greedy"}));
-  command.add_option("--attempts", options->attempts, "Completions drawn for each code")
-      ->check(CLI::PositiveNumber);
-  AddOutputFlags(command, options->output, "the share of codes extracted over epsilon");
+  ExtractionOptions& options = SetAction<ExtractionOptions>(command, action, RunExtraction);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  AddCodesFlag(command, options.codes);
+  flags.Add("--decoding", options.decoding, OneOf({"sampled", "greedy"}),
+            "sampled, greedy, or both");
+  flags.Add("--attempts", options.attempts, kPositive, "Completions drawn for each code");
+  AddOutputFlags(command, options.output, "the share of codes extracted over epsilon");
   command.footer(
-      "Example: submix attack extraction my_ensemble --codes codes.jsonl \\\n"
-      "             --against members,filtered-submix,dclip --epsilon 1,2,4,8");
-  command.callback([options, &action] { action = [options] { return RunExtraction(*options); }; });
+      "Example: submix attack extraction my_ensemble --codes codes.jsonl \\\n             "
+      "--against members,filtered-submix,dclip --epsilon 1,2,4,8");
 }
 
 }  // namespace submix::apps

@@ -9,6 +9,7 @@
 #include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
+#include "submix/apps/flags.h"
 #include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/audits/roc_curve.h"
 
@@ -116,14 +117,14 @@ void AddMembershipAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
       "membership",
       "Tell from served tokens whether a part or a user was there, as well as anybody");
-  auto options = std::make_shared<MembershipOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/false);
-  AddNeighbourFlags(command, options->neighbour);
-  AddOutputFlags(command, options->output, "ROC curves beside the bounds of the claims");
+  MembershipOptions& options = SetAction<MembershipOptions>(command, action, RunMembership);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/false);
+  AddNeighbourFlags(command, options.neighbour);
+  AddOutputFlags(command, options.output, "ROC curves beside the bounds of the claims");
   command.footer(
-      "Example: submix attack membership my_ensemble --text users_own_words.txt --queries 256 \\\n"
-      "             --against filtered-submix,dclip,ensemble --ask most-telling");
-  command.callback([options, &action] { action = [options] { return RunMembership(*options); }; });
+      "Example: submix attack membership my_ensemble --text users_own_words.txt --queries 256 \\\n "
+      "            --against filtered-submix,dclip,ensemble --ask most-telling");
 }
 
 }  // namespace submix::apps

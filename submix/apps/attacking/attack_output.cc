@@ -16,15 +16,14 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-void AddTableFlags(CLI::App& command, OutputFlags& flags) {
-  command.add_flag("--json", flags.json, "One JSON object");
-  command.add_option("--csv", flags.csv, "Also write the rows to this file");
+void AddTableFlags(Flags flags, OutputFlags& output) {
+  flags.Add("--json", output.json, "One JSON object");
+  flags.Add("--csv", output.csv, "Also write the rows to this file");
 }
 
-void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& drawn) {
-  AddTableFlags(command, flags);
-  command.add_option("--figures", flags.figures,
-                     "Also write CSV and SVG to this directory: " + drawn);
+void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) {
+  AddTableFlags(flags, output);
+  flags.Add("--figures", output.figures, "Also write CSV and SVG to this directory: " + drawn);
 }
 
 Status Deliver(const OutputFlags& flags, const AttackTarget& target, const AccountReport& report,
@@ -51,10 +50,9 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& targe
       const auto cost,
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
   if (cost) {
-    notes.push_back(
-        "The public model was itself trained on private text, by " + cost->mechanism +
-        ". It is the same in both worlds: what it cost is\nneither attacked nor part of a claim "
-        "here; the deployment's statement adds it.");
+    notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
+                    ". It is the same in both worlds: what it cost is\nneither attacked nor part "
+                    "of a claim here; the deployment's statement adds it.");
   }
   return notes;
 }

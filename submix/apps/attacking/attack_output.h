@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/base/status.h"
 #include "submix/eval/audits/privacy_claim.h"
@@ -20,10 +19,10 @@ struct OutputFlags {
   std::string figures;  // a directory
 };
 
-// --json and --csv. `flags` must outlive the command.
-void AddTableFlags(CLI::App& command, OutputFlags& flags);
+// --json and --csv.
+void AddTableFlags(Flags flags, OutputFlags& output);
 // These and --figures. `drawn`: what the figure shows.
-void AddOutputFlags(CLI::App& command, OutputFlags& flags, const std::string& drawn);
+void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn);
 
 // The column of a claim's labels: for machines; people read them once, in the notes.
 inline constexpr char kPromise[] = "promise";

@@ -53,34 +53,25 @@ std::string AttackedMechanism::Guarantee() const {
   return mechanism->is_sound() ? "sound" : "research";
 }
 
-void AddTargetFlags(CLI::App& command, TargetFlags& flags, bool takes_members) {
-  command
-      .add_option("target", flags.directory,
-                  "Directory of an ensemble (`submix train`), or of a deployment (`submix "
-                  "deploy`): its mechanism and budget are then attacked first")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option(
-          "--against", flags.against,
-          std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
-              (takes_members ? ", and members: the one that knows most, served as it is" : "") +
-              ". Default: the deployment, or filtered-submix")
-      ->delimiter(',');
-  command.add_option("--epsilon", flags.epsilons, "One or more budgets of a part, nats")
-      ->delimiter(',');
-  command.add_option("--order", flags.order, "The Renyi order at which epsilon is declared");
-  command
-      .add_option("--queries", flags.queries,
-                  "Answers that the budget is made for: the cap on one charge is epsilon / queries")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--target-leakage", flags.target_leakage,
-                     "The cap on one charge itself, nats (instead of epsilon / queries)");
-  command.add_option("--max-mixing-weight", flags.max_mixing_weight,
-                     "Largest weight of a member against the public model");
-  AddMechanismFlags(command, flags.mechanism_flags);
-  AddPredictorFlags(command, flags.predictor);
-  command.add_option("--seed", flags.seed, "Of all draws: the same command gives the same numbers");
+void AddTargetFlags(Flags flags, TargetFlags& target, bool takes_members) {
+  flags.Require("target", target.directory, kDirectory,
+                "Directory of an ensemble (`submix train`), or of a deployment (`submix deploy`): "
+                "its mechanism and budget are then attacked first");
+  flags.Add("--against", target.against,
+            std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
+                (takes_members ? ", and members: the one that knows most, served as it is" : "") +
+                ". Default: the deployment, or filtered-submix");
+  flags.Add("--epsilon", target.epsilons, "One or more budgets of a part, nats");
+  flags.Add("--order", target.order, "The Renyi order at which epsilon is declared");
+  flags.Add("--queries", target.queries, kPositive,
+            "Answers that the budget is made for: the cap on one charge is epsilon / queries");
+  flags.Add("--target-leakage", target.target_leakage,
+            "The cap on one charge itself, nats (instead of epsilon / queries)");
+  flags.Add("--max-mixing-weight", target.max_mixing_weight,
+            "Largest weight of a member against the public model");
+  AddMechanismFlags(flags, target.mechanism_flags);
+  AddPredictorFlags(flags, target.predictor);
+  flags.Add("--seed", target.seed, "Of all draws: the same command gives the same numbers");
 }
 
 StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
@@ -151,13 +142,10 @@ std::string AttackedLaw::ModelAndCost() const {
   return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
 }
 
-void AddCodesFlag(CLI::App& command, std::string& path) {
-  command
-      .add_option("--codes", path,
-                  "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
-                  "\"secret\": \" 4815\"}")
-      ->required()
-      ->check(CLI::ExistingFile);
+void AddCodesFlag(Flags flags, std::string& path) {
+  flags.Require("--codes", path, kFile,
+                "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
+                "\"secret\": \" 4815\"}");
 }
 
 StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,

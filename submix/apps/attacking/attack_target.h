@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "submix/apps/flags.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/status.h"
@@ -35,8 +34,8 @@ struct TargetFlags {
   std::uint64_t seed = 0;
 };
 
-// `flags` must outlive the command. With `takes_members` the word "members" is offered too.
-void AddTargetFlags(CLI::App& command, TargetFlags& flags, bool takes_members);
+// With `takes_members` the word "members" is offered too.
+void AddTargetFlags(Flags flags, TargetFlags& target, bool takes_members);
 
 // A mechanism under a budget.
 struct AttackedMechanism {
@@ -82,7 +81,7 @@ base::StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags,
                                                   const AttackTarget& target);
 
 // The flag of the attacks on planted codes. `path` must outlive the command.
-void AddCodesFlag(CLI::App& command, std::string& path);
+void AddCodesFlag(Flags flags, std::string& path);
 // The law of the target's member that knows the code best.
 base::StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
                                                              ensemble::Predictor& predictor,

@@ -7,6 +7,7 @@
 #include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/targeted.h"
 #include "submix/eval/measuring/likelihood.h"
@@ -111,23 +112,18 @@ Status RunTargeted(const TargetedAttackOptions& options) {
 void AddTargetedAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
       "targeted", "From prefixes of private text, guess what follows (the extraction challenge)");
-  auto options = std::make_shared<TargetedAttackOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/true);
-  command
-      .add_option("--examples", options->examples,
-                  "JSONL: {\"prefix\": ..., \"suffix\": ...}, both texts or both arrays of token "
-                  "ids")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command
-      .add_option("--guesses", options->targeted.guesses,
-                  "1: the likeliest token each time; more: the likeliest of so many samples")
-      ->check(CLI::PositiveNumber);
-  AddOutputFlags(command, options->output, "precision over recall, surest guesses first");
+  TargetedAttackOptions& options = SetAction<TargetedAttackOptions>(command, action, RunTargeted);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  flags.Require(
+      "--examples", options.examples, kFile,
+      "JSONL: {\"prefix\": ..., \"suffix\": ...}, both texts or both arrays of token ids");
+  flags.Add("--guesses", options.targeted.guesses, kPositive,
+            "1: the likeliest token each time; more: the likeliest of so many samples");
+  AddOutputFlags(command, options.output, "precision over recall, surest guesses first");
   command.footer(
-      "Example: submix attack targeted my_ensemble --examples examples.jsonl \\\n"
-      "             --against members,filtered-submix,public");
-  command.callback([options, &action] { action = [options] { return RunTargeted(*options); }; });
+      "Example: submix attack targeted my_ensemble --examples examples.jsonl \\\n             "
+      "--against members,filtered-submix,public");
 }
 
 }  // namespace submix::apps

@@ -8,6 +8,7 @@
 #include "submix/apps/attacking/audit_command.h"
 #include "submix/apps/attacking/audit_verdict.h"
 #include "submix/apps/attacking/neighbour_flags.h"
+#include "submix/apps/flags.h"
 #include "submix/eval/audits/epsilon_audit.h"
 #include "submix/eval/audits/privacy_claim.h"
 
@@ -59,9 +60,8 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
   char note[200];
   std::snprintf(
       note, sizeof note,
-      "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each is "
-      "wrong with\nprobability %g at most. An audit refutes or does not; it proves no "
-      "privacy.",
+      "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each is wrong "
+      "with\nprobability %g at most. An audit refutes or does not; it proves no privacy.",
       options.error);
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
   report.notes.push_back(note);
@@ -83,17 +83,16 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
 }  // namespace
 
 void AddEpsilonAudit(CLI::App& command, Action& action) {
-  auto options = std::make_shared<EpsilonAuditOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/false);
-  AddNeighbourFlags(command, options->neighbour);
-  AddAuditErrorFlags(command, options->delta, options->error);
-  AddTableFlags(command, options->output);
+  EpsilonAuditOptions& options = SetAction<EpsilonAuditOptions>(command, action, RunEpsilonAudit);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/false);
+  AddNeighbourFlags(command, options.neighbour);
+  AddAuditErrorFlags(command, options.delta, options.error);
+  AddTableFlags(command, options.output);
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
-      "Example: submix audit epsilon my_ensemble --text users_own_words.txt --queries 64 \\\n"
-      "             --against filtered-submix,dclip --transcripts 100000 --ask most-telling");
-  command.callback(
-      [options, &action] { action = [options] { return RunEpsilonAudit(*options); }; });
+      "Example: submix audit epsilon my_ensemble --text users_own_words.txt --queries 64 \\\n      "
+      "       --against filtered-submix,dclip --transcripts 100000 --ask most-telling");
 }
 
 }  // namespace submix::apps

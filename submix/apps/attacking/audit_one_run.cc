@@ -7,6 +7,7 @@
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/audit_command.h"
 #include "submix/apps/attacking/audit_verdict.h"
+#include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/audits/asked_queries.h"
 #include "submix/eval/audits/one_run_audit.h"
@@ -94,21 +95,17 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
 }  // namespace
 
 void AddOneRunAudit(CLI::App& command, Action& action) {
-  auto options = std::make_shared<OneRunAuditOptions>();
-  AddTargetFlags(command, options->target, /*takes_members=*/false);
-  command
-      .add_option("--text", options->text,
-                  "What is asked: each position of this text is a query. .jsonl[.xz] or plain text")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command.add_option("--runs", options->runs, "Deployments, each with fresh coins")
-      ->check(CLI::Range(1, 1000000));
-  AddAuditErrorFlags(command, options->delta, options->error);
-  AddTableFlags(command, options->output);
+  OneRunAuditOptions& options = SetAction<OneRunAuditOptions>(command, action, RunOneRunAudit);
+  Flags flags(command);
+  AddTargetFlags(command, options.target, /*takes_members=*/false);
+  flags.Require("--text", options.text, kFile,
+                "What is asked: each position of this text is a query. .jsonl[.xz] or plain text");
+  flags.Add("--runs", options.runs, Between(1, 1000000), "Deployments, each with fresh coins");
+  AddAuditErrorFlags(command, options.delta, options.error);
+  AddTableFlags(command, options.output);
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
       "Example: submix audit one-run my_ensemble --text text.txt --queries 256 --runs 64");
-  command.callback([options, &action] { action = [options] { return RunOneRunAudit(*options); }; });
 }
 
 }  // namespace submix::apps

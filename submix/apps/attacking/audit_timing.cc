@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/attacking/audit_command.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
@@ -183,36 +184,28 @@ Status RunTimingAudit(const TimingOptions& options) {
 }  // namespace
 
 void AddTimingAudit(CLI::App& command, Action& action) {
-  auto options = std::make_shared<TimingOptions>();
-  options->mechanism.target_leakage = 0.01;
-  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--ensemble", options->ensemble,
-                  "Or an ensemble, with the mechanism that these options say")
-      ->check(CLI::ExistingDirectory);
-  command.add_option("--mechanism", options->mechanism.name,
-                     "One of " + mechanism::MechanismNames());
-  command.add_option("--order", options->order, "Renyi order that binds");
-  command.add_option("--target-leakage", options->mechanism.target_leakage,
-                     "Most that one answer may cost a part, nats");
-  AddMechanismFlags(command, options->mechanism_flags);
-  AddPredictorFlags(command, options->predictor);
-  command.add_option("--pairs", options->pairs, "Pairs of measurements a comparison")
-      ->check(CLI::Range(10, 1'000'000));
-  command.add_option("--prompts", options->prompts, "Random prompts to choose from")
-      ->check(CLI::Range(8, 1'000'000));
-  command.add_option("--prompt-tokens", options->prompt_tokens, "Their length")
-      ->check(CLI::Range(1, 1'000'000));
-  command
-      .add_option("--quantum-ms", options->quantum_ms,
-                  "What tokens are padded to in the second half; default: half as much again as "
-                  "nine tenths of the first half took")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--work-directory", options->work_directory,
-                     "Where two ledgers are made for the audit, and removed: on the deployment's "
-                     "disk, to time its commits");
-  command.add_flag("--json", options->json, "One JSON object a comparison");
+  TimingOptions& options = SetAction<TimingOptions>(command, action, RunTimingAudit);
+  Flags flags(command);
+  options.mechanism.target_leakage = 0.01;
+  flags.Add("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
+  flags.Add("--ensemble", options.ensemble, kDirectory,
+            "Or an ensemble, with the mechanism that these options say");
+  flags.Add("--mechanism", options.mechanism.name, "One of " + mechanism::MechanismNames());
+  flags.Add("--order", options.order, "Renyi order that binds");
+  flags.Add("--target-leakage", options.mechanism.target_leakage,
+            "Most that one answer may cost a part, nats");
+  AddMechanismFlags(command, options.mechanism_flags);
+  AddPredictorFlags(command, options.predictor);
+  flags.Add("--pairs", options.pairs, Between(10, 1'000'000), "Pairs of measurements a comparison");
+  flags.Add("--prompts", options.prompts, Between(8, 1'000'000), "Random prompts to choose from");
+  flags.Add("--prompt-tokens", options.prompt_tokens, Between(1, 1'000'000), "Their length");
+  flags.Add("--quantum-ms", options.quantum_ms, kPositive,
+            "What tokens are padded to in the second half; default: half as much again as nine "
+            "tenths of the first half took");
+  flags.Add("--work-directory", options.work_directory,
+            "Where two ledgers are made for the audit, and removed: on the deployment's disk, to "
+            "time its commits");
+  flags.Add("--json", options.json, "One JSON object a comparison");
   command.footer(
       "Times requests for one token, as a client would, in pairs that follow each other at once:\n"
       "the same prompts with parts that can all pay and parts that cannot; and prompts at which\n"
@@ -223,7 +216,6 @@ void AddTimingAudit(CLI::App& command, Action& action) {
       "The deployment's own ledger is not touched: nothing is charged. The result depends on the\n"
       "members: publishing it is a release outside the budget.\n"
       "Example: submix audit timing my_deployment --pairs 2000 --work-directory my_deployment");
-  command.callback([options, &action] { action = [options] { return RunTimingAudit(*options); }; });
 }
 
 }  // namespace submix::apps

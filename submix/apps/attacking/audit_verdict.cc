@@ -7,11 +7,9 @@ constexpr char kRefuted[] = "REFUTED";
 
 }  // namespace
 
-void AddAuditErrorFlags(CLI::App& command, double& delta, double& error) {
-  command.add_option("--delta", delta, "At which epsilon is compared")
-      ->check(CLI::Range(1e-300, 0.999999));
-  command.add_option("--error", error, "Probability with which a bound may be wrong")
-      ->check(CLI::Range(1e-12, 0.5));
+void AddAuditErrorFlags(Flags flags, double& delta, double& error) {
+  flags.Add("--delta", delta, Between(1e-300, 0.999999), "At which epsilon is compared");
+  flags.Add("--error", error, Between(1e-12, 0.5), "Probability with which a bound may be wrong");
 }
 
 std::string AuditVerdict(const AttackedMechanism& attacked, bool has_claim, bool is_within) {

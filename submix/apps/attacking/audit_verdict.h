@@ -3,16 +3,15 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/base/status.h"
 
 namespace submix::apps {
 
 // The flags --delta and --error.
-void AddAuditErrorFlags(CLI::App& command, double& delta, double& error);
+void AddAuditErrorFlags(Flags flags, double& delta, double& error);
 
 // "no claim", "not refuted", "REFUTED" for a sound mechanism, "exceeded" for one whose claim is not
 // proven.

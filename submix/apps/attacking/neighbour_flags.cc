@@ -118,37 +118,25 @@ StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_fl
 
 }  // namespace
 
-void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags) {
-  command
-      .add_option("--text", flags.text,
-                  "What is asked: each position of this text is a query. The attacked user's own "
-                  "text tells most. .jsonl[.xz] or plain text")
-      ->required()
-      ->check(CLI::ExistingFile);
-  CLI::Option* user = command.add_option(
-      "--user", flags.user,
-      "Ask only what this user wrote, of a --text of all users' (.jsonl[.xz]), and attack the part "
-      "that the user is in");
-  command
-      .add_option("--part", flags.part,
-                  "The part that is there in one world, and the public model in the other")
-      ->check(CLI::NonNegativeNumber)
+void AddNeighbourFlags(Flags flags, NeighbourFlags& neighbours) {
+  flags.Require("--text", neighbours.text, kFile,
+                "What is asked: each position of this text is a query. The attacked user's own "
+                "text tells most. .jsonl[.xz] or plain text");
+  CLI::Option* const user = flags.Add("--user", neighbours.user,
+                                      "Ask only what this user wrote, of a --text of all users' "
+                                      "(.jsonl[.xz]), and attack the part that the user is in");
+  flags
+      .Add("--part", neighbours.part, kNonNegative,
+           "The part that is there in one world, and the public model in the other")
       ->excludes(user);
-  command
-      .add_option("--without", flags.without,
-                  "Instead, the other world: an ensemble trained without one user, the other parts "
-                  "the same")
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option(
-          "--ask", flags.asks,
-          "each: the first --queries positions, once; most-telling: of the whole text the one "
-          "that tells most, --queries times")
-      ->check(CLI::IsMember({"each", "most-telling"}));
-  command
-      .add_option("--transcripts", flags.transcripts,
-                  "Drawn in each world. A mechanism with noise of its own runs once for each")
-      ->check(CLI::Range(2, 100000000));
+  flags.Add(
+      "--without", neighbours.without, kDirectory,
+      "Instead, the other world: an ensemble trained without one user, the other parts the same");
+  flags.Add("--ask", neighbours.asks, OneOf({"each", "most-telling"}),
+            "each: the first --queries positions, once; most-telling: of the whole text the one "
+            "that tells most, --queries times");
+  flags.Add("--transcripts", neighbours.transcripts, Between(2, 100000000),
+            "Drawn in each world. A mechanism with noise of its own runs once for each");
 }
 
 accounting::PrivacyUnit UnitOf(const NeighbourFlags& flags) {

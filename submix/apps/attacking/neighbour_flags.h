@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "submix/accounting/privacy_statement.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/flags.h"
 #include "submix/base/status.h"
 #include "submix/eval/audits/distinguishing_game.h"
 
@@ -25,8 +24,7 @@ struct NeighbourFlags {
   int transcripts = 10000;
 };
 
-// `flags` must outlive the command.
-void AddNeighbourFlags(CLI::App& command, NeighbourFlags& flags);
+void AddNeighbourFlags(Flags flags, NeighbourFlags& neighbours);
 
 // The unit whose text one world lacks: a user's if another ensemble was trained without it.
 accounting::PrivacyUnit UnitOf(const NeighbourFlags& flags);

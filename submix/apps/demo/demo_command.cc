@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/demo/demo_report.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/training/fine_tune_flags.h"
@@ -95,9 +96,9 @@ class Demo {
   Status PrepareDirectory() {
     const std::string marker = File("made_by_submix_demo");
     if (base::FileExists(options_.output) && !base::FileExists(marker)) {
-      return base::AlreadyExistsError(options_.output +
-                                      ": exists and was not made by `submix demo`; give another "
-                                      "directory with --output");
+      return base::AlreadyExistsError(
+          options_.output +
+          ": exists and was not made by `submix demo`; give another directory with --output");
     }
     SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options_.output));
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
@@ -289,24 +290,19 @@ class Demo {
 }  // namespace
 
 void AddDemoCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<DemoOptions>();
-  command.add_option("--data", options->data, "Directory of the bundled data");
-  command.add_option("-o,--output", options->output, "Directory to work in; made anew");
-  command.add_option("--parts", options->parts, "Parts, one adapter each")
-      ->check(CLI::Range(1, 200));
-  command.add_option("--plant", options->plant, "How often the planted secret is repeated")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--runs", options->runs, "Disjoint stretches of held-out text to score")
-      ->check(CLI::PositiveNumber);
+  DemoOptions& options = SetAction<DemoOptions>(command, action, [](DemoOptions& given) {
+    given.declared.mechanism.target_leakage =
+        given.declared.epsilon / static_cast<double>(given.queries);
+    return Demo(given).Run();
+  });
+  Flags flags(command);
+  flags.Add("--data", options.data, "Directory of the bundled data");
+  flags.Add("-o,--output", options.output, "Directory to work in; made anew");
+  flags.Add("--parts", options.parts, Between(1, 200), "Parts, one adapter each");
+  flags.Add("--plant", options.plant, kPositive, "How often the planted secret is repeated");
+  flags.Add("--runs", options.runs, kPositive, "Disjoint stretches of held-out text to score");
   command.footer(
       "Trains, deploys, asks, measures, attacks and shows the ledger: a few minutes on two cores.");
-  command.callback([options, &action] {
-    action = [options] {
-      options->declared.mechanism.target_leakage =
-          options->declared.epsilon / static_cast<double>(options->queries);
-      return Demo(*options).Run();
-    };
-  });
 }
 
 }  // namespace submix::apps

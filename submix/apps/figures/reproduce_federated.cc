@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "submix/apps/figures/drawn_figure.h"
-#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/flags.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/figures/experiment_page.h"
 #include "submix/eval/figures/federated_sheet.h"

@@ -9,8 +9,8 @@
 #include "submix/accounting/group_privacy.h"
 #include "submix/accounting/pmixed_target.h"
 #include "submix/accounting/user_level.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_counted.h"
-#include "submix/apps/measuring/account_flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
 
@@ -102,8 +102,9 @@ Status RunFedAvg(const FedAvgOptions& options) {
                  : options.table == 2 ? "DP-FedAvg, Table 2: noise multiplier 1, 5,000 rounds"
                                       : "DP-FedAvg: rounds of clipped updates with Gaussian noise";
   report.statements = {
-      {"epsilon", statement("Mironov, Talwar and Zhang 2019, best of the orders 2 to 33, classic "
-                            "conversion")}};
+      {"epsilon",
+       statement(
+           "Mironov, Talwar and Zhang 2019, best of the orders 2 to 33, classic conversion")}};
   if (options.table == 0) {
     report.statements.push_back(
         {"improved_epsilon",
@@ -116,18 +117,23 @@ Status RunFedAvg(const FedAvgOptions& options) {
   return base::OkStatus();
 }
 
-void AddFedAvg(CLI::App& app, FedAvgOptions& options) {
-  AddFlag(app, "--users", options.settings.num_users, "Number of users K", kPositive);
-  AddFlag(app, "--users-per-round", options.settings.users_per_round,
-          "Expected number in a round; each takes part independently", kPositive);
-  AddFlag(app, "--noise-multiplier", options.settings.noise_multiplier,
-          "Noise, in units of the average's sensitivity", kNonNegative);
-  AddListFlag(app, "--rounds", options.rounds, "One or more numbers of rounds", kCount);
-  AddFlag(app, "--delta", options.settings.delta, "Of the conversions", kDelta);
-  AddFlag(app, "--clip-norm", options.clip_norm,
-          "Clipping norm S of an update: adds the noise on both averages of Lemma 1", kNonNegative);
-  app.add_option("--table", options.table, "Instead, the paper's Table 1 or 2")
-      ->check(CLI::IsMember({0, 1, 2}));
+void AddFedAvg(CLI::App& account, Action& action) {
+  CLI::App& command = *account.add_subcommand("fedavg", "Rounds of DP-FedAvg or DP-FedSGD");
+  FedAvgOptions& options = SetAction<FedAvgOptions>(command, action, RunFedAvg);
+  Flags flags(command);
+  flags.Add("--users", options.settings.num_users, kPositive, "Number of users K");
+  flags.Add("--users-per-round", options.settings.users_per_round, kPositive,
+            "Expected number in a round; each takes part independently");
+  flags.Add("--noise-multiplier", options.settings.noise_multiplier, kNonNegative,
+            "Noise, in units of the average's sensitivity");
+  flags.Add("--rounds", options.rounds, kCount, "One or more numbers of rounds");
+  flags.Add("--delta", options.settings.delta, kDelta, "Of the conversions");
+  flags.Add("--clip-norm", options.clip_norm, kNonNegative,
+            "Clipping norm S of an update: adds the noise on both averages of Lemma 1");
+  flags.Add("--table", options.table, Between(0, 2), "Instead, the paper's Table 1 or 2");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer(
+      "Example: submix account fedavg --users 1e6 --users-per-round 1000 --rounds 100,1000");
 }
 
 // --- pmixed
@@ -160,15 +166,20 @@ Status RunPmixed(const PmixedOptions& options) {
   return base::OkStatus();
 }
 
-void AddPmixed(CLI::App& app, PmixedOptions& options) {
+void AddPmixed(CLI::App& account, Action& action) {
+  CLI::App& command = *account.add_subcommand("pmixed", "PMixED's targets as published (research)");
+  PmixedOptions& options = SetAction<PmixedOptions>(command, action, RunPmixed);
+  Flags flags(command);
   accounting::PmixedSettings& settings = options.settings;
-  AddFlag(app, "--epsilon", settings.epsilon, "Over all answers", kPositive);
-  AddFlag(app, "--delta", settings.delta, "Of the conversion", kDelta);
-  AddFlag(app, "--answers", settings.answers, "Fixed beforehand", kCount);
-  AddFlag(app, "--sampling-probability", settings.sampling_probability,
-          "With which each part is drawn", kProbability);
-  AddFlag(app, "--parts", settings.num_parts, "Number of parts", CLI::Range(1, 4096));
-  AddFlag(app, "--order", settings.order, "Integer Renyi order", CLI::Range(2, 1024));
+  flags.Add("--epsilon", settings.epsilon, kPositive, "Over all answers");
+  flags.Add("--delta", settings.delta, kDelta, "Of the conversion");
+  flags.Add("--answers", settings.answers, kCount, "Fixed beforehand");
+  flags.Add("--sampling-probability", settings.sampling_probability, kProbability,
+            "With which each part is drawn");
+  flags.Add("--parts", settings.num_parts, CLI::Range(1, 4096), "Number of parts");
+  flags.Add("--order", settings.order, CLI::Range(2, 1024), "Integer Renyi order");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer("Example: submix account pmixed --epsilon 8 --answers 1024 --order 3");
 }
 
 // --- convert, extraction
@@ -248,22 +259,33 @@ Status RunExtraction(const BoundOptions& options) {
   return base::OkStatus();
 }
 
-void AddConvert(CLI::App& app, BoundOptions& options) {
-  app.add_option("--order", options.order, "Renyi order of the bound, in (1, inf]");
-  CLI::App& given = *app.add_option_group("given", "one of the three");
+void AddConvert(CLI::App& account, Action& action) {
+  CLI::App& command =
+      *account.add_subcommand("convert", "Between Renyi divergence and (epsilon, delta)");
+  BoundOptions& options = SetAction<BoundOptions>(command, action, RunConvert);
+  Flags flags(command);
+  flags.Add("--order", options.order, "Renyi order of the bound, in (1, inf]");
+  CLI::App& given = *command.add_option_group("given", "one of the three");
   given.require_option(0, 1);
-  AddFlag(given, "--rdp", options.rdp, "Nats at the order", kNonNegative);
-  AddFlag(given, "--epsilon", options.epsilon, "The target: which nats may it be?", kNonNegative);
-  AddFlag(given, "--rho", options.rho, "zCDP: rho times the order at every order", kNonNegative);
-  AddFlag(app, "--delta", options.delta, "Of the conversions", kDelta);
+  Flags(given).Add("--rdp", options.rdp, kNonNegative, "Nats at the order");
+  Flags(given).Add("--epsilon", options.epsilon, kNonNegative, "The target: which nats may it be?");
+  Flags(given).Add("--rho", options.rho, kNonNegative, "zCDP: rho times the order at every order");
+  flags.Add("--delta", options.delta, kDelta, "Of the conversions");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer("Example: submix account convert --order 8 --rdp 2 --delta 1e-5");
 }
 
-void AddExtraction(CLI::App& app, BoundOptions& options) {
-  app.add_option("--order", options.order, "Renyi order of the bound, in (1, inf]");
-  AddFlag(app, "--rdp", options.rdp, "Nats at the order", kNonNegative);
-  AddListFlag(app, "--candidates", options.candidates, "Values that the secret may have", kCount);
-  AddFlag(app, "--holders", options.holders,
-          "Units that hold it; the bound is for the next power of two of them", kCount);
+void AddExtraction(CLI::App& account, Action& action) {
+  CLI::App& command = *account.add_subcommand("extraction", "How well a secret can be guessed");
+  BoundOptions& options = SetAction<BoundOptions>(command, action, RunExtraction);
+  Flags flags(command);
+  flags.Add("--order", options.order, "Renyi order of the bound, in (1, inf]");
+  flags.Add("--rdp", options.rdp, kNonNegative, "Nats at the order");
+  flags.Add("--candidates", options.candidates, kCount, "Values that the secret may have");
+  flags.Add("--holders", options.holders, kCount,
+            "Units that hold it; the bound is for the next power of two of them");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer("Example: submix account extraction --order 8 --rdp 2 --candidates 1e5,1e9");
 }
 
 }  // namespace
@@ -271,18 +293,10 @@ void AddExtraction(CLI::App& app, BoundOptions& options) {
 void AddAccountCommand(CLI::App& command, Action& action) {
   command.require_subcommand(1);
   AddCountedSubcommands(command, action);
-  AddSubcommand<FedAvgOptions>(command, action, "fedavg", "Rounds of DP-FedAvg or DP-FedSGD",
-                               "fedavg --users 1e6 --users-per-round 1000 --rounds 100,1000",
-                               AddFedAvg, RunFedAvg);
-  AddSubcommand<PmixedOptions>(command, action, "pmixed",
-                               "PMixED's targets as published (research)",
-                               "pmixed --epsilon 8 --answers 1024 --order 3", AddPmixed, RunPmixed);
-  AddSubcommand<BoundOptions>(command, action, "convert",
-                              "Between Renyi divergence and (epsilon, delta)",
-                              "convert --order 8 --rdp 2 --delta 1e-5", AddConvert, RunConvert);
-  AddSubcommand<BoundOptions>(command, action, "extraction", "How well a secret can be guessed",
-                              "extraction --order 8 --rdp 2 --candidates 1e5,1e9", AddExtraction,
-                              RunExtraction);
+  AddFedAvg(command, action);
+  AddPmixed(command, action);
+  AddConvert(command, action);
+  AddExtraction(command, action);
   command.footer(
       "Formulas, sources and assumptions: docs/accounting.md. Needs no model and no ledger.\n"
       "Example: submix account plan dclip --parts 64 --clip 1.4 --epsilon 1,2,4,8");

@@ -8,7 +8,7 @@
 #include "submix/accounting/composed_profile.h"
 #include "submix/accounting/gnmax_rdp.h"
 #include "submix/accounting/rdp_accountant.h"
-#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 
 namespace submix::apps {
@@ -58,21 +58,21 @@ struct CountedKind {
   const char* summary;
   const char* counted;  // what there is a number of
   const char* example;
-  void (*add)(CLI::App&, CountedOptions&);
+  void (*add)(Flags, CountedOptions&);
   Counted (*make)(const CountedOptions&);
   bool has_exact = false;  // exact composition
   bool only_in_plan = false;
 };
 
-void AddParts(CLI::App& app, CountedOptions& options) {
-  AddFlag(app, "--parts", options.parts, "Number of parts k", kCount);
+void AddParts(Flags flags, CountedOptions& options) {
+  flags.Add("--parts", options.parts, kCount, "Number of parts k");
 }
 
-void AddDpSgd(CLI::App& app, CountedOptions& options) {
-  AddFlag(app, "--sampling-probability", options.sampling_probability,
-          "With which each example is in a step's batch, independently", kProbability);
-  AddFlag(app, "--noise-multiplier", options.noise_multiplier,
-          "Noise, in units of the clipping norm", kPositive);
+void AddDpSgd(Flags flags, CountedOptions& options) {
+  flags.Add("--sampling-probability", options.sampling_probability, kProbability,
+            "With which each example is in a step's batch, independently");
+  flags.Add("--noise-multiplier", options.noise_multiplier, kPositive,
+            "Noise, in units of the clipping norm");
 }
 Counted MakeDpSgd(const CountedOptions& options) {
   return {"DP-SGD: Poisson-subsampled Gaussian steps",
@@ -82,10 +82,10 @@ Counted MakeDpSgd(const CountedOptions& options) {
                           "Mironov, Talwar and Zhang 2019")};
 }
 
-void AddLaplace(CLI::App& app, CountedOptions& options) {
-  AddParts(app, options);
-  AddFlag(app, "--noise-scale", options.noise_scale, "Scale b of the noise on the mean pmf",
-          kPositive);
+void AddLaplace(Flags flags, CountedOptions& options) {
+  AddParts(flags, options);
+  flags.Add("--noise-scale", options.noise_scale, kPositive,
+            "Scale b of the noise on the mean pmf");
 }
 Counted MakeLaplace(const CountedOptions& options) {
   const accounting::LaplaceRun run = {options.noise_scale * options.parts / 2};
@@ -95,9 +95,9 @@ Counted MakeLaplace(const CountedOptions& options) {
                           "Mironov 2017, Proposition 6; docs/accounting.md, Laplace noise")};
 }
 
-void AddGnmax(CLI::App& app, CountedOptions& options) {
-  AddFlag(app, "--noise-scale", options.noise_scale, "Standard deviation of each count's noise",
-          kPositive);
+void AddGnmax(Flags flags, CountedOptions& options) {
+  flags.Add("--noise-scale", options.noise_scale, kPositive,
+            "Standard deviation of each count's noise");
 }
 Counted MakeGnmax(const CountedOptions& options) {
   const accounting::GnmaxRun run = {options.noise_scale};
@@ -106,12 +106,11 @@ Counted MakeGnmax(const CountedOptions& options) {
                           "Papernot et al. 2018, Proposition 8")};
 }
 
-void AddDclip(CLI::App& app, CountedOptions& options) {
-  AddParts(app, options);
-  AddFlag(app, "--clip", options.clip, "Clip C of a part's log ratios to the public model",
-          kPositive);
-  AddFlag(app, "--temperature", options.temperature,
-          "If the clip is in logits before a temperature; 1 if after", kPositive);
+void AddDclip(Flags flags, CountedOptions& options) {
+  AddParts(flags, options);
+  flags.Add("--clip", options.clip, kPositive, "Clip C of a part's log ratios to the public model");
+  flags.Add("--temperature", options.temperature, kPositive,
+            "If the clip is in logits before a temperature; 1 if after");
 }
 Counted MakeDclip(const CountedOptions& options) {
   const double range = 2 * options.clip / (options.parts * options.temperature);
@@ -122,9 +121,9 @@ Counted MakeDclip(const CountedOptions& options) {
                           "docs/privacy.md, theorem of clipped log ratios")};
 }
 
-void AddDpDecoding(CLI::App& app, CountedOptions& options) {
-  AddFlag(app, "--mixing-weight", options.mixing_weight, "Weight of the model's pmf", kProbability);
-  AddFlag(app, "--vocabulary", options.vocabulary, "Number of tokens V", kCount);
+void AddDpDecoding(Flags flags, CountedOptions& options) {
+  flags.Add("--mixing-weight", options.mixing_weight, kProbability, "Weight of the model's pmf");
+  flags.Add("--vocabulary", options.vocabulary, kCount, "Number of tokens V");
 }
 Counted MakeDpDecoding(const CountedOptions& options) {
   const accounting::DpDecodingRun run = {options.mixing_weight,
@@ -136,10 +135,10 @@ Counted MakeDpDecoding(const CountedOptions& options) {
                           "docs/accounting.md, DP decoding")};
 }
 
-void AddFilteredSubmix(CLI::App& app, CountedOptions& options) {
-  AddFlag(app, "--order", options.order, "The Renyi order that binds", kPositive);
-  AddFlag(app, "--target-leakage", options.target_leakage,
-          "Cap on one charge, in nats at the order", kPositive);
+void AddFilteredSubmix(Flags flags, CountedOptions& options) {
+  flags.Add("--order", options.order, kPositive, "The Renyi order that binds");
+  flags.Add("--target-leakage", options.target_leakage, kPositive,
+            "Cap on one charge, in nats at the order");
 }
 Counted MakeFilteredSubmix(const CountedOptions& options) {
   return {"filtered-submix: answers that every part can surely back",
@@ -259,42 +258,42 @@ Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
 }
 
 void AddCost(CLI::App& account, Action& action, const CountedKind& kind) {
-  const auto add = [&](CLI::App& app, CountedOptions& options) {
-    kind.add(app, options);
-    options.counts = {1, 10, 100, 1000, 10000};
-    AddListFlag(app, std::string("--") + kind.counted, options.counts,
-                "One or more numbers of them", kCount);
-    if (kind.make == MakeGnmax) {
-      AddListFlag(app, "--votes", options.votes,
-                  "Votes of each token: adds the data-dependent cost, which is private",
-                  kNonNegative);
-    }
-    AddFlag(app, "--delta", options.delta, "Of the (epsilon, delta) conversion", kDelta);
-    if (kind.has_exact) app.add_flag("--exact", options.exact, "Also by exact composition");
-  };
-  const std::string example = std::string(kind.name) + " " + kind.example + " --" + kind.counted;
-  AddSubcommand<CountedOptions>(
-      account, action, kind.name, kind.summary, example + " 1,1000", add,
-      [&kind](const CountedOptions& options) { return ReportEpsilons(kind, options); });
+  CLI::App& command = *account.add_subcommand(kind.name, kind.summary);
+  CountedOptions& options = SetAction<CountedOptions>(
+      command, action, [&kind](const CountedOptions& of) { return ReportEpsilons(kind, of); });
+  Flags flags(command);
+  kind.add(flags, options);
+  options.counts = {1, 10, 100, 1000, 10000};
+  flags.Add(std::string("--") + kind.counted, options.counts, kCount,
+            "One or more numbers of them");
+  if (kind.make == MakeGnmax) {
+    flags.Add("--votes", options.votes, kNonNegative,
+              "Votes of each token: adds the data-dependent cost, which is private");
+  }
+  flags.Add("--delta", options.delta, kDelta, "Of the (epsilon, delta) conversion");
+  if (kind.has_exact) flags.Add("--exact", options.exact, "Also by exact composition");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer(std::string("Example: submix account ") + kind.name + " " + kind.example + " --" +
+                 kind.counted + " 1,1000");
 }
 
 void AddPlan(CLI::App& plan, Action& action, const CountedKind& kind) {
-  const auto add = [&](CLI::App& app, CountedOptions& options) {
-    kind.add(app, options);
-    CLI::App& question = *app.add_option_group("question", "one of the two");
-    question.require_option(1);
-    AddListFlag(question, "--epsilon", options.epsilons, "How many do these buy?", kNonNegative);
-    AddListFlag(question, std::string("--") + kind.counted, options.counts,
-                "Which epsilon do these need?", kCount);
-    AddFlag(app, "--delta", options.delta, "Of the (epsilon, delta) conversion", kDelta);
-  };
-  const std::string example = std::string("plan ") + kind.name + " " + kind.example;
-  AddSubcommand<CountedOptions>(plan, action, kind.name, kind.summary,
-                                example + " --epsilon 1,2,4,8", add,
-                                [&kind](const CountedOptions& options) {
-                                  return options.epsilons.empty() ? ReportEpsilons(kind, options)
-                                                                  : ReportCounts(kind, options);
-                                });
+  CLI::App& command = *plan.add_subcommand(kind.name, kind.summary);
+  CountedOptions& options =
+      SetAction<CountedOptions>(command, action, [&kind](const CountedOptions& of) {
+        return of.epsilons.empty() ? ReportEpsilons(kind, of) : ReportCounts(kind, of);
+      });
+  Flags flags(command);
+  kind.add(flags, options);
+  CLI::App& question = *command.add_option_group("question", "one of the two");
+  question.require_option(1);
+  Flags(question).Add("--epsilon", options.epsilons, kNonNegative, "How many do these buy?");
+  Flags(question).Add(std::string("--") + kind.counted, options.counts, kCount,
+                      "Which epsilon do these need?");
+  flags.Add("--delta", options.delta, kDelta, "Of the (epsilon, delta) conversion");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer(std::string("Example: submix account plan ") + kind.name + " " + kind.example +
+                 " --epsilon 1,2,4,8");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/measuring/evaluation_output.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
@@ -186,69 +187,48 @@ Status RunEvaluate(const EvaluateOptions& options) {
 }  // namespace
 
 void AddEvaluateCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<EvaluateOptions>();
-  command.add_option("ensemble", options->ensemble, "Directory made by `submix train`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command.add_option("--corpus", options->corpus,
-                     "The training corpus: its held-out users are scored");
-  command.add_option("--heldout", options->heldout,
-                     "Or other text: .jsonl[.xz] (every user) or plain text");
-  command.add_option("--fine-tuned", options->fine_tuned,
-                     "An ensemble of one part, trained on all private text: the baseline");
-  command
-      .add_option("--mechanism", options->mechanisms, "One or more: " + mechanism::MechanismNames())
-      ->delimiter(',');
-  command.add_option("--epsilon", options->epsilons, "One or more budgets, nats")->delimiter(',');
-  CLI::Option* const orders =
-      command.add_option("--order", options->orders, "One or more Renyi orders")->delimiter(',');
-  command
-      .add_option(
-          "--unit", options->units,
-          "To whom --epsilon and --order are promised: part, user or both. A user's records "
-          "may be added, removed or changed: two versions of a part, each near the world "
-          "without it, so the budget to declare is smaller, or of a higher order")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"part", "user"}));
-  command
-      .add_option("--delta", options->delta,
-                  "With --unit user: --epsilon is that of (epsilon, delta)-DP")
-      ->check(CLI::Range(0.0, 1.0))
+  EvaluateOptions& options = SetAction<EvaluateOptions>(command, action, RunEvaluate);
+  Flags flags(command);
+  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
+  flags.Add("--corpus", options.corpus, "The training corpus: its held-out users are scored");
+  flags.Add("--heldout", options.heldout, "Or other text: .jsonl[.xz] (every user) or plain text");
+  flags.Add("--fine-tuned", options.fine_tuned,
+            "An ensemble of one part, trained on all private text: the baseline");
+  flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::MechanismNames());
+  flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
+  CLI::Option* const orders = flags.Add("--order", options.orders, "One or more Renyi orders");
+  flags.Add("--unit", options.units, OneOf({"part", "user"}),
+            "To whom --epsilon and --order are promised: part, user or both. A user's records may "
+            "be added, removed or changed: two versions of a part, each near the world without it, "
+            "so the budget to declare is smaller, or of a higher order");
+  flags
+      .Add("--delta", options.delta, Between(0.0, 1.0),
+           "With --unit user: --epsilon is that of (epsilon, delta)-DP")
       ->excludes(orders);
-  command
-      .add_option("--target-leakage", options->target_leakages,
-                  "One or more caps on a charge, nats; default epsilon / queries")
-      ->delimiter(',');
-  command
-      .add_option("--max-mixing-weight", options->max_mixing_weights, "One or more largest weights")
-      ->delimiter(',');
-  AddMechanismFlags(command, options->mechanism_flags);
-  AddPredictorFlags(command, options->predictor);
-  command
-      .add_option("--queries", options->queries,
-                  "One or more numbers of answers under one budget (the papers' B)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1'000'000'000));
-  command
-      .add_option("--runs", options->runs,
-                  "Disjoint stretches of the most --queries, each with a fresh budget; fewer "
-                  "queries are more runs on the same text")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--seed", options->seed,
-                     "Of what the mechanisms draw: the same command gives the same numbers");
-  command.add_option("--checkpoint", options->checkpoint,
-                     "Keep finished runs in this file; the same command goes on after them");
-  command.add_option("--csv", options->csv, "Also write a CSV file");
-  command.add_flag("--json", options->json, "One JSON object");
+  flags.Add("--target-leakage", options.target_leakages,
+            "One or more caps on a charge, nats; default epsilon / queries");
+  flags.Add("--max-mixing-weight", options.max_mixing_weights, "One or more largest weights");
+  AddMechanismFlags(command, options.mechanism_flags);
+  AddPredictorFlags(command, options.predictor);
+  flags.Add("--queries", options.queries, Between(1, 1'000'000'000),
+            "One or more numbers of answers under one budget (the papers' B)");
+  flags.Add("--runs", options.runs, kPositive,
+            "Disjoint stretches of the most --queries, each with a fresh budget; fewer queries are "
+            "more runs on the same text");
+  flags.Add("--seed", options.seed,
+            "Of what the mechanisms draw: the same command gives the same numbers");
+  flags.Add("--checkpoint", options.checkpoint,
+            "Keep finished runs in this file; the same command goes on after them");
+  flags.Add("--csv", options.csv, "Also write a CSV file");
+  flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "All combinations are scored in one pass over the models.\n"
       "Interrupted? With --checkpoint the same command goes on after the last finished run and\n"
       "gives the numbers of an uninterrupted one; with other models, text or options it refuses.\n"
-      "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n"
-      "             --queries 1024,10240 --checkpoint my_ensemble.evaluation\n"
+      "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n   "
+      "          --queries 1024,10240 --checkpoint my_ensemble.evaluation\n"
       "         submix evaluate my_ensemble --corpus text.jsonl --unit user --epsilon 8 --delta "
       "1e-5");
-  command.callback([options, &action] { action = [options] { return RunEvaluate(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -172,8 +172,8 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
 
 base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
   std::string csv =
-      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max,"
-      "kept,kept_low,kept_high,unit,delta,declared_order,declared_epsilon\n";
+      "model,order,epsilon,queries,runs,target_leakage,max_mixing_weight,perplexity,spent_max,kept,"
+      "kept_low,kept_high,unit,delta,declared_order,declared_epsilon\n";
   char line[256];
   for (const eval::Baselines& baselines : sheet.result.baselines) {
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {

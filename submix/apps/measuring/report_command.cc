@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
@@ -33,21 +34,16 @@ base::Status RunReport(const ReportOptions& options) {
 }  // namespace
 
 void AddReportCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<ReportOptions>();
-  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--results", options->results,
-                  "Directories with what `submix reproduce`, `attack` and `audit` wrote (CSV, SVG)")
-      ->delimiter(',')
-      ->check(CLI::ExistingDirectory);
-  command.add_option("--out", options->output, "The page; default report.html");
+  ReportOptions& options = SetAction<ReportOptions>(command, action, RunReport);
+  Flags flags(command);
+  flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
+  flags.Add("--results", options.results, kDirectory,
+            "Directories with what `submix reproduce`, `attack` and `audit` wrote (CSV, SVG)");
+  flags.Add("--out", options.output, "The page; default report.html");
   command.footer(
       "The page is self-contained: promises, declarations, ledger (its whole chain is checked),\n"
       "figures, attacks, audits, provenance. It is the operator's: it shows what has been spent.\n"
       "Example: submix report my_deployment --results attacks,audits --out report.html");
-  command.callback([options, &action] { action = [options] { return RunReport(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -50,30 +50,16 @@ bool IsStartedTooOften(std::string_view command) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using submix::apps::Command;
+  using namespace submix::apps;
   if (IsStartedTooOften(argc > 1 ? argv[1] : "")) return 2;
   submix::train::PrepareTorchProcess(argv);
-  submix::apps::SetTorchPredictorLoader(LoadTorchPredictor);
-  const Command commands[] = {
-      {"demo", "The whole story on bundled data, in a few minutes", &submix::apps::AddDemoCommand},
-      {"pretrain", "Train a public GPT-2-architecture model from text (resumable)",
-       &submix::apps::AddPretrainCommand},
-      {"train", "Train a private ensemble on user-keyed text (resumable)",
-       &submix::apps::AddTrainCommand},
-      {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)",
-       &submix::apps::AddFedavgCommand},
-      {"generate", "Complete a prompt privately, charging the ledger",
-       &submix::apps::AddGenerateCommand},
-      {"evaluate", "Held-out perplexity of mechanisms and baselines",
-       &submix::apps::AddEvaluateCommand},
-      {"reproduce", "A figure or table of the papers, from text to picture",
-       &submix::apps::AddReproduceCommand},
-      {"attack", "Extraction, exposure, membership: what attackers get out",
-       &submix::apps::AddAttackCommand},
-      {"audit", "Put what is claimed to the test: epsilon, and what the clock tells",
-       &submix::apps::AddAuditCommand},
-      {"forget", "Unlearn a user: retrain the one member that read the text",
-       &submix::apps::AddForgetCommand},
+  SetTorchPredictorLoader(LoadTorchPredictor);
+  constexpr Command kOwn[] = {
+      {"demo", AddDemoCommand},           {"pretrain", AddPretrainCommand},
+      {"train", AddTrainCommand},         {"fedavg", AddFedavgCommand},
+      {"generate", AddGenerateCommand},   {"evaluate", AddEvaluateCommand},
+      {"reproduce", AddReproduceCommand}, {"attack", AddAttackCommand},
+      {"audit", AddAuditCommand},         {"forget", AddForgetCommand},
   };
-  return submix::apps::LeaveRanks(submix::apps::RunProgram(argc, argv, commands, "submix"));
+  return LeaveRanks(RunProgram(argc, argv, kOwn, "submix"));
 }

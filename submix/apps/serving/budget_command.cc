@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
@@ -123,28 +123,28 @@ base::Status RunBudget(const BudgetOptions& options) {
 }  // namespace
 
 void AddBudgetCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<BudgetOptions>();
-  // Required as a group: a positional that is itself required would take the word `verify`.
-  CLI::App* place = command.add_option_group("Deployment");
-  place->add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->check(CLI::ExistingDirectory);
-  place->require_option(1);
-  command.add_flag("--verify", options->verify,
-                   "Recompute the whole chain of records; says where it breaks");
-  command.add_flag("--restore-anchor", options->restore_anchor,
-                   "Write a lost anchor anew; only if you are sure that this ledger is the newest");
-  command.add_option("--move-to", options->move_to,
-                     "postgresql://[USER@]HOST/DATABASE, empty: move the ledger there from its "
-                     "file, for several servers on one budget");
-  command.add_flag("--json", options->json, "One JSON object");
-  const CLI::App* verify =
-      command.add_subcommand("verify", "Same as --verify: submix budget verify my_deployment")
-          ->fallthrough();
-  command.footer("Works beside running servers. Example: submix budget verify my_deployment");
-  command.callback([options, verify, &action] {
-    if (verify->parsed()) options->verify = true;
-    action = [options] { return RunBudget(*options); };
+  CLI::App* const verify =
+      command.add_subcommand("verify", "Same as --verify: submix budget verify my_deployment");
+  verify->fallthrough();
+  BudgetOptions& options = SetAction<BudgetOptions>(command, action, [verify](BudgetOptions given) {
+    given.verify = given.verify || verify->parsed();
+    return RunBudget(given);
   });
+  // Required as a group: a positional that is itself required would take the word `verify`.
+  CLI::App& place = *command.add_option_group("Deployment");
+  place.require_option(1);
+  Flags(place).Add("deployment", options.deployment, kDirectory,
+                   "Directory made by `submix deploy`");
+  Flags flags(command);
+  flags.Add("--verify", options.verify,
+            "Recompute the whole chain of records; says where it breaks");
+  flags.Add("--restore-anchor", options.restore_anchor,
+            "Write a lost anchor anew; only if you are sure that this ledger is the newest");
+  flags.Add("--move-to", options.move_to,
+            "postgresql://[USER@]HOST/DATABASE, empty: move the ledger there from its file, for "
+            "several servers on one budget");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer("Works beside running servers. Example: submix budget verify my_deployment");
 }
 
 }  // namespace submix::apps

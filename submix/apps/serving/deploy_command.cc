@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/engine/deployment.h"
@@ -50,42 +51,36 @@ base::Status RunDeploy(DeployOptions options) {
 }  // namespace
 
 void AddDeployCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<DeployOptions>();
-  command.add_option("ensemble", options->ensemble, "Directory made by `submix train`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command.add_option("deployment", options->deployment, "New directory to make")->required();
-  command.add_option("--ledger", options->ledger,
-                     "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one "
-                     "budget (without: a file in the deployment, for one server); the password "
-                     "comes from ~/.pgpass or PGPASSFILE");
-  command.add_option("--mechanism", options->declared.mechanism.name,
-                     "One of: " + mechanism::MechanismNames());
-  command.add_option("--epsilon", options->declared.epsilon,
-                     "Budget of every part: nats of Renyi divergence at --order, for ever");
-  command.add_option("--order", options->order, "The Renyi order that binds, in (0, inf]");
-  command
-      .add_option("--queries", options->queries,
-                  "Answers that every part can surely back; sets the cap on one charge to "
-                  "epsilon / queries")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--target-leakage", options->declared.mechanism.target_leakage,
-                     "The cap on one charge itself, in nats (instead of --queries)");
-  command.add_option("--max-mixing-weight", options->declared.mechanism.max_mixing_weight,
-                     "Largest weight of a member against the public model");
-  AddMechanismFlags(command, options->mechanism_flags);
-  command
-      .add_option("--when-exhausted", options->when_exhausted,
-                  "What a mechanism with a fixed number of answers, such as dclip, does when they "
-                  "are used up: answer from the public model, or refuse")
-      ->check(CLI::IsMember({"public", "refuse"}));
-  command.add_flag("--research", options->declared.research,
-                   "Let `submix serve` answer although the guarantee is not proven; the model's "
-                   "name then ends in -research");
+  DeployOptions& options = SetAction<DeployOptions>(command, action, RunDeploy);
+  Flags flags(command);
+  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
+  flags.Require("deployment", options.deployment, "New directory to make");
+  flags.Add(
+      "--ledger", options.ledger,
+      "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one budget (without: a "
+      "file in the deployment, for one server); the password comes from ~/.pgpass or PGPASSFILE");
+  flags.Add("--mechanism", options.declared.mechanism.name,
+            "One of: " + mechanism::MechanismNames());
+  flags.Add("--epsilon", options.declared.epsilon,
+            "Budget of every part: nats of Renyi divergence at --order, for ever");
+  flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]");
+  flags.Add(
+      "--queries", options.queries, kPositive,
+      "Answers that every part can surely back; sets the cap on one charge to epsilon / queries");
+  flags.Add("--target-leakage", options.declared.mechanism.target_leakage,
+            "The cap on one charge itself, in nats (instead of --queries)");
+  flags.Add("--max-mixing-weight", options.declared.mechanism.max_mixing_weight,
+            "Largest weight of a member against the public model");
+  AddMechanismFlags(command, options.mechanism_flags);
+  flags.Add("--when-exhausted", options.when_exhausted, OneOf({"public", "refuse"}),
+            "What a mechanism with a fixed number of answers, such as dclip, does when they are "
+            "used up: answer from the public model, or refuse");
+  flags.Add("--research", options.declared.research,
+            "Let `submix serve` answer although the guarantee is not proven; the model's name then "
+            "ends in -research");
   command.footer(
       "A budget belongs to the data: it is never reset, and an ensemble has one deployment.\n"
       "Example: submix deploy my_ensemble my_deployment --epsilon 2 --order 2 --queries 1024");
-  command.callback([options, &action] { action = [options] { return RunDeploy(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/deployed_engine.h"
 
@@ -71,30 +72,26 @@ base::Status RunGenerate(GenerateOptions options) {
 }  // namespace
 
 void AddGenerateCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<GenerateOptions>();
-  engine::Request& request = options->request;
-  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command.add_option("prompt", options->prompt, "Text to complete, or - to read it from stdin")
-      ->required();
-  command.add_option("--max-tokens", request.max_tokens, "Most tokens to add");
-  command
-      .add_option("-n,--completions", options->completions, "How many; each is charged for itself")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--temperature", request.sampling.temperature,
-                     "Sharpens (< 1) or flattens (> 1) every model before mixing");
-  command.add_option("--top-k", request.sampling.top_k,
-                     "Keep the public model's k likeliest tokens; 0 = all");
-  command.add_option("--top-p", request.sampling.top_p,
-                     "Keep the public model's likeliest tokens of this mass");
-  command.add_option("--stop", request.stop, "End before this text; may be given again");
-  AddPredictorFlags(command, options->predictor);
-  command.add_flag("--json", options->json, "One JSON object a completion");
+  GenerateOptions& options = SetAction<GenerateOptions>(command, action, RunGenerate);
+  Flags flags(command);
+  engine::Request& request = options.request;
+  flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
+  flags.Require("prompt", options.prompt, "Text to complete, or - to read it from stdin");
+  flags.Add("--max-tokens", request.max_tokens, "Most tokens to add");
+  flags.Add("-n,--completions", options.completions, kPositive,
+            "How many; each is charged for itself");
+  flags.Add("--temperature", request.sampling.temperature,
+            "Sharpens (< 1) or flattens (> 1) every model before mixing");
+  flags.Add("--top-k", request.sampling.top_k,
+            "Keep the public model's k likeliest tokens; 0 = all");
+  flags.Add("--top-p", request.sampling.top_p,
+            "Keep the public model's likeliest tokens of this mass");
+  flags.Add("--stop", request.stop, "End before this text; may be given again")->delimiter('\0');
+  AddPredictorFlags(command, options.predictor);
+  flags.Add("--json", options.json, "One JSON object a completion");
   command.footer(
       "Every token is charged to the deployment's ledger before it appears.\n"
       "Example: submix generate my_deployment \"My lord,\" --max-tokens 40 --temperature 0.8");
-  command.callback([options, &action] { action = [options] { return RunGenerate(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -1,7 +1,5 @@
 // `submix key`: the API keys of a deployment.
 #include <cstdio>
-#include <limits>
-#include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -9,8 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/utc_time.h"
+#include "submix/base/number_text.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/deployment.h"
 
@@ -31,8 +30,9 @@ std::string UseText(std::int64_t used, const std::optional<std::int64_t>& quota)
 }
 
 nlohmann::json ToJson(const engine::ApiKey& key) {
-  nlohmann::json object = {{"id", key.id}, {"name", key.name}, {"created", UtcTime(key.created)}};
-  if (key.revoked) object["revoked"] = UtcTime(*key.revoked);
+  nlohmann::json object = {
+      {"id", key.id}, {"name", key.name}, {"created", base::UtcTime(key.created)}};
+  if (key.revoked) object["revoked"] = base::UtcTime(*key.revoked);
   if (key.quotas.tokens) object["max_tokens"] = *key.quotas.tokens;
   if (key.quotas.requests) object["max_requests"] = *key.quotas.requests;
   return object;
@@ -84,8 +84,8 @@ base::Status RunList(const KeyOptions& options) {
       std::printf("%s\n", object.dump().c_str());
       continue;
     }
-    std::printf("%-20s  %-20s  %-20s  %-20s  %s%s\n", key.id.c_str(), UtcTime(key.created).c_str(),
-                UseText(use.tokens, key.quotas.tokens).c_str(),
+    std::printf("%-20s  %-20s  %-20s  %-20s  %s%s\n", key.id.c_str(),
+                base::UtcTime(key.created).c_str(), UseText(use.tokens, key.quotas.tokens).c_str(),
                 UseText(use.requests, key.quotas.requests).c_str(), key.name.c_str(),
                 key.revoked ? " (revoked)" : "");
   }
@@ -101,43 +101,33 @@ base::Status RunRevoke(const KeyOptions& options) {
   return base::OkStatus();
 }
 
-CLI::App* AddVerb(CLI::App& command, const char* name, const char* summary,
-                  base::Status (*run)(const KeyOptions&), std::shared_ptr<KeyOptions> options,
-                  Action& action) {
-  CLI::App* const verb = command.add_subcommand(name, summary);
-  verb->add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  verb->callback([run, options, &action] { action = [run, options] { return run(*options); }; });
-  return verb;
+// What each verb has.
+KeyOptions& AddVerb(CLI::App& verb, Action& action, base::Status (*run)(const KeyOptions&)) {
+  KeyOptions& options = SetAction<KeyOptions>(verb, action, run);
+  Flags(verb).Require("deployment", options.deployment, kDirectory,
+                      "Directory made by `submix deploy`");
+  return options;
 }
 
 }  // namespace
 
 void AddKeyCommand(CLI::App& command, Action& action) {
-  const CLI::Range count_range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
-  auto options = std::make_shared<KeyOptions>();
   command.require_subcommand(1);
-  CLI::App* const create =
-      AddVerb(command, "create", "Make a key and show it, once", RunCreate, options, action);
-  create->add_option("--name", options->name, "Whose key it is; one name, one valid key")
-      ->required();
-  create
-      ->add_option("--max-tokens", options->quotas.tokens,
-                   "The most tokens that it may get in its whole life")
-      ->check(count_range);
-  create
-      ->add_option("--max-requests", options->quotas.requests,
-                   "The most requests that it may make in its whole life")
-      ->check(count_range);
-  create->add_flag("--json", options->json, "One JSON object");
-  CLI::App* const list =
-      AddVerb(command, "list", "All keys and what they have used", RunList, options, action);
-  list->add_flag("--json", options->json, "One JSON object a key");
-  CLI::App* const revoke =
-      AddVerb(command, "revoke", "Refuse a key from now on", RunRevoke, options, action);
-  revoke->add_option("id", options->id, "Its id or name, as `submix key list` shows them")
-      ->required();
+  CLI::App& create = *command.add_subcommand("create", "Make a key and show it, once");
+  KeyOptions& to_create = AddVerb(create, action, RunCreate);
+  Flags flags(create);
+  flags.Require("--name", to_create.name, "Whose key it is; one name, one valid key");
+  flags.Add("--max-tokens", to_create.quotas.tokens, kNonNegative,
+            "The most tokens that it may get in its whole life");
+  flags.Add("--max-requests", to_create.quotas.requests, kNonNegative,
+            "The most requests that it may make in its whole life");
+  flags.Add("--json", to_create.json, "One JSON object");
+  CLI::App& list = *command.add_subcommand("list", "All keys and what they have used");
+  KeyOptions& to_list = AddVerb(list, action, RunList);
+  Flags(list).Add("--json", to_list.json, "One JSON object a key");
+  CLI::App& revoke = *command.add_subcommand("revoke", "Refuse a key from now on");
+  KeyOptions& to_revoke = AddVerb(revoke, action, RunRevoke);
+  Flags(revoke).Require("id", to_revoke.id, "Its id or name, as `submix key list` shows them");
   command.footer(
       "Works beside a running server. Quotas are views: what binds is the deployment's budget.\n"
       "Example: submix key create my_deployment --name alice --max-tokens 100000");

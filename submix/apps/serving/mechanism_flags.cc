@@ -12,33 +12,33 @@ base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
   return base::OkStatus();
 }
 
-void AddMechanismFlags(CLI::App& command, MechanismFlags& flags) {
-  command.add_option("--accounting", flags.accounting,
-                     "How charges are counted: default, published, leave-one-out, worst-case");
-  command.add_option("--sampling-probability", flags.values.sampling_probability,
-                     "pmixed, adapmixed (published): the chance of each part to be in the subset "
-                     "that answers");
-  command.add_option("--clip-stretch", flags.values.clip.stretch,
-                     "dclip, filtered-dclip: log ratios of members to the public model are "
-                     "multiplied by this before they are clipped; costs nothing");
-  command.add_option("--clip-centre", flags.values.clip.centre,
-                     "dclip, filtered-dclip: the window for log ratios runs from -(1 - c) C to "
-                     "(1 + c) C; costs nothing");
-  command.add_option("--ball-radius", flags.values.ball_radius,
-                     "adapmixed, pmixed (leave-one-out): radius of the ball around the public "
-                     "model, in nats");
-  command.add_option("--screened-mechanism", flags.values.screened_mechanism,
-                     "screened: what stands behind the screen, filtered-submix or dclip");
-  mechanism::ScreenOptions& screen = flags.values.screen;
-  command.add_option("--screen-noise", screen.noise_scale,
-                     "adapmixed, screened: standard deviation of the noise on each probability");
-  command.add_option("--screen-threshold", screen.threshold,
-                     "screened: the public model answers up to this divergence in nats; "
-                     "adapmixed: above it");
-  command.add_option("--screen-weight", screen.mixing_weight,
-                     "adapmixed, screened: the ensemble's weight in what is compared");
-  command.add_option("--screen-tokens", screen.top_tokens,
-                     "adapmixed, screened: how many of the likeliest public tokens are compared");
+void AddMechanismFlags(Flags flags, MechanismFlags& mechanism) {
+  flags.Add("--accounting", mechanism.accounting,
+            "How charges are counted: default, published, leave-one-out, worst-case");
+  flags.Add(
+      "--sampling-probability", mechanism.values.sampling_probability,
+      "pmixed, adapmixed (published): the chance of each part to be in the subset that answers");
+  flags.Add("--clip-stretch", mechanism.values.clip.stretch,
+            "dclip, filtered-dclip: log ratios of members to the public model are multiplied by "
+            "this before they are clipped; costs nothing");
+  flags.Add("--clip-centre", mechanism.values.clip.centre,
+            "dclip, filtered-dclip: the window for log ratios runs from -(1 - c) C to (1 + c) C; "
+            "costs nothing");
+  flags.Add(
+      "--ball-radius", mechanism.values.ball_radius,
+      "adapmixed, pmixed (leave-one-out): radius of the ball around the public model, in nats");
+  flags.Add("--screened-mechanism", mechanism.values.screened_mechanism,
+            "screened: what stands behind the screen, filtered-submix or dclip");
+  mechanism::ScreenOptions& screen = mechanism.values.screen;
+  flags.Add("--screen-noise", screen.noise_scale,
+            "adapmixed, screened: standard deviation of the noise on each probability");
+  flags.Add(
+      "--screen-threshold", screen.threshold,
+      "screened: the public model answers up to this divergence in nats; adapmixed: above it");
+  flags.Add("--screen-weight", screen.mixing_weight,
+            "adapmixed, screened: the ensemble's weight in what is compared");
+  flags.Add("--screen-tokens", screen.top_tokens,
+            "adapmixed, screened: how many of the likeliest public tokens are compared");
 }
 
 }  // namespace submix::apps

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "submix/apps/flags.h"
 #include "submix/base/status.h"
 #include "submix/mechanism/mechanism_options.h"
 
@@ -18,7 +17,6 @@ struct MechanismFlags {
   base::Status Apply(mechanism::MechanismOptions& options) const;
 };
 
-// `flags` must outlive the command.
-void AddMechanismFlags(CLI::App& command, MechanismFlags& flags);
+void AddMechanismFlags(Flags flags, MechanismFlags& mechanism);
 
 }  // namespace submix::apps

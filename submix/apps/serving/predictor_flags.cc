@@ -19,17 +19,13 @@ PredictorLoader& TorchLoader() {
 
 }  // namespace
 
-void AddPredictorFlags(CLI::App& command, PredictorFlags& flags) {
-  command
-      .add_option("--predictor", flags.predictor,
-                  "What runs the models: cpu; torch: libtorch's (the oracle, and a GPU's way), in "
-                  "submix-train")
-      ->check(CLI::IsMember({"cpu", "torch"}));
-  command
-      .add_option("--precision", flags.precision,
-                  "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact)")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}));
-  command.add_option("--threads", flags.threads, "0: all processors")->check(CLI::Range(0, 1024));
+void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
+  flags.Add("--predictor", predictor.predictor, OneOf({"cpu", "torch"}),
+            "What runs the models: cpu; torch: libtorch's (the oracle, and a GPU's way), in "
+            "submix-train");
+  flags.Add("--precision", predictor.precision, OneOf({"f32", "bf16", "int8"}),
+            "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact)");
+  flags.Add("--threads", predictor.threads, Between(0, 1024), "0: all processors");
 }
 
 void SetTorchPredictorLoader(PredictorLoader loader) { TorchLoader() = std::move(loader); }

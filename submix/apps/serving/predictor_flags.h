@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "submix/apps/flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
@@ -23,7 +22,7 @@ struct PredictorFlags {
   std::string Description() const { return predictor + " " + precision; }
 };
 
-void AddPredictorFlags(CLI::App& command, PredictorFlags& flags);
+void AddPredictorFlags(Flags flags, PredictorFlags& predictor);
 
 using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
     const PredictorFlags& flags, const std::string& public_directory,

@@ -12,11 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/deployed_engine.h"
 #include "submix/apps/serving/serve_config.h"
-#include "submix/apps/serving/utc_time.h"
 #include "submix/base/log.h"
+#include "submix/base/number_text.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/deployment_statement.h"
@@ -43,7 +44,7 @@ struct ServeOptions {
 // One JSON object a line on stderr. Thread-safe.
 void WriteLogLine(const char* level, const char* event, const json& details) {
   static std::mutex mutex;
-  json line = {{"time", UtcTime(std::time(nullptr))}, {"level", level}, {"event", event}};
+  json line = {{"time", base::UtcTime(std::time(nullptr))}, {"level", level}, {"event", event}};
   line.update(details);
   const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(mutex);
@@ -98,11 +99,11 @@ Status NameModel(const ServeOptions& options, const engine::Deployment& deployme
   if (deployment.mechanism->is_sound()) return base::OkStatus();
   config.http.model += "-research";
   if (!deployment.config.options.research) {
-    return base::FailedPreconditionError(options.deployment +
-                                         ": made by `submix deploy` without --research, and the "
-                                         "guarantee of its mechanism " +
-                                         std::string(deployment.mechanism->name()) +
-                                         " is not proven for every data set: it is not served");
+    return base::FailedPreconditionError(
+        options.deployment +
+        ": made by `submix deploy` without --research, and the guarantee of its mechanism " +
+        std::string(deployment.mechanism->name()) +
+        " is not proven for every data set: it is not served");
   }
   if (options.research) return base::OkStatus();
   return base::FailedPreconditionError(
@@ -120,8 +121,8 @@ Status WarnWithoutKeys(const ServeConfig& config, const engine::ApiKeys& keys) {
   }
   WriteLogLine("warning", "no_api_keys",
                {{"message",
-                 "no API key is valid, so nobody can ask: `submix key create` makes "
-                 "one, also while the server runs"}});
+                 "no API key is valid, so nobody can ask: `submix key create` makes one, also "
+                 "while the server runs"}});
   return base::OkStatus();
 }
 
@@ -135,7 +136,7 @@ base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
   if (listener.certificate.empty()) return std::string("off");
   SUBMIX_ASSIGN_OR_RETURN(const std::time_t end,
                           server::CheckTlsFiles(listener.certificate, listener.private_key));
-  return listener.certificate + ", valid until " + UtcTime(end) +
+  return listener.certificate + ", valid until " + base::UtcTime(end) +
          (end < std::time(nullptr) ? ": EXPIRED, clients will refuse it" : "");
 }
 
@@ -223,30 +224,24 @@ Status RunServe(const ServeOptions& options) {
 }  // namespace
 
 void AddServeCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<ServeOptions>();
-  command.add_option("deployment", options->deployment, "Directory made by `submix deploy`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--config", options->config_file,
-                  "TOML file; examples/serve.toml has every option")
-      ->check(CLI::ExistingFile);
-  command.add_option("--host", options->host, "Address to listen on, instead of the file's");
-  command
-      .add_option("--port", options->port,
-                  "Port, instead of the file's; 0 = any free one; default 8080")
-      ->check(CLI::Range(0, 65'535));
-  command.add_option("--tls-certificate", options->certificate,
-                     "PEM file, chain included, instead of the file's: serve HTTPS");
-  command.add_option("--tls-private-key", options->private_key, "PEM file of its key");
-  command.add_flag("--research", options->research,
-                   "Serve a mechanism whose guarantee is not proven for every data set");
-  command.add_flag("--check", options->check,
-                   "Read configuration, keys and deployment, say what would be done, and end");
+  ServeOptions& options = SetAction<ServeOptions>(command, action, RunServe);
+  Flags flags(command);
+  flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
+  flags.Add("--config", options.config_file, kFile,
+            "TOML file; examples/serve.toml has every option");
+  flags.Add("--host", options.host, "Address to listen on, instead of the file's");
+  flags.Add("--port", options.port, Between(0, 65'535),
+            "Port, instead of the file's; 0 = any free one; default 8080");
+  flags.Add("--tls-certificate", options.certificate,
+            "PEM file, chain included, instead of the file's: serve HTTPS");
+  flags.Add("--tls-private-key", options.private_key, "PEM file of its key");
+  flags.Add("--research", options.research,
+            "Serve a mechanism whose guarantee is not proven for every data set");
+  flags.Add("--check", options.check,
+            "Read configuration, keys and deployment, say what would be done, and end");
   command.footer(
       "Speaks OpenAI's API. SIGTERM stops it gracefully; logs are JSON lines on stderr.\n"
       "Example: submix serve my_deployment --port 8080");
-  command.callback([options, &action] { action = [options] { return RunServe(*options); }; });
 }
 
 }  // namespace submix::apps

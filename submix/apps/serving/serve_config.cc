@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -13,19 +12,13 @@
 #include <toml++/toml.h>
 
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 
 namespace submix::apps {
 namespace {
 
 using base::Status;
 using std::chrono::milliseconds;
-
-// 0.1, not 0.100000.
-std::string Short(double number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
-}
 
 // One table of the file. Keeps the first error of all tables.
 class Section {
@@ -74,7 +67,7 @@ class Section {
     if (node == nullptr) return;
     const auto seconds = node->value<double>();
     if (!seconds || !(*seconds >= low && *seconds <= kMost)) {
-      return Fail(*node, key, "expected seconds, from " + Short(low) + " to a day");
+      return Fail(*node, key, "expected seconds, from " + base::NumberText(low) + " to a day");
     }
     value = milliseconds(static_cast<std::int64_t>(*seconds * 1'000));
   }

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/dp_fedavg.h"
-#include "submix/apps/measuring/account_flags.h"
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
@@ -294,142 +294,115 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   return base::OkStatus();
 }
 
-void AddDataFlags(CLI::App& command, FedAvgCommandOptions& options) {
-  command
-      .add_option(
-          "output", options.training.directory,
-          "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
-          "of a GPT-2 also released/, what may leave (without noise not_private/)")
-      ->required();
-  command
-      .add_option("--corpus", options.corpus,
-                  "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command.add_option("--heldout", options.heldout, "Text of other users, as --corpus")
-      ->check(CLI::ExistingFile);
-  command
-      .add_option("--heldout-tokens", options.heldout_tokens,
-                  "Words (tokens) of it that are scored")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--tokens-per-user", options.tokens_per_user,
-                  "Users with fewer are dropped, others cut to exactly so many")
-      ->check(CLI::PositiveNumber);
-  command.add_flag("--keep-short-users", options.keep_short_users,
-                   "Keep users with n fewer tokens, at weight n / --tokens-per-user");
+void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
+  flags.Require("output", options.training.directory,
+                "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
+                "of a GPT-2 also released/, what may leave (without noise not_private/)");
+  flags.Require("--corpus", options.corpus, kFile,
+                "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)");
+  flags.Add("--heldout", options.heldout, kFile, "Text of other users, as --corpus");
+  flags.Add("--heldout-tokens", options.heldout_tokens, kPositive,
+            "Words (tokens) of it that are scored");
+  flags.Add("--tokens-per-user", options.tokens_per_user, kPositive,
+            "Users with fewer are dropped, others cut to exactly so many");
+  flags.Add("--keep-short-users", options.keep_short_users,
+            "Keep users with n fewer tokens, at weight n / --tokens-per-user");
 }
 
 void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   FedAvgModelOptions& model = options.model;
   CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public GPT-2");
   kinds.require_option(1);
-  CLI::Option* const public_text =
-      kinds
-          .add_option(
-              "--public-text", model.public_text,
-              "A word-level LSTM, its dictionary counted in this public text (.txt, .txt.xz)")
-          ->check(CLI::ExistingFile);
-  CLI::Option* const public_model =
-      kinds
-          .add_option("--public", model.public_directory,
-                      "This public model, a Hugging Face GPT-2 directory: adapters, or with --full "
-                      "all weights")
-          ->check(CLI::ExistingDirectory);
+  CLI::Option* const public_text = Flags(kinds).Add(
+      "--public-text", model.public_text, kFile,
+      "A word-level LSTM, its dictionary counted in this public text (.txt, .txt.xz)");
+  public_text->delimiter('\0');
+  CLI::Option* const public_model = Flags(kinds).Add(
+      "--public", model.public_directory, kDirectory,
+      "This public model, a Hugging Face GPT-2 directory: adapters, or with --full all weights");
   CLI::App& lstm = *command.add_option_group("LSTM", "with --public-text");
-  lstm.add_option("--words", model.words, "Size of the dictionary")->check(CLI::PositiveNumber);
-  lstm.add_option("--width", model.shape.width, "Of the embedding")->check(CLI::PositiveNumber);
-  lstm.add_option("--units", model.shape.units, "LSTM cells")->check(CLI::PositiveNumber);
-  lstm.add_option("--public-words", model.public_words,
-                  "Begin with a pass over so many words of --public-text; 0 = a random model")
-      ->check(CLI::NonNegativeNumber);
-  lstm.add_flag("--head-words", options.head_words,
-                "How many of the first ten predictions are among the most frequent words");
+  Flags lstm_flags(lstm);
+  lstm_flags.Add("--words", model.words, kPositive, "Size of the dictionary");
+  lstm_flags.Add("--width", model.shape.width, kPositive, "Of the embedding");
+  lstm_flags.Add("--units", model.shape.units, kPositive, "LSTM cells");
+  lstm_flags.Add("--public-words", model.public_words, kNonNegative,
+                 "Begin with a pass over so many words of --public-text; 0 = a random model");
+  lstm_flags.Add("--head-words", options.head_words,
+                 "How many of the first ten predictions are among the most frequent words");
   for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
   CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
   AddAdapterFlags(gpt, model.adapter);
   for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
-  command.add_option("--seed", model.seed,
+  Flags(command).Add("--seed", model.seed,
                      "Of the random model, or adapter, that all users begin with");
 }
 
-void AddLocalFlags(CLI::App& command, FedAvgCommandOptions& options) {
+void AddLocalFlags(Flags flags, FedAvgCommandOptions& options) {
   train::LocalTraining& local = options.training.local;
-  command
-      .add_option("--algorithm", options.algorithm,
-                  "fedavg: each user trains a little; fedsgd: each sends one gradient")
-      ->check(CLI::IsMember({"fedavg", "fedsgd"}));
-  AddFlag(command, "--learning-rate", local.learning_rate,
-          "A user's; default: 2, GPT-2 0.2; the paper's 6 needs clipping from the first round on",
-          kPositive);
-  command.add_option("--epochs", local.epochs, "A user's passes over the own text (fedavg)")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--batch-size", local.batch_size, "A user's rows a step")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--unroll", local.unroll, "Words (tokens) a row and step; default: 10, GPT-2 128")
-      ->check(CLI::PositiveNumber);
+  flags.Add("--algorithm", options.algorithm, OneOf({"fedavg", "fedsgd"}),
+            "fedavg: each user trains a little; fedsgd: each sends one gradient");
+  flags.Add(
+      "--learning-rate", local.learning_rate, kPositive,
+      "A user's; default: 2, GPT-2 0.2; the paper's 6 needs clipping from the first round on");
+  flags.Add("--epochs", local.epochs, kPositive, "A user's passes over the own text (fedavg)");
+  flags.Add("--batch-size", local.batch_size, kPositive, "A user's rows a step");
+  flags.Add("--unroll", local.unroll, kPositive,
+            "Words (tokens) a row and step; default: 10, GPT-2 128");
 }
 
 void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
   train::FederatedOptions& training = options.training;
   CLI::App& sampling = *command.add_option_group("sampling", "who takes part in a round");
   sampling.require_option(1);
-  AddFlag(sampling, "--sampling-probability", options.sampling_probability,
-          "Each user's, in each round, independently", kProbability);
-  AddFlag(sampling, "--expected-users", options.expected_users,
-          "The same as a number of users: probability times population", kPositive);
-  AddFlag(command, "--population", options.population,
-          "A public number of users, fixed beforehand; default: those found, which is then public",
-          kPositive);
-  command
-      .add_option("--estimator", options.estimator,
-                  "Of the average update. fixed: divide by q W; clipped: by max(q W_min, the "
-                  "weights of those who took part), which costs twice the noise")
-      ->check(CLI::IsMember({"fixed", "clipped"}));
-  AddFlag(command, "--minimum-weight", options.minimum_weight,
-          "W_min of --estimator clipped; default: the population", kPositive);
-  AddFlag(command, "--clip", training.clipping.norm,
-          "Norm S of a user's whole update; default: 15, GPT-2 0.5; inf: none",
-          Number("a number above 0", [](double value) { return value > 0; }));
-  command
-      .add_option("--clipping", options.clipping,
-                  "flat: the whole update; per-layer: each of the m vectors to S / sqrt(m)")
-      ->check(CLI::IsMember({"flat", "per-layer"}));
-  AddFlag(command, "--noise", training.noise_multiplier,
-          "z: noise of z times the average's sensitivity; 0: no privacy, for baselines",
-          kNonNegative);
-  command.add_option("--schedule", options.schedule,
-                     "ROUND:CLIP[:NOISE],…: other values from that round on");
-  AddFlag(command, "--delta", options.delta, "Of epsilon; default: population^-1.1", kDelta);
-  AddFlag(command, "--epsilon", options.target_epsilon,
-          "Stop before the round that would pass it; fixed by the first run", kPositive);
+  Flags sampling_flags(sampling);
+  sampling_flags.Add("--sampling-probability", options.sampling_probability, kProbability,
+                     "Each user's, in each round, independently");
+  sampling_flags.Add("--expected-users", options.expected_users, kPositive,
+                     "The same as a number of users: probability times population");
+  Flags flags(command);
+  flags.Add(
+      "--population", options.population, kPositive,
+      "A public number of users, fixed beforehand; default: those found, which is then public");
+  flags.Add("--estimator", options.estimator, OneOf({"fixed", "clipped"}),
+            "Of the average update. fixed: divide by q W; clipped: by max(q W_min, the weights of "
+            "those who took part), which costs twice the noise");
+  flags.Add("--minimum-weight", options.minimum_weight, kPositive,
+            "W_min of --estimator clipped; default: the population");
+  flags.Add("--clip", training.clipping.norm,
+            Number("a number above 0", [](double value) { return value > 0; }),
+            "Norm S of a user's whole update; default: 15, GPT-2 0.5; inf: none");
+  flags.Add("--clipping", options.clipping, OneOf({"flat", "per-layer"}),
+            "flat: the whole update; per-layer: each of the m vectors to S / sqrt(m)");
+  flags.Add("--noise", training.noise_multiplier, kNonNegative,
+            "z: noise of z times the average's sensitivity; 0: no privacy, for baselines");
+  flags.Add("--schedule", options.schedule,
+            "ROUND:CLIP[:NOISE],…: other values from that round on");
+  flags.Add("--delta", options.delta, kDelta, "Of epsilon; default: population^-1.1");
+  flags.Add("--epsilon", options.target_epsilon, kPositive,
+            "Stop before the round that would pass it; fixed by the first run");
 }
 
 }  // namespace
 
 void AddFedavgCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<FedAvgCommandOptions>();
-  train::FederatedOptions& training = options->training;
+  FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(command, action, RunFedAvg);
+  Flags flags(command);
+  train::FederatedOptions& training = options.training;
   training.rounds = 100;
   training.local.learning_rate = 0;  // said by no flag
   training.local.unroll = 0;
   training.clipping.norm = 0;
-  AddDataFlags(command, *options);
-  AddModelFlags(command, *options);
-  AddLocalFlags(command, *options);
-  AddPrivacyFlags(command, *options);
-  command.add_option("--rounds", training.rounds, "Rounds in all; more in a later run goes on")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--evaluate-every", training.evaluate_every, "Rounds between evaluations")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--threads", training.threads,
-                  "Users trained at once; 0 = one a processor; any number gives the same model")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--csv", options->csv,
-                     "A line a round; its column `users` is private: for the operator");
-  command.add_flag("--json", options->json, "The result as one JSON object");
+  AddDataFlags(flags, options);
+  AddModelFlags(command, options);
+  AddLocalFlags(flags, options);
+  AddPrivacyFlags(command, options);
+  flags.Add("--rounds", training.rounds, kPositive, "Rounds in all; more in a later run goes on");
+  flags.Add("--evaluate-every", training.evaluate_every, kPositive, "Rounds between evaluations");
+  flags.Add("--threads", training.threads, kNonNegative,
+            "Users trained at once; 0 = one a processor; any number gives the same model");
+  flags.Add("--csv", options.csv,
+            "A line a round; its column `users` is private: for the operator");
+  flags.Add("--json", options.json, "The result as one JSON object");
   command.footer(
       "Algorithm 1 of McMahan et al. 2018. In each round every user takes part with the same "
       "small\n"
@@ -437,22 +410,17 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       "norm S. The model moves by the average plus noise. What is promised to each user, present\n"
       "or absent, is printed with every epsilon: docs/privacy.md, Theorem 13. The price falls "
       "with\n"
-      "--noise and with a smaller share of users a round; `submix account fedavg` says it "
-      "beforehand.\n"
+      "--noise and with a smaller share of users a round; `submix account fedavg` says it before.\n"
       "Interrupted? Run the same command again: rounds that were charged stay charged.\n"
       "mpirun -n R submix-train fedavg … spreads the users of a round over R processes; the model\n"
       "is the same: docs/several_machines.md.\n"
-      "The paper: --learning-rate 6, else the defaults (10,000 words, 1,600 tokens a user in "
-      "batches of\n"
-      "           8 times 10, one epoch); 763,430 users, --expected-users 5000 --clip 15 --noise "
+      "The paper: --learning-rate 6, else the defaults (10,000 words, 1,600 tokens a user in\n"
+      "batches of 8 times 10, one epoch); 763,430 users, --expected-users 5000 --clip 15 --noise "
       "1\n"
-      "Example: submix fedavg out --corpus blogs.jsonl.xz --public-text wiki.txt.xz --heldout\n"
-      "         others.jsonl.xz --expected-users 100 --clip 15 --noise 1 --rounds 500 --csv "
-      "out.csv\n"
-      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 --rank 8 --expected-users "
-      "500\n"
-      "         --clip 0.5 --noise 1 --rounds 50");
-  command.callback([options, &action] { action = [options] { return RunFedAvg(*options); }; });
+      "Example: submix fedavg out --corpus blogs.jsonl.xz --public-text wiki.txt.xz \\\n"
+      "             --heldout others.jsonl.xz --expected-users 100 --noise 1 --csv out.csv\n"
+      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 --rank 8 \\\n"
+      "             --expected-users 500 --clip 0.5 --noise 1 --rounds 50");
 }
 
 }  // namespace submix::apps

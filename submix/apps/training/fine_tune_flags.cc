@@ -19,21 +19,17 @@ train::Precision TrainingPrecisionOf(const std::string& name) {
   return name == "f32" ? train::Precision::kFloat32 : train::Precision::kBfloat16;
 }
 
-void AddAdapterFlags(CLI::App& command, AdapterFlags& flags) {
-  model::LoraConfig& lora = flags.lora;
-  command.add_flag("--full", flags.full, "Train all weights instead of a LoRA adapter");
-  command.add_option("--rank", lora.rank, "LoRA rank")->check(CLI::PositiveNumber);
-  command.add_option("--lora-alpha", lora.lora_alpha, "LoRA scaling is this over the rank");
-  command
-      .add_option("--targets", lora.target_modules,
-                  "Adapted layers: c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj")
-      ->delimiter(',');
-  command
-      .add_option("--top-layers", flags.top_layers,
-                  "Adapt only the last n layers (members share the trunk); 0 = all")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--precision", flags.precision, "Of the matrix products: f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+void AddAdapterFlags(Flags flags, AdapterFlags& adapter) {
+  model::LoraConfig& lora = adapter.lora;
+  flags.Add("--full", adapter.full, "Train all weights instead of a LoRA adapter");
+  flags.Add("--rank", lora.rank, kPositive, "LoRA rank");
+  flags.Add("--lora-alpha", lora.lora_alpha, "LoRA scaling is this over the rank");
+  flags.Add("--targets", lora.target_modules,
+            "Adapted layers: c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj");
+  flags.Add("--top-layers", adapter.top_layers, kNonNegative,
+            "Adapt only the last n layers (members share the trunk); 0 = all");
+  flags.Add("--precision", adapter.precision, OneOf({"f32", "bf16"}),
+            "Of the matrix products: f32 or bf16");
 }
 
 base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags, int layers) {
@@ -55,21 +51,19 @@ base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& f
   return std::optional(lora);
 }
 
-void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags) {
-  train::FineTuneOptions& options = flags.options;
-  AddAdapterFlags(command, flags.adapter);
-  command.add_option("--epochs", options.epochs, "Passes over a member's text")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--learning-rate", options.learning_rate.peak, "AdamW's, after warm-up");
-  command.add_option("--warmup-fraction", options.learning_rate.warmup_fraction,
-                     "Share of the steps with a rising rate; 1 is the SubMix paper's");
-  command.add_option("--weight-decay", options.adamw.weight_decay, "AdamW's, decoupled");
-  command.add_option("--batch-size", options.batch_size, "Blocks an update")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--block-tokens", options.block_tokens, "Tokens a block");
-  command.add_option("--members-at-a-time", options.members_at_a_time,
-                     "Members trained in one batch over the shared frozen weights");
-  command.add_option("--threads", options.threads, "0 = one a processor");
+void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune) {
+  train::FineTuneOptions& options = fine_tune.options;
+  AddAdapterFlags(flags, fine_tune.adapter);
+  flags.Add("--epochs", options.epochs, kPositive, "Passes over a member's text");
+  flags.Add("--learning-rate", options.learning_rate.peak, "AdamW's, after warm-up");
+  flags.Add("--warmup-fraction", options.learning_rate.warmup_fraction,
+            "Share of the steps with a rising rate; 1 is the SubMix paper's");
+  flags.Add("--weight-decay", options.adamw.weight_decay, "AdamW's, decoupled");
+  flags.Add("--batch-size", options.batch_size, kPositive, "Blocks an update");
+  flags.Add("--block-tokens", options.block_tokens, "Tokens a block");
+  flags.Add("--members-at-a-time", options.members_at_a_time,
+            "Members trained in one batch over the shared frozen weights");
+  flags.Add("--threads", options.threads, "0 = one a processor");
 }
 
 base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers) {

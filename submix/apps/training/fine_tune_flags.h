@@ -4,8 +4,7 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "submix/apps/flags.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 
@@ -25,7 +24,7 @@ struct AdapterFlags {
   std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
 };
 
-void AddAdapterFlags(CLI::App& command, AdapterFlags& flags);
+void AddAdapterFlags(Flags flags, AdapterFlags& adapter);
 
 // None: all weights. `layers` is the public model's number of layers. Errors: kInvalidArgument.
 base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags, int layers);
@@ -36,7 +35,7 @@ struct FineTuneFlags {
   AdapterFlags adapter;
 };
 
-void AddFineTuneFlags(CLI::App& command, FineTuneFlags& flags);
+void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune);
 
 // The options that the flags say. Errors: those of AdapterOf.
 base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/rebinding.h"
@@ -24,9 +25,9 @@ base::Status CheckDeployment(const ForgetOptions& options) {
   if (manifest.deployments.empty()) return base::OkStatus();
   const ensemble::DeploymentEntry& entry = manifest.deployments.front();
   if (options.deployment.empty()) {
-    return base::InvalidArgumentError(options.ensemble + ": deployed as " + entry.name +
-                                      "; give its directory with --deployment, so that the same "
-                                      "ledger goes on");
+    return base::InvalidArgumentError(
+        options.ensemble + ": deployed as " + entry.name +
+        "; give its directory with --deployment, so that the same ledger goes on");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
   if (config.lineage == entry.lineage) return base::OkStatus();
@@ -60,25 +61,19 @@ base::Status RunForget(const ForgetOptions& options) {
 }  // namespace
 
 void AddForgetCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<ForgetOptions>();
-  command.add_option("ensemble", options->ensemble, "Directory made by `submix train`")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--corpus", options->corpus,
-                  "The corpus it was trained on; the user's records in it are not read")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command.add_option("--user", options->user, "The user key")->required();
-  command.add_option("--deployment", options->deployment, "Its deployment, if it has one")
-      ->check(CLI::ExistingDirectory);
+  ForgetOptions& options = SetAction<ForgetOptions>(command, action, RunForget);
+  Flags flags(command);
+  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
+  flags.Require("--corpus", options.corpus, kFile,
+                "The corpus it was trained on; the user's records in it are not read");
+  flags.Require("--user", options.user, "The user key");
+  flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");
   command.footer(
       "Stop the server first. Exact for the models; what the user's text has cost so far stays in "
       "the\n"
       "spent budget, which covers it (docs/privacy.md).\n"
       "Example: submix forget my_ensemble --corpus text.jsonl --user u00017 --deployment "
       "my_deployment");
-  command.callback([options, &action] { action = [options] { return RunForget(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -6,13 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/measuring/account_flags.h"
 #include "submix/apps/measuring/account_report.h"
+#include "submix/base/number_text.h"
 
 namespace submix::apps {
 namespace {
 
 using accounting::PrivacyUnit;
+using base::NumberText;
 using train::PrivateTrainingReport;
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -33,12 +34,6 @@ struct Preset {
 };
 constexpr Preset kPresets[] = {{"submix", 0.1, 2048, 0}, {"submix-first", 1, 8, 1}};
 
-std::string NumberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
 // What the statement's number rests on.
 std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& options,
                                      const PrivateTrainingReport& report) {
@@ -50,9 +45,9 @@ std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& option
           ", noise of " + NumberText(report.noise_multiplier) +
           " times that on the sum, divided by " + NumberText(options.training.expected_batch)};
   if (report.units_were_counted) {
-    lines.push_back("the number of " + unit + "s, " + std::to_string(report.public_units) +
-                    ", counts as public; --public-users declares one that does not depend on the "
-                    "data");
+    lines.push_back(
+        "the number of " + unit + "s, " + std::to_string(report.public_units) +
+        ", counts as public; --public-users declares one that does not depend on the data");
   }
   if (options.target.delta * static_cast<double>(report.public_units) > 1) {
     lines.push_back("delta is above 1 / " + std::to_string(report.public_units) +
@@ -101,64 +96,46 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
   std::printf(
       "\n%s/released may be asked without limit and given away: its public/ is the private model, "
       "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "
-      "--fine-tuned "
-      "%s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public\n",
+      "--fine-tuned %s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public\n",
       directory.c_str(), directory.c_str(), directory.c_str());
 }
 
 }  // namespace
 
-void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& flags) {
+void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) {
+  Flags flags(command);
   constexpr const char* kGroup = "Private training (one model, differentially private itself)";
-  CLI::Option* const mechanism =
-      command
-          .add_option("--private", flags.mechanism,
-                      "dp-sgd: clipped gradients of users, with noise; the model may then be asked "
-                      "without limit")
-          ->check(CLI::IsMember({"dp-sgd"}))
-          ->excludes(command.get_option("--parts"))
-          ->excludes(command.get_option("--halves"))
-          ->excludes(command.get_option("--members-at-a-time"));
+  CLI::Option* const mechanism = flags.Add(
+      "--private", training.mechanism, OneOf({"dp-sgd"}),
+      "dp-sgd: clipped gradients of users, with noise; the model may then be asked without limit");
+  for (const char* other : {"--parts", "--halves", "--members-at-a-time"}) {
+    mechanism->excludes(command.get_option(other));
+  }
   const auto add = [&](CLI::Option* option) { option->needs(mechanism)->group(kGroup); };
   mechanism->group(kGroup);
-  add(command
-          .add_option("--epsilon", flags.epsilon,
-                      "Target at --delta; training stops before the step that would exceed it")
-          ->check(kPositive));
-  add(command.add_option("--delta", flags.delta, "Well below 1 / users")->check(kDelta));
-  add(command
-          .add_option("--unit", flags.unit,
-                      "Whose presence is protected: a user with all texts, or one document")
-          ->check(CLI::IsMember({"user", "document"})));
-  add(command
-          .add_option("--expected-batch", flags.expected_batch,
-                      "Users (documents) a step, on average; large batches, in the hundreds or "
-                      "thousands, learn more at the same epsilon")
-          ->check(kPositive));
-  add(command
-          .add_option("--noise-multiplier", flags.noise_multiplier,
-                      "Noise, in units of the clipping norm; without it the least with which "
-                      "all steps stay within --epsilon")
-          ->check(kPositive));
-  add(command.add_option("--clip", flags.clip, "Longest gradient of a user, in L2")
-          ->check(kPositive));
-  add(command.add_option("--steps", flags.steps, "Updates, instead of --epochs / share of a batch")
-          ->check(CLI::PositiveNumber));
-  add(command
-          .add_option("--public-users", flags.public_units,
-                      "A public number of users (documents) that --expected-batch is a share "
-                      "of; without it their count, which then counts as public")
-          ->check(CLI::PositiveNumber));
-  add(command
-          .add_option("--preset", flags.preset,
-                      "A paper's configuration, where no flag says otherwise. submix: clip 0.1, "
-                      "batch 2048 (also 4096, 8192), documents, learning rate 1e-4, --epochs 1 or "
-                      "10, noise found from --epsilon. submix-first: clip 1 (also 0.1, 10), batch "
-                      "8 (also 4), noise 1")
-          ->check(CLI::IsMember({"submix", "submix-first"})));
-  command.add_flag("--json", flags.json, "One JSON object instead of text")
-      ->needs(mechanism)
-      ->group(kGroup);
+  add(flags.Add("--epsilon", training.epsilon, kPositive,
+                "Target at --delta; training stops before the step that would exceed it"));
+  add(flags.Add("--delta", training.delta, kDelta, "Well below 1 / users"));
+  add(flags.Add("--unit", training.unit, OneOf({"user", "document"}),
+                "Whose presence is protected: a user with all texts, or one document"));
+  add(flags.Add("--expected-batch", training.expected_batch, kPositive,
+                "Users (documents) a step, on average; large batches, in the hundreds or "
+                "thousands, learn more at the same epsilon"));
+  add(flags.Add("--noise-multiplier", training.noise_multiplier, kPositive,
+                "Noise, in units of the clipping norm; without it the least with which all steps "
+                "stay within --epsilon"));
+  add(flags.Add("--clip", training.clip, kPositive, "Longest gradient of a user, in L2"));
+  add(flags.Add("--steps", training.steps, kPositive,
+                "Updates, instead of --epochs / share of a batch"));
+  add(flags.Add("--public-users", training.public_units, kPositive,
+                "A public number of users (documents) that --expected-batch is a share of; without "
+                "it their count, which then counts as public"));
+  add(flags.Add(
+      "--preset", training.preset, OneOf({"submix", "submix-first"}),
+      "A paper's configuration, where no flag says otherwise. submix: clip 0.1, batch 2048 (also "
+      "4096, 8192), documents, learning rate 1e-4, --epochs 1 or 10, noise found from --epsilon. "
+      "submix-first: clip 1 (also 0.1, 10), batch 8 (also 4), noise 1"));
+  add(flags.Add("--json", training.json, "One JSON object instead of text"));
 }
 
 void ApplyPreset(const CLI::App& command, PrivateTrainingFlags& flags,

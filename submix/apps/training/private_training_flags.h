@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "submix/apps/flags.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/private_training/private_training.h"
 
@@ -26,7 +25,7 @@ struct PrivateTrainingFlags {
 };
 
 // Adds them to `submix train`, which has its other options.
-void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& flags);
+void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training);
 
 // For private training: sets what the preset says and the command line does not, and warm-up to
 // none. Call first thing after parsing.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/base/progress_bar.h"
@@ -58,17 +59,15 @@ base::Status RunTokenizer(const TokenizerOptions& options) {
 }  // namespace
 
 void AddTokenizerCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<TokenizerOptions>();
-  command.add_option("text", options->text, "Text files (.txt or .txt.xz) of *public* text")
-      ->required();
-  command.add_option("-o,--output", options->output, "Directory for vocab.json and merges.txt")
-      ->required();
-  command.add_option("--vocab-size", options->vocab_size, "Entries, <|endoftext|> included")
-      ->check(CLI::Range(257, 1 << 20));
+  TokenizerOptions& options = SetAction<TokenizerOptions>(command, action, RunTokenizer);
+  Flags flags(command);
+  flags.Require("text", options.text, "Text files (.txt or .txt.xz) of *public* text");
+  flags.Require("-o,--output", options.output, "Directory for vocab.json and merges.txt");
+  flags.Add("--vocab-size", options.vocab_size, Between(257, 1 << 20),
+            "Entries, <|endoftext|> included");
   command.footer(
       "The vocabulary is public, so it must not be learned from private text (docs/privacy.md).\n"
       "Example: submix tokenizer wiki-*.txt.xz --vocab-size 8192 -o public_model");
-  command.callback([options, &action] { action = [options] { return RunTokenizer(*options); }; });
 }
 
 }  // namespace submix::apps

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
@@ -22,7 +23,7 @@ struct TrainOptions {
   std::string public_trained_on = "same-users";
 };
 
-base::Status RunTrain(TrainOptions options) {
+base::Status RunTrain(TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
@@ -49,49 +50,35 @@ base::Status RunTrain(TrainOptions options) {
 }  // namespace
 
 void AddTrainCommand(CLI::App& command, Action& action) {
-  auto options = std::make_shared<TrainOptions>();
-  train::EnsembleTrainingOptions& training = options->training;
+  TrainOptions& options = SetAction<TrainOptions>(command, action, [&command](TrainOptions given) {
+    ApplyPreset(command, given.private_training, given.fine_tune.options);
+    return RunTrain(given);
+  });
+  train::EnsembleTrainingOptions& training = options.training;
+  Flags flags(command);
   training.partition.num_parts = 16;
   training.partition.heldout_fraction = 0.1;
-  command
-      .add_option("corpus", training.corpus,
-                  "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command
-      .add_option("ensemble", training.ensemble_directory, "Directory to make, or to go on with")
-      ->required();
-  command
-      .add_option("--public", training.public_directory,
-                  "Public model: a Hugging Face GPT-2 directory")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--parts", training.partition.num_parts,
-                  "Disjoint sets of users; more parts cost less privacy each, and know less")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--halves", training.partition.halves,
-                  "Members a part: 2 makes the pairs that `submix` needs")
-      ->check(CLI::Range(1, 2));
-  command
-      .add_option("--heldout-fraction", training.partition.heldout_fraction,
-                  "Share of the users kept for evaluation, never trained on")
-      ->check(CLI::Range(0.0, 0.9));
-  command
-      .add_option("--public-trained-on", options->public_trained_on,
-                  "Where --public is a model trained privately: other-users if no user of this "
-                  "corpus was among its users; with same-users, the default, statements add both "
-                  "losses")
-      ->check(CLI::IsMember({"same-users", "other-users"}));
-  command.add_option(
-      "--partition-key", training.partition_key_path,
-      "32-byte key file of another ensemble, to partition alike; default: a new secret");
-  AddFineTuneFlags(command, options->fine_tune);
-  AddPrivateTrainingFlags(command, options->private_training);
+  flags.Require("corpus", training.corpus, kFile,
+                "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)");
+  flags.Require("ensemble", training.ensemble_directory, "Directory to make, or to go on with");
+  flags.Require("--public", training.public_directory, kDirectory,
+                "Public model: a Hugging Face GPT-2 directory");
+  flags.Add("--parts", training.partition.num_parts, kPositive,
+            "Disjoint sets of users; more parts cost less privacy each, and know less");
+  flags.Add("--halves", training.partition.halves, Between(1, 2),
+            "Members a part: 2 makes the pairs that `submix` needs");
+  flags.Add("--heldout-fraction", training.partition.heldout_fraction, Between(0.0, 0.9),
+            "Share of the users kept for evaluation, never trained on");
+  flags.Add("--public-trained-on", options.public_trained_on, OneOf({"same-users", "other-users"}),
+            "Where --public is a model trained privately: other-users if no user of this corpus "
+            "was among its users; with same-users, the default, statements add both losses");
+  flags.Add("--partition-key", training.partition_key_path,
+            "32-byte key file of another ensemble, to partition alike; default: a new secret");
+  AddFineTuneFlags(command, options.fine_tune);
+  AddPrivateTrainingFlags(command, options.private_training);
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"
-      "mpirun -n R submix-train train … spreads the members over R processes: "
+      "mpirun -n R submix-train train … spreads the members over R processes:\n"
       "docs/several_machines.md.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
       "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32 --epochs 3\n"
@@ -101,10 +88,6 @@ void AddTrainCommand(CLI::App& command, Action& action) {
       "--batch-size is then how many of a user's blocks go through the model together.\n"
       "Example: submix train text.jsonl my_model --public gpt2 --private dp-sgd --epsilon 8 \\\n"
       "             --delta 1e-6 --expected-batch 2048 --epochs 10");
-  command.callback([options, &command, &action] {
-    ApplyPreset(command, options->private_training, options->fine_tune.options);
-    action = [options] { return RunTrain(*options); };
-  });
 }
 
 }  // namespace submix::apps

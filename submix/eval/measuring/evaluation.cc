@@ -478,9 +478,9 @@ StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const Heldou
   }
   Evaluation evaluation(plan, predictor.vocab_size(), kept ? &*kept : nullptr);
   if (kept && !evaluation.TakeKeptRuns()) {
-    return base::DataLossError(checkpoint.path +
-                               ": the checkpoint has runs that its options do "
-                               "not; remove it to score from the start");
+    return base::DataLossError(
+        checkpoint.path +
+        ": the checkpoint has runs that its options do not; remove it to score from the start");
   }
   progress.SkipTo(evaluation.begin());
   Status status =

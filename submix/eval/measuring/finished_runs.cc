@@ -82,8 +82,7 @@ StatusOr<std::vector<FinishedRun>> Parse(std::string_view content, const std::st
                                          const std::vector<RunSource>& sources) {
   if (!content.starts_with(kTitle)) {
     return base::InvalidArgumentError(path +
-                                      ": not a checkpoint of an evaluation; give another "
-                                      "file");
+                                      ": not a checkpoint of an evaluation; give another file");
   }
   const Status damaged =
       base::DataLossError(path + ": the checkpoint is damaged" + std::string(kMend));

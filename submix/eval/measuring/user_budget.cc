@@ -36,9 +36,9 @@ StatusOr<double> UserCost(const EvaluationSetting& declared, const UserPromise& 
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared.mechanism));
   const auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
   if (!statement.proven || !statement.worst_case) {
-    return base::FailedPreconditionError(declared.mechanism.name +
-                                         ": nothing follows for users, because its bound is not "
-                                         "proven for every data set");
+    return base::FailedPreconditionError(
+        declared.mechanism.name +
+        ": nothing follows for users, because its bound is not proven for every data set");
   }
   const std::vector<RdpBound> bounds = accounting::StatedUserLevelBounds(statement);
   if (promise.delta > 0) {
