@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "submix/apps/attacking/attack_output.h"
-#include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/exposure.h"
@@ -49,22 +49,6 @@ StatusOr<std::int64_t> CodesToScore(const std::vector<eval::PlantedCode>& codes,
   return total;
 }
 
-// The laws for one code: where none is given, the member under which the code is likeliest.
-StatusOr<std::vector<eval::TokenLaw*>> LawsFor(const eval::PlantedCode& code,
-                                               const AttackTarget& target,
-                                               ensemble::Predictor& predictor,
-                                               const std::vector<AttackedLaw>& laws,
-                                               std::unique_ptr<eval::TokenLaw>& likeliest) {
-  std::vector<eval::TokenLaw*> chosen;
-  for (const AttackedLaw& law : laws) {
-    if (law.law == nullptr) {
-      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(target, predictor, code));
-    }
-    chosen.push_back(law.law == nullptr ? likeliest.get() : law.law.get());
-  }
-  return chosen;
-}
-
 // One curve a model over epsilon: the mean over the codes.
 eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& rows) {
   eval::Figure figure = {.name = "exposure",
@@ -87,9 +71,7 @@ eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& row
 Status RunExposure(const ExposureAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.codes));
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, CodesToScore(codes, options.exposure));
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<AttackedLaw> laws, MakeLaws(options.target, target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(options.target, target));
+  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
   AccountReport report;
   report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";
   report.notes = {
@@ -101,20 +83,23 @@ Status RunExposure(const ExposureAttackOptions& options) {
       "Kolmogorov and Smirnov's)."};
   base::ProgressBar progress("Scoring", total, "codes");
   for (std::size_t c = 0; c < codes.size(); ++c) {
-    std::unique_ptr<eval::TokenLaw> likeliest;
-    SUBMIX_ASSIGN_OR_RETURN(const auto chosen,
-                            LawsFor(codes[c], target, *predictor, laws, likeliest));
+    std::vector<std::shared_ptr<eval::TokenLaw>> laws;
+    std::vector<eval::TokenLaw*> asked;
+    for (const AttackedLaw& law : models.laws) {
+      SUBMIX_ASSIGN_OR_RETURN(laws.emplace_back(), models.LawFor(law, codes[c]));
+      asked.push_back(laws.back().get());
+    }
     const auto random = eval::RepeatableDraws(options.target.seed, "exposure", c);
     SUBMIX_ASSIGN_OR_RETURN(
         const auto exposures,
-        eval::MeasureExposure(*predictor, chosen, *target.tokenizer, codes[c], options.exposure,
-                              *random, [&] { progress.Advance(1); }));
+        eval::MeasureExposure(*models.predictor, asked, *models.target.tokenizer, codes[c],
+                              options.exposure, *random, [&] { progress.Advance(1); }));
     for (std::size_t i = 0; i < laws.size(); ++i) {
-      report.rows.push_back(Row(laws[i], c, exposures[i]));
+      report.rows.push_back(Row(models.laws[i], c, exposures[i]));
     }
   }
   progress.Finish();
-  return Deliver(options.output, target, report, MeanExposures(laws, report.rows));
+  return Deliver(options.output, models.target, report, MeanExposures(models.laws, report.rows));
 }
 
 }  // namespace
@@ -124,7 +109,8 @@ void AddExposureAttack(CLI::App& attack, Action& action) {
       "exposure", "How many bits of planted codes do likelihoods give away? (Carlini and others)");
   ExposureAttackOptions& options = SetAction<ExposureAttackOptions>(command, action, RunExposure);
   Flags flags(command);
-  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  options.target.takes_members = true;
+  AddTargetFlags(command, options.target);
   AddCodesFlag(command, options.codes);
   flags.Add("--alphabet", options.exposure.alphabet,
             "Characters of a code that might have been others; the rest of it is known");

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "submix/apps/attacking/attack_output.h"
-#include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/attack_input.h"
@@ -37,25 +37,21 @@ struct Attacked {
 
 // Every code under a fresh budget, so that all of it is spent on that code.
 StatusOr<Attacked> Attack(const std::vector<eval::PlantedCode>& codes,
-                          const ExtractionOptions& options, bool greedy, const AttackTarget& target,
-                          ensemble::Predictor& predictor, eval::TokenLaw* law,
+                          const ExtractionOptions& options, bool greedy,
+                          const AttackedModels& models, const AttackedLaw& attacked,
                           base::ProgressBar& progress) {
   Attacked sum;
   for (const eval::PlantedCode& code : codes) {
-    std::unique_ptr<eval::TokenLaw> likeliest;
-    if (law == nullptr) {
-      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(target, predictor, code));
-    } else {
-      SUBMIX_RETURN_IF_ERROR(law->Renew());
-    }
+    SUBMIX_ASSIGN_OR_RETURN(const auto law, models.LawFor(attacked, code));
+    SUBMIX_RETURN_IF_ERROR(law->Renew());
     const auto random = eval::RepeatableDraws(options.target.seed, "extraction",
                                               static_cast<std::uint64_t>(sum.codes));
     eval::ExtractionAttack attack = {.prompt = code.prompt, .secret = code.secret};
     attack.attempts = options.attempts;
     attack.greedy = greedy;
-    SUBMIX_ASSIGN_OR_RETURN(const eval::ExtractionResult result,
-                            eval::Extract(predictor, law == nullptr ? *likeliest : *law,
-                                          *target.tokenizer, attack, *random));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const eval::ExtractionResult result,
+        eval::Extract(*models.predictor, *law, *models.target.tokenizer, attack, *random));
     ++sum.codes;
     sum.extracted += result.extracted() ? 1 : 0;
     sum.attempts += result.attempts;
@@ -80,9 +76,7 @@ Json Row(const AttackedLaw& law, const std::string& decoding, const Attacked& at
 
 Status RunExtraction(const ExtractionOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.codes));
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<AttackedLaw> laws, MakeLaws(options.target, target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(options.target, target));
+  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
   AccountReport report;
   report.title = "Extraction: planted codes that " + std::to_string(options.attempts) +
                  " completions of their prompts contain";
@@ -97,13 +91,13 @@ Status RunExtraction(const ExtractionOptions& options) {
                          .y_label = "share of codes extracted by sampling",
                          .log_x = true};
   base::ProgressBar progress(
-      "Attacking", static_cast<std::int64_t>(codes.size() * laws.size() * options.decoding.size()),
+      "Attacking",
+      static_cast<std::int64_t>(codes.size() * models.laws.size() * options.decoding.size()),
       "codes");
-  for (const AttackedLaw& law : laws) {
+  for (const AttackedLaw& law : models.laws) {
     for (const std::string& decoding : options.decoding) {
       SUBMIX_ASSIGN_OR_RETURN(const Attacked attacked,
-                              Attack(codes, options, decoding == "greedy", target, *predictor,
-                                     law.law.get(), progress));
+                              Attack(codes, options, decoding == "greedy", models, law, progress));
       report.rows.push_back(Row(law, decoding, attacked));
       if (decoding == "sampled") {
         AddPoint(law, report.rows.back()["extracted_share"].get<double>(), figure);
@@ -111,7 +105,7 @@ Status RunExtraction(const ExtractionOptions& options) {
     }
   }
   progress.Finish();
-  return Deliver(options.output, target, report, figure);
+  return Deliver(options.output, models.target, report, figure);
 }
 
 }  // namespace
@@ -121,7 +115,8 @@ void AddExtractionAttack(CLI::App& attack, Action& action) {
       "extraction", "Do completions give planted codes away? (SubMix, section 4.2)");
   ExtractionOptions& options = SetAction<ExtractionOptions>(command, action, RunExtraction);
   Flags flags(command);
-  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  options.target.takes_members = true;
+  AddTargetFlags(command, options.target);
   AddCodesFlag(command, options.codes);
   flags.Add("--decoding", options.decoding, OneOf({"sampled", "greedy"}),
             "sampled, greedy, or both");

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "submix/apps/attacking/attack_output.h"
-#include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
+#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
 #include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/audits/roc_curve.h"
@@ -119,7 +119,7 @@ void AddMembershipAttack(CLI::App& attack, Action& action) {
       "Tell from served tokens whether a part or a user was there, as well as anybody");
   MembershipOptions& options = SetAction<MembershipOptions>(command, action, RunMembership);
   Flags flags(command);
-  AddTargetFlags(command, options.target, /*takes_members=*/false);
+  AddTargetFlags(command, options.target);
   AddNeighbourFlags(command, options.neighbour);
   AddOutputFlags(command, options.output, "ROC curves beside the bounds of the claims");
   command.footer(

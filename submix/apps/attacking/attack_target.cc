@@ -8,7 +8,6 @@
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/audits/privacy_claim.h"
-#include "submix/eval/measuring/likelihood.h"
 
 namespace submix::apps {
 namespace {
@@ -53,14 +52,15 @@ std::string AttackedMechanism::Guarantee() const {
   return mechanism->is_sound() ? "sound" : "research";
 }
 
-void AddTargetFlags(Flags flags, TargetFlags& target, bool takes_members) {
+void AddTargetFlags(Flags flags, TargetFlags& target) {
   flags.Require("target", target.directory, kDirectory,
                 "Directory of an ensemble (`submix train`), or of a deployment (`submix deploy`): "
                 "its mechanism and budget are then attacked first");
-  flags.Add("--against", target.against,
-            std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
-                (takes_members ? ", and members: the one that knows most, served as it is" : "") +
-                ". Default: the deployment, or filtered-submix");
+  flags.Add(
+      "--against", target.against,
+      std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
+          (target.takes_members ? ", and members: the one that knows most, served as it is" : "") +
+          ". Default: the deployment, or filtered-submix");
   flags.Add("--epsilon", target.epsilons, "One or more budgets of a part, nats");
   flags.Add("--order", target.order, "The Renyi order at which epsilon is declared");
   flags.Add("--queries", target.queries, kPositive,
@@ -93,6 +93,10 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
       target.tokenizer,
       tokenizer::Tokenizer::Load(ensemble::PublicDirectory(target.ensemble_directory)));
   for (const std::string& name : names) {
+    if (name == kMembers && !flags.takes_members) {
+      return base::InvalidArgumentError(
+          "members serve no mixture to tell apart; `ensemble` is the one that is not private");
+    }
     if (name == kMembers) {
       target.attacks_members = true;
     } else {
@@ -117,6 +121,8 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
                        members);
 }
 
+namespace {
+
 StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
   std::vector<AttackedLaw> laws;
   for (const AttackedMechanism& attacked : target.mechanisms) {
@@ -138,6 +144,33 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const Atta
   return laws;
 }
 
+}  // namespace
+
+StatusOr<AttackedModels> LoadModels(const TargetFlags& flags) {
+  AttackedModels models;
+  SUBMIX_ASSIGN_OR_RETURN(models.target, LoadTarget(flags));
+  SUBMIX_ASSIGN_OR_RETURN(models.laws, MakeLaws(flags, models.target));
+  SUBMIX_ASSIGN_OR_RETURN(models.predictor, LoadTargetPredictor(flags, models.target));
+  return models;
+}
+
+StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
+    const AttackedLaw& law, const eval::PlantedCode& code) const {
+  if (law.law != nullptr) return law.law;
+  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
+                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
+  return LawFor(law, judged);
+}
+
+StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
+    const AttackedLaw& law, const eval::JudgedTokens& text) const {
+  if (law.law != nullptr) return law.law;
+  SUBMIX_ASSIGN_OR_RETURN(
+      std::shared_ptr<eval::TokenLaw> likeliest,
+      eval::LikeliestMemberLaw(*predictor, target.manifest.members.size(), text));
+  return likeliest;
+}
+
 std::string AttackedLaw::ModelAndCost() const {
   return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
 }
@@ -146,14 +179,6 @@ void AddCodesFlag(Flags flags, std::string& path) {
   flags.Require("--codes", path, kFile,
                 "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
                 "\"secret\": \" 4815\"}");
-}
-
-StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
-                                                       ensemble::Predictor& predictor,
-                                                       const eval::PlantedCode& code) {
-  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
-                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
-  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
 }
 
 }  // namespace submix::apps

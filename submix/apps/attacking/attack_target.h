@@ -32,10 +32,10 @@ struct TargetFlags {
   MechanismFlags mechanism_flags;
   PredictorFlags predictor;
   std::uint64_t seed = 0;
+  bool takes_members = false;  // the word "members" too, which serve no mixture
 };
 
-// With `takes_members` the word "members" is offered too.
-void AddTargetFlags(Flags flags, TargetFlags& target, bool takes_members);
+void AddTargetFlags(Flags flags, TargetFlags& target);
 
 // A mechanism under a budget.
 struct AttackedMechanism {
@@ -71,20 +71,30 @@ struct AttackedLaw {
   std::string promise;  // unit, adjacency, scope and proof of the budget's statement, in one line
   std::string order;    // empty without a budget, as is the next
   double epsilon = -1;  // nats at the order; negative: no budget
-  // Null for "members": the attack takes the member that serves it best.
-  std::unique_ptr<eval::TokenLaw> law;
+  // Null for "members": each text is attacked in the member that knows it best.
+  std::shared_ptr<eval::TokenLaw> law;
 
   // As figures name it: "dclip, epsilon 2", or the model alone without a budget.
   std::string ModelAndCost() const;
 };
-base::StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags,
-                                                  const AttackTarget& target);
 
-// The flag of the attacks on planted codes. `path` must outlive the command.
+// What an attack on texts works on: the target with its models loaded, and the laws over them.
+struct AttackedModels {
+  AttackTarget target;
+  std::vector<AttackedLaw> laws;
+  std::unique_ptr<ensemble::Predictor> predictor;
+
+  // The law to ask for this text: `law`, or that of the member under which it is likeliest. Errors:
+  // those of eval::Judged and of the predictor.
+  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
+                                                         const eval::PlantedCode& code) const;
+  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
+                                                         const eval::JudgedTokens& text) const;
+};
+// Errors: those of LoadTarget and of the models.
+base::StatusOr<AttackedModels> LoadModels(const TargetFlags& flags);
+
+// The flag of the attacks on planted codes.
 void AddCodesFlag(Flags flags, std::string& path);
-// The law of the target's member that knows the code best.
-base::StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const AttackTarget& target,
-                                                             ensemble::Predictor& predictor,
-                                                             const eval::PlantedCode& code);
 
 }  // namespace submix::apps

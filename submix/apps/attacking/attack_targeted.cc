@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "submix/apps/attacking/attack_output.h"
-#include "submix/apps/attacking/attack_subcommands.h"
 #include "submix/apps/attacking/attack_target.h"
+#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/targeted.h"
-#include "submix/eval/measuring/likelihood.h"
+#include "submix/eval/measuring/token_law.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 
 namespace submix::apps {
@@ -27,33 +27,21 @@ struct TargetedAttackOptions {
   std::string examples;
 };
 
-// The attacker's choice for one example: the member under which its suffix is likeliest.
-StatusOr<std::unique_ptr<eval::TokenLaw>> LikeliestLaw(const eval::TargetedExample& example,
-                                                       const AttackTarget& target,
-                                                       ensemble::Predictor& predictor) {
-  eval::JudgedTokens judged = {example.prefix, example.prefix.size()};
-  judged.tokens.insert(judged.tokens.end(), example.suffix.begin(), example.suffix.end());
-  return eval::LikeliestMemberLaw(predictor, target.manifest.members.size(), judged);
-}
-
 // Every example under a fresh budget.
 StatusOr<eval::TargetedSummary> Attack(const std::vector<eval::TargetedExample>& examples,
                                        const TargetedAttackOptions& options,
-                                       const AttackTarget& target, ensemble::Predictor& predictor,
-                                       eval::TokenLaw* law, base::ProgressBar& progress) {
+                                       const AttackedModels& models, const AttackedLaw& attacked,
+                                       base::ProgressBar& progress) {
   std::vector<eval::TargetedGuess> guesses;
   for (const eval::TargetedExample& example : examples) {
-    std::unique_ptr<eval::TokenLaw> likeliest;
-    if (law == nullptr) {
-      SUBMIX_ASSIGN_OR_RETURN(likeliest, LikeliestLaw(example, target, predictor));
-    } else {
-      SUBMIX_RETURN_IF_ERROR(law->Renew());
-    }
+    eval::JudgedTokens text = {example.prefix, example.prefix.size()};
+    text.tokens.insert(text.tokens.end(), example.suffix.begin(), example.suffix.end());
+    SUBMIX_ASSIGN_OR_RETURN(const auto law, models.LawFor(attacked, text));
+    SUBMIX_RETURN_IF_ERROR(law->Renew());
     const auto random = eval::RepeatableDraws(options.target.seed, "targeted", guesses.size());
-    SUBMIX_ASSIGN_OR_RETURN(const eval::TargetedGuess guess,
-                            eval::GuessSuffix(predictor, law == nullptr ? *likeliest : *law,
-                                              example, options.targeted, *random));
-    guesses.push_back(guess);
+    SUBMIX_ASSIGN_OR_RETURN(
+        guesses.emplace_back(),
+        eval::GuessSuffix(*models.predictor, *law, example, options.targeted, *random));
     progress.Advance(1);
   }
   return eval::Summarise(guesses);
@@ -78,11 +66,9 @@ eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSum
 }
 
 Status RunTargeted(const TargetedAttackOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
+  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
   SUBMIX_ASSIGN_OR_RETURN(const auto examples,
-                          eval::ReadTargetedExamples(options.examples, *target.tokenizer));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<AttackedLaw> laws, MakeLaws(options.target, target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(options.target, target));
+                          eval::ReadTargetedExamples(options.examples, *models.target.tokenizer));
   AccountReport report;
   report.title = "Targeted extraction: suffixes of private text guessed from their prefixes";
   report.notes = {
@@ -95,16 +81,16 @@ Status RunTargeted(const TargetedAttackOptions& options) {
                          .title = "Targeted extraction",
                          .x_label = "recall",
                          .y_label = "precision"};
-  base::ProgressBar progress("Guessing", static_cast<std::int64_t>(examples.size() * laws.size()),
-                             "suffixes");
-  for (const AttackedLaw& law : laws) {
+  base::ProgressBar progress(
+      "Guessing", static_cast<std::int64_t>(examples.size() * models.laws.size()), "suffixes");
+  for (const AttackedLaw& law : models.laws) {
     SUBMIX_ASSIGN_OR_RETURN(const eval::TargetedSummary summary,
-                            Attack(examples, options, target, *predictor, law.law.get(), progress));
+                            Attack(examples, options, models, law, progress));
     report.rows.push_back(Row(law, summary));
     figure.curves.push_back(PrecisionCurve(law, summary));
   }
   progress.Finish();
-  return Deliver(options.output, target, report, figure);
+  return Deliver(options.output, models.target, report, figure);
 }
 
 }  // namespace
@@ -114,7 +100,8 @@ void AddTargetedAttack(CLI::App& attack, Action& action) {
       "targeted", "From prefixes of private text, guess what follows (the extraction challenge)");
   TargetedAttackOptions& options = SetAction<TargetedAttackOptions>(command, action, RunTargeted);
   Flags flags(command);
-  AddTargetFlags(command, options.target, /*takes_members=*/true);
+  options.target.takes_members = true;
+  AddTargetFlags(command, options.target);
   flags.Require(
       "--examples", options.examples, kFile,
       "JSONL: {\"prefix\": ..., \"suffix\": ...}, both texts or both arrays of token ids");

@@ -10,15 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/attacking/audit_command.h"
+#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
-#include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/audits/timing_audit.h"
-#include "submix/mechanism/mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -28,39 +26,12 @@ using base::StatusOr;
 
 struct TimingOptions {
   std::string deployment;
-  std::string ensemble;
-  std::string order = "2";
-  MechanismFlags mechanism_flags;
-  mechanism::MechanismOptions mechanism;
   PredictorFlags predictor;
   std::string work_directory;
   int pairs = 500;
-  int prompts = 64;
-  int prompt_tokens = 16;
   double quantum_ms = 0;
   bool json = false;
 };
-
-struct Audited {
-  std::string ensemble;
-  mechanism::MechanismOptions mechanism;
-};
-
-StatusOr<Audited> WhatIsAudited(const TimingOptions& options) {
-  if (options.deployment.empty() == options.ensemble.empty()) {
-    return base::InvalidArgumentError("give either a deployment or --ensemble");
-  }
-  if (!options.deployment.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
-    return Audited{config.ensemble_directory, config.options.mechanism};
-  }
-  Audited audited{options.ensemble, options.mechanism};
-  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(audited.mechanism));
-  SUBMIX_ASSIGN_OR_RETURN(audited.mechanism.order, divergence::RenyiOrder::Parse(options.order));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  audited.mechanism.num_parts = manifest.num_parts;
-  return audited;
-}
 
 // A directory that goes with all that is in it.
 class ScratchDirectory {
@@ -85,11 +56,10 @@ class ScratchDirectory {
   const std::string path_;
 };
 
-std::vector<std::vector<base::TokenId>> RandomPrompts(int count, int length, int vocab_size,
-                                                      base::RandomSource& random) {
-  std::vector<std::vector<base::TokenId>> prompts(static_cast<std::size_t>(count));
+std::vector<std::vector<base::TokenId>> RandomPrompts(int vocab_size, base::RandomSource& random) {
+  std::vector<std::vector<base::TokenId>> prompts(64);
   for (auto& prompt : prompts) {
-    for (int i = 0; i < length; ++i) {
+    for (int i = 0; i < 16; ++i) {
       prompt.push_back(
           static_cast<base::TokenId>(random.NextBelow(static_cast<std::uint64_t>(vocab_size))));
     }
@@ -152,17 +122,17 @@ void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
 }
 
 Status RunTimingAudit(const TimingOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const Audited audited, WhatIsAudited(options));
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          tokenizer::Tokenizer::Load(ensemble::PublicDirectory(audited.ensemble)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto audited, engine::LoadDeploymentConfig(options.deployment));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto tokenizer,
+      tokenizer::Tokenizer::Load(ensemble::PublicDirectory(audited.ensemble_directory)));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsembles(options.predictor, audited.ensemble, {}));
+                          LoadEnsembles(options.predictor, audited.ensemble_directory, {}));
   const auto random = base::MakeSystemRandomSource();
   eval::TimingAuditPlan plan;
-  plan.mechanism = audited.mechanism;
+  plan.mechanism = audited.options.mechanism;
   plan.pairs = options.pairs;
-  plan.prompts =
-      RandomPrompts(options.prompts, options.prompt_tokens, predictor->vocab_size(), *random);
+  plan.prompts = RandomPrompts(predictor->vocab_size(), *random);
   base::ProgressBar progress("Timing", 4 * std::int64_t{options.pairs}, "pairs");
   const auto audit = [&](double quantum_ms) -> StatusOr<eval::TimingAuditResult> {
     SUBMIX_ASSIGN_OR_RETURN(const auto scratch, ScratchDirectory::Make(options.work_directory));
@@ -183,22 +153,13 @@ Status RunTimingAudit(const TimingOptions& options) {
 
 }  // namespace
 
-void AddTimingAudit(CLI::App& command, Action& action) {
+void AddTimingAudit(CLI::App& audit, Action& action) {
+  CLI::App& command = *audit.add_subcommand("timing", "What a client can tell by the clock");
   TimingOptions& options = SetAction<TimingOptions>(command, action, RunTimingAudit);
   Flags flags(command);
-  options.mechanism.target_leakage = 0.01;
-  flags.Add("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
-  flags.Add("--ensemble", options.ensemble, kDirectory,
-            "Or an ensemble, with the mechanism that these options say");
-  flags.Add("--mechanism", options.mechanism.name, "One of " + mechanism::MechanismNames());
-  flags.Add("--order", options.order, "Renyi order that binds");
-  flags.Add("--target-leakage", options.mechanism.target_leakage,
-            "Most that one answer may cost a part, nats");
-  AddMechanismFlags(command, options.mechanism_flags);
+  flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
   AddPredictorFlags(command, options.predictor);
   flags.Add("--pairs", options.pairs, Between(10, 1'000'000), "Pairs of measurements a comparison");
-  flags.Add("--prompts", options.prompts, Between(8, 1'000'000), "Random prompts to choose from");
-  flags.Add("--prompt-tokens", options.prompt_tokens, Between(1, 1'000'000), "Their length");
   flags.Add("--quantum-ms", options.quantum_ms, kPositive,
             "What tokens are padded to in the second half; default: half as much again as nine "
             "tenths of the first half took");

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "submix/apps/attacking/audit_verdict.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
@@ -146,7 +145,6 @@ accounting::PrivacyUnit UnitOf(const NeighbourFlags& flags) {
 StatusOr<std::vector<DistinguishingGame>> PlayGames(const TargetFlags& target_flags,
                                                     const NeighbourFlags& flags,
                                                     const AttackTarget& target) {
-  if (target.attacks_members) return NoMixtureError();
   SUBMIX_ASSIGN_OR_RETURN(Replacements replacements, FindReplacements(flags, target));
   SUBMIX_ASSIGN_OR_RETURN(auto games, MakeGames(target_flags, flags, target));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,

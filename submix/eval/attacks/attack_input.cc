@@ -5,7 +5,7 @@
 
 #include "submix/base/json_object.h"
 #include "submix/corpus/user_records.h"
-#include "submix/eval/measuring/likelihood.h"
+#include "submix/eval/measuring/token_law.h"
 
 namespace submix::eval {
 namespace {

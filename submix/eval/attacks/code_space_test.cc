@@ -1,10 +1,9 @@
-#include "submix/eval/attacks/code_space.h"
-
 #include <map>
 #include <set>
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
+#include "submix/eval/attacks/exposure.h"
 
 namespace submix::eval {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "submix/eval/measuring/completions.h"
+#include "submix/eval/measuring/token_law.h"
 
 namespace submix::eval {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "submix/eval/measuring/completions.h"
+#include "submix/eval/measuring/token_law.h"
 
 namespace submix::eval {
 namespace {

@@ -1,10 +1,9 @@
-#include "submix/eval/audits/welch.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/status_matchers.h"
+#include "submix/eval/audits/timing_audit.h"
 
 namespace submix::eval {
 namespace {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <span>
 
-#include "submix/eval/measuring/completions.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/measuring/token_law.h"
 

@@ -8,7 +8,6 @@
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/corpus/partition.h"
-#include "submix/eval/measuring/completions.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/measuring/token_law.h"
 #include "submix/mechanism/mechanism.h"

@@ -20,7 +20,6 @@
 #include "submix/engine/deployment.h"
 #include "submix/eval/measuring/finished_runs.h"
 #include "submix/eval/measuring/gnmax_bound.h"
-#include "submix/eval/measuring/run_losses.h"
 #include "submix/eval/measuring/simulated_deployment.h"
 #include "submix/mechanism/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"

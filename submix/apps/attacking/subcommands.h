@@ -1,4 +1,4 @@
-// The subcommands of `submix attack`, each in a file of its own name.
+// The subcommands of `submix attack` and `submix audit`, each in a file of its own.
 #pragma once
 
 #include "submix/apps/command.h"
@@ -9,5 +9,9 @@ void AddExtractionAttack(CLI::App& attack, Action& action);
 void AddExposureAttack(CLI::App& attack, Action& action);
 void AddTargetedAttack(CLI::App& attack, Action& action);
 void AddMembershipAttack(CLI::App& attack, Action& action);
+
+void AddEpsilonAudit(CLI::App& audit, Action& action);
+void AddOneRunAudit(CLI::App& audit, Action& action);
+void AddTimingAudit(CLI::App& audit, Action& action);
 
 }  // namespace submix::apps
