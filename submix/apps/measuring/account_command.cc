@@ -32,7 +32,6 @@ using Json = nlohmann::ordered_json;
 struct FedAvgOptions {
   accounting::FedAvgSettings settings = {763430, 5000, 1, 5000, 1e-9};
   std::vector<double> rounds = {5000};
-  double clip_norm = 0;
   int table = 0;
   bool json = false;
 };
@@ -72,23 +71,15 @@ StatusOr<Json> FedAvgTable2Rows() {
 StatusOr<Json> FedAvgRows(const FedAvgOptions& options) {
   Json rows = Json::array();
   accounting::FedAvgSettings settings = options.settings;
-  // Weights of 1, so that W is the number of users.
-  const accounting::WeightedAverage average = {
-      options.clip_norm, settings.users_per_round / settings.num_users, settings.num_users};
   for (const double rounds : options.rounds) {
     settings.rounds = static_cast<std::int64_t>(rounds);
     SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
     SUBMIX_ASSIGN_OR_RETURN(const auto best, FedAvgBestEpsilon(settings));
-    Json row = {{"rounds", settings.rounds},
-                {"epsilon", epsilon},
-                {"improved_epsilon", best.epsilon},
-                {"improved_order", OrderJson(best.order)},
-                {"delta", settings.delta}};
-    if (options.clip_norm > 0) {
-      row["noise_fixed_divisor"] = settings.noise_multiplier * FixedDivisorSensitivity(average);
-      row["noise_clipped_divisor"] = settings.noise_multiplier * ClippedDivisorSensitivity(average);
-    }
-    rows.push_back(row);
+    rows.push_back(Json{{"rounds", settings.rounds},
+                        {"epsilon", epsilon},
+                        {"improved_epsilon", best.epsilon},
+                        {"improved_order", OrderJson(best.order)},
+                        {"delta", settings.delta}});
   }
   return rows;
 }
@@ -128,8 +119,6 @@ void AddFedAvg(CLI::App& account, Action& action) {
             "Noise, in units of the average's sensitivity");
   flags.Add("--rounds", options.rounds, kCount, "One or more numbers of rounds");
   flags.Add("--delta", options.settings.delta, kDelta, "Of the conversions");
-  flags.Add("--clip-norm", options.clip_norm, kNonNegative,
-            "Clipping norm S of an update: adds the noise on both averages of Lemma 1");
   flags.Add("--table", options.table, Between(0, 2), "Instead, the paper's Table 1 or 2");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(

@@ -24,16 +24,6 @@ void NoteInterrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// The middle of the sweeps in the SubMix paper's two versions; what is swept is set by the other
-// flags.
-struct Preset {
-  const char* name;
-  double clip;
-  double expected_batch;
-  double noise_multiplier;  // 0: swept for a target epsilon
-};
-constexpr Preset kPresets[] = {{"submix", 0.1, 2048, 0}, {"submix-first", 1, 8, 1}};
-
 // What the statement's number rests on.
 std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& options,
                                      const PrivateTrainingReport& report) {
@@ -130,28 +120,7 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
   add(flags.Add("--public-users", training.public_units, kPositive,
                 "A public number of users (documents) that --expected-batch is a share of; without "
                 "it their count, which then counts as public"));
-  add(flags.Add(
-      "--preset", training.preset, OneOf({"submix", "submix-first"}),
-      "A paper's configuration, where no flag says otherwise. submix: clip 0.1, batch 2048 (also "
-      "4096, 8192), documents, learning rate 1e-4, --epochs 1 or 10, noise found from --epsilon. "
-      "submix-first: clip 1 (also 0.1, 10), batch 8 (also 4), noise 1"));
   add(flags.Add("--json", training.json, "One JSON object instead of text"));
-}
-
-void ApplyPreset(const CLI::App& command, PrivateTrainingFlags& flags,
-                 train::FineTuneOptions& fine_tune) {
-  if (flags.mechanism.empty()) return;
-  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
-  // A noisy gradient needs no warm-up; 1, the default elsewhere, would halve the mean rate.
-  if (!given("--warmup-fraction")) fine_tune.learning_rate.warmup_fraction = 0;
-  for (const Preset& preset : kPresets) {
-    if (flags.preset != preset.name) continue;
-    if (!given("--clip")) flags.clip = preset.clip;
-    if (!given("--expected-batch")) flags.expected_batch = preset.expected_batch;
-    if (!given("--noise-multiplier")) flags.noise_multiplier = preset.noise_multiplier;
-    if (!given("--unit")) flags.unit = "document";
-    if (!given("--learning-rate")) fine_tune.learning_rate.peak = 1e-4;
-  }
 }
 
 train::PrivateTrainingOptions PrivateTrainingOptionsOf(

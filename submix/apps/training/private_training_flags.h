@@ -12,7 +12,6 @@ namespace submix::apps {
 
 struct PrivateTrainingFlags {
   std::string mechanism;  // empty: no private training
-  std::string preset;
   std::string unit = "user";
   double noise_multiplier = 0;  // 0: found from the rest
   double clip = 0.1;
@@ -26,11 +25,6 @@ struct PrivateTrainingFlags {
 
 // Adds them to `submix train`, which has its other options.
 void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training);
-
-// For private training: sets what the preset says and the command line does not, and warm-up to
-// none. Call first thing after parsing.
-void ApplyPreset(const CLI::App& command, PrivateTrainingFlags& flags,
-                 train::FineTuneOptions& fine_tune);
 
 // `training.fine_tune` says model, rate and blocks; one part, one member.
 train::PrivateTrainingOptions PrivateTrainingOptionsOf(

@@ -50,8 +50,12 @@ base::Status RunTrain(TrainOptions& options) {
 }  // namespace
 
 void AddTrainCommand(CLI::App& command, Action& action) {
-  TrainOptions& options = SetAction<TrainOptions>(command, action, [&command](TrainOptions given) {
-    ApplyPreset(command, given.private_training, given.fine_tune.options);
+  TrainOptions& options = SetAction<TrainOptions>(command, action, [&command](TrainOptions& given) {
+    // A noisy gradient needs no warm-up; 1, the default elsewhere, would halve the mean rate.
+    if (!given.private_training.mechanism.empty() &&
+        command.get_option("--warmup-fraction")->count() == 0) {
+      given.fine_tune.options.learning_rate.warmup_fraction = 0;
+    }
     return RunTrain(given);
   });
   train::EnsembleTrainingOptions& training = options.training;
