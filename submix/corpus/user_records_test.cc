@@ -1,6 +1,5 @@
 #include "submix/corpus/user_records.h"
 
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -37,8 +36,7 @@ std::string Xz(const std::string& content) {
 class UserRecordsTest : public ::testing::Test {
  protected:
   void Write(const std::string& content, const std::string& name = "c.jsonl") {
-    path_ = directory_.File(name);
-    std::ofstream(path_, std::ios::binary) << content;
+    path_ = directory_.Write(name, content);
   }
   Status Read() {
     records_.clear();

@@ -1,6 +1,5 @@
 #include <filesystem>
 
-#include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/manifest.h"
@@ -18,18 +17,12 @@ using ::testing::Pair;
 class FileHashesTest : public ::testing::Test {
  protected:
   FileHashesTest() {
-    Write("public/config.json", "{}");
-    Write("public/model.safetensors", std::string(100'000, 'w'));
-    Write("members/00a/adapter_config.json", "a");
-    Write("members/00b/adapter_config.json", "b");
-    Write("partition.key", "secret");
+    directory_.Write("public/config.json", "{}");
+    directory_.Write("public/model.safetensors", std::string(100'000, 'w'));
+    directory_.Write("members/00a/adapter_config.json", "a");
+    directory_.Write("members/00b/adapter_config.json", "b");
+    directory_.Write("partition.key", "secret");
     EXPECT_THAT(HashFiles(manifest_, directory_.path()), base::IsOk());
-  }
-  void Write(const std::string& name, const std::string& content) {
-    const std::string path = directory_.File(name);
-    const std::string parent = std::filesystem::path(path).parent_path().string();
-    ASSERT_THAT(base::MakeDirectories(parent), base::IsOk());
-    ASSERT_THAT(base::WriteFile(path, content), base::IsOk());
   }
   base::Status Verify() { return VerifyFiles(manifest_, directory_.path()); }
   auto IsRefusedWith(const std::string& file, const std::string& problem) {
@@ -53,8 +46,8 @@ TEST_F(FileHashesTest, ListsTheFilesOfPublicAndMembersOnly) {
 
 TEST_F(FileHashesTest, AnUnchangedEnsemblePasses) {
   SUBMIX_EXPECT_OK(Verify());
-  Write("partition.key", "changed");
-  Write("notes.txt", "beside the ensemble");
+  directory_.Write("partition.key", "changed");
+  directory_.Write("notes.txt", "beside the ensemble");
   SUBMIX_EXPECT_OK(Verify());
 }
 
@@ -66,7 +59,7 @@ TEST_F(FileHashesTest, HashingAgainReplacesTheList) {
 }
 
 TEST_F(FileHashesTest, AChangedFileIsNamed) {
-  Write("members/00b/adapter_config.json", "B");
+  directory_.Write("members/00b/adapter_config.json", "B");
   EXPECT_THAT(Verify(), IsRefusedWith("members/00b/adapter_config.json", "is not the one"));
 }
 
@@ -80,7 +73,7 @@ TEST_F(FileHashesTest, AMissingFileIsNamed) {
 TEST_F(FileHashesTest, AFileThatIsNotListedIsNamed) {
   for (const char* name : {"members/00a/adapter_model.bin", "members/00c/adapter_config.json",
                            "members/loose", "public/.hidden"}) {
-    Write(name, "extra");
+    directory_.Write(name, "extra");
     EXPECT_THAT(Verify(), IsRefusedWith(name, "is not listed"));
     std::filesystem::remove(directory_.File(name));
   }
@@ -89,7 +82,7 @@ TEST_F(FileHashesTest, AFileThatIsNotListedIsNamed) {
 
 TEST_F(FileHashesTest, LinksCountAsFilesButNotAsDirectories) {
   const std::string link = directory_.File("public/config.json");
-  Write("elsewhere.json", "{}");
+  directory_.Write("elsewhere.json", "{}");
   std::filesystem::remove(link);
   std::filesystem::create_symlink(directory_.File("elsewhere.json"), link);
   SUBMIX_EXPECT_OK(Verify());

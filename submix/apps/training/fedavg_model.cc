@@ -133,11 +133,6 @@ class GptModel final : public FedAvgModel {
            " DEPLOYMENT --mechanism public";
   }
 
-  StatusOr<Json> CountHeadWords(std::span<const float> /*parameters*/,
-                                const TokenStreams& /*heldout*/, int /*threads*/) const override {
-    return base::UnimplementedError("--head-words: only for a dictionary of words");
-  }
-
  private:
   const FedAvgModelOptions options_;
   const std::unique_ptr<train::FederatedGpt> model_;

@@ -64,9 +64,11 @@ class FedAvgModel {
                                            const FedAvgCost& cost) const = 0;
   // {"10": [places with none of the ten most frequent words among the first ten predictions, with
   // one, …], …}. Errors: kUnimplemented for a model without a dictionary of words.
-  virtual base::StatusOr<nlohmann::ordered_json> CountHeadWords(std::span<const float> parameters,
-                                                                const TokenStreams& heldout,
-                                                                int threads) const = 0;
+  virtual base::StatusOr<nlohmann::ordered_json> CountHeadWords(
+      std::span<const float> /*parameters*/, const TokenStreams& /*heldout*/,
+      int /*threads*/) const {
+    return base::UnimplementedError("--head-words: only for a dictionary of words");
+  }
 };
 
 // Every rank makes the same one; only the root reads public text. `ranks` may be null. Errors:

@@ -15,6 +15,8 @@ class TemporaryDirectory {
   const std::string& path() const { return path_; }
   // path() + "/" + name.
   std::string File(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a file of that name, and the directories of the name, and returns File(name).
+  std::string Write(const std::string& name, const std::string& content) const;
 
  private:
   std::string path_;

@@ -9,7 +9,6 @@
 #include "submix/eval/attacks/skew_normal.h"
 
 namespace submix::eval {
-
 namespace {
 
 using base::StatusOr;

@@ -7,7 +7,6 @@
 #include "submix/base/check.h"
 
 namespace submix::eval {
-
 namespace {
 
 using base::Status;

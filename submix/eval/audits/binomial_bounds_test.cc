@@ -1,4 +1,4 @@
-#include "submix/eval/audits/binomial_bounds.h"
+#include "submix/eval/audits/roc_curve.h"
 
 #include <cmath>
 

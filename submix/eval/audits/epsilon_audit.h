@@ -8,7 +8,7 @@
 #include <span>
 
 #include "submix/divergence/renyi_order.h"
-#include "submix/eval/audits/binomial_bounds.h"
+#include "submix/eval/audits/roc_curve.h"
 
 namespace submix::eval {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "submix/eval/audits/binomial_bounds.h"
+#include "submix/eval/audits/roc_curve.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 
 namespace submix::eval {

@@ -4,11 +4,18 @@
 #include <cmath>
 #include <functional>
 
+#include <boost/math/distributions/binomial.hpp>
+
 #include "submix/base/check.h"
-#include "submix/eval/audits/binomial_bounds.h"
 
 namespace submix::eval {
 namespace {
+
+void Check(const BinomialCount& count, double error) {
+  SUBMIX_CHECK(count.trials >= 1 && count.successes >= 0 && count.successes <= count.trials,
+               "successes: 0 to the number of trials");
+  SUBMIX_CHECK(error > 0 && error < 1, "an error probability is between 0 and 1");
+}
 
 std::vector<double> Descending(std::span<const double> scores) {
   std::vector<double> sorted(scores.begin(), scores.end());
@@ -17,6 +24,26 @@ std::vector<double> Descending(std::span<const double> scores) {
 }
 
 }  // namespace
+
+double LowerBound(const BinomialCount& count, double error) {
+  Check(count, error);
+  return boost::math::binomial::find_lower_bound_on_p(static_cast<double>(count.trials),
+                                                      static_cast<double>(count.successes), error);
+}
+
+double UpperBound(const BinomialCount& count, double error) {
+  Check(count, error);
+  return boost::math::binomial::find_upper_bound_on_p(static_cast<double>(count.trials),
+                                                      static_cast<double>(count.successes), error);
+}
+
+double BinomialUpperTail(std::int64_t successes, std::int64_t trials, double probability) {
+  SUBMIX_CHECK(trials >= 0 && probability >= 0 && probability <= 1, "binomial out of range");
+  if (successes <= 0) return 1;
+  if (successes > trials) return 0;
+  const boost::math::binomial law(static_cast<double>(trials), probability);
+  return boost::math::cdf(boost::math::complement(law, static_cast<double>(successes - 1)));
+}
 
 RocCurve::RocCurve(std::span<const double> with, std::span<const double> without)
     : with_(std::ssize(with)), without_(std::ssize(without)) {

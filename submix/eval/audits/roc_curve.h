@@ -1,4 +1,5 @@
-// How well a score tells two worlds apart: true positive rate over false positive rate.
+// How well a score tells two worlds apart: true positive rate over false positive rate. And how
+// surely a rate is known from what was counted.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,25 @@
 #include <vector>
 
 namespace submix::eval {
+
+// --- Exact (Clopper and Pearson) confidence bounds on a binomial's probability, from how often
+// something happened
+
+// `successes` of `trials` independent trials. Requires: 0 <= successes <= trials, trials >= 1.
+struct BinomialCount {
+  std::int64_t successes = 0;
+  std::int64_t trials = 0;
+};
+
+// One-sided: whatever the true probability is, the bound is wrong with probability `error` at most.
+// Requires: 0 < error < 1.
+double LowerBound(const BinomialCount& count, double error);
+double UpperBound(const BinomialCount& count, double error);
+
+// Pr[Binomial(trials, probability) >= successes]. Any `successes`; 0 <= probability <= 1.
+double BinomialUpperTail(std::int64_t successes, std::int64_t trials, double probability);
+
+// --- The curve
 
 struct RocPoint {
   double false_positives = 0;  // rates

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "submix/eval/audits/binomial_bounds.h"
 
 namespace submix::eval {
 namespace {

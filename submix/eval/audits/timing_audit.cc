@@ -16,7 +16,6 @@
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::eval {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -12,7 +12,6 @@
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::eval {
-
 namespace {
 
 using base::Status;

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 
@@ -44,19 +43,13 @@ TEST(SplitIntoWordsTest, TakesOtherScriptsAsLettersAndTheirPunctuationAsSpace) {
 
 class WordVocabularyTest : public ::testing::Test {
  protected:
-  std::string Write(const std::string& name, const std::string& content) {
-    const std::string path = directory_.File(name);
-    EXPECT_THAT(base::WriteFile(path, content), base::IsOk());
-    return path;
-  }
-
   base::TemporaryDirectory directory_;
 };
 
 TEST_F(WordVocabularyTest, HoldsTheMostFrequentWordsOfAllFilesTiesInByteOrder) {
   const std::vector<std::string> paths = {
-      Write("a.txt", "the cat the dog\n<|endoftext|>\na zebra\n"),
-      Write("b.txt", "The dog a cat the\n")};
+      directory_.Write("a.txt", "the cat the dog\n<|endoftext|>\na zebra\n"),
+      directory_.Write("b.txt", "The dog a cat the\n")};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromPublicText(paths, 4));
   EXPECT_EQ(vocabulary.num_words(), 4);
   EXPECT_EQ(vocabulary.size(), 7);
@@ -90,14 +83,14 @@ TEST_F(WordVocabularyTest, IsTheSameAfterSavingAndLoading) {
 }
 
 TEST_F(WordVocabularyTest, RefusesTooFewWordsAndBrokenLists) {
-  const std::vector<std::string> paths = {Write("a.txt", "one two\n")};
+  const std::vector<std::string> paths = {directory_.Write("a.txt", "one two\n")};
   EXPECT_THAT(WordVocabulary::FromPublicText(paths, 3),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 different words")));
   EXPECT_THAT(WordVocabulary::FromPublicText(paths, 0),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("1 or more")));
-  EXPECT_THAT(WordVocabulary::Load(Write("twice.txt", "a\nb\na\n")),
+  EXPECT_THAT(WordVocabulary::Load(directory_.Write("twice.txt", "a\nb\na\n")),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("every word once")));
-  EXPECT_THAT(WordVocabulary::Load(Write("empty.txt", "a\n\nb\n")),
+  EXPECT_THAT(WordVocabulary::Load(directory_.Write("empty.txt", "a\n\nb\n")),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("empty words")));
   EXPECT_THAT(WordVocabulary::Load(directory_.File("none")),
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
