@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array kFalsePositiveRates = {0.001, 0.01, 0.1};
 constexpr double kError = 0.05;
-constexpr double kDelta = 1e-5;
+constexpr double kComparedDelta = 1e-5;
 
 struct MembershipOptions {
   TargetFlags target;
@@ -99,9 +99,9 @@ Status RunMembership(const MembershipOptions& options) {
                          .log_y = true};
   for (std::size_t i = 0; i < games.size(); ++i) {
     const AttackedMechanism& attacked = target.mechanisms[i];
-    SUBMIX_ASSIGN_OR_RETURN(
-        const eval::PrivacyClaim claim,
-        eval::ClaimOf(*attacked.mechanism, attacked.epsilon, UnitOf(options.neighbour), kDelta));
+    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
+                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
+                                          UnitOf(options.neighbour), kComparedDelta));
     const eval::RocCurve curve(games[i].with(), games[i].without());
     const AttackedLaw labels = LabelsOf(attacked, claim);
     AddRows(labels, curve, claim, report.rows);

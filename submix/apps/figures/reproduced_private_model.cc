@@ -18,7 +18,7 @@ namespace {
 
 using base::StatusOr;
 
-constexpr double kDelta = 1e-5;
+constexpr double kPlannedDelta = 1e-5;
 constexpr double kRoomForRounding = 1.001;
 
 // What the whole training costs as (epsilon, delta). Steps that an interruption loses are missing
@@ -27,9 +27,9 @@ StatusOr<accounting::EpsilonDelta> TargetFor(const accounting::SubsampledGaussia
                                              std::int64_t steps) {
   constexpr double kAmple = 8000;
   SUBMIX_ASSIGN_OR_RETURN(const train::StepBudget ample,
-                          train::StepBudget::Plan(step, {kAmple, kDelta}));
+                          train::StepBudget::Plan(step, {kAmple, kPlannedDelta}));
   const double whole = ample.EpsilonAfter(steps).epsilon;
-  return accounting::EpsilonDelta{std::min(kRoomForRounding * whole, kAmple), kDelta};
+  return accounting::EpsilonDelta{std::min(kRoomForRounding * whole, kAmple), kPlannedDelta};
 }
 
 StatusOr<std::int64_t> CountUsers(const std::string& corpus) {

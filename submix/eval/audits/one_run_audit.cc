@@ -17,7 +17,7 @@ using base::StatusOr;
 
 constexpr double kMostEpsilon = 64;
 // Numbers of guesses that are tried grow by this factor.
-constexpr double kRankStep = 1.1;
+constexpr double kGuessStep = 1.1;
 // A score needs no more; a token that one reference rules out would end it.
 constexpr double kMostRatio = 30;
 
@@ -32,7 +32,7 @@ CoinGuesses GuessFrom(std::span<const ScoredCoin> coins, double least_score) {
   return guesses;
 }
 
-double LogRatio(double with, double without) {
+double BoundedLogRatio(double with, double without) {
   if (with == without) return 0;
   return std::clamp(std::log(with) - std::log(without), -kMostRatio, kMostRatio);
 }
@@ -74,7 +74,7 @@ double ChooseLeastScore(std::span<const ScoredCoin> coins, double error) {
   double least_score = 0;
   double most = -1;
   for (double rank = 0; rank < static_cast<double>(scores.size());
-       rank = std::max(rank + 1, rank * kRankStep)) {
+       rank = std::max(rank + 1, rank * kGuessStep)) {
     const double score = scores[static_cast<std::size_t>(rank)];
     const double proven = OneRunEpsilon(GuessFrom(coins, score), /*delta=*/0, error);
     if (proven > most) {
@@ -164,7 +164,7 @@ Status OneRunGame::CompareReferences(const mechanism::PartPredictions& predictio
         references_[2 * part + 1].Answer(Weighed(predictions, weights), other_law_));
     weights[part] = 0.5;
     for (std::size_t x = 0; x < law_.size(); ++x) {
-      ratios_[part * law_.size() + x] = LogRatio(law_[x], other_law_[x]);
+      ratios_[part * law_.size() + x] = BoundedLogRatio(law_[x], other_law_[x]);
     }
   }
   return base::OkStatus();
