@@ -10,8 +10,8 @@
 #include "submix/apps/flags.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/attacks/targeted.h"
-#include "submix/eval/measuring/token_law.h"
 #include "submix/eval/measuring/repeatable_draws.h"
+#include "submix/eval/measuring/token_law.h"
 
 namespace submix::apps {
 namespace {

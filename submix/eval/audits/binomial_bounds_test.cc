@@ -1,8 +1,8 @@
-#include "submix/eval/audits/roc_curve.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "submix/eval/audits/roc_curve.h"
 
 namespace submix::eval {
 namespace {
