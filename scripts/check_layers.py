@@ -372,6 +372,15 @@ def check_headers(tree: Tree) -> Iterator[Finding]:
             yield Finding(source.path, line, "using namespace in a header")
 
 
+def check_own_header_first(tree: Tree) -> Iterator[Finding]:
+    """x.cc includes x.h first, so a source that compiles alone proves that its header does."""
+    for source in tree.sources:
+        own = source.path[:-len(".cc")] + ".h"
+        if source.room and source.path.endswith(".cc") and own in tree.by_path:
+            if not source.includes or source.includes[0].target != own:
+                yield Finding(source.path, 0, f'"{own}" is not its first include')
+
+
 def check_flags(tree: Tree) -> Iterator[Finding]:
     """No flag that lets NaN slip through, none that ties the build to one machine."""
     for path, text in tree.cmake.items():
@@ -391,6 +400,7 @@ RULES = (
     check_libraries_neither_print_nor_exit,
     check_no_exceptions_of_ours,
     check_headers,
+    check_own_header_first,
     check_flags,
 )
 

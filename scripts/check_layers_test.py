@@ -152,6 +152,10 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_refused("only the operator's simulations", self.append(
             "submix/engine/engine.cc", '#include "submix/base/repeatable_random.h"\n'))
 
+    def test_a_source_includes_its_header_first(self):
+        self.assert_refused('"submix/base/status.h" is not its first include', {
+            "submix/base/status.cc": '#include <cstdio>\n#include "submix/base/status.h"\n'})
+
     def test_keeps_torch_in_train(self):
         self.assert_accepted({"submix/train/models/CMakeLists.txt": "lora.cc",
                               "submix/train/models/lora.cc": "#include <torch/torch.h>\n"})

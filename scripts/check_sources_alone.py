@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Compiles every product source and benchmark alone, and every header without a source of its
+name, for its syntax and warnings only. Other headers are the first include of their source
+(check_layers.py), so they stand alone if it does.
+
+    scripts/check_sources_alone.py BUILD_FOLDER [--jobs N]
+
+The commands are those of BUILD_FOLDER/compile_commands.json, which a configured build without
+joined sources holds (preset `clang`). Exit code 1 if a file does not compile.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+from typing import Dict, List, Tuple
+
+
+def product_commands(build: pathlib.Path, root: pathlib.Path) -> Dict[str, Tuple[str, List[str]]]:
+    """Source, relative to the root → folder and command."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        source = pathlib.Path(entry["file"])
+        if root not in source.parents or build in source.parents:
+            continue
+        name = source.relative_to(root).as_posix()
+        is_test = name.endswith("_test.cc") or name.startswith("tests/") or "/testing/" in name
+        if not is_test:
+            found[name] = (entry["directory"], syntax_only(shlex.split(entry["command"])))
+    return found
+
+
+def syntax_only(command: List[str]) -> List[str]:
+    if os.path.basename(command[0]) == "ccache":
+        command = command[1:]
+    kept, skip = [], False
+    for word in command:
+        if skip or word == "-c":
+            skip = False
+        elif word in ("-o", "-MF", "-MT"):
+            skip = True
+        elif word != "-MD":
+            kept.append(word)
+    return kept + ["-fsyntax-only"]
+
+
+def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]]):
+    """Headers of the products without a source, each with the command of a source beside it."""
+    by_folder = {}
+    for name, command in sources.items():
+        by_folder.setdefault(os.path.dirname(name), (name, command))
+    for path in sorted((root / "submix").rglob("*.h")):
+        name = path.relative_to(root).as_posix()
+        beside = by_folder.get(os.path.dirname(name))
+        if beside and not path.with_suffix(".cc").is_file():
+            source, (folder, command) = beside
+            yield name, (folder, [str(path) if word == str(root / source) else word
+                                  for word in command] + ["-Wno-pragma-once-outside-header",
+                                                          "-xc++"])
+
+
+def compile_one(job) -> Tuple[str, int, str]:
+    name, (folder, command) = job
+    if command[-1] == "-xc++":  # the language stands before the file it is said of
+        command = command[:1] + ["-xc++"] + command[1:-1]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return name, done.returncode, done.stderr
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args(arguments)
+    root = pathlib.Path(__file__).resolve().parent.parent
+    sources = product_commands(options.build.resolve(), root)
+    jobs = [*sources.items(), *lone_headers(root, sources)]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for name, code, text in pool.map(compile_one, jobs):
+            if code != 0:
+                failed += 1
+                print(f"{name} does not compile alone:\n{text}")
+    print(f"{len(jobs)} files compiled alone, {failed} failed")
+    return 1 if failed or not jobs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
