@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "submix/base/vector_clones.h"
+#include "submix/base/instruction_sets.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/model/half_float.h"
 
@@ -34,26 +34,30 @@ std::size_t BytesOf(ActivationFormat format) {
   return 0;
 }
 
-SUBMIX_VECTOR_CLONES void ToBfloat16(const float* __restrict row, std::size_t count,
-                                     std::uint16_t* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = model::Bfloat16FromFloat(row[i]);
+void ToBfloat16(const float* row, std::size_t count, std::uint16_t* out) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) out[i] = model::Bfloat16FromFloat(row[i]);
+  });
 }
 
 // The bits of the largest |x|; more than infinity's if there is a NaN.
-SUBMIX_VECTOR_CLONES std::uint32_t LargestMagnitude(const float* row, std::size_t count) {
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(row[i]) & kMagnitudeMask);
-  }
-  return largest;
+std::uint32_t LargestMagnitude(const float* row, std::size_t count) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      largest = std::max(largest, std::bit_cast<std::uint32_t>(row[i]) & kMagnitudeMask);
+    }
+    return largest;
+  });
 }
 
-SUBMIX_VECTOR_CLONES void ToInt8(const float* __restrict row, std::size_t count, float factor,
-                                 std::int8_t* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float shifted = row[i] * factor + kRoundToInteger;
-    out[i] = static_cast<std::int8_t>(std::bit_cast<std::int32_t>(shifted));
-  }
+void ToInt8(const float* row, std::size_t count, float factor, std::int8_t* out) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      const float shifted = row[i] * factor + kRoundToInteger;
+      out[i] = static_cast<std::int8_t>(std::bit_cast<std::int32_t>(shifted));
+    }
+  });
 }
 
 // A row that is not finite becomes zeros with the scale NaN, which every result is multiplied by.

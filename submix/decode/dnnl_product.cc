@@ -13,7 +13,7 @@
 #include <dnnl.hpp>
 
 #include "submix/base/check.h"
-#include "submix/base/vector_clones.h"
+#include "submix/base/instruction_sets.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/worker_team.h"
 
@@ -106,28 +106,29 @@ dnnl::primitive_attr CallersScratchpad() {
 }
 
 // `bias` may be null.
-SUBMIX_VECTOR_CLONES void AddBias(const float* __restrict sums, const float* __restrict bias,
-                                  int count, float* __restrict results) {
-  if (bias == nullptr) {
-    for (int i = 0; i < count; ++i) results[i] = sums[i];
-  } else {
-    for (int i = 0; i < count; ++i) results[i] = sums[i] + bias[i];
-  }
+void AddBias(const float* sums, const float* bias, int count, float* results) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    if (bias == nullptr) {
+      for (int i = 0; i < count; ++i) results[i] = sums[i];
+    } else {
+      for (int i = 0; i < count; ++i) results[i] = sums[i] + bias[i];
+    }
+  });
 }
 
-SUBMIX_VECTOR_CLONES void ScaleAndAddBias(const std::int32_t* __restrict sums, float row_scale,
-                                          const float* __restrict scales,
-                                          const float* __restrict bias, int count,
-                                          float* __restrict results) {
-  if (bias == nullptr) {
-    for (int i = 0; i < count; ++i) {
-      results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]);
+void ScaleAndAddBias(const std::int32_t* sums, float row_scale, const float* scales,
+                     const float* bias, int count, float* results) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    if (bias == nullptr) {
+      for (int i = 0; i < count; ++i) {
+        results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]);
+      }
+    } else {
+      for (int i = 0; i < count; ++i) {
+        results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]) + bias[i];
+      }
     }
-  } else {
-    for (int i = 0; i < count; ++i) {
-      results[i] = static_cast<float>(sums[i]) * (row_scale * scales[i]) + bias[i];
-    }
-  }
+  });
 }
 
 // weights [columns, inputs]: these columns of the source.

@@ -1,5 +1,4 @@
-// The inner loops of decoding, compiled for AVX-512, AVX2 and plain x86-64 and chosen at start-up.
-// `Stored` is what weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all
+// The inner loops of decoding, once an instruction set (base/instruction_sets.h). `Stored` is what weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all
 // arithmetic is float32. Every result is summed in one fixed order that depends on its own inputs
 // alone, never on how many rows are computed together.
 #pragma once
@@ -22,11 +21,6 @@ Stored ToStored(float value) {
     return model::Bfloat16FromFloat(value);
   }
 }
-
-enum class InstructionSet { kPlain, kAvx2, kAvx512 };
-// Chooses again, nothing beyond `most`: for tests of what other processors run. Returns what is in
-// use. Not while a kernel runs.
-InstructionSet LimitInstructionSet(InstructionSet most);
 
 // Stored numbers come in pairs of vectors of 16, so that two vectors of bfloat16 are one load and
 // one operation each to widen: element `lane` of vector `which` of a pair is at PairIndex. All

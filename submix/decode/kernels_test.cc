@@ -11,14 +11,9 @@
 namespace submix::decode {
 namespace {
 
-// Everything runs with each instruction set that this processor has.
-class KernelsTest : public ::testing::TestWithParam<InstructionSet> {
+// With the instruction set of the process: tests/processors runs these tests once for each.
+class KernelsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (LimitInstructionSet(GetParam()) != GetParam()) GTEST_SKIP() << "not on this processor";
-  }
-  void TearDown() override { LimitInstructionSet(InstructionSet::kAvx512); }
-
   std::vector<float> Random(std::size_t count, double deviation = 1) {
     std::normal_distribution<double> normal(0, deviation);
     std::vector<float> values(count);
@@ -34,7 +29,7 @@ float Rounded(float value, Bfloat16) {
   return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
 }
 
-TEST_P(KernelsTest, NormalizeRowIsTheFormula) {
+TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
   for (const int count : {1, 15, 16, 53, 768}) {
     const auto size = static_cast<std::size_t>(count);
     const auto x = Random(size), gain = Random(size), shift = Random(size);
@@ -50,7 +45,7 @@ TEST_P(KernelsTest, NormalizeRowIsTheFormula) {
   }
 }
 
-TEST_P(KernelsTest, GeluIsTheTanhForm) {
+TEST_F(KernelsTest, GeluIsTheTanhForm) {
   for (const int count : {1, 16, 37}) {
     const auto x = Random(static_cast<std::size_t>(count), 3);
     auto y = x;
@@ -100,7 +95,7 @@ void ExpectLowRank(KernelsTest&, const std::vector<float>& x, const std::vector<
   for (std::size_t n = 0; n < y.size(); ++n) EXPECT_NEAR(y[n], expected[n], 1e-3);
 }
 
-TEST_P(KernelsTest, LowRankProductsOfAnyShape) {
+TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
   for (const int rank : {1, 3, 8, 17}) {
     for (const auto& [inputs, outputs] : {std::pair(16, 48), std::pair(33, 5), std::pair(64, 95)}) {
       const auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
@@ -200,7 +195,7 @@ void ExpectAttention(const std::vector<float>& queries, const std::vector<float>
   }
 }
 
-TEST_P(KernelsTest, AttentionIsTheDefinition) {
+TEST_F(KernelsTest, AttentionIsTheDefinition) {
   for (const int width : {8, 16, 43, 64, 80}) {
     for (const int length : {1, 15, 16, 17, 64, 200}) {
       for (const int count : {1, 2, 3, 4}) {
@@ -259,7 +254,7 @@ void ExpectPanels(const std::vector<float>& x, const std::vector<float>& weights
   }
 }
 
-TEST_P(KernelsTest, PanelsOfAnyShape) {
+TEST_F(KernelsTest, PanelsOfAnyShape) {
   for (const std::size_t rows : {1, 2, 5, 12, 13, 17, 97, 200}) {
     for (const auto& [inputs, columns] : {std::pair(7, 5), std::pair(64, 96), std::pair(33, 50)}) {
       const auto k = static_cast<std::size_t>(inputs), n = static_cast<std::size_t>(columns);
@@ -269,10 +264,6 @@ TEST_P(KernelsTest, PanelsOfAnyShape) {
     }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(InstructionSets, KernelsTest,
-                         ::testing::Values(InstructionSet::kPlain, InstructionSet::kAvx2,
-                                           InstructionSet::kAvx512));
 
 }  // namespace
 }  // namespace submix::decode

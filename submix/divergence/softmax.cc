@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "submix/base/check.h"
-#include "submix/base/vector_clones.h"
+#include "submix/base/instruction_sets.h"
 #include "submix/divergence/pmf.h"
 
 namespace submix::divergence {
@@ -54,58 +54,64 @@ struct Largest {
   bool all_finite;
 };
 
-SUBMIX_VECTOR_CLONES Largest LargestOf(const float* logits, std::size_t size) {
-  constexpr std::uint32_t kMagnitudeMask = 0x7fffffff;
-  constexpr std::uint32_t kInfinityBits = 0x7f800000;
-  std::array<float, kLanes> values;
-  std::array<std::uint32_t, kLanes> magnitudes{};
-  values.fill(logits[0]);
-  std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = logits[i + lane];
-      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & kMagnitudeMask;
-      values[lane] = values[lane] < value ? value : values[lane];
-      magnitudes[lane] = magnitudes[lane] < magnitude ? magnitude : magnitudes[lane];
+Largest LargestOf(const float* logits, std::size_t size) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    constexpr std::uint32_t kMagnitudeMask = 0x7fffffff;
+    constexpr std::uint32_t kInfinityBits = 0x7f800000;
+    std::array<float, kLanes> values;
+    std::array<std::uint32_t, kLanes> magnitudes{};
+    values.fill(logits[0]);
+    std::size_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const float value = logits[i + lane];
+        const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & kMagnitudeMask;
+        values[lane] = values[lane] < value ? value : values[lane];
+        magnitudes[lane] = magnitudes[lane] < magnitude ? magnitude : magnitudes[lane];
+      }
     }
-  }
-  for (; i < size; ++i) {
-    values[0] = std::max(values[0], logits[i]);
-    magnitudes[0] =
-        std::max(magnitudes[0], std::bit_cast<std::uint32_t>(logits[i]) & kMagnitudeMask);
-  }
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::size_t lane = 0; lane < half; ++lane) {
-      values[lane] = std::max(values[lane], values[lane + half]);
-      magnitudes[lane] = std::max(magnitudes[lane], magnitudes[lane + half]);
+    for (; i < size; ++i) {
+      values[0] = std::max(values[0], logits[i]);
+      magnitudes[0] =
+          std::max(magnitudes[0], std::bit_cast<std::uint32_t>(logits[i]) & kMagnitudeMask);
     }
-  }
-  return {values[0], magnitudes[0] < kInfinityBits};
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (std::size_t lane = 0; lane < half; ++lane) {
+        values[lane] = std::max(values[lane], values[lane + half]);
+        magnitudes[lane] = std::max(magnitudes[lane], magnitudes[lane + half]);
+      }
+    }
+    return Largest{values[0], magnitudes[0] < kInfinityBits};
+  });
 }
 
 // powers = 2^((logits - largest) * scale); returns their sum.
-SUBMIX_VECTOR_CLONES double PowersOfTwo(const float* __restrict logits, double largest,
-                                        double scale, std::size_t size, double* __restrict powers) {
-  for (std::size_t i = 0; i < size; ++i) {
-    powers[i] = ExpTwo((static_cast<double>(logits[i]) - largest) * scale);
-  }
-  std::array<double, kLanes> sums{};
-  std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += powers[i + lane];
-  }
-  for (; i < size; ++i) sums[0] += powers[i];
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::size_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  }
-  return sums[0];
+double PowersOfTwo(const float* logits, double largest, double scale, std::size_t size,
+                   double* powers) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < size; ++i) {
+      powers[i] = ExpTwo((static_cast<double>(logits[i]) - largest) * scale);
+    }
+    std::array<double, kLanes> sums{};
+    std::size_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += powers[i + lane];
+    }
+    for (; i < size; ++i) sums[0] += powers[i];
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (std::size_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+    }
+    return sums[0];
+  });
 }
 
-SUBMIX_VECTOR_CLONES void ScaleAndFlush(double factor, std::size_t size, double* values) {
-  for (std::size_t i = 0; i < size; ++i) {
-    const double value = values[i] * factor;
-    values[i] = value < kLeastNormal ? 0.0 : value;
-  }
+void ScaleAndFlush(double factor, std::size_t size, double* values) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < size; ++i) {
+      const double value = values[i] * factor;
+      values[i] = value < kLeastNormal ? 0.0 : value;
+    }
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/base/testing/each_instruction_set.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/pmf.h"
 
@@ -25,6 +26,20 @@ std::vector<long double> LongDoubleSoftmax(const std::vector<float>& logits, dou
   }
   for (long double& probability : pmf) probability /= sum;
   return pmf;
+}
+
+TEST(SoftmaxTest, GivesTheSameBitsWithEveryInstructionSet) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<float> logit(-300, 20);
+  std::vector<float> logits(5003);
+  for (float& value : logits) value = logit(random);
+  std::vector<double> expected(logits.size());
+  ASSERT_TRUE(Softmax(logits, 1.3, expected));
+  base::WithEachInstructionSet([&] {
+    std::vector<double> pmf(logits.size());
+    ASSERT_TRUE(Softmax(logits, 1.3, pmf));
+    EXPECT_EQ(pmf, expected);
+  });
 }
 
 // Sizes around the number of lanes, and a real vocabulary.

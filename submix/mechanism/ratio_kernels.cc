@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "submix/base/vector_clones.h"
+#include "submix/base/instruction_sets.h"
 
 namespace submix::mechanism {
 namespace {
@@ -88,81 +88,83 @@ constexpr double kLogTwoLow = 0x1.cf79abc9e3b3ap-40;
 
 }  // namespace
 
-SUBMIX_VECTOR_CLONES
-void MultiplyRatios(const double* __restrict first, const double* __restrict second,
-                    const double* __restrict inverse, RatioWindow window, std::size_t count,
-                    double* __restrict products) {
-  for (std::size_t i = 0; i < count; ++i) {
-    products[i] *= Clamp((first[i] + second[i]) * inverse[i], window);
-  }
-}
-
-SUBMIX_VECTOR_CLONES
-void LogRatios(const double* __restrict first, const double* __restrict second,
-               const double* __restrict inverse, RatioWindow window, std::size_t count,
-               double* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    out[i] = Log(Clamp((first[i] + second[i]) * inverse[i], window));
-  }
-}
-
-SUBMIX_VECTOR_CLONES
-void TakeLogs(double* __restrict products, std::size_t count, double* __restrict sums) {
-  for (std::size_t i = 0; i < count; ++i) {
-    sums[i] += Log(products[i]);
-    products[i] = 1;
-  }
-}
-
-SUBMIX_VECTOR_CLONES
-void AddScaled(const double* __restrict values, double factor, std::size_t count,
-               double* __restrict sums) {
-  for (std::size_t i = 0; i < count; ++i) sums[i] += factor * values[i];
-}
-
-SUBMIX_VECTOR_CLONES
-void AddMoments(const double* __restrict values, const double* __restrict measure,
-                std::size_t count, WeightedMoments& moments) {
-  constexpr std::size_t kLanes = 8;
-  double least[kLanes] = {};
-  double most[kLanes] = {};
-  double sums[kLanes] = {};
-  double squares[kLanes] = {};
-  const std::size_t whole = count / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const double value = values[i + j];
-      const double weighted = measure[i + j] * value;
-      least[j] = value < least[j] ? value : least[j];
-      most[j] = value > most[j] ? value : most[j];
-      sums[j] += weighted;
-      squares[j] += weighted * value;
+void MultiplyRatios(const double* first, const double* second, const double* inverse,
+                    RatioWindow window, std::size_t count, double* products) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      products[i] *= Clamp((first[i] + second[i]) * inverse[i], window);
     }
-  }
-  for (std::size_t i = whole; i < count; ++i) {
-    least[0] = std::min(least[0], values[i]);
-    most[0] = std::max(most[0], values[i]);
-    sums[0] += measure[i] * values[i];
-    squares[0] += measure[i] * values[i] * values[i];
-  }
-  for (std::size_t j = 0; j < kLanes; ++j) {
-    moments.least = std::min(moments.least, least[j]);
-    moments.most = std::max(moments.most, most[j]);
-    moments.sum += sums[j];
-    moments.squares += squares[j];
-  }
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-std::uint64_t FloorOfExponentials(const double* __restrict bases, const double* __restrict sums,
-                                  double factor, std::size_t count,
-                                  std::uint64_t* __restrict weights) {
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    weights[i] = FloorToInteger(bases[i] * Exp(factor * sums[i]));
-    total += weights[i];
-  }
-  return total;
+void LogRatios(const double* first, const double* second, const double* inverse, RatioWindow window,
+               std::size_t count, double* out) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = Log(Clamp((first[i] + second[i]) * inverse[i], window));
+    }
+  });
+}
+
+void TakeLogs(double* products, std::size_t count, double* sums) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[i] += Log(products[i]);
+      products[i] = 1;
+    }
+  });
+}
+
+void AddScaled(const double* values, double factor, std::size_t count, double* sums) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) sums[i] += factor * values[i];
+  });
+}
+
+void AddMoments(const double* values, const double* measure, std::size_t count,
+                WeightedMoments& moments) {
+  base::RunVectorised([=, &moments]() SUBMIX_VECTOR_LOOP {
+    constexpr std::size_t kLanes = 8;
+    double least[kLanes] = {};
+    double most[kLanes] = {};
+    double sums[kLanes] = {};
+    double squares[kLanes] = {};
+    const std::size_t whole = count / kLanes * kLanes;
+    for (std::size_t i = 0; i < whole; i += kLanes) {
+      for (std::size_t j = 0; j < kLanes; ++j) {
+        const double value = values[i + j];
+        const double weighted = measure[i + j] * value;
+        least[j] = value < least[j] ? value : least[j];
+        most[j] = value > most[j] ? value : most[j];
+        sums[j] += weighted;
+        squares[j] += weighted * value;
+      }
+    }
+    for (std::size_t i = whole; i < count; ++i) {
+      least[0] = std::min(least[0], values[i]);
+      most[0] = std::max(most[0], values[i]);
+      sums[0] += measure[i] * values[i];
+      squares[0] += measure[i] * values[i] * values[i];
+    }
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      moments.least = std::min(moments.least, least[j]);
+      moments.most = std::max(moments.most, most[j]);
+      moments.sum += sums[j];
+      moments.squares += squares[j];
+    }
+  });
+}
+
+std::uint64_t FloorOfExponentials(const double* bases, const double* sums, double factor,
+                                  std::size_t count, std::uint64_t* weights) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      weights[i] = FloorToInteger(bases[i] * Exp(factor * sums[i]));
+      total += weights[i];
+    }
+    return total;
+  });
 }
 
 }  // namespace submix::mechanism

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/base/testing/each_instruction_set.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
@@ -73,6 +74,39 @@ TEST(RatioKernelsTest, WeightsAreFloorsOfExponentials) {
     sum += weights[i];
   }
   EXPECT_EQ(total, sum);
+}
+
+// What every kernel makes of 509 tokens: no multiple of any vector.
+std::vector<double> RunAll() {
+  constexpr std::size_t kCount = 509;
+  const auto random = base::MakeSeededRandomSource(3);
+  const Pmf first = RandomPmf(*random, kCount, 6);
+  const Pmf second = RandomPmf(*random, kCount, 6);
+  const std::vector<double> inverse(kCount, kCount / 2.);
+  std::vector<double> products(kCount, 1.25);
+  std::vector<double> logs(kCount);
+  std::vector<double> sums(kCount);
+  std::vector<std::uint64_t> weights(kCount);
+  MultiplyRatios(first.data(), second.data(), inverse.data(), {.1, 9}, kCount, products.data());
+  LogRatios(first.data(), second.data(), inverse.data(), {.1, 9}, kCount, logs.data());
+  AddScaled(logs.data(), .3, kCount, sums.data());
+  TakeLogs(products.data(), kCount, sums.data());
+  WeightedMoments moments;
+  AddMoments(sums.data(), first.data(), kCount, moments);
+  const std::vector<double> bases(kCount, 0x1p40);
+  const std::uint64_t total =
+      FloorOfExponentials(bases.data(), sums.data(), .7, kCount, weights.data());
+  std::vector<double> all = {moments.least, moments.most, moments.sum, moments.squares,
+                             static_cast<double>(total)};
+  all.insert(all.end(), logs.begin(), logs.end());
+  all.insert(all.end(), sums.begin(), sums.end());
+  all.insert(all.end(), weights.begin(), weights.end());
+  return all;
+}
+
+TEST(RatioKernelsTest, GiveTheSameBitsWithEveryInstructionSet) {
+  const std::vector<double> expected = RunAll();
+  base::WithEachInstructionSet([&] { EXPECT_EQ(RunAll(), expected); });
 }
 
 TEST(RatioKernelsTest, FloorsAreExactUpToTwoToThe62) {

@@ -8,35 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/base/testing/each_instruction_set.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
 namespace {
-
-// The bodies once more, whatever this processor would choose.
-namespace width2 {
-constexpr std::size_t kWidth = 2;
-#define SUBMIX_TARGET
-#include "submix/mechanism/shift_kernels.inc"
-#undef SUBMIX_TARGET
-}  // namespace width2
-
-#if defined(__x86_64__)
-namespace width4 {
-constexpr std::size_t kWidth = 4;
-#define SUBMIX_TARGET __attribute__((target("avx2")))
-#include "submix/mechanism/shift_kernels.inc"
-#undef SUBMIX_TARGET
-}  // namespace width4
-
-namespace width8 {
-constexpr std::size_t kWidth = 8;
-#define SUBMIX_TARGET __attribute__((target("avx512f")))
-#include "submix/mechanism/shift_kernels.inc"
-#undef SUBMIX_TARGET
-}  // namespace width8
-#endif
 
 // A block of a part: everything that the kernels read.
 struct Block {
@@ -75,43 +52,31 @@ struct Results {
 
 bool AreSame(const Results& a, const Results& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
-#define SUBMIX_RUN_ALL(kernels, block, result)                                                \
-  do {                                                                                        \
-    const double* const den = (block).den.data();                                             \
-    const double* const shift = (block).shift.data();                                         \
-    kernels::AddOrderTwo(den, shift, kBlockTokens, (result).two);                             \
-    kernels::AddIntegerOrder(3, den, shift, kBlockTokens, (result).three);                    \
-    kernels::AddIntegerOrder(18, den, shift, kBlockTokens, (result).eighteen);                \
-    kernels::AddIntegerOrder(64, den, shift, kBlockTokens, (result).sixty_four);              \
-    kernels::MaxRatio(den, shift, kBlockTokens, (result).infinite);                           \
-    kernels::AddMoments(den, (block).members(), kBlockTokens, kMostMoments, kMostFallMoments, \
-                        (result).moments);                                                    \
-    (result).sum = kernels::FillFloors((block).members(), .3, 509, (result).floors);          \
-    kernels::AddFloors((block).members(), .3, 509, (result).weights);                         \
-    const double shares[kQuotientsAtATime] = {0, .3, .9, 1};                                  \
-    kernels::AddQuotients((block).pair(), shares, kBlockTokens, (result).quotients);          \
-  } while (false)
+void RunAll(const Block& block, Results& results) {
+  const double* const den = block.den.data();
+  const double* const shift = block.shift.data();
+  AddOrderTwo(den, shift, kBlockTokens, results.two);
+  AddIntegerOrder(3, den, shift, kBlockTokens, results.three);
+  AddIntegerOrder(18, den, shift, kBlockTokens, results.eighteen);
+  AddIntegerOrder(64, den, shift, kBlockTokens, results.sixty_four);
+  MaxRatio(den, shift, kBlockTokens, results.infinite);
+  AddMoments(den, block.members(), kBlockTokens, kMostMoments, kMostFallMoments, results.moments);
+  results.sum = FillFloors(block.members(), .3, 509, results.floors);
+  AddFloors(block.members(), .3, 509, results.weights);
+  const double shares[kQuotientsAtATime] = {0, .3, .9, 1};
+  AddQuotients(block.pair(), shares, kBlockTokens, results.quotients);
+}
 
-TEST(ShiftKernelsTest, GiveTheSameBitsWhateverTheWidth) {
+TEST(ShiftKernelsTest, GiveTheSameBitsWithEveryInstructionSet) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Block block(seed);
-    Results narrow;
-    SUBMIX_RUN_ALL(width2, block, narrow);
-    Results chosen;
-    SUBMIX_RUN_ALL(mechanism, block, chosen);
-    EXPECT_TRUE(AreSame(narrow, chosen));
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-      Results wide;
-      SUBMIX_RUN_ALL(width4, block, wide);
-      EXPECT_TRUE(AreSame(narrow, wide));
-    }
-    if (__builtin_cpu_supports("avx512f")) {
-      Results wide;
-      SUBMIX_RUN_ALL(width8, block, wide);
-      EXPECT_TRUE(AreSame(narrow, wide));
-    }
-#endif
+    Results expected;
+    RunAll(block, expected);
+    base::WithEachInstructionSet([&] {
+      Results results;
+      RunAll(block, results);
+      EXPECT_TRUE(AreSame(expected, results));
+    });
   }
 }
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "submix/base/vector_clones.h"
+#include "submix/base/instruction_sets.h"
 
 namespace submix::mechanism {
 namespace {
@@ -30,26 +30,27 @@ struct Floor {
 
 }  // namespace
 
-SUBMIX_VECTOR_CLONES
-void AddChecked(const double* __restrict p, std::size_t count, CheckLanes& lanes) {
-  constexpr std::size_t kWide = CheckLanes::kWide;
-  double sums[kWide];
-  double least[kWide];
-  std::copy(lanes.sums, lanes.sums + kWide, sums);
-  std::copy(lanes.least, lanes.least + kWide, least);
-  const std::size_t whole = count / kWide * kWide;
-  for (std::size_t i = 0; i < whole; i += kWide) {
-    for (std::size_t j = 0; j < kWide; ++j) {
-      sums[j] += p[i + j];
-      least[j] = p[i + j] < least[j] ? p[i + j] : least[j];
+void AddChecked(const double* p, std::size_t count, CheckLanes& lanes) {
+  base::RunVectorised([=, &lanes]() SUBMIX_VECTOR_LOOP {
+    constexpr std::size_t kWide = CheckLanes::kWide;
+    double sums[kWide];
+    double least[kWide];
+    std::copy(lanes.sums, lanes.sums + kWide, sums);
+    std::copy(lanes.least, lanes.least + kWide, least);
+    const std::size_t whole = count / kWide * kWide;
+    for (std::size_t i = 0; i < whole; i += kWide) {
+      for (std::size_t j = 0; j < kWide; ++j) {
+        sums[j] += p[i + j];
+        least[j] = p[i + j] < least[j] ? p[i + j] : least[j];
+      }
     }
-  }
-  for (std::size_t i = whole; i < count; ++i) {
-    sums[i - whole] += p[i];
-    least[i - whole] = p[i] < least[i - whole] ? p[i] : least[i - whole];
-  }
-  std::copy(sums, sums + kWide, lanes.sums);
-  std::copy(least, least + kWide, lanes.least);
+    for (std::size_t i = whole; i < count; ++i) {
+      sums[i - whole] += p[i];
+      least[i - whole] = p[i] < least[i - whole] ? p[i] : least[i - whole];
+    }
+    std::copy(sums, sums + kWide, lanes.sums);
+    std::copy(least, least + kWide, lanes.least);
+  });
 }
 
 double CheckLanes::CheckedSum() const {
@@ -68,134 +69,138 @@ double CheckedSum(const double* p, std::size_t count) {
   return lanes.CheckedSum();
 }
 
-SUBMIX_VECTOR_CLONES
 void RaiseToLeast(double least, std::size_t count, double* values) {
-  for (std::size_t i = 0; i < count; ++i) values[i] = values[i] < least ? least : values[i];
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) values[i] = values[i] < least ? least : values[i];
+  });
 }
 
-SUBMIX_VECTOR_CLONES
 std::size_t LargestIndex(const double* p, std::size_t count) {
-  // Block by block, so that only one block is searched.
-  std::size_t best = 0;
-  double largest = p[0];
-  for (std::size_t begin = 0; begin < count; begin += kBlockTokens) {
-    const double* const end = p + std::min(begin + kBlockTokens, count);
-    double most[kLanes];
-    std::fill(most, most + kLanes, largest);
-    const double* x = p + begin;
-    for (; end - x >= static_cast<std::ptrdiff_t>(kLanes); x += kLanes) {
-      for (std::size_t j = 0; j < kLanes; ++j) most[j] = x[j] > most[j] ? x[j] : most[j];
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    // Block by block, so that only one block is searched.
+    std::size_t best = 0;
+    double largest = p[0];
+    for (std::size_t begin = 0; begin < count; begin += kBlockTokens) {
+      const double* const end = p + std::min(begin + kBlockTokens, count);
+      double most[kLanes];
+      std::fill(most, most + kLanes, largest);
+      const double* x = p + begin;
+      for (; end - x >= static_cast<std::ptrdiff_t>(kLanes); x += kLanes) {
+        for (std::size_t j = 0; j < kLanes; ++j) most[j] = x[j] > most[j] ? x[j] : most[j];
+      }
+      for (; x < end; ++x) most[0] = *x > most[0] ? *x : most[0];
+      const double of_block = *std::max_element(most, most + kLanes);
+      best = of_block > largest ? begin : best;
+      largest = of_block;
     }
-    for (; x < end; ++x) most[0] = *x > most[0] ? *x : most[0];
-    const double of_block = *std::max_element(most, most + kLanes);
-    best = of_block > largest ? begin : best;
-    largest = of_block;
-  }
-  return static_cast<std::size_t>(std::find(p + best, p + count, largest) - p);
+    return static_cast<std::size_t>(std::find(p + best, p + count, largest) - p);
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-void FillShift(const double* __restrict first, const double* __restrict second,
-               const double* __restrict room, double pmf_scale, double scale, std::size_t count,
-               double* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    out[i] = scale * (pmf_scale * (first[i] + second[i]) - room[i]);
-  }
+void FillShift(const double* first, const double* second, const double* room, double pmf_scale,
+               double scale, std::size_t count, double* out) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = scale * (pmf_scale * (first[i] + second[i]) - room[i]);
+    }
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-std::int64_t FloorInPlace(double* __restrict values, std::int64_t* __restrict integers,
-                          std::size_t count) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Floor floor = FloorOf(values[i]);
-    values[i] = floor.value;
-    integers[i] = floor.integer;
-    sum += floor.integer;
-  }
-  return sum;
+std::int64_t FloorInPlace(double* values, std::int64_t* integers, std::size_t count) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Floor floor = FloorOf(values[i]);
+      values[i] = floor.value;
+      integers[i] = floor.integer;
+      sum += floor.integer;
+    }
+    return sum;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-std::int64_t FloorToWeights(const double* __restrict p, double scale, std::size_t count,
-                            std::uint64_t* __restrict weights) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t floor = FloorOf(scale * p[i]).integer;
-    weights[i] = static_cast<std::uint64_t>(1 + floor);
-    sum += floor;
-  }
-  return sum;
+std::int64_t FloorToWeights(const double* p, double scale, std::size_t count,
+                            std::uint64_t* weights) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t floor = FloorOf(scale * p[i]).integer;
+      weights[i] = static_cast<std::uint64_t>(1 + floor);
+      sum += floor;
+    }
+    return sum;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-double FillPublicFloors(const std::uint64_t* __restrict weights, double floor_fraction,
-                        double others, std::size_t count, double* __restrict room,
-                        double* __restrict least_rest) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const double weight = std::bit_cast<double>(weights[i] | kTwoTo52Bits) - kTwoTo52;
-    const double fraction = FloorOf(floor_fraction * weight).value;
-    const double floor = fraction > 1.0 ? fraction : 1.0;
-    room[i] = weight - floor;
-    least_rest[i] = weight + others * floor;
-  }
-  // Whole numbers with a sum below 2^53: exact in any order.
-  double sums[kLanes] = {};
-  const std::size_t whole = count / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += room[i + j];
-  }
-  double sum = 0;
-  for (std::size_t i = whole; i < count; ++i) sum += room[i];
-  for (const double lane : sums) sum += lane;
-  return sum;
+double FillPublicFloors(const std::uint64_t* weights, double floor_fraction, double others,
+                        std::size_t count, double* room, double* least_rest) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) {
+      const double weight = std::bit_cast<double>(weights[i] | kTwoTo52Bits) - kTwoTo52;
+      const double fraction = FloorOf(floor_fraction * weight).value;
+      const double floor = fraction > 1.0 ? fraction : 1.0;
+      room[i] = weight - floor;
+      least_rest[i] = weight + others * floor;
+    }
+    // Whole numbers with a sum below 2^53: exact in any order.
+    double sums[kLanes] = {};
+    const std::size_t whole = count / kLanes * kLanes;
+    for (std::size_t i = 0; i < whole; i += kLanes) {
+      for (std::size_t j = 0; j < kLanes; ++j) sums[j] += room[i + j];
+    }
+    double sum = 0;
+    for (std::size_t i = whole; i < count; ++i) sum += room[i];
+    for (const double lane : sums) sum += lane;
+    return sum;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
 void MultiplyWeights(std::uint64_t factor, std::size_t count, std::uint64_t* weights) {
-  for (std::size_t i = 0; i < count; ++i) weights[i] *= factor;
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) weights[i] *= factor;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-void AddBoth(const double* __restrict first, const double* __restrict second, std::size_t count,
-             double* __restrict sums) {
-  for (std::size_t i = 0; i < count; ++i) sums[i] += first[i] + second[i];
+void AddBoth(const double* first, const double* second, std::size_t count, double* sums) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) sums[i] += first[i] + second[i];
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-std::int64_t FillLaw(const double* __restrict sums, const double* __restrict public_pmf,
-                     double members, double public_model, std::size_t count, double* __restrict law,
-                     std::uint64_t* __restrict weights) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Floor floor = FloorOf(members * sums[i] + public_model * public_pmf[i]);
-    law[i] = 1 + floor.value;
-    weights[i] = static_cast<std::uint64_t>(1 + floor.integer);
-    sum += floor.integer;
-  }
-  return sum;
+std::int64_t FillLaw(const double* sums, const double* public_pmf, double members,
+                     double public_model, std::size_t count, double* law, std::uint64_t* weights) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Floor floor = FloorOf(members * sums[i] + public_model * public_pmf[i]);
+      law[i] = 1 + floor.value;
+      weights[i] = static_cast<std::uint64_t>(1 + floor.integer);
+      sum += floor.integer;
+    }
+    return sum;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-std::int64_t FillLawWithout(const double* __restrict sums, const double* __restrict first,
-                            const double* __restrict second, const double* __restrict public_pmf,
-                            double members, double public_model, std::size_t count,
-                            double* __restrict law) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double difference = sums[i] - (first[i] + second[i]);
-    const double others = difference > 0 ? difference : 0.0;
-    const Floor floor = FloorOf(members * others + public_model * public_pmf[i]);
-    law[i] = 1 + floor.value;
-    sum += floor.integer;
-  }
-  return sum;
+std::int64_t FillLawWithout(const double* sums, const double* first, const double* second,
+                            const double* public_pmf, double members, double public_model,
+                            std::size_t count, double* law) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double difference = sums[i] - (first[i] + second[i]);
+      const double others = difference > 0 ? difference : 0.0;
+      const Floor floor = FloorOf(members * others + public_model * public_pmf[i]);
+      law[i] = 1 + floor.value;
+      sum += floor.integer;
+    }
+    return sum;
+  });
 }
 
-SUBMIX_VECTOR_CLONES
-void Subtract(const double* __restrict a, const double* __restrict b, std::size_t count,
-              double* __restrict out) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = a[i] - b[i];
+void Subtract(const double* a, const double* b, std::size_t count, double* out) {
+  base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    for (std::size_t i = 0; i < count; ++i) out[i] = a[i] - b[i];
+  });
 }
 
 }  // namespace submix::mechanism

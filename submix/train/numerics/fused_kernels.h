@@ -1,5 +1,5 @@
 // Loops that libtorch would run as several passes over memory, each as one pass. Floats in, floats
-// out; compiled for AVX-512, AVX2 and plain x86-64, chosen at start-up.
+// out; once an instruction set (base/instruction_sets.h).
 #pragma once
 
 #include <cstdint>
