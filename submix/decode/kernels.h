@@ -1,6 +1,7 @@
-// The inner loops of decoding, once an instruction set (base/instruction_sets.h). `Stored` is what weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all
-// arithmetic is float32. Every result is summed in one fixed order that depends on its own inputs
-// alone, never on how many rows are computed together.
+// The inner loops of decoding, once an instruction set (base/instruction_sets.h). `Stored` is what
+// weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all arithmetic is
+// float32. Every result is summed in one fixed order that depends on its own inputs alone, never on
+// how many rows are computed together.
 #pragma once
 
 #include <cstddef>

@@ -7,5 +7,6 @@ add_custom_command(OUTPUT ${page_bytes}
           -P ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
   DEPENDS ${page_built} ${page_policy} ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
   COMMENT "Embedding the pages" VERBATIM)
+add_custom_target(submix_page_bytes DEPENDS ${page_bytes})  # for who compiles sources alone
 target_sources(submix_server PRIVATE ${page_bytes})
 target_include_directories(submix_server PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated)
