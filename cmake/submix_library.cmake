@@ -80,6 +80,5 @@ endfunction()
 function(submix_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms of gcc 12 in std::string
-    $<$<BOOL:${SUBMIX_DEVELOPER_MODE}>:-Werror>
-    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+    $<$<BOOL:${SUBMIX_DEVELOPER_MODE}>:-Werror>)
 endfunction()
