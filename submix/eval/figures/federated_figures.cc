@@ -10,7 +10,7 @@ namespace submix::eval {
 namespace {
 
 constexpr double kNoClipping = std::numeric_limits<double>::infinity();
-constexpr double kClip = 15;  // S of the paper's experiments
+constexpr double kPaperClip = 15;  // S of the paper's experiments
 constexpr double kFedSgdClip = 20;
 constexpr double kScheduleUsers = 1667;  // noise of S / 1667: .006 at S = 10
 // Of a figure's rounds: 6,000 follow on the first 4,885.
@@ -61,7 +61,7 @@ class SettingMaker {
   FederatedSetting Private(bool is_fedsgd) const {
     FederatedSetting setting = Unclipped();
     setting.is_fedsgd = is_fedsgd;
-    setting.clip_norm = is_fedsgd ? kFedSgdClip : kClip;
+    setting.clip_norm = is_fedsgd ? kFedSgdClip : kPaperClip;
     setting.noise_multiplier = 1;
     setting.expected_users = Users(size_.private_users_per_round);
     return setting;
@@ -174,12 +174,12 @@ FederatedCurve OverNoise(const SettingMaker& make, const std::vector<double>& us
 }
 
 FederatedFigure Figure3(const SettingMaker& make) {
-  const auto noisy = [&](double users) { return make.Noisy(kClip, users); };
+  const auto noisy = [&](double users) { return make.Noisy(kPaperClip, users); };
   FederatedFigure figure = OverValues(
       "DP-FedAvg, Figure 3: noise at S = 15", "standard deviation of the noise on the average",
       {OverNoise(make, {1250, 625, 100, 5000, 2500, 312.5}, noisy)});
   figure.log_x = true;
-  figure.level = make.Noisy(kClip, 0);
+  figure.level = make.Noisy(kPaperClip, 0);
   figure.level_name = "no noise";
   figure.reading =
       std::string(kWhatDiffers) + kSimulated +
@@ -254,7 +254,7 @@ FederatedFigure Figure6(const SettingMaker& make) {
 
 FederatedFigure Figure7(const SettingMaker& make) {
   const FederatedSetting large = make.Private(/*is_fedsgd=*/false);
-  const FederatedSetting few = make.Noisy(kClip, large.expected_users);
+  const FederatedSetting few = make.Noisy(kPaperClip, large.expected_users);
   const auto name = [](const FederatedSetting& setting, const char* kind) {
     return ShortNumber(setting.expected_users) + " users a round, " + kind;
   };
@@ -297,16 +297,16 @@ FederatedFigure Figure10(const SettingMaker& make) {
 }
 
 FederatedFigure LargerDictionary(const SettingMaker& make, const std::string& title, int times) {
-  FederatedFigure figure = OverRounds(
-      title,
-      {Training(std::to_string(make.Unclipped().words) + " words, S = 15", make.Noisy(kClip, 0))});
+  FederatedFigure figure =
+      OverRounds(title, {Training(std::to_string(make.Unclipped().words) + " words, S = 15",
+                                  make.Noisy(kPaperClip, 0))});
   const auto add = [&](const FederatedSetting& smaller) {
     const FederatedSetting setting = make.WithWords(smaller, times);
     figure.curves.push_back(
         Training(std::to_string(setting.words) + " words, " + ClippingAndNoise(setting), setting));
   };
   for (const double clip : make.Values({15, 10, 20})) add(make.Noisy(clip, 0));
-  for (const double users : make.Values({1250, 5000})) add(make.Noisy(kClip, users));
+  for (const double users : make.Values({1250, 5000})) add(make.Noisy(kPaperClip, users));
   figure.reading =
       std::string(kWhatDiffers) + kSimulated +
       "The paper: a larger dictionary brings a modest gain and needs no other clipping "

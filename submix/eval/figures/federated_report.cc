@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "submix/base/number_text.h"
 #include "submix/eval/pages/html_page.h"
 
 namespace submix::eval {
@@ -61,12 +62,7 @@ Json RunJson(const FederatedSetting& setting, const FederatedRun& run) {
   return json;
 }
 
-std::string Digits(double value) {
-  if (!std::isfinite(value)) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string Digits(double value) { return std::isfinite(value) ? base::NumberText(value, 9) : ""; }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 
 extern "C" char** environ;
 
@@ -27,12 +28,7 @@ constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 constexpr std::size_t kLevelDashes = 4;
 constexpr const char* kLevelColours[] = {"#777777", "#b03060"};
 
-std::string Number(double value) {
-  if (!std::isfinite(value)) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string Number(double value) { return std::isfinite(value) ? base::NumberText(value, 9) : ""; }
 
 // gnuplot's name for what is missing.
 std::string DataNumber(double value) {

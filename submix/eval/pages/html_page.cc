@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "submix/base/number_text.h"
+
 namespace submix::eval {
 namespace {
 
@@ -40,10 +42,7 @@ std::string EscapedHtml(const std::string& text) {
 }
 
 std::string ShortNumber(double value) {
-  if (!std::isfinite(value)) return "–";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
-  return text;
+  return std::isfinite(value) ? base::NumberText(value, 5) : "–";
 }
 
 HtmlTable::HtmlTable(const std::vector<std::string>& headings) {

@@ -8,6 +8,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/eval/pages/html_page.h"
 
@@ -19,12 +20,6 @@ using base::StatusOr;
 
 // A longer table is for machines; its first lines are shown.
 constexpr std::size_t kShownRows = 60;
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 std::string PromiseSection(const engine::Deployment& deployment) {
   std::string html = HtmlHeading("What is promised");
@@ -48,10 +43,12 @@ std::string DeclaredSection(const engine::Deployment& deployment) {
   table.Row().Cell(std::string("parts")).Cell(std::to_string(deployment.manifest.num_parts));
   table.Row().Cell(std::string("members a part")).Cell(std::to_string(deployment.manifest.halves));
   table.Row().Cell(std::string("order")).Cell(options.mechanism.order.ToString());
-  table.Row().Cell(std::string("budget of each part, nats")).Cell(Number(options.epsilon));
+  table.Row()
+      .Cell(std::string("budget of each part, nats"))
+      .Cell(base::NumberText(options.epsilon));
   table.Row()
       .Cell(std::string("most that one answer costs a part, nats"))
-      .Cell(Number(options.mechanism.target_leakage));
+      .Cell(base::NumberText(options.mechanism.target_leakage));
   table.Row()
       .Cell(std::string("when a fixed number of answers is used up"))
       .Cell(std::string(options.when_exhausted == engine::WhenExhausted::kRefuse
