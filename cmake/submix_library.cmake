@@ -47,6 +47,18 @@ function(submix_test)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  submix_thread_tests("${ARG_LABELS}" ${name})
+endfunction()
+
+# Target submix_thread_tests: the programs of tests labelled `thread`, all that the thread sanitizer's
+# build needs.
+function(submix_thread_tests labels)
+  if(NOT TARGET submix_thread_tests)
+    add_custom_target(submix_thread_tests)
+  endif()
+  if("thread" IN_LIST labels)
+    add_dependencies(submix_thread_tests ${ARGN})
+  endif()
 endfunction()
 
 # Half of what compiling a test takes is reading GoogleTest: read once, for all.
