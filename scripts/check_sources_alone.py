@@ -58,15 +58,12 @@ def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]]):
         beside = by_folder.get(os.path.dirname(name))
         if beside and not path.with_suffix(".cc").is_file():
             source, (folder, command) = beside
-            yield name, (folder, [str(path) if word == str(root / source) else word
-                                  for word in command] + ["-Wno-pragma-once-outside-header",
-                                                          "-xc++"])
+            as_source = [str(path) if word == str(root / source) else word for word in command[1:]]
+            yield name, (folder, [command[0], "-xc++", "-Wno-pragma-once-outside-header", *as_source])
 
 
 def compile_one(job) -> Tuple[str, int, str]:
     name, (folder, command) = job
-    if command[-1] == "-xc++":  # the language stands before the file it is said of
-        command = command[:1] + ["-xc++"] + command[1:-1]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return name, done.returncode, done.stderr
 

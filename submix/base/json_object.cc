@@ -15,47 +15,55 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxDepth = 8;
 
 std::string LineText(std::string_view text, std::size_t byte) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
   return std::to_string(1 + std::count(text.begin(), end, '\n'));
 }
 
-// Watches the parser for what the parsed value no longer shows.
-class StructureWatch {
+// Walks the text for what the parsed value no longer shows, in time linear in it; the parser's own
+// callbacks would search each array anew at each of its elements.
+class StructureWatch final : public nlohmann::json_sax<Json> {
  public:
-  // Whether the parser should keep what it met.
-  bool Meet(int depth, Json::parse_event_t event, const Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start:
-        if (depth >= kMaxDepth) {
-          problem_ = "nested too deeply";
-          return false;
-        }
-        if (event == Json::parse_event_t::object_start) open_objects_.emplace_back();
-        return true;
-      case Json::parse_event_t::object_end:
-        open_objects_.pop_back();
-        return true;
-      case Json::parse_event_t::key:
-        MeetKey(parsed.get_ref<const std::string&>());
-        return true;
-      default:
-        return true;
-    }
-  }
+  // Empty if there is none, or if the text is no JSON: that is the parser's to say.
   const std::string& problem() const { return problem_; }
 
- private:
-  void MeetKey(const std::string& key) {
-    // Inside an object that was too deep the stack is not kept; the problem is known already.
-    if (!problem_.empty() || open_objects_.empty()) return;
-    if (!open_objects_.back().insert(key).second) problem_ = "duplicate key " + Quoted(key);
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& key) override {
+    if (open_.back().insert(key).second) return true;
+    problem_ = "duplicate key " + Quoted(key);
+    return false;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
   }
 
-  std::vector<std::set<std::string>> open_objects_;
+ private:
+  bool Open() {
+    if (open_.size() >= kMaxDepth) {
+      problem_ = "nested too deeply";
+      return false;
+    }
+    open_.emplace_back();
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> open_;  // the keys of each object and array that is open
   std::string problem_;
 };
 
@@ -66,11 +74,9 @@ StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
   }
   StructureWatch watch;
   try {
-    Json value = Json::parse(text, [&watch](int depth, Json::parse_event_t event, Json& parsed) {
-      return watch.Meet(depth, event, parsed);
-    });
+    Json::sax_parse(text, &watch);
     if (!watch.problem().empty()) return InvalidArgumentError(where + ": " + watch.problem());
-    return value;
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     return InvalidArgumentError(where + ":" + LineText(text, error.byte) + ": not valid JSON");
   } catch (const Json::exception&) {

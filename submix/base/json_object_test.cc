@@ -131,6 +131,15 @@ TEST(JsonObjectTest, DeepNestingIsRefusedHoweverDeep) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested too deeply")));
 }
 
+TEST(JsonObjectTest, EightLevelsAreRead) {
+  const auto nested = [](std::size_t arrays) {
+    return R"({"a": )" + std::string(arrays, '[') + std::string(arrays, ']') + "}";
+  };
+  SUBMIX_EXPECT_OK(JsonObject::Parse(nested(7), "file.json"));
+  EXPECT_THAT(JsonObject::Parse(nested(8), "file.json"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested too deeply")));
+}
+
 TEST(JsonObjectTest, AMissingFileIsNotFound) {
   const base::TemporaryDirectory directory;
   EXPECT_THAT(JsonObject::Load(directory.File("none.json")),
