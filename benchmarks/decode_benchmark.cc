@@ -19,8 +19,8 @@
 #include "submix/decode/cpu_predictor.h"
 #include "submix/decode/worker_team.h"
 #include "submix/mechanism/mapped_predictions.h"
-#include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/operator_view.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/model/safetensors.h"
 
@@ -171,7 +171,7 @@ class PrivateDraw {
     draw.used_members_ = members > 2 ? (members - 1) / 2 * 2 : 1;
     SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse("2"));
     options.target_leakage = 2.0 / 1024;
-    SUBMIX_ASSIGN_OR_RETURN(draw.mechanism_, mechanism::MakeMechanism(options));
+    SUBMIX_ASSIGN_OR_RETURN(draw.mechanism_, mechanism::MakeAnyMechanism(options));
     draw.remaining_.assign(static_cast<std::size_t>(options.num_parts),
                            accounting::FixedNats::RoundDown(2));
     draw.random_ = base::MakeSystemRandomSource();

@@ -14,8 +14,8 @@
 
 #include "submix/base/random.h"
 #include "submix/mechanism/mapped_predictions.h"
-#include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/operator_view.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix {
 namespace {
@@ -35,7 +35,7 @@ struct Settings {
 };
 
 std::vector<std::string> KnownMechanisms() {
-  std::istringstream list(mechanism::MechanismNames());
+  std::istringstream list(mechanism::AnyMechanismNames());
   std::vector<std::string> names;
   for (std::string name; std::getline(list >> std::ws, name, ',');) names.push_back(name);
   return names;
@@ -96,7 +96,7 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
   options.target_leakage = settings.target_leakage;
   options.ball_radius = settings.ball_radius;
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<mechanism::Mechanism> mechanism,
-                          mechanism::MakeMechanism(options));
+                          mechanism::MakeAnyMechanism(options));
 
   const auto random = base::MakeSystemRandomSource();
   std::vector<float> public_logits;

@@ -48,7 +48,33 @@ double Surcharge(RenyiOrder order, double delta, ConversionKind kind) {
 // Bretagnolle and Huber: at this rdp the total variation, which is delta at epsilon 0.
 double TotalVariationBound(double rdp) { return std::sqrt(-std::expm1(-rdp)); }
 
+constexpr double kLeastExcess = 0.01;  // order - 1
+constexpr double kMostExcess = 65535;
+constexpr double kExcessRatio = 1.08;
+constexpr int kIntegersTo = 64;
+
 }  // namespace
+
+std::vector<RenyiOrder> DefaultOrders() {
+  std::vector<double> values;
+  for (int order = 2; order <= kIntegersTo; ++order) values.push_back(order);
+  for (double excess = kLeastExcess; excess < kMostExcess; excess *= kExcessRatio) {
+    // Above the integers' range integers again: their formulas are sums, not integrals.
+    values.push_back(1 + excess < kIntegersTo ? 1 + excess : std::floor(1 + excess));
+  }
+  values.push_back(1 + kMostExcess);
+  std::sort(values.begin(), values.end());
+  std::vector<RenyiOrder> orders;
+  for (const double value : values) orders.push_back(RenyiOrder::Create(value).value());
+  orders.push_back(RenyiOrder::Infinity());
+  return orders;
+}
+
+std::vector<RenyiOrder> IntegerOrders(int last) {
+  std::vector<RenyiOrder> orders;
+  for (int order = 2; order <= last; ++order) orders.push_back(RenyiOrder::Create(order).value());
+  return orders;
+}
 
 base::StatusOr<double> EpsilonForDelta(const RdpBound& bound, double delta, ConversionKind kind) {
   SUBMIX_RETURN_IF_ERROR(CheckOrder(bound.order, kind));

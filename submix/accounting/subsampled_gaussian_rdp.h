@@ -5,9 +5,18 @@
 // the larger of both directions. Integer orders sum the binomial form (poisson_amplification.h).
 #pragma once
 
+#include <compare>
+
 #include "submix/divergence/renyi_order.h"
 
 namespace submix::accounting {
+
+// A step of DP-SGD, a round of DP-FedAvg: q and z.
+struct SubsampledGaussianRun {
+  double sampling_probability = 1;
+  double noise_multiplier = 1;
+  auto operator<=>(const SubsampledGaussianRun&) const = default;
+};
 
 // One step, in nats. All terms of the sums have one sign, so that no order and no probability loses
 // digits: relative error below 1e-11. Orders below 1 get the value at order 1, which bounds theirs.

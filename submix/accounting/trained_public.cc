@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include "submix/accounting/rdp_accountant.h"
 #include "submix/accounting/stated_bounds.h"
 
 namespace submix::accounting {
@@ -15,6 +14,13 @@ using divergence::RenyiOrder;
 
 constexpr const char* kTrainingProof =
     "Mironov, Talwar and Zhang 2019; docs/privacy.md, Theorem 14";
+
+// What all steps cost, in nats.
+double StepsRdp(const PublicTraining& training, RenyiOrder order) {
+  return static_cast<double>(training.steps) *
+         SubsampledGaussianRdp(training.step.sampling_probability, training.step.noise_multiplier,
+                               order);
+}
 
 // The least bound of those at this order and above: divergences grow with the order.
 std::optional<double> BoundAt(const std::vector<RdpBound>& bounds, RenyiOrder order) {
@@ -62,7 +68,9 @@ PrivacyStatement TrainingStatement(const PublicTraining& training, double delta)
   statement.proven = true;
   statement.proof = kTrainingProof;
   statement.delta = delta;
-  statement.further_bounds = CountRdp({&training.steps, 1}, DefaultOrders());
+  for (const RenyiOrder order : DefaultOrders()) {
+    statement.further_bounds.push_back({order, StepsRdp(training, order)});
+  }
   const auto best = BestEpsilon(statement.further_bounds, delta, ConversionKind::kImproved);
   const RdpBound first =
       best.ok() ? RdpBound{best->order, best->rdp} : statement.further_bounds.front();
@@ -82,7 +90,7 @@ std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
   for (const RenyiOrder order : orders) {
     const std::optional<double> of_answers = BoundAt(of_users, order);
     if (!of_answers.has_value()) continue;
-    const double sum = *of_answers + EventRdp(training.steps, order);
+    const double sum = *of_answers + StepsRdp(training, order);
     if (std::isfinite(sum)) sums.push_back({order, sum});
   }
   return sums;

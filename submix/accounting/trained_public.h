@@ -2,18 +2,20 @@
 // differential privacy (docs/privacy.md, Theorem 15).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "submix/accounting/privacy_event.h"
 #include "submix/accounting/privacy_statement.h"
+#include "submix/accounting/subsampled_gaussian_rdp.h"
 
 namespace submix::accounting {
 
 // How the public model came about.
 struct PublicTraining {
-  std::string mechanism;                     // "dp-sgd"
-  PrivacyEvent steps;                        // each costs what RunRdp says
+  std::string mechanism;  // "dp-sgd"
+  SubsampledGaussianRun step;
+  std::int64_t steps = 0;
   PrivacyUnit unit = PrivacyUnit::kUserKey;  // whose presence it protects
   // Whether its users may be users of the ensemble above it. If not, no user is in both corpora.
   bool same_users = true;

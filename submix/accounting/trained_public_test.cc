@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "submix/accounting/rdp_accountant.h"
 #include "submix/accounting/user_level.h"
 
 namespace submix::accounting {
@@ -14,9 +13,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-PublicTraining Training() {
-  return {"dp-sgd", {SubsampledGaussianRun{0.01, 1.1}, 500}, PrivacyUnit::kUserKey, true};
-}
+PublicTraining Training() { return {"dp-sgd", {0.01, 1.1}, 500, PrivacyUnit::kUserKey, true}; }
+
+double StepsRdp(RenyiOrder order) { return 500 * SubsampledGaussianRdp(0.01, 1.1, order); }
 
 PrivacyStatement Answers(double order, double epsilon) {
   PrivacyStatement statement;
@@ -43,7 +42,7 @@ TEST(TrainedPublicTest, LossesAddAtEveryOrderThatTheAnswersCover) {
   bool at_the_users_order = false;
   for (const RdpBound& sum : sums) {
     EXPECT_LE(sum.order.value(), user->order.value());
-    EXPECT_DOUBLE_EQ(sum.rdp, 2 * user->factor + EventRdp(Training().steps, sum.order));
+    EXPECT_DOUBLE_EQ(sum.rdp, 2 * user->factor + StepsRdp(sum.order));
     at_the_users_order = at_the_users_order || sum.order.value() == user->order.value();
   }
   EXPECT_TRUE(at_the_users_order);
@@ -72,9 +71,9 @@ TEST(TrainedPublicTest, AnswersThatReadNoTextCostWhatTheTrainingCost) {
   answers.adjacency = Adjacency::kReplace;
   answers.further_bounds = {{RenyiOrder::Infinity(), 0}};
   const std::vector<RdpBound> sums = AddedUserBounds(answers, Training());
-  const auto orders = DefaultOrders();
-  const PrivacyEvent steps = Training().steps;
-  const auto alone = BestEpsilon(CountRdp({&steps, 1}, orders), 1e-5, ConversionKind::kImproved);
+  std::vector<RdpBound> steps;
+  for (const RenyiOrder order : DefaultOrders()) steps.push_back({order, StepsRdp(order)});
+  const auto alone = BestEpsilon(steps, 1e-5, ConversionKind::kImproved);
   EXPECT_DOUBLE_EQ(BestEpsilon(sums, 1e-5, ConversionKind::kImproved)->epsilon, alone->epsilon);
   EXPECT_THAT(Joined(LinesAbovePublicTraining(answers, Training())),
               HasSubstr("(" + FormatCost(alone->epsilon) + ", 1e-05)-differential privacy"));

@@ -115,8 +115,9 @@ StatusOr<DeploymentOptions> OptionsFromJson(const JsonObject& object) {
 }
 
 // The mechanism of these options, if it is one that a deployment may answer with.
-StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(const DeploymentOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options.mechanism));
+StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
+    const DeploymentOptions& options, const mechanism::MechanismMaker& make) {
+  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, make(options.mechanism));
   const std::string& name = options.mechanism.name;
   if (options.when_exhausted == WhenExhausted::kRefuse && !mechanism->has_constant_charge()) {
     return base::InvalidArgumentError(
@@ -249,7 +250,7 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
 
 Status CreateDeployment(const std::string& deployment_directory,
                         const std::string& ensemble_directory, const DeploymentOptions& options,
-                        const std::string& ledger_location) {
+                        const std::string& ledger_location, const mechanism::MechanismMaker& make) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
     return base::InvalidArgumentError(
@@ -265,7 +266,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   DeploymentConfig config;
   config.options = options;
   config.options.mechanism.num_parts = manifest.num_parts;
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options, make));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
   if (const auto names = base::ListDirectory(deployment_directory); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(deployment_directory +
@@ -308,7 +309,8 @@ Status CreateDeployment(const std::string& deployment_directory,
 }
 
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
-                                    DeploymentAccess access) {
+                                    DeploymentAccess access,
+                                    const mechanism::MechanismMaker& make) {
   Deployment deployment;
   SUBMIX_ASSIGN_OR_RETURN(deployment.config, LoadDeploymentConfig(deployment_directory));
   const std::string& ensemble_directory = deployment.config.ensemble_directory;
@@ -324,7 +326,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   SUBMIX_ASSIGN_OR_RETURN(
       deployment.public_training,
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options, make));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
   SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge

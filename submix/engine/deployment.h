@@ -13,7 +13,7 @@
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/make_mechanism.h"
 
 namespace submix::engine {
 
@@ -61,10 +61,12 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 // ensemble, or halves that do not fit the mechanism; those of LoadTrainingCost (a public model that
 // was trained on private text without noise: nothing could be promised); kUnavailable if the
 // ensemble is being written; the ledger's. `ledger_location` as in DeploymentConfig.
+// `make` knows the mechanisms that may be deployed: without it, those that are proven.
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
                               const DeploymentOptions& options,
-                              const std::string& ledger_location = "");
+                              const std::string& ledger_location = "",
+                              const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
 
 // An open deployment, ready to answer.
 struct Deployment {
@@ -84,7 +86,8 @@ enum class DeploymentAccess {
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble
 // changed after the deployment was made; those of LoadTrainingCost; the ledger's errors.
-base::StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
-                                          DeploymentAccess access);
+base::StatusOr<Deployment> OpenDeployment(
+    const std::string& deployment_directory, DeploymentAccess access,
+    const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
 
 }  // namespace submix::engine

@@ -8,14 +8,13 @@ namespace {
 accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
                                       const ensemble::Manifest& manifest) {
   const auto trained_on = manifest.hyper_parameters.find(ensemble::kPublicTrainedOn);
-  return {
-      .mechanism = cost.mechanism,
-      .steps = {accounting::SubsampledGaussianRun{cost.sampling_probability, cost.noise_multiplier},
-                cost.steps},
-      .unit = cost.unit_is_user ? accounting::PrivacyUnit::kUserKey
-                                : accounting::PrivacyUnit::kTrainingExample,
-      .same_users = trained_on == manifest.hyper_parameters.end() ||
-                    trained_on->second != ensemble::kOtherUsers};
+  return {.mechanism = cost.mechanism,
+          .step = {cost.sampling_probability, cost.noise_multiplier},
+          .steps = cost.steps,
+          .unit = cost.unit_is_user ? accounting::PrivacyUnit::kUserKey
+                                    : accounting::PrivacyUnit::kTrainingExample,
+          .same_users = trained_on == manifest.hyper_parameters.end() ||
+                        trained_on->second != ensemble::kOtherUsers};
 }
 
 }  // namespace

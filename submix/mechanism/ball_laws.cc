@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "submix/mechanism/pair_weight.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
@@ -33,19 +32,6 @@ bool BallLaws::PartPmf(int part, std::vector<double>& pmf) const {
   pmf.resize(first.size());
   for (std::size_t x = 0; x < pmf.size(); ++x) pmf[x] = .5 * (first[x] + second[x]);
   return true;
-}
-
-LawWeights BallLaws::RenyiBallLaw(int part, const ShiftExcess& kernel, double radius) const {
-  std::vector<double> pmf;
-  if (!PartPmf(part, pmf)) return public_law_;
-  const std::span<const double> public_pmf = predictions_.public_pmf;
-  const double scale = LargestBallWeight(public_pmf, pmf, kernel, kernel.FromNats(radius));
-  for (std::size_t x = 0; x < pmf.size(); ++x) {
-    pmf[x] = public_pmf[x] + scale * (pmf[x] - public_pmf[x]);
-  }
-  LawWeights law(pmf.size());
-  QuantiseLaw(pmf, top_token_, law);
-  return law;
 }
 
 LawWeights BallLaws::MaxBallLaw(int part, double radius) const {

@@ -9,7 +9,6 @@
 
 #include "submix/base/status.h"
 #include "submix/mechanism/part_predictions.h"
-#include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {
 
@@ -20,19 +19,18 @@ class BallLaws {
   // Errors: kInvalidArgument if the public pmf is not one. `predictions` must outlive the object.
   static base::StatusOr<BallLaws> Create(const PartPredictions& predictions);
 
+  std::span<const double> public_pmf() const { return predictions_.public_pmf; }
+  // Where the remainder of rounding goes.
+  std::size_t top_token() const { return top_token_; }
   const LawWeights& public_law() const { return public_law_; }
-  // PMixED's ball: both directions of the divergence from the public law are at most `radius` nats
-  // at the kernel's order, before rounding to integers. A part that is no pmf is the public law.
-  LawWeights RenyiBallLaw(int part, const ShiftExcess& kernel, double radius) const;
+  // The part's pmf; false if a member's is none.
+  bool PartPmf(int part, std::vector<double>& pmf) const;
   // The max-divergence ball: every integer is within [e^-radius, e^radius] times the public one,
   // exactly. A part that is no pmf, or whose rounding does not fit, is the public law.
   LawWeights MaxBallLaw(int part, double radius) const;
 
  private:
   explicit BallLaws(const PartPredictions& predictions) : predictions_(predictions) {}
-
-  // The part's pmf; false if a member's is none.
-  bool PartPmf(int part, std::vector<double>& pmf) const;
 
   PartPredictions predictions_;
   std::size_t top_token_ = 0;

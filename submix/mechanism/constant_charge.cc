@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/base/check.h"
 
 namespace submix::mechanism {

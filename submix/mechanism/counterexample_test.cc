@@ -2,12 +2,14 @@
 // shows the broken rule break, and that ours does not do it. Those of single mechanisms are in
 // their own tests; docs/privacy_checklist.md lists all of them.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/submix_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
@@ -106,6 +108,19 @@ TEST(CounterexampleTest, SinglePrecisionRefunds) {
     EXPECT_LT(ours, 9e-7);
   }
   EXPECT_GT(refunds, 0) << "single precision did well: the example is too easy";
+}
+
+// SubMix, Proposition C.3: a protocol that stops by itself, at 1 against at 4, and a random end,
+// uniform on {1 … 4}. The paper's price of the end is log 4 at every order.
+TEST(CounterexampleTest, APrivateStopHasInfiniteDivergence) {
+  const Pmf stops_at_1 = {1, 0, 0, 0};
+  const Pmf stops_at_4 = {.25, .25, .25, .25};
+  for (const char* text : {"1", "1.5", "2", "18", "inf"}) {
+    const auto order = divergence::RenyiOrder::Parse(text).value();
+    EXPECT_NEAR(divergence::RenyiDivergence(stops_at_1, stops_at_4, order), std::log(4.0), 1e-12);
+    EXPECT_EQ(divergence::RenyiDivergence(stops_at_4, stops_at_1, order),
+              std::numeric_limits<double>::infinity());
+  }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "submix/accounting/dp_decoding_rdp.h"
+#include "submix/accounting/calculators/dp_decoding_rdp.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"

@@ -9,6 +9,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/divergence_kernel.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/testing/simulated_predictions.h"

@@ -11,6 +11,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/submix_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
@@ -303,7 +304,9 @@ TEST(MakeMechanismTest, NamesWhatIsWrong) {
   SUBMIX_EXPECT_OK(MakeMechanism(options));
   MechanismOptions wrong = options;
   wrong.name = "submixx";
-  refused(wrong, "known are filtered-submix, submix");
+  refused(wrong, "filtered-submix, dclip");
+  wrong.name = "submix";
+  refused(wrong, "not among those that are proven");
   wrong = options;
   wrong.num_parts = 0;
   refused(wrong, "parts");

@@ -6,9 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "submix/accounting/gnmax_rdp.h"
 #include "submix/base/check.h"
-#include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/constant_charge.h"
 #include "submix/mechanism/noisy_votes.h"
 #include "submix/mechanism/part_law.h"
@@ -20,8 +18,6 @@ using accounting::FixedNats;
 using divergence::RenyiOrder;
 
 constexpr double kVotedWeight = 0x1p61;
-
-using Votes = std::vector<std::size_t>;  // [K]: the token of each part
 
 // A token and how many votes it has.
 struct Candidate {
@@ -85,20 +81,6 @@ class Election {
   std::vector<VoteLevel> levels_;
 };
 
-std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
-                                      double noise_scale) {
-  const Election election(votes, support_size);
-  const auto weight = election.WeightsFor(noise_scale);
-  std::vector<std::uint64_t> law(support_size, weight(0));
-  // As often as there are votes, however few tokens they are for.
-  const std::vector<Candidate>& candidates = election.candidates();
-  for (std::size_t i = 0; i < votes.size(); ++i) {
-    const Candidate& candidate = candidates[std::min(i, candidates.size() - 1)];
-    law[candidate.token] = weight(candidate.votes);
-  }
-  return law;
-}
-
 class GnmaxProposal final : public Proposal {
  public:
   GnmaxProposal(base::ReleaseId release_id, std::vector<FixedNats> charges, Votes votes,
@@ -125,21 +107,6 @@ class GnmaxProposal final : public Proposal {
   double noise_scale_;
 };
 
-// The law as a pmf.
-std::vector<double> PmfOfVotes(const Votes& votes, std::size_t support_size, double noise_scale) {
-  const std::vector<std::uint64_t> law = LawOfVotes(votes, support_size, noise_scale);
-  double total = 0;
-  for (const std::uint64_t weight : law) total += static_cast<double>(weight);
-  std::vector<double> pmf;
-  pmf.reserve(law.size());
-  for (const std::uint64_t weight : law) pmf.push_back(static_cast<double>(weight) / total);
-  return pmf;
-}
-
-bool IsConstant(ChargeAccounting accounting) {
-  return accounting == ChargeAccounting::kDefault || accounting == ChargeAccounting::kWorstCase;
-}
-
 // The least deviation within `limit_nats`, or infinity.
 double LeastNoiseScale(double limit_nats, RenyiOrder order) {
   const auto nats = [&](double inverse_variance) {
@@ -156,6 +123,20 @@ double LeastNoiseScale(double limit_nats, RenyiOrder order) {
 
 }  // namespace
 
+std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
+                                      double noise_scale) {
+  const Election election(votes, support_size);
+  const auto weight = election.WeightsFor(noise_scale);
+  std::vector<std::uint64_t> law(support_size, weight(0));
+  // As often as there are votes, however few tokens they are for.
+  const std::vector<Candidate>& candidates = election.candidates();
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    const Candidate& candidate = candidates[std::min(i, candidates.size() - 1)];
+    law[candidate.token] = weight(candidate.votes);
+  }
+  return law;
+}
+
 double GnmaxAnswerNats(double noise_scale, RenyiOrder order) {
   if (order.is_infinite()) return std::numeric_limits<double>::infinity();
   const double inverse_variance = 1 / (noise_scale * noise_scale);
@@ -164,6 +145,17 @@ double GnmaxAnswerNats(double noise_scale, RenyiOrder order) {
 }
 
 base::StatusOr<std::unique_ptr<Gnmax>> Gnmax::Create(const MechanismOptions& options) {
+  if (options.accounting == ChargeAccounting::kPublished ||
+      options.accounting == ChargeAccounting::kLeaveOneOut) {
+    return base::InvalidArgumentError(
+        "accounting: gnmax is proven with its constant charge (default, worst-case); the others "
+        "are research");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const double noise_scale, GnmaxNoiseScale(options));
+  return std::unique_ptr<Gnmax>(new Gnmax(options, noise_scale));
+}
+
+base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
   if (options.order.is_infinite()) {
     return base::InvalidArgumentError(
@@ -177,7 +169,7 @@ base::StatusOr<std::unique_ptr<Gnmax>> Gnmax::Create(const MechanismOptions& opt
                                       " nats by rounding alone, found " +
                                       std::to_string(options.target_leakage));
   }
-  return std::unique_ptr<Gnmax>(new Gnmax(options, noise_scale));
+  return noise_scale;
 }
 
 Gnmax::Gnmax(const MechanismOptions& options, double noise_scale)
@@ -188,57 +180,14 @@ Gnmax::Gnmax(const MechanismOptions& options, double noise_scale)
                "noise that costs more than it may");
 }
 
-bool Gnmax::is_sound() const { return IsConstant(options_.accounting); }
-
-accounting::ChargeRule Gnmax::charge_rule() const {
-  return is_sound() ? accounting::ChargeRule::kPerPart : accounting::ChargeRule::kAllOrStop;
+std::vector<FixedNats> Gnmax::Charges(const Votes& votes, std::size_t, std::size_t) const {
+  return std::vector<FixedNats>(votes.size(), charge_);
 }
 
 accounting::PrivacyStatement Gnmax::Statement(FixedNats budget) const {
-  if (is_sound()) {
-    return ConstantChargeStatement(
-        std::string(name()), options_.order, budget, charge_, "theorem of noisy votes",
-        [this](RenyiOrder order) { return GnmaxAnswerNats(noise_scale_, order); });
-  }
-  accounting::PrivacyStatement statement;
-  statement.mechanism =
-      std::string(name()) + ", accounting " + std::string(ToString(options_.accounting));
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  if (options_.accounting == ChargeAccounting::kPublished) {
-    statement.adjacency = accounting::Adjacency::kReplace;
-    statement.proof =
-        "research: Theorem 6 of Papernot et al. 2018 counts from the private votes, so that the "
-        "charges, and the end that follows from them, are functions of all parts";
-  } else {
-    statement.adjacency = accounting::Adjacency::kNull;
-    statement.proof =
-        "research: a part's charge is exact for these votes only, and so depends on the other "
-        "parts";
-  }
-  return statement;
-}
-
-std::vector<FixedNats> Gnmax::Charges(const Votes& votes, std::size_t public_vote,
-                                      std::size_t support_size) const {
-  std::vector<FixedNats> charges(votes.size(), charge_);
-  if (options_.accounting == ChargeAccounting::kPublished) {
-    std::vector<double> counts(support_size);
-    for (const std::size_t token : votes) ++counts[token];
-    std::fill(charges.begin(), charges.end(),
-              FixedNats::RoundUp(
-                  accounting::GnmaxDataDependentRdp(counts, noise_scale_, options_.order)));
-  } else if (options_.accounting == ChargeAccounting::kLeaveOneOut) {
-    const std::vector<double> law = PmfOfVotes(votes, support_size, noise_scale_);
-    for (std::size_t part = 0; part < votes.size(); ++part) {
-      Votes without = votes;
-      without[part] = public_vote;
-      charges[part] = FixedNats::RoundUp(divergence::SymmetricRenyiDivergence(
-          law, PmfOfVotes(without, support_size, noise_scale_), options_.order));
-    }
-  }
-  return charges;
+  return ConstantChargeStatement(
+      std::string(name()), options_.order, budget, charge_, "theorem of noisy votes",
+      [this](RenyiOrder order) { return GnmaxAnswerNats(noise_scale_, order); });
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> Gnmax::Propose(const PartPredictions& predictions,

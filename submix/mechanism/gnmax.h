@@ -2,13 +2,9 @@
 // to the counts, the token with most noisy votes is the answer. The noise is not drawn: the
 // answer's law is computed (noisy_votes.h), made whole numbers and sampled, which is the same.
 //
-// What an answer costs, by options.accounting:
-//   default, worst-case   a constant: a part's vote moves the counts by at most sqrt(2), which
-//   costs
-//                         a / s^2 at order a, and what computing the law may be off. Sound.
-//   published             Theorem 6 of the paper, from the votes themselves: research
-//   leave-one-out         the exact divergence without each part's vote: research
-// The deviation s follows from beta, the worst case, in all of them.
+// Every answer costs every part a constant: a part's vote moves the counts by at most sqrt(2),
+// which costs a / s^2 at order a, and what computing the law may be off (Theorem 11). The deviation
+// s follows from beta. Charges that look at the votes are research (research/counted_gnmax.h).
 //
 // Numbers: with q the law, a token weighs w = F + round(2^61 q), F public. That is the law of an
 // answer that is replaced by a uniform one with a small public probability, which takes nothing
@@ -38,16 +34,27 @@ inline constexpr double kLawRounding = 0x1p-27;
 // some b >= order (docs/privacy.md, Theorem 11). Infinity at order infinity. Rounded outward.
 double GnmaxAnswerNats(double noise_scale, divergence::RenyiOrder order);
 
-class Gnmax final : public Mechanism {
+using Votes = std::vector<std::size_t>;  // [K]: the token of each part
+
+// The law of an answer, [V] whole numbers. Requires: votes below support_size <= 2^20.
+std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
+                                      double noise_scale);
+
+// s for a charge of at most the options' target_leakage, whatever their accounting. Errors: as
+// Gnmax::Create.
+base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options);
+
+class Gnmax : public Mechanism {
  public:
   // Reads num_parts, order (finite, >= 1), target_leakage and accounting. Errors: kInvalidArgument,
-  // also for a target leakage that the rounding alone exceeds.
+  // also for a charge that looks at the votes and for a target leakage that the rounding alone
+  // exceeds.
   static base::StatusOr<std::unique_ptr<Gnmax>> Create(const MechanismOptions& options);
 
   std::string_view name() const override { return kGnmaxName; }
-  bool is_sound() const override;
-  accounting::ChargeRule charge_rule() const override;
-  bool has_constant_charge() const override { return is_sound(); }
+  bool is_sound() const override { return true; }
+  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  bool has_constant_charge() const override { return true; }
   int halves() const override { return 1; }
   // s, in votes.
   double noise_scale() const { return noise_scale_; }
@@ -58,13 +65,14 @@ class Gnmax final : public Mechanism {
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
       base::ReleaseId release_id) const override;
 
- private:
+ protected:
   Gnmax(const MechanismOptions& options, double noise_scale);
+  const MechanismOptions& options() const { return options_; }
 
-  // [K]: what this answer costs each part. `votes` [K]: tokens.
-  std::vector<accounting::FixedNats> Charges(const std::vector<std::size_t>& votes,
-                                             std::size_t public_vote,
-                                             std::size_t support_size) const;
+ private:
+  // [K]: what this answer costs each part.
+  virtual std::vector<accounting::FixedNats> Charges(const Votes& votes, std::size_t public_vote,
+                                                     std::size_t support_size) const;
 
   MechanismOptions options_;
   double noise_scale_;

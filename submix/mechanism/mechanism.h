@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -84,12 +83,5 @@ class Mechanism {
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
       base::ReleaseId release_id) const = 0;
 };
-
-// The mechanism of options.name. Errors: kInvalidArgument for an unknown name (the message lists
-// the known ones) or options out of range.
-base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions& options);
-
-// The names that MakeMechanism knows, separated by commas.
-std::string MechanismNames();
 
 }  // namespace submix::mechanism

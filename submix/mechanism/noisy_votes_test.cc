@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "submix/accounting/gnmax_rdp.h"
+#include "submix/accounting/calculators/gnmax_rdp.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
 

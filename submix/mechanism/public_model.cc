@@ -3,12 +3,30 @@
 #include <utility>
 #include <vector>
 
-#include "submix/mechanism/all_or_public.h"
 #include "submix/mechanism/part_law.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
+namespace {
+
+// The public law, whoever paid.
+class PublicProposal final : public Proposal {
+ public:
+  PublicProposal(base::ReleaseId release_id, std::size_t num_parts,
+                 std::vector<std::uint64_t> weights)
+      : Proposal(release_id, std::vector<accounting::FixedNats>(num_parts)),
+        weights_(std::move(weights)) {}
+
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
+    return PrivateMixture(release_id(), std::move(weights_), PaidCharges(paid));
+  }
+
+ private:
+  std::vector<std::uint64_t> weights_;  // [V]
+};
+
+}  // namespace
 
 base::StatusOr<std::unique_ptr<PublicModel>> PublicModel::Create(const MechanismOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
@@ -36,10 +54,8 @@ base::StatusOr<std::unique_ptr<Proposal>> PublicModel::Propose(
   std::vector<std::uint64_t> weights(predictions.support_size());
   QuantiseLaw(predictions.public_pmf,
               LargestIndex(predictions.public_pmf.data(), predictions.support_size()), weights);
-  std::vector<std::uint64_t> same = weights;
-  return std::unique_ptr<Proposal>(std::make_unique<AllOrPublicProposal>(
-      release_id, std::vector<accounting::FixedNats>(remaining.size()), std::move(weights),
-      std::move(same)));
+  return std::unique_ptr<Proposal>(
+      std::make_unique<PublicProposal>(release_id, remaining.size(), std::move(weights)));
 }
 
 }  // namespace submix::mechanism

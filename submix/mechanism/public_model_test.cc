@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/status_matchers.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {

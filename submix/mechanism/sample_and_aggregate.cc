@@ -19,14 +19,10 @@ using divergence::RenyiOrder;
 
 using Weights = std::vector<std::uint64_t>;  // [V]
 
-// Up and down: a changed pmf moves the sum twice by kPartWeight at most; the paper counts once.
-double Moves(ChargeAccounting accounting) {
-  return accounting == ChargeAccounting::kPublished ? 1 : 2;
-}
-
-double ChargeNats(const MechanismOptions& options, std::uint64_t noise_scale) {
-  const DiscreteLaplaceDivergence divergence({noise_scale, 1}, options.order);
-  return Moves(options.accounting) * divergence(SampleAndAggregate::kPartWeight);
+// `moves` shifts by kPartWeight.
+double MovesNats(double moves, std::uint64_t noise_scale, RenyiOrder order) {
+  return moves *
+         DiscreteLaplaceDivergence({noise_scale, 1}, order)(SampleAndAggregate::kPartWeight);
 }
 
 Weights LawOf(const PartPmf& pmf, std::size_t support_size, std::size_t top) {
@@ -75,15 +71,26 @@ class NoisyMeanProposal final : public Proposal {
 
 base::StatusOr<std::unique_ptr<SampleAndAggregate>> SampleAndAggregate::Create(
     const MechanismOptions& options) {
+  if (options.accounting == ChargeAccounting::kPublished) {
+    return base::InvalidArgumentError(
+        "accounting: sample-and-aggregate as published is research; it has default, worst-case "
+        "and leave-one-out");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::uint64_t noise_scale, NoiseScaleFor(options, kMoves));
+  return std::unique_ptr<SampleAndAggregate>(new SampleAndAggregate(options, noise_scale, kMoves));
+}
+
+base::StatusOr<std::uint64_t> SampleAndAggregate::NoiseScaleFor(const MechanismOptions& options,
+                                                                double moves) {
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
   const FixedNats limit = FixedNats::RoundDown(options.target_leakage);
   const auto is_enough = [&](std::uint64_t noise_scale) {
-    return FixedNats::RoundUp(ChargeNats(options, noise_scale)) <= limit;
+    return FixedNats::RoundUp(MovesNats(moves, noise_scale, options.order)) <= limit;
   };
   if (!is_enough(kLargestLaplaceTerm)) {
     return base::InvalidArgumentError(
         "target leakage (beta): sample-and-aggregate needs at least " +
-        std::to_string(ChargeNats(options, kLargestLaplaceTerm)) + " nats, found " +
+        std::to_string(MovesNats(moves, kLargestLaplaceTerm, options.order)) + " nats, found " +
         std::to_string(options.target_leakage));
   }
   std::uint64_t too_small = 0;
@@ -92,42 +99,30 @@ base::StatusOr<std::unique_ptr<SampleAndAggregate>> SampleAndAggregate::Create(
     const std::uint64_t middle = too_small + (enough - too_small) / 2;
     (is_enough(middle) ? enough : too_small) = middle;
   }
-  return std::unique_ptr<SampleAndAggregate>(new SampleAndAggregate(options, enough));
+  return enough;
 }
 
-SampleAndAggregate::SampleAndAggregate(const MechanismOptions& options, std::uint64_t noise_scale)
+SampleAndAggregate::SampleAndAggregate(const MechanismOptions& options, std::uint64_t noise_scale,
+                                       double moves)
     : options_(options),
       noise_scale_(noise_scale),
       divergence_({noise_scale, 1}, options.order),
-      charge_(FixedNats::RoundUp(ChargeNats(options, noise_scale))) {}
-
-bool SampleAndAggregate::is_sound() const {
-  return options_.accounting != ChargeAccounting::kPublished;
-}
-
-double SampleAndAggregate::AnswerNats(RenyiOrder order) const {
-  return 2 * DiscreteLaplaceDivergence({noise_scale_, 1}, order)(kPartWeight);
-}
+      charge_(FixedNats::RoundUp(MovesNats(moves, noise_scale, options.order))) {}
 
 accounting::PrivacyStatement SampleAndAggregate::Statement(FixedNats budget) const {
-  if (options_.accounting == ChargeAccounting::kDefault ||
-      options_.accounting == ChargeAccounting::kWorstCase) {
-    return ConstantChargeStatement(std::string(name()), options_.order, budget, charge_,
-                                   "theorem of noisy means",
-                                   [this](RenyiOrder order) { return AnswerNats(order); });
+  if (has_constant_charge()) {
+    return ConstantChargeStatement(
+        std::string(name()), options_.order, budget, charge_, "theorem of noisy means",
+        [this](RenyiOrder order) { return MovesNats(kMoves, noise_scale_, order); });
   }
   accounting::PrivacyStatement statement;
-  statement.mechanism =
-      std::string(name()) + ", accounting " + std::string(ToString(options_.accounting));
+  statement.mechanism = std::string(name()) + ", accounting leave-one-out";
   statement.unit = accounting::PrivacyUnit::kPart;
   statement.adjacency = accounting::Adjacency::kNull;
   statement.order = options_.order;
   statement.epsilon = budget;
-  statement.proven = statement.worst_case = is_sound();
-  statement.proof = is_sound() ? "docs/privacy.md, theorems of the transcript filter and of noisy "
-                                 "means"
-                               : "research: the paper's sensitivity of 1/k is half of what a "
-                                 "changed pmf moves the mean by";
+  statement.proven = statement.worst_case = true;
+  statement.proof = "docs/privacy.md, theorems of the transcript filter and of noisy means";
   return statement;
 }
 

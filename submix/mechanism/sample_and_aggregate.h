@@ -12,7 +12,7 @@
 //                         would: the sum over tokens of the divergence of the noise shifted by
 //                         |p_i - h0| / k. Noise is added to a sum, so the others do not matter, and
 //                         Theorem 1's filter applies: sound.
-//   published             the paper's: noise and charge for 1/k. Research.
+// The paper's own noise and charge, for 1/k, are research (research/published_aggregate.h).
 //
 // Numbers: every part contributes whole numbers with sum 2^28, the noise is discrete Laplace of a
 // whole scale; weights below one unit count as one, so that no token is impossible. What was drawn
@@ -33,18 +33,20 @@ namespace submix::mechanism {
 
 inline constexpr std::string_view kSampleAndAggregateName = "sample-and-aggregate";
 
-class SampleAndAggregate final : public Mechanism {
+class SampleAndAggregate : public Mechanism {
  public:
   // The sum of a part's whole numbers: the sensitivity of the sum, up and down.
   static constexpr std::uint64_t kPartWeight = std::uint64_t{1} << 28;
+  // How often a changed pmf moves the sum by kPartWeight at most: up and down.
+  static constexpr double kMoves = 2;
 
   // Reads num_parts, order (>= 1), target_leakage and accounting. Errors: kInvalidArgument, also
-  // for a target leakage that needs more noise than 2^47 units.
+  // for the published accounting and a target leakage that needs more noise than 2^47 units.
   static base::StatusOr<std::unique_ptr<SampleAndAggregate>> Create(
       const MechanismOptions& options);
 
   std::string_view name() const override { return kSampleAndAggregateName; }
-  bool is_sound() const override;
+  bool is_sound() const override { return true; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override {
     return options_.accounting != ChargeAccounting::kLeaveOneOut;
@@ -58,11 +60,14 @@ class SampleAndAggregate final : public Mechanism {
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
       base::ReleaseId release_id) const override;
 
- private:
-  SampleAndAggregate(const MechanismOptions& options, std::uint64_t noise_scale);
+ protected:
+  // `moves`: how many shifts by kPartWeight an answer is charged for.
+  SampleAndAggregate(const MechanismOptions& options, std::uint64_t noise_scale, double moves);
+  // The least that keeps an answer within target_leakage. Errors: as Create.
+  static base::StatusOr<std::uint64_t> NoiseScaleFor(const MechanismOptions& options, double moves);
+  const MechanismOptions& options() const { return options_; }
 
-  // What one answer costs at another order, at most.
-  double AnswerNats(divergence::RenyiOrder order) const;
+ private:
   // Theorem 1's charge of one part for this answer.
   accounting::FixedNats ExactCharge(std::span<const std::uint64_t> weights,
                                     std::span<const std::uint64_t> public_weights) const;

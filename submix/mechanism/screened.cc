@@ -8,6 +8,7 @@
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/masked_proposal.h"
 
 namespace submix::mechanism {

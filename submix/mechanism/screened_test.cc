@@ -9,6 +9,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/masked_proposal.h"
 #include "submix/mechanism/testing/transcripts.h"
 

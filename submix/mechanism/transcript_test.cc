@@ -10,6 +10,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {

@@ -8,6 +8,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/audits/privacy_claim.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -21,7 +22,7 @@ Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
                     AttackTarget& target) {
   if (!(epsilon > 0)) return base::InvalidArgumentError("epsilon: expected nats above 0");
   SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
-                          mechanism::MakeMechanism(options));
+                          mechanism::MakeAnyMechanism(options));
   target.mechanisms.push_back({std::move(mechanism), options, epsilon});
   return base::OkStatus();
 }
@@ -58,7 +59,7 @@ void AddTargetFlags(Flags flags, TargetFlags& target) {
                 "its mechanism and budget are then attacked first");
   flags.Add(
       "--against", target.against,
-      std::string("What is attacked, one or more: ") + mechanism::MechanismNames() +
+      std::string("What is attacked, one or more: ") + mechanism::AnyMechanismNames() +
           (target.takes_members ? ", and members: the one that knows most, served as it is" : "") +
           ". Default: the deployment, or filtered-submix");
   flags.Add("--epsilon", target.epsilons, "One or more budgets of a part, nats");
@@ -81,7 +82,8 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
   if (base::FileExists(engine::DeploymentConfigPath(flags.directory))) {
     SUBMIX_ASSIGN_OR_RETURN(
         const engine::Deployment deployment,
-        engine::OpenDeployment(flags.directory, engine::DeploymentAccess::kReadOnly));
+        engine::OpenDeployment(flags.directory, engine::DeploymentAccess::kReadOnly,
+                               mechanism::MakeAnyMechanism));
     const engine::DeploymentOptions& declared = deployment.config.options;
     target.ensemble_directory = deployment.config.ensemble_directory;
     SUBMIX_RETURN_IF_ERROR(AddMechanism(declared.mechanism, declared.epsilon, target));

@@ -18,6 +18,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 
 namespace submix::apps {
@@ -208,8 +209,8 @@ class Demo {
 
   Status DeployAndAsk() {
     Heading(2, "Deploy: declare mechanism and budget once; ask a few prompts privately");
-    SUBMIX_RETURN_IF_ERROR(
-        engine::CreateDeployment(File("deployment"), File("ensemble"), options_.declared));
+    SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(
+        File("deployment"), File("ensemble"), options_.declared, "", mechanism::MakeAnyMechanism));
     SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment"), {}));
     int tokens = 0;
     double seconds = 0;
@@ -304,7 +305,8 @@ class Demo {
     training.reuse_directory = File("ensemble");
     SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
     SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(File("planted_deployment"),
-                                                    File("planted_ensemble"), options_.declared));
+                                                    File("planted_ensemble"), options_.declared, "",
+                                                    mechanism::MakeAnyMechanism));
     eval::ExtractionAttack attack;
     attack.prompt = kSecretPrompt;
     attack.prompt.pop_back();  // a token begins with its space
@@ -343,7 +345,8 @@ class Demo {
     for (const char* name : {"deployment", "planted_deployment"}) {
       SUBMIX_ASSIGN_OR_RETURN(
           const auto deployment,
-          engine::OpenDeployment(File(name), engine::DeploymentAccess::kReadOnly));
+          engine::OpenDeployment(File(name), engine::DeploymentAccess::kReadOnly,
+                                 mechanism::MakeAnyMechanism));
       SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());
       SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
       SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/measuring/repeatable_draws.h"

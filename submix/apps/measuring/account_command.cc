@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "submix/accounting/dp_fedavg.h"
-#include "submix/accounting/extraction_bound.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
+#include "submix/accounting/calculators/extraction_bound.h"
+#include "submix/accounting/calculators/group_privacy.h"
+#include "submix/accounting/calculators/pmixed_target.h"
 #include "submix/accounting/gaussian_rdp.h"
-#include "submix/accounting/group_privacy.h"
-#include "submix/accounting/pmixed_target.h"
 #include "submix/accounting/user_level.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_counted.h"

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "submix/accounting/composed_profile.h"
-#include "submix/accounting/gnmax_rdp.h"
-#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/calculators/composed_profile.h"
+#include "submix/accounting/calculators/gnmax_rdp.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 

@@ -18,7 +18,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/measuring/user_budget.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -395,7 +395,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags.Add("--heldout", options.heldout, "Or other text: .jsonl[.xz] (every user) or plain text");
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
-  flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::MechanismNames());
+  flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
   CLI::Option* const orders = flags.Add("--order", options.orders, "One or more Renyi orders");
   flags.Add("--unit", options.units, OneOf({"part", "user"}),

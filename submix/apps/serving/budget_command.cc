@@ -12,6 +12,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_move.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -104,7 +105,8 @@ base::Status RunBudget(const BudgetOptions& options) {
   if (!options.move_to.empty()) return MoveLedger(options);
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
+                             mechanism::MakeAnyMechanism));
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
   SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
   if (options.verify) SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());

@@ -8,6 +8,7 @@
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -33,10 +34,12 @@ base::Status RunDeploy(DeployOptions options) {
     declared.target_leakage = options.declared.epsilon / static_cast<double>(options.queries);
   }
   SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
-                                                  options.declared, options.ledger));
+                                                  options.declared, options.ledger,
+                                                  mechanism::MakeAnyMechanism));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
+                             mechanism::MakeAnyMechanism));
   std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
               deployment.config.options.mechanism.num_parts, declared.name.c_str());
   std::printf("%s", engine::StatementText(deployment).c_str());
@@ -60,7 +63,7 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one budget (without: a "
       "file in the deployment, for one server); the password comes from ~/.pgpass or PGPASSFILE");
   flags.Add("--mechanism", options.declared.mechanism.name,
-            "One of: " + mechanism::MechanismNames());
+            "One of: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.declared.epsilon,
             "Budget of every part: nats of Renyi divergence at --order, for ever");
   flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 
@@ -13,7 +14,8 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
   auto deployed = std::make_unique<DeployedEngine>();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->deployment,
-      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge));
+      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge,
+                             mechanism::MakeAnyMechanism));
   const std::string& ensemble_directory = deployed->deployment.config.ensemble_directory;
   SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, tokenizer::Tokenizer::Load(
                                                    ensemble::PublicDirectory(ensemble_directory)));

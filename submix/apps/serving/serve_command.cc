@@ -22,6 +22,7 @@
 #include "submix/engine/api_keys.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/server/tls_context.h"
 
 namespace submix::apps {
@@ -143,7 +144,8 @@ base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
 Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly));
+      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
+                             mechanism::MakeAnyMechanism));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
   const server::ListenerOptions& listener = config.http.listener;
   SUBMIX_ASSIGN_OR_RETURN(const std::string tls, TlsText(listener));

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fedavg_model.h"

@@ -16,6 +16,7 @@
 #include "submix/engine/engine_core.h"
 #include "submix/ensemble/testing/fake_predictor.h"
 #include "submix/ledger/memory_ledger.h"
+#include "submix/mechanism/make_mechanism.h"
 
 namespace submix::engine {
 

@@ -4,6 +4,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/eval/measuring/testing/reciting_predictor.h"
 #include "submix/ledger/memory_ledger.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -66,7 +67,7 @@ TEST(ExtractionTest, TheDeploymentDoesNotGiveTheSecretAwayAndPaysForEveryAttempt
   mechanism::MechanismOptions options;
   options.num_parts = kParts;
   options.target_leakage = 2.0 / 1024;
-  const auto mechanism = mechanism::MakeMechanism(options).value();
+  const auto mechanism = mechanism::MakeAnyMechanism(options).value();
   const auto engine = engine::EngineCore::Create(
                           {&predictor, mechanism.get(), ledger.get(), &tokenizer, random.get()})
                           .value();

@@ -5,7 +5,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/ensemble/testing/fake_predictor.h"
 #include "submix/eval/audits/roc_curve.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -21,7 +21,7 @@ DistinguishingGame MakeGame(const std::string& name, std::int64_t queries) {
   GameOptions game;
   game.num_parts = kParts;
   game.transcripts = 2000;
-  return *DistinguishingGame::Create(*mechanism::MakeMechanism(options), game);
+  return *DistinguishingGame::Create(*mechanism::MakeAnyMechanism(options), game);
 }
 
 HeldoutBlocks Text() {

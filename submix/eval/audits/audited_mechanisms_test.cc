@@ -9,6 +9,7 @@
 #include "submix/eval/audits/distinguishing_game.h"
 #include "submix/eval/audits/epsilon_audit.h"
 #include "submix/eval/audits/privacy_claim.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
@@ -147,7 +148,7 @@ Verdict Audit(const std::shared_ptr<const Mechanism>& mechanism, int transcripts
 TEST(AuditedMechanismsTest, NoSoundMechanismIsRejected) {
   std::uint64_t seed = 100;
   for (const Case& sound : SoundMechanisms()) {
-    const std::shared_ptr<const Mechanism> mechanism = *mechanism::MakeMechanism(sound.options);
+    const std::shared_ptr<const Mechanism> mechanism = *mechanism::MakeAnyMechanism(sound.options);
     ASSERT_TRUE(mechanism->is_sound()) << sound.label;
     const Verdict verdict = Audit(mechanism, sound.transcripts, seed++);
     EXPECT_LE(verdict.audit.rdp, verdict.claim.bounds[0].rdp) << sound.label;
@@ -163,7 +164,7 @@ TEST(AuditedMechanismsTest, AllSoundMechanismsAreAmongThem) {
   for (const char* research : {"submix", "adapmixed", "ensemble"}) {
     audited += std::string(research) + ", ";
   }
-  std::string names = mechanism::MechanismNames() + ", ";
+  std::string names = mechanism::AnyMechanismNames() + ", ";
   for (std::size_t begin = 0; begin < names.size();) {
     const std::size_t end = names.find(", ", begin);
     const std::string name = names.substr(begin, end + 2 - begin);
@@ -174,7 +175,8 @@ TEST(AuditedMechanismsTest, AllSoundMechanismsAreAmongThem) {
 
 TEST(AuditedMechanismsTest, HalvedChargesAreFound) {
   for (const char* name : {"filtered-submix", "filtered-dclip"}) {
-    const std::shared_ptr<const Mechanism> mechanism = *mechanism::MakeMechanism(OptionsOf(name));
+    const std::shared_ptr<const Mechanism> mechanism =
+        *mechanism::MakeAnyMechanism(OptionsOf(name));
     const Verdict honest = Audit(mechanism, 40000, 200);
     EXPECT_LE(honest.audit.rdp, kBudget) << name;
     EXPECT_GT(honest.audit.rdp, 0.5 * kBudget) << name << ": an audit that finds nothing";

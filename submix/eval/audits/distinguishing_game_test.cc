@@ -5,6 +5,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/eval/audits/roc_curve.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
@@ -26,7 +27,7 @@ mechanism::MechanismOptions OptionsOf(const std::string& name, int answers) {
 
 DistinguishingGame Play(const mechanism::MechanismOptions& options, const GameOptions& game_options,
                         int answers, const Pmf& member) {
-  auto game = *DistinguishingGame::Create(*mechanism::MakeMechanism(options), game_options);
+  auto game = *DistinguishingGame::Create(*mechanism::MakeAnyMechanism(options), game_options);
   const Pmf public_pmf = {.6, .4};
   const SimulatedPredictions with(public_pmf, {member});
   const SimulatedPredictions without(public_pmf, {public_pmf});
@@ -84,7 +85,7 @@ TEST(DistinguishingGameTest, TheEnsembleItselfHidesNothing) {
 }
 
 TEST(DistinguishingGameTest, RefusesTooFewTranscripts) {
-  EXPECT_THAT(DistinguishingGame::Create(*mechanism::MakeMechanism(OptionsOf("public", 1)),
+  EXPECT_THAT(DistinguishingGame::Create(*mechanism::MakeAnyMechanism(OptionsOf("public", 1)),
                                          {.transcripts = 1}),
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("at least 2")));
 }

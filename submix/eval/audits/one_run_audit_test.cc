@@ -5,6 +5,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/eval/measuring/repeatable_draws.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
@@ -72,7 +73,7 @@ OneRunAudit Play(const std::string& name, double budget, int runs) {
   run_options.num_parts = kParts;
   run_options.epsilon = budget;
   run_options.runs = runs;
-  auto game = *OneRunGame::Create(*mechanism::MakeMechanism(options), run_options);
+  auto game = *OneRunGame::Create(*mechanism::MakeAnyMechanism(options), run_options);
   // Every part has a token of its own, which it is nearly sure of.
   std::vector<Pmf> members;
   for (int part = 0; part < kParts; ++part) {

@@ -4,6 +4,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -20,7 +21,7 @@ mechanism::MechanismOptions OptionsOf(const std::string& name) {
 }
 
 PrivacyClaim Claim(const std::string& name, PrivacyUnit unit) {
-  return ClaimOf(*mechanism::MakeMechanism(OptionsOf(name)).value(), 2, unit, 1e-5).value();
+  return ClaimOf(*mechanism::MakeAnyMechanism(OptionsOf(name)).value(), 2, unit, 1e-5).value();
 }
 
 PrivacyClaim ClaimOfBound(RenyiOrder order, double rdp) {

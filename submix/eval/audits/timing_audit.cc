@@ -13,7 +13,7 @@
 #include "submix/engine/scheduler.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/mapped_predictions.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -229,7 +229,7 @@ StatusOr<TimingAuditResult> AuditTiming(ensemble::Predictor& predictor,
                                         const TimingAuditPlan& plan, base::RandomSource& random,
                                         base::ProgressBar& progress) {
   SUBMIX_RETURN_IF_ERROR(CheckPlan(plan));
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(plan.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeAnyMechanism(plan.mechanism));
   SUBMIX_ASSIGN_OR_RETURN(const SortedPrompts sorted, SortPrompts(predictor, plan));
   // Of the servers: they draw beside what is drawn here.
   const auto tokens = base::MakeSystemRandomSource();

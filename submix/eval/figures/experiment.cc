@@ -11,7 +11,7 @@
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/file_system.h"
 #include "submix/base/progress_bar.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -110,7 +110,8 @@ StatusOr<ExperimentRow> RowOf(const ExperimentCurve& curve, const ExperimentPoin
   row.baselines = evaluation.BaselinesOf(result);
   row.kept = Kept(row.baselines.public_model, result.perplexity, row.baselines.fine_tuned.front());
   SUBMIX_ASSIGN_OR_RETURN(row.loss, PrivacyLossOf(result));
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(result.setting.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
+                          mechanism::MakeAnyMechanism(result.setting.mechanism));
   row.is_sound = curve.guarantee.empty() && mechanism->is_private() && mechanism->is_sound();
   row.guarantee =
       curve.guarantee.empty() ? GuaranteeOf(*mechanism, result.setting.epsilon) : curve.guarantee;

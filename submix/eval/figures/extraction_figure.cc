@@ -10,7 +10,7 @@
 #include "submix/corpus/partition.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/measuring/token_law.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -90,7 +90,7 @@ StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& ga
     options.name = mechanism;
     options.num_parts = experiment.num_parts;
     options.target_leakage = epsilon / static_cast<double>(game.Queries(generations));
-    SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeMechanism(options));
+    SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeAnyMechanism(options));
     curve.guarantee =
         made->Statement(accounting::FixedNats::RoundDown(epsilon)).Labels() + "; order 2";
     SUBMIX_ASSIGN_OR_RETURN(const auto law,

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/accounting/dp_fedavg.h"
-#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/eval/figures/federated_report.h"
 #include "submix/eval/pages/html_page.h"
 

@@ -230,8 +230,8 @@ class SettingGroup {
   // The noise of a setting that is scored by GNMax's lower bound.
   static StatusOr<std::optional<double>> LowerBoundNoise(const EvaluationSetting& setting) {
     if (!setting.gnmax_lower_bound) return std::optional<double>();
-    SUBMIX_ASSIGN_OR_RETURN(const auto gnmax, mechanism::Gnmax::Create(setting.mechanism));
-    return std::optional(gnmax->noise_scale());
+    SUBMIX_ASSIGN_OR_RETURN(const double scale, mechanism::GnmaxNoiseScale(setting.mechanism));
+    return std::optional(scale);
   }
 
   // Every setting has a deployment and draws of its own: which thread answers, and when, changes

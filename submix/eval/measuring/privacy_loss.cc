@@ -1,7 +1,7 @@
 #include "submix/eval/measuring/privacy_loss.h"
 
 #include "submix/accounting/rdp_conversion.h"
-#include "submix/mechanism/adapmixed.h"
+#include "submix/mechanism/research/adapmixed.h"
 
 namespace submix::eval {
 

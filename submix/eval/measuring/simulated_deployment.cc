@@ -8,6 +8,7 @@
 #include "submix/engine/sample.h"
 #include "submix/ledger/memory_ledger.h"
 #include "submix/mechanism/operator_view.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 
@@ -17,7 +18,7 @@ StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
     const mechanism::MechanismOptions& options, double epsilon, int halves,
     std::unique_ptr<base::RandomSource> random) {
   SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
-                          mechanism::MakeMechanism(options));
+                          mechanism::MakeAnyMechanism(options));
   return Create(std::move(mechanism), options.num_parts, epsilon, halves, std::move(random));
 }
 

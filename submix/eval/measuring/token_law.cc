@@ -9,7 +9,7 @@
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/measuring/simulated_deployment.h"
 #include "submix/mechanism/mapped_predictions.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -138,7 +138,7 @@ StatusOr<std::unique_ptr<TokenLaw>> MakeMechanismLaw(const mechanism::MechanismO
                                                      double epsilon, int halves,
                                                      std::uint64_t seed) {
   SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
-                          mechanism::MakeMechanism(options));
+                          mechanism::MakeAnyMechanism(options));
   std::unique_ptr<TokenLaw> law = std::make_unique<MechanismLaw>(
       std::move(mechanism), options.num_parts, epsilon, halves, seed);
   SUBMIX_RETURN_IF_ERROR(law->Renew());

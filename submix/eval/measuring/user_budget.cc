@@ -9,7 +9,7 @@
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/accounting/stated_bounds.h"
 #include "submix/accounting/user_level.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -33,7 +33,7 @@ EvaluationSetting Declared(const EvaluationSetting& asked, RenyiOrder order, dou
 
 // The cost of the declaration to one user, in the promise's terms.
 StatusOr<double> UserCost(const EvaluationSetting& declared, const UserPromise& promise) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeAnyMechanism(declared.mechanism));
   const auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
   if (!statement.proven || !statement.worst_case) {
     return base::FailedPreconditionError(

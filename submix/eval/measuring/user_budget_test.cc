@@ -10,7 +10,7 @@
 #include "submix/accounting/stated_bounds.h"
 #include "submix/accounting/user_level.h"
 #include "submix/base/testing/status_matchers.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -28,7 +28,7 @@ EvaluationSetting Asked(const char* name) {
 }
 
 std::vector<accounting::RdpBound> UserBounds(const EvaluationSetting& setting) {
-  const auto mechanism = mechanism::MakeMechanism(setting.mechanism).value();
+  const auto mechanism = mechanism::MakeAnyMechanism(setting.mechanism).value();
   return accounting::StatedUserLevelBounds(
       mechanism->Statement(accounting::FixedNats::RoundDown(setting.epsilon)));
 }

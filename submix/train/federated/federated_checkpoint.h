@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "submix/accounting/privacy_event.h"
+#include "submix/accounting/calculators/privacy_event.h"
 #include "submix/base/status.h"
 
 namespace submix::train {

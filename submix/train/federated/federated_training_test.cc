@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/file_system.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"

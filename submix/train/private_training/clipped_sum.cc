@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/check.h"
 #include "submix/train/private_training/gaussian_noise.h"
 

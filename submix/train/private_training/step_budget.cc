@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/check.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "submix/accounting/calculators/privacy_event.h"
 #include "submix/accounting/fixed_nats.h"
-#include "submix/accounting/privacy_event.h"
 #include "submix/accounting/privacy_statement.h"
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/base/status.h"

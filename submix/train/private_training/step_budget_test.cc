@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "submix/accounting/rdp_accountant.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/testing/status_matchers.h"
 

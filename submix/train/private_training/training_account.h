@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/calculators/privacy_event.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/fixed_nats.h"
-#include "submix/accounting/privacy_event.h"
-#include "submix/accounting/rdp_accountant.h"
 #include "submix/base/status.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/receipt.h"

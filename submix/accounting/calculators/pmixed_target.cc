@@ -1,0 +1,60 @@
+#include "submix/accounting/calculators/pmixed_target.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "submix/accounting/bisection.h"
+#include "submix/accounting/log_space.h"
+#include "submix/accounting/poisson_amplification.h"
+#include "submix/accounting/rdp_conversion.h"
+
+namespace submix::accounting {
+
+double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order) {
+  const auto fits = [&](double beta) {
+    return PmixedAnswerRdp(beta, num_drawn, sampling_probability, order) <= rdp;
+  };
+  return FindBoundary(0, 1, fits).holds;
+}
+
+double PmixedSubsetRdp(double beta, int num_drawn, int order) {
+  if (!(beta >= 0) || order < 2) return std::numeric_limits<double>::infinity();
+  if (num_drawn <= 1) return beta * order;
+  const double loss = (order - 1) * 4 * beta * order;
+  return RdpFromLogExcess(LogExpm1(loss) - std::log(num_drawn), order);
+}
+
+double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order) {
+  return PoissonAmplifiedRdp([&](int k) { return PmixedSubsetRdp(beta, num_drawn, k); },
+                             sampling_probability, order, AmplificationForm::kTight);
+}
+
+base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
+  if (settings.answers < 1 || settings.num_parts < 1 || settings.order < 2) {
+    return base::InvalidArgumentError(
+        "PMixED: expected at least 1 answer, 1 part and an order of 2 or more, found " +
+        std::to_string(settings.answers) + ", " + std::to_string(settings.num_parts) + " and " +
+        std::to_string(settings.order));
+  }
+  if (!(settings.sampling_probability > 0 && settings.sampling_probability <= 1)) {
+    return base::InvalidArgumentError("sampling probability: expected a number in (0, 1], found " +
+                                      std::to_string(settings.sampling_probability));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Create(settings.order));
+  SUBMIX_ASSIGN_OR_RETURN(const double rdp, RdpForEpsilon(order, {settings.epsilon, settings.delta},
+                                                          ConversionKind::kImproved));
+  if (std::isinf(rdp)) return base::InvalidArgumentError("PMixED: expected a finite epsilon");
+  PmixedTargets targets;
+  targets.rdp_per_answer = rdp / static_cast<double>(settings.answers);
+  targets.beta.push_back(
+      LargestPmixedBeta(targets.rdp_per_answer, 1, settings.sampling_probability, settings.order));
+  for (int drawn = 1; drawn <= settings.num_parts; ++drawn) {
+    targets.beta.push_back(LargestPmixedBeta(targets.rdp_per_answer, drawn,
+                                             settings.sampling_probability, settings.order));
+  }
+  return targets;
+}
+
+}  // namespace submix::accounting

@@ -1,0 +1,82 @@
+// What happened, as values, kept apart from how it is counted (after dp_accounting's DpEvent): a
+// stored history can be counted again by a better accountant. An event's meaning never changes; a
+// new one is a new struct.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "submix/accounting/subsampled_gaussian_rdp.h"
+#include "submix/divergence/renyi_order.h"
+
+namespace submix::accounting {
+
+// Noise of noise_multiplier times the query's L2 sensitivity.
+struct GaussianRun {
+  double noise_multiplier = 1;
+  auto operator<=>(const GaussianRun&) const = default;
+};
+// Noise of scale noise_multiplier times the query's L1 sensitivity.
+struct LaplaceRun {
+  double noise_multiplier = 1;
+  auto operator<=>(const LaplaceRun&) const = default;
+};
+// Votes with Gaussian noise on every count, worst case; one vote changes.
+struct GnmaxRun {
+  double noise_scale = 1;
+  auto operator<=>(const GnmaxRun&) const = default;
+};
+// An answer whose log probabilities move within this range: DClip, 2 C / (k tau).
+struct BoundedRangeRun {
+  double range = 0;
+  auto operator<=>(const BoundedRangeRun&) const = default;
+};
+// A token from mixing_weight * (any pmf) + (1 - mixing_weight) * uniform.
+struct DpDecodingRun {
+  double mixing_weight = 0;
+  std::int64_t vocab_size = 1;
+  auto operator<=>(const DpDecodingRun&) const = default;
+};
+struct ZcdpRun {
+  double rho = 0;
+  auto operator<=>(const ZcdpRun&) const = default;
+};
+struct PureDpRun {
+  double epsilon = 0;
+  auto operator<=>(const PureDpRun&) const = default;
+};
+// A PMixED answer from num_drawn parts, priced as published (pmixed_target.h: not proven). Counted
+// at integer orders; the next one above stands for an order between.
+struct PmixedRun {
+  double beta = 0;
+  int num_drawn = 1;
+  double sampling_probability = 1;
+  auto operator<=>(const PmixedRun&) const = default;
+};
+// Anything that is bounded at one order only, such as a filter's whole budget. It bounds the orders
+// below, and nothing above.
+struct OneOrderRun {
+  double order = 2;
+  double rdp = 0;
+  auto operator<=>(const OneOrderRun&) const = default;
+};
+
+using MechanismRun =
+    std::variant<GaussianRun, SubsampledGaussianRun, LaplaceRun, GnmaxRun, BoundedRangeRun,
+                 DpDecodingRun, ZcdpRun, PureDpRun, PmixedRun, OneOrderRun>;
+
+// `count` runs with the same parameters, one after another, each free to look at what came before.
+struct PrivacyEvent {
+  MechanismRun run;
+  std::int64_t count = 1;
+  auto operator<=>(const PrivacyEvent&) const = default;
+};
+
+// What one run costs at this order, in nats, in both directions: the header of each accountant says
+// which neighbours are meant. Parameters out of range, NaN among them, cost infinity.
+double RunRdp(const MechanismRun& run, divergence::RenyiOrder order);
+
+// count times that; zero for a count of zero, infinity for a negative one.
+double EventRdp(const PrivacyEvent& event, divergence::RenyiOrder order);
+
+}  // namespace submix::accounting
