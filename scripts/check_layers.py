@@ -63,7 +63,7 @@ MAY_INCLUDE["apps/figures"] = _APPS | {"apps/serving", "apps/measuring", "apps/t
 MAY_INCLUDE["apps/demo"] = _APPS | {"apps/serving", "apps/training"}
 MAY_INCLUDE["apps/programs"] = set(MAY_INCLUDE)
 # What a room's tests may include besides: other counts of the same thing.
-TESTS_MAY_INCLUDE = {"mechanism": {"accounting/calculators"}}
+TESTS_MAY_INCLUDE = {"mechanism": {"accounting/calculators"}, "engine": {"mechanism/research"}}
 MAX_ROOM_FILES = 45  # without tests: what fits into a head
 
 # Folders beside submix/ that may include every room.

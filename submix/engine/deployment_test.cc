@@ -8,6 +8,7 @@
 #include "submix/engine/ledger_move.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ledger/testing/postgres_server.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::engine {
 namespace {
@@ -120,14 +121,33 @@ TEST_F(DeploymentTest, RefusesAMechanismWithoutPrivacy) {
   options_.research = true;
   const auto is_refused =
       StatusIs(StatusCode::kInvalidArgument, HasSubstr("ensemble is not private"));
-  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_), is_refused);
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_, "", mechanism::MakeAnyMechanism),
+              is_refused);
   // Nor does a file made by hand open.
   options_.mechanism.name = "public";
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   SUBMIX_ASSERT_OK_AND_ASSIGN(DeploymentConfig config, LoadDeploymentConfig(deployment_));
   config.options.mechanism.name = "ensemble";
   SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
-  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge).status(), is_refused);
+  EXPECT_THAT(
+      OpenDeployment(deployment_, DeploymentAccess::kCharge, mechanism::MakeAnyMechanism).status(),
+      is_refused);
+}
+
+// Which mechanisms there are is the program's to say; the engine knows the proven ones.
+TEST_F(DeploymentTest, AnswersByResearchOnlyWhereTheProgramKnowsIt) {
+  options_.mechanism.name = "gnmax";
+  options_.mechanism.accounting = mechanism::ChargeAccounting::kPublished;
+  options_.research = true;
+  const auto is_research = StatusIs(StatusCode::kInvalidArgument, HasSubstr("research"));
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_), is_research);
+  SUBMIX_ASSERT_OK(
+      CreateDeployment(deployment_, ensemble_, options_, "", mechanism::MakeAnyMechanism));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge), is_research);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const Deployment deployment,
+      OpenDeployment(deployment_, DeploymentAccess::kCharge, mechanism::MakeAnyMechanism));
+  EXPECT_FALSE(deployment.mechanism->is_sound());
 }
 
 TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {
@@ -251,7 +271,7 @@ TEST_F(DeploymentTest, RefusesOptionsOutOfRangeAndLeavesNothing) {
 TEST_F(DeploymentTest, RefusesUnfinishedEnsemblesAndMissingPairs) {
   DeploymentOptions pairs = options_;
   pairs.mechanism.name = "submix";
-  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, pairs),
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, pairs, "", mechanism::MakeAnyMechanism),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--halves 2")));
   SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(ensemble_));
   manifest.members[1].complete = false;

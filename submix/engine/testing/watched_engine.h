@@ -16,7 +16,7 @@
 #include "submix/engine/engine_core.h"
 #include "submix/ensemble/testing/fake_predictor.h"
 #include "submix/ledger/memory_ledger.h"
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::engine {
 
@@ -160,7 +160,7 @@ class WatchedEngine {
     declared.target_leakage = options.target_leakage;
     declared.order = options.order;
     declared.accounting = options.accounting;
-    mechanism_ = mechanism::MakeMechanism(declared).value();
+    mechanism_ = mechanism::MakeAnyMechanism(declared).value();
   }
 
   std::unique_ptr<EngineCore> MakeCore() {
