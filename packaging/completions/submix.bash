@@ -1,6 +1,14 @@
 # Completes the commands and options of submix and submix-train in bash. It asks the program itself, so
 # that it knows what the program knows.
 
+# help = what `"$@" --help` says; asked once in a shell, since commands that load libtorch take their time.
+declare -gA _submix_helps
+_submix_ask() {
+  local asked=$*
+  if [[ -z ${_submix_helps[$asked]} ]]; then _submix_helps[$asked]=$("$@" --help 2>/dev/null); fi
+  help=${_submix_helps[$asked]}
+}
+
 # Of a --help on stdin: the commands that may follow; the names of options; the words that option $2 takes.
 _submix_read_help() {
   awk -v want="$1" -v option="$2" '
@@ -25,11 +33,11 @@ _submix() {
   local program=${BASH_ALIASES[$name]:-$name} help word choices
   program=${program/#\~/$HOME}
   local -a command=()
-  help=$("$program" --help 2>/dev/null)
+  _submix_ask "$program"
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if _submix_read_help commands <<<"$help" | grep -qxF -e "$word"; then
       command+=("$word")
-      help=$("$program" "${command[@]}" --help 2>/dev/null)
+      _submix_ask "$program" "${command[@]}"
     fi
   done
   choices=$(_submix_read_help words "$previous" <<<"$help")
