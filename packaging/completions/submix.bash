@@ -42,8 +42,12 @@ _submix() {
   done
   choices=$(_submix_read_help words "$previous" <<<"$help")
   if [[ -z $choices && $current == -* ]]; then choices=$(_submix_read_help options <<<"$help"); fi
-  if [[ -z $choices && $previous != -* ]]; then choices=$(_submix_read_help commands <<<"$help"); fi
-  mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")
+  local -a kinds=()
+  if [[ -z $choices && $previous != -* ]]; then
+    choices=$(_submix_read_help commands <<<"$help")
+    if [[ $help == *Positionals:* ]]; then kinds=(-f); fi
+  fi
+  mapfile -t COMPREPLY < <(compgen "${kinds[@]}" -W "$choices" -- "$current")
 }
 
 # What has no words of its own is a file.

@@ -46,10 +46,12 @@ done
 
 
 def ask(shell, script, completion, questions):
-    """What it offers for each question: sets of words. A begun word "." stands for none yet."""
-    asked = subprocess.run([*shell, "-c", script, shell[0], SOURCE / "packaging/completions" / completion],
-                           input="".join(" ".join(question) + "\n" for question in questions), capture_output=True,
-                           text=True, timeout=300, check=True, env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
+    """What it offers for each question, in a folder without files: sets of words. A begun word "." stands for none."""
+    with tempfile.TemporaryDirectory() as empty:
+        asked = subprocess.run([*shell, "-c", script, shell[0], SOURCE / "packaging/completions" / completion],
+                               input="".join(" ".join(question) + "\n" for question in questions), capture_output=True,
+                               text=True, timeout=300, check=True, cwd=empty,
+                               env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
     assert not asked.stderr, asked.stderr
     return [set(line.split()) for line in asked.stdout.splitlines()]
 
