@@ -34,3 +34,8 @@ if(SUBMIX_BUILD_TRAIN)
   # Optional: training by several processes.
   find_package(MPI COMPONENTS C)
 endif()
+if(SUBMIX_INSTALL)
+  # Optional: man pages.
+  find_package(Python3 COMPONENTS Interpreter)
+  find_program(SUBMIX_HELP2MAN help2man)
+endif()

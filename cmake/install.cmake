@@ -1,7 +1,7 @@
 # What `cmake --install` puts into a prefix:
 #   include/, lib/   the privacy rooms as static libraries: find_package(submix), submix::ledger …
 #   bin/             submix and submix-train
-#   share/           the bundled data, licences and documents
+#   share/           the bundled data, licences and documents, man pages, completion for bash and zsh
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -40,6 +40,19 @@ if(TARGET submix_app)
     install(FILES ${PROJECT_SOURCE_DIR}/${document} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/submix
             COMPONENT submix)
   endforeach()
+  # Found by the name of the program. zsh's folder is Debian's.
+  foreach(program IN ITEMS submix submix-train)
+    install(FILES ${PROJECT_SOURCE_DIR}/packaging/completions/submix.bash
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program} COMPONENT submix)
+  endforeach()
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/completions/_submix
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT submix)
+  # Written when it is installed: some fifty pages of --help, which no build has to wait for.
+  if(SUBMIX_HELP2MAN AND Python3_Interpreter_FOUND)
+    install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND
+      \"${Python3_EXECUTABLE}\" -B \"${PROJECT_SOURCE_DIR}/packaging/man_pages.py\" \"$<TARGET_FILE:submix_app>\"
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1\")" COMPONENT submix)
+  endif()
 endif()
 if(TARGET submix_train_app)
   install(TARGETS submix_train_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}

@@ -3,7 +3,7 @@
 
     scripts/check_layers.py [--root DIR]
 
-Exit code 0 if nothing is broken, 1 if something is: one line each, `file:line: what; the mend`.
+Exit code 0 if nothing is broken, 1 if something is: one line each, `file:line: what; the fix`.
 Sizes are reported, never refused: growth is a decision.
 
 Every rule is a function `tree -> findings`, listed in RULES, with a broken tree of its own in

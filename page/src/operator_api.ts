@@ -1,4 +1,4 @@
-// The operator's listener: GET ledger and ledger/verify. Documented in docs/operator_api.md. Reads
+// The operator's listener: GET ledger and ledger/verify. Documented in docs/operating.md. Reads
 // tolerantly: a field that a server does not have is shown as unknown, not as an error.
 import { HttpError, errorOfResponse, isObject } from "./http_error";
 

@@ -22,7 +22,7 @@ struct Command {
 };
 
 // Reads the command line, runs the command and returns the exit code: 0, 1 for failure (one line on
-// stderr says what and how to mend it), 2 for wrong use. `commands` are this program's own; the
+// stderr says what and how to fix it), 2 for wrong use. `commands` are this program's own; the
 // others of the table in command.cc are run by `other_program`, beside this one, as git runs its
 // own.
 int RunProgram(int argc, char** argv, std::span<const Command> commands,

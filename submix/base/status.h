@@ -1,7 +1,7 @@
 // Status and StatusOr<T>: how everything that a caller, a file or the world can cause is reported.
 // Names and codes are abseil's, so that changing over would be a rename.
 //
-// A message says what was expected, what was found and where, and, where there is one, the mend. It
+// A message says what was expected, what was found and where, and, where there is one, the fix. It
 // never holds private text nor a number that depends on a single part.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace submix::base {
 
-// What each code means for users: docs/errors.md.
+// What each code means for users: docs/using.md.
 enum class StatusCode {
   kOk = 0,
   kInvalidArgument,     // the caller's input is wrong, whatever the state of the system

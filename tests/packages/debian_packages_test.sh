@@ -38,6 +38,10 @@ for deb in "$work"/packages/*.deb; do
   ! dpkg-deb --contents "$deb" | grep -E 'receipt_press|/root/|/home/' || fail "$deb holds what it must not"
 done
 submix=$(ls "$work"/packages/submix_*.deb)
+for file in share/bash-completion/completions/submix-train share/zsh/vendor-completions/_submix \
+  $(command -v help2man >/dev/null && echo share/man/man1/submix.1 share/man/man1/submix-key-create.1); do
+  dpkg-deb --contents "$submix" | grep -q " ./usr/$file$" || fail "no $file"
+done
 ! dpkg-deb -f "$submix" Depends | grep -q torch || fail "submix depends on libtorch"
 dpkg-deb -f "$(ls "$work"/packages/submix-train_*.deb)" Depends | grep -q torch || fail "submix-train without libtorch"
 

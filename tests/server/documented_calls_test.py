@@ -115,14 +115,20 @@ class DocumentedCallsTest(WorkFolderTest):
         return [language for language, *_ in found]
 
     def test_readme(self):
-        client = install_openai_client(self.work)
         section = (SOURCE / "README.md").read_text().split("\n## Serve it, call it\n")[1].split("\n## ")[0]
-        languages = self.check(section, "my_deployment", client)
-        self.assertEqual((languages.count("sh"), languages.count("ts")), (3, 1))
+        self.assertEqual(self.check(section, "my_deployment", None), ["sh"] * 3)
 
     def test_serving(self):
-        languages = self.check((SOURCE / "docs/serving.md").read_text(), "tales", None)
-        self.assertEqual(languages.count("sh"), 7)
+        text = (SOURCE / "docs/serving.md").read_text()
+        try:
+            client, missing = install_openai_client(self.work), ""
+        except unittest.SkipTest as reason:
+            client, missing = None, str(reason)
+            text = re.sub(r"^```ts\n.*?^```\n```text\n.*?^```\n", "", text, flags=re.M | re.S)
+        languages = self.check(text, "tales", client)
+        self.assertEqual((languages.count("sh"), languages.count("ts")), (7, 0 if missing else 1))
+        if missing:
+            self.skipTest(f"all but the block in TypeScript: {missing}")
 
 
 if __name__ == "__main__":

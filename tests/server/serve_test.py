@@ -124,11 +124,11 @@ class ServeTest(WorkFolderTest):
         status, text = ask(operator, "GET", "/ledger/verify", OPERATOR_KEY)
         ledger = json.loads(text)
         self.assertEqual((status, ledger["chain"], len(ledger["parts"])), (200, "whole", 2))
-        # What the page shows, docs/operator_api.md: the names of `submix budget --json`.
+        # What the page shows, docs/operating.md: the names of `submix budget --json`.
         machine = json.loads(run("budget", self.deployment, "--json").stdout)
         self.assertEqual({**ledger, "verified": False}.keys(), {**machine, "chain": "whole"}.keys())
         self.assertEqual(ledger, {**{name: machine[name] for name in machine if name != "verified"}, "chain": "whole"})
-        fields = re.findall(r"^  ([a-z]+): .*;", (SOURCE / "docs/operator_api.md").read_text().split("interface Part")[0], re.M)
+        fields = re.findall(r"^  ([a-z]+): .*;", (SOURCE / "docs/operating.md").read_text().split("interface Part")[0], re.M)
         self.assertEqual({*fields, "chain"}, ledger.keys())
         self.assertIn("2 nats of Renyi divergence at order 2", ledger["statement"][0] + ledger["statement"][1])
         self.assertTrue(all(0 < part["spent"] <= part["budget"] for part in ledger["parts"]), text)

@@ -83,7 +83,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"
       "mpirun -n R submix-train train … spreads the members over R processes:\n"
-      "docs/several_machines.md.\n"
+      "docs/private_training.md.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
       "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32 --epochs 3\n"
       "--private dp-sgd trains one model that is (epsilon, delta)-private for each user and "
