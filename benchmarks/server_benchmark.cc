@@ -21,7 +21,7 @@
 #include "submix/engine/engine_core.h"
 #include "submix/engine/scheduler.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/server/http_server.h"
 #include "submix/tokenizer/tokenizer.h"

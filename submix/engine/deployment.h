@@ -13,7 +13,7 @@
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
 
 namespace submix::engine {
 

@@ -9,7 +9,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/submix_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
@@ -53,7 +53,7 @@ TEST(CounterexampleTest, ExactLeaveOneOutChargesLeakThroughTheOthers) {
   options.num_parts = kParts;
   options.target_leakage = 1;
   options.max_mixing_weight = 1;
-  const auto mechanism = *MakeMechanism(options);
+  const auto mechanism = *FilteredSubmix::Create(options);
   const std::vector<accounting::FixedNats> remaining(kParts,
                                                      accounting::FixedNats::RoundDown(budget));
   std::vector<Pmf> members(kParts, kMember);

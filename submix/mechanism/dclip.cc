@@ -8,8 +8,8 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/bounded_range.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/public_scores.h"
-#include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {

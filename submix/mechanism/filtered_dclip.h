@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/kernels/ratio_kernels.h"
 #include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/ratio_kernels.h"
 
 namespace submix::mechanism {
 

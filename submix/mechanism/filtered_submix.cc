@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/submix_charge.h"
-#include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {

@@ -11,7 +11,6 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/make_mechanism.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/submix_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
@@ -34,7 +33,7 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double target_leaka
   options.order = *RenyiOrder::Create(order);
   options.target_leakage = target_leakage;
   options.max_mixing_weight = max_mixing_weight;
-  return *MakeMechanism(options);
+  return *FilteredSubmix::Create(options);
 }
 
 std::vector<FixedNats> Remaining(int num_parts, double nats) {
@@ -291,40 +290,6 @@ TEST(FilteredSubmixTest, RefusesPredictionsThatDoNotFit) {
   refused({pmf, {pmf, {1}}}, 2);
   refused({{.5, .6}, {pmf, pmf}}, 2);
   refused({{}, {{}, {}}}, 2);
-}
-
-TEST(MakeMechanismTest, NamesWhatIsWrong) {
-  MechanismOptions options;
-  options.num_parts = 8;
-  options.target_leakage = .1;
-  const auto refused = [](const MechanismOptions& wrong, const char* word) {
-    EXPECT_THAT(MakeMechanism(wrong),
-                base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr(word)));
-  };
-  SUBMIX_EXPECT_OK(MakeMechanism(options));
-  MechanismOptions wrong = options;
-  wrong.name = "submixx";
-  refused(wrong, "filtered-submix, dclip");
-  wrong.name = "submix";
-  refused(wrong, "not among those that are proven");
-  wrong = options;
-  wrong.num_parts = 0;
-  refused(wrong, "parts");
-  wrong.num_parts = kMaxParts + 1;
-  refused(wrong, "parts");
-  wrong = options;
-  for (const double bad : {0.0, -1.0, 8192.0, kInfinity, std::nan("")}) {
-    wrong.target_leakage = bad;
-    refused(wrong, "leakage");
-  }
-  wrong = options;
-  for (const double bad : {0.0, -1.0, 1.5, std::nan("")}) {
-    wrong.max_mixing_weight = bad;
-    refused(wrong, "mixing");
-  }
-  wrong = options;
-  wrong.order = *RenyiOrder::Create(.5);
-  refused(wrong, "order");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
-#include "submix/mechanism/weight_kernels.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 
 namespace submix::mechanism {
 

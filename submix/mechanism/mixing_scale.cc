@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "submix/divergence/mixing_weight.h"
-#include "submix/mechanism/shift_kernels.h"
-#include "submix/mechanism/weight_kernels.h"
+#include "submix/mechanism/kernels/shift_kernels.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {

@@ -23,9 +23,9 @@
 #include <array>
 #include <span>
 
+#include "submix/mechanism/kernels/shift_kernels.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/shift_excess.h"
-#include "submix/mechanism/shift_kernels.h"
 
 namespace submix::mechanism {
 

@@ -7,7 +7,7 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/pmf.h"
-#include "submix/mechanism/weight_kernels.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "submix/base/status.h"
-#include "submix/mechanism/shift_kernels.h"
+#include "submix/mechanism/kernels/shift_kernels.h"
 
 namespace submix::mechanism {
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "submix/base/check.h"
-#include "submix/mechanism/ratio_kernels.h"
+#include "submix/mechanism/kernels/ratio_kernels.h"
 
 namespace submix::mechanism {
 namespace {

@@ -14,7 +14,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/divergence/divergence_kernel.h"
 #include "submix/divergence/renyi_order.h"
-#include "submix/mechanism/shift_kernels.h"
+#include "submix/mechanism/kernels/shift_kernels.h"
 
 namespace submix::mechanism {
 

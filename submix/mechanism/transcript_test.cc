@@ -10,7 +10,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
@@ -79,7 +79,7 @@ std::unique_ptr<Mechanism> Make(int num_parts, double order, double max_mixing_w
   options.order = *RenyiOrder::Create(order);
   options.target_leakage = target_leakage;
   options.max_mixing_weight = max_mixing_weight;
-  return *MakeMechanism(options);
+  return *FilteredSubmix::Create(options);
 }
 
 // Temperature 1, and 0.5 after token 1.

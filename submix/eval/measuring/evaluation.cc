@@ -21,7 +21,7 @@
 #include "submix/eval/measuring/finished_runs.h"
 #include "submix/eval/measuring/gnmax_bound.h"
 #include "submix/eval/measuring/simulated_deployment.h"
-#include "submix/mechanism/gnmax.h"
+#include "submix/mechanism/baselines/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"
 
 namespace submix::eval {

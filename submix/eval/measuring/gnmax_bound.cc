@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "submix/mechanism/part_law.h"
+#include "submix/mechanism/baselines/part_law.h"
 
 namespace submix::eval {
 

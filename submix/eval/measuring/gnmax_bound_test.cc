@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/seeded_random.h"
-#include "submix/mechanism/gnmax.h"
+#include "submix/mechanism/baselines/gnmax.h"
 #include "submix/mechanism/operator_view.h"
 
 namespace submix::eval {

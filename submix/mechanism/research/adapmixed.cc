@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/mechanism/ball_laws.h"
+#include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/all_or_public.h"
 #include "submix/mechanism/research/renyi_ball.h"

@@ -22,8 +22,8 @@
 #include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/baselines/noisy_screen.h"
 #include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/noisy_screen.h"
 #include "submix/mechanism/research/published_pmixed.h"
 #include "submix/mechanism/shift_excess.h"
 

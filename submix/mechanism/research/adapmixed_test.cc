@@ -8,7 +8,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/ball_laws.h"
+#include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/renyi_ball.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "submix/mechanism/make_mechanism.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
 
 namespace submix::mechanism {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "submix/mechanism/gnmax.h"
+#include "submix/mechanism/baselines/gnmax.h"
 
 namespace submix::mechanism {
 

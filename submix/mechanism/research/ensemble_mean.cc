@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "submix/mechanism/part_law.h"
+#include "submix/mechanism/baselines/part_law.h"
+#include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/all_or_public.h"
-#include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 

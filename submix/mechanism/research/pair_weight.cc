@@ -9,8 +9,8 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/mixing_weight.h"
+#include "submix/mechanism/kernels/shift_kernels.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/shift_kernels.h"
 
 namespace submix::mechanism {
 namespace {

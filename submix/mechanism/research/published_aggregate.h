@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "submix/mechanism/sample_and_aggregate.h"
+#include "submix/mechanism/baselines/sample_and_aggregate.h"
 
 namespace submix::mechanism {
 

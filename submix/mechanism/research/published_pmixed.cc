@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "submix/accounting/calculators/pmixed_target.h"
+#include "submix/mechanism/baselines/secret_subset.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/renyi_ball.h"
-#include "submix/mechanism/secret_subset.h"
 
 namespace submix::mechanism {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "submix/accounting/fixed_nats.h"
-#include "submix/mechanism/ball_laws.h"
+#include "submix/mechanism/baselines/ball_laws.h"
+#include "submix/mechanism/baselines/pmixed.h"
 #include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/pmixed.h"
 #include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {

@@ -11,11 +11,11 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
-#include "submix/mechanism/ball_charge.h"
-#include "submix/mechanism/ball_laws.h"
+#include "submix/mechanism/baselines/ball_charge.h"
+#include "submix/mechanism/baselines/ball_laws.h"
+#include "submix/mechanism/baselines/testing/secret_subsets.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/renyi_ball.h"
-#include "submix/mechanism/testing/secret_subsets.h"
 
 namespace submix::mechanism {
 namespace {

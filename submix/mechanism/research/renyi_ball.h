@@ -2,7 +2,7 @@
 // most a radius.
 #pragma once
 
-#include "submix/mechanism/ball_laws.h"
+#include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {

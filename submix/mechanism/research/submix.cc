@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/all_or_public.h"
 #include "submix/mechanism/research/leave_one_out.h"
 #include "submix/mechanism/research/pair_weight.h"
-#include "submix/mechanism/weight_kernels.h"
 
 namespace submix::mechanism {
 namespace {

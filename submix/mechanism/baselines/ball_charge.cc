@@ -1,0 +1,56 @@
+#include "submix/mechanism/baselines/ball_charge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "submix/divergence/divergence_kernel.h"
+
+namespace submix::mechanism {
+namespace {
+
+using divergence::RenyiOrder;
+
+constexpr double kLargestRadius = 8;
+
+// The largest D_order(P || Q) with dP/dQ in [1 - l, 1 + u]: a convex function of the ratio, whose
+// mean under Q is 1, is largest on the two ends. As 1 + E[g], so that nothing cancels.
+double ChordDivergence(double l, double u, RenyiOrder order) {
+  if (u <= 0 || l <= 0) return 0;
+  if (order.is_infinite()) return std::log1p(u);
+  const divergence::DivergenceKernel kernel(order);
+  return kernel.DivergenceFromExpectation((l * kernel.G(u) + u * kernel.G(-l)) / (l + u));
+}
+
+// Both directions of a ratio in [1 - l, 1 + u].
+double LargerDirection(double l, double u, RenyiOrder order) {
+  return std::max(ChordDivergence(l, u, order), ChordDivergence(u / (1 + u), l / (1 - l), order));
+}
+
+}  // namespace
+
+double BallCharge(const Ball& ball, RenyiOrder order) {
+  const double k = ball.num_parts;
+  const double q = ball.answer_weight;
+  const double c = k * (1 - q) / q + 1 + (k - 1) * std::exp(-ball.radius);
+  return LargerDirection(-std::expm1(-ball.radius) / c, std::expm1(ball.radius) / c, order);
+}
+
+double BallReplaceCharge(const Ball& ball, RenyiOrder order) {
+  const double q = ball.answer_weight;
+  const double span = 2 * std::sinh(ball.radius);
+  const double excess = q / ball.num_parts * span / (1 - q + q * std::exp(-ball.radius));  // M - 1
+  return LargerDirection(excess / (1 + excess), excess, order);
+}
+
+double LargestBallRadius(int num_parts, double answer_weight, RenyiOrder order, double limit_nats) {
+  double feasible = 0;
+  for (double step = kLargestRadius; step > kLargestRadius * 0x1p-52; step /= 2) {
+    const Ball ball{feasible + step, num_parts, answer_weight};
+    if (ball.radius <= kLargestRadius && BallCharge(ball, order) <= limit_nats) {
+      feasible = ball.radius;
+    }
+  }
+  return feasible;
+}
+
+}  // namespace submix::mechanism

@@ -1,0 +1,39 @@
+#include "submix/mechanism/baselines/constant_charge.h"
+
+#include <cmath>
+#include <utility>
+
+#include "submix/accounting/rdp_conversion.h"
+#include "submix/base/check.h"
+
+namespace submix::mechanism {
+
+std::int64_t MostAnswers(accounting::FixedNats budget, accounting::FixedNats charge) {
+  SUBMIX_CHECK(charge > accounting::FixedNats(), "free answers have no end");
+  return budget.units() / charge.units();
+}
+
+accounting::PrivacyStatement ConstantChargeStatement(
+    std::string mechanism, divergence::RenyiOrder order, accounting::FixedNats budget,
+    accounting::FixedNats charge, const std::string& theorem,
+    const std::function<double(divergence::RenyiOrder)>& answer_nats) {
+  const std::int64_t answers = MostAnswers(budget, charge);
+  accounting::PrivacyStatement statement;
+  statement.mechanism = std::move(mechanism);
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.adjacency = accounting::Adjacency::kReplace;
+  statement.order = order;
+  statement.epsilon = budget;
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.proof =
+      "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " answers";
+  for (const divergence::RenyiOrder further : accounting::DefaultOrders()) {
+    // A product of two doubles is off by 2^-53.
+    const double nats = static_cast<double>(answers) * answer_nats(further) * (1 + 0x1p-50);
+    if (std::isfinite(nats)) statement.further_bounds.push_back({further, nats});
+  }
+  return statement;
+}
+
+}  // namespace submix::mechanism

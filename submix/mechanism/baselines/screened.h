@@ -1,0 +1,48 @@
+// A public token, cheaply, where the ensemble has nothing to add (Theorem 8): a noisy comparison
+// (noisy_screen.h) stands in front of a sound mechanism. Where it shows a divergence of at most the
+// threshold the public model answers and only the comparison was paid; elsewhere the mechanism
+// behind it answers, at its own charge.
+//
+// Every query that is asked pays for its comparison before the noise is drawn, with fresh noise. A
+// part that cannot pay for the comparison takes no part in the answer either. The comparison's
+// outcome is not secret: the proof holds with it shown.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/baselines/noisy_screen.h"
+#include "submix/mechanism/mechanism.h"
+
+namespace submix::mechanism {
+
+inline constexpr std::string_view kScreenedName = "screened";
+
+class Screened final : public Mechanism {
+ public:
+  // Reads num_parts, order, target_leakage, screen, screened_mechanism and its options. The
+  // mechanism behind has what of target_leakage the dearest comparison leaves, so that one answer
+  // costs at most target_leakage in all. Errors: kInvalidArgument, also if nothing is left.
+  static base::StatusOr<std::unique_ptr<Screened>> Create(const MechanismOptions& options);
+
+  std::string_view name() const override { return kScreenedName; }
+  bool is_sound() const override { return true; }
+  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  int halves() const override { return behind_->halves(); }
+  accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
+  base::StatusOr<std::unique_ptr<Proposal>> Propose(
+      const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
+      base::ReleaseId release_id) const override;
+
+ private:
+  Screened(const MechanismOptions& options, NoisyScreen screen, std::unique_ptr<Mechanism> behind)
+      : options_(options), screen_(std::move(screen)), behind_(std::move(behind)) {}
+
+  MechanismOptions options_;
+  NoisyScreen screen_;
+  std::unique_ptr<Mechanism> behind_;
+};
+
+}  // namespace submix::mechanism
