@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "submix/accounting/dp_fedavg.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/train/federated/federated_lstm.h"
@@ -28,61 +30,40 @@ using eval::FederatedSetting;
 // W_min of the true average: so little that it is never the divisor of a round with anybody in it.
 constexpr double kNoWeight = 1e-6;
 
-std::string Exactly(double number) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", number);
-  return text;
-}
-
+std::string Exactly(double number) { return base::NumberText(number, 17); }
 std::string Exactly(std::int64_t number) { return std::to_string(number); }
 
-StatusOr<std::string> DigestOf(const std::string& file) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
-  return base::ToHex(digest).substr(0, 16);
+// What a training has shown so far: a line an evaluation.
+std::string EvaluationsFile(const std::string& directory) {
+  return base::JoinPath(directory, "evaluations.txt");
 }
 
-std::string DigestOfWords(const train::WordVocabulary& vocabulary) {
-  return base::ToHex(base::Sha256(vocabulary.ToText())).substr(0, 16);
+StatusOr<std::vector<FederatedEvaluation>> LoadEvaluations(const std::string& directory) {
+  std::vector<FederatedEvaluation> evaluations;
+  if (!base::FileExists(EvaluationsFile(directory))) return evaluations;
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(EvaluationsFile(directory)));
+  std::istringstream lines(text);
+  std::string round, accuracy, smoothed, perplexity;
+  while (lines >> round >> accuracy >> smoothed >> perplexity) {
+    // Not every stream reads "nan" and "inf".
+    evaluations.push_back({std::atoll(round.c_str()), std::strtod(accuracy.c_str(), nullptr),
+                           std::strtod(smoothed.c_str(), nullptr),
+                           std::strtod(perplexity.c_str(), nullptr)});
+  }
+  return evaluations;
 }
 
-// What a training has shown so far: a line an evaluation, the file replaced as a whole.
-class EvaluationFile {
- public:
-  explicit EvaluationFile(const std::string& directory)
-      : path_(base::JoinPath(directory, "evaluations.txt")) {}
-
-  Status Load() {
-    if (!base::FileExists(path_)) return base::OkStatus();
-    SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path_));
-    std::istringstream lines(text);
-    std::string accuracy, smoothed, perplexity;
-    FederatedEvaluation evaluation;
-    while (lines >> evaluation.round >> accuracy >> smoothed >> perplexity) {
-      // Not every stream reads "nan" and "inf".
-      evaluation.accuracy_top1 = std::strtod(accuracy.c_str(), nullptr);
-      evaluation.smoothed_accuracy_top1 = std::strtod(smoothed.c_str(), nullptr);
-      evaluation.perplexity = std::strtod(perplexity.c_str(), nullptr);
-      evaluations_.push_back(evaluation);
-    }
-    return base::OkStatus();
+// Replaces the file as a whole.
+Status AddEvaluation(const FederatedEvaluation& evaluation, const std::string& directory,
+                     std::vector<FederatedEvaluation>& evaluations) {
+  evaluations.push_back(evaluation);
+  std::string text;
+  for (const auto& [round, accuracy, smoothed, perplexity] : evaluations) {
+    text += Exactly(round) + " " + Exactly(accuracy) + " " + Exactly(smoothed) + " " +
+            Exactly(perplexity) + "\n";
   }
-
-  Status Add(const FederatedEvaluation& evaluation) {
-    evaluations_.push_back(evaluation);
-    std::string text;
-    for (const FederatedEvaluation& each : evaluations_) {
-      text += Exactly(each.round) + " " + Exactly(each.accuracy_top1) + " " +
-              Exactly(each.smoothed_accuracy_top1) + " " + Exactly(each.perplexity) + "\n";
-    }
-    return base::WriteFile(path_, text, 0600);
-  }
-
-  const std::vector<FederatedEvaluation>& evaluations() const { return evaluations_; }
-
- private:
-  const std::string path_;
-  std::vector<FederatedEvaluation> evaluations_;
-};
+  return base::WriteFile(EvaluationsFile(directory), text, 0600);
+}
 
 std::string Description(const FederatedSetting& setting) {
   std::string text = setting.is_fedsgd ? "FedSGD" : "FedAvg";
@@ -98,15 +79,16 @@ std::string Description(const FederatedSetting& setting) {
 
 }  // namespace
 
-Status FederatedTrainings::Prepare() {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string corpus, DigestOf(recipe_.corpus));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string heldout, DigestOf(recipe_.heldout));
-  sources_ = corpus + " " + heldout;
-  for (const std::string& file : recipe_.public_text) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string digest, DigestOf(file));
-    sources_ += " " + digest;
+StatusOr<double> FederatedTrainings::Prepare(int words) {
+  std::vector<std::string> files = {recipe_.corpus, recipe_.heldout};
+  files.insert(files.end(), recipe_.public_text.begin(), recipe_.public_text.end());
+  for (const std::string& file : files) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
+    sources_ += (sources_.empty() ? "" : " ") + base::ToHex(digest).substr(0, 16);
   }
-  return base::MakeDirectories(recipe_.directory);
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(recipe_.directory));
+  SUBMIX_ASSIGN_OR_RETURN(const Texts* texts, LoadTexts(words));
+  return static_cast<double>(texts->users.size());
 }
 
 // Counting words of much public text takes longer than small trainings: dictionaries are kept.
@@ -135,7 +117,7 @@ StatusOr<FederatedTrainings::Texts*> FederatedTrainings::LoadTexts(int words) {
   SUBMIX_ASSIGN_OR_RETURN(auto heldout,
                           train::ReadUserWords(recipe_.heldout, vocabulary, {1, tokens}));
   heldout = train::FirstWords(std::move(heldout), recipe_.heldout_tokens);
-  std::string digest = DigestOfWords(vocabulary);
+  std::string digest = base::ToHex(base::Sha256(vocabulary.ToText())).substr(0, 16);
   return &texts_
               .emplace(words, Texts{std::move(vocabulary),
                                     std::move(digest),
@@ -145,9 +127,10 @@ StatusOr<FederatedTrainings::Texts*> FederatedTrainings::LoadTexts(int words) {
               .first->second;
 }
 
-StatusOr<double> FederatedTrainings::CountUsers(int words) {
-  SUBMIX_ASSIGN_OR_RETURN(const Texts* texts, LoadTexts(words));
-  return static_cast<double>(texts->users.size());
+train::WordLstmShape FederatedTrainings::ShapeOf(const Texts& texts) const {
+  train::WordLstmShape shape = recipe_.shape;
+  shape.vocab_size = texts.vocabulary.size();
+  return shape;
 }
 
 eval::NamedOptions FederatedTrainings::OptionsOf(const FederatedSetting& setting,
@@ -190,35 +173,28 @@ std::string FederatedTrainings::DirectoryOf(const eval::NamedOptions& options) c
   return base::ToHex(base::Sha256(text)).substr(0, 16);
 }
 
-Status FederatedTrainings::MakeStart(Texts& texts) const {
-  if (!texts.start.empty()) return base::OkStatus();
-  train::WordLstmShape shape = recipe_.shape;
-  shape.vocab_size = texts.vocabulary.size();
-  std::vector<float> parameters = InitialWordLstm(shape, recipe_.seed);
-  if (recipe_.public_words > 0) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto words,
-        train::ReadPublicWords(recipe_.public_text, texts.vocabulary, recipe_.public_words));
-    SUBMIX_RETURN_IF_ERROR(train::TrainOnPublicWords(shape, recipe_.local, words, parameters,
-                                                     base::DetectProgressStyle()));
-  }
-  texts.start = std::move(parameters);
-  return base::OkStatus();
-}
-
 StatusOr<std::vector<float>> FederatedTrainings::StartOf(const FederatedSetting& setting,
                                                          Texts& texts,
                                                          const std::string& directory) {
+  const train::WordLstmShape shape = ShapeOf(texts);
   if (base::FileExists(base::JoinPath(directory, "checkpoint.safetensors"))) {
-    train::WordLstmShape shape = recipe_.shape;
-    shape.vocab_size = texts.vocabulary.size();
     return std::vector<float>(WordLstmVectors(shape).back().end);
   }
   if (const auto earlier = EarlierSetting(setting)) {
     SUBMIX_ASSIGN_OR_RETURN(Trained trained, TrainOrLoad(*earlier));
     return std::move(trained.parameters);
   }
-  SUBMIX_RETURN_IF_ERROR(MakeStart(texts));
+  if (texts.start.empty()) {
+    std::vector<float> parameters = InitialWordLstm(shape, recipe_.seed);
+    if (recipe_.public_words > 0) {
+      SUBMIX_ASSIGN_OR_RETURN(
+          const auto words,
+          train::ReadPublicWords(recipe_.public_text, texts.vocabulary, recipe_.public_words));
+      SUBMIX_RETURN_IF_ERROR(train::TrainOnPublicWords(shape, recipe_.local, words, parameters,
+                                                       base::DetectProgressStyle()));
+    }
+    texts.start = std::move(parameters);
+  }
   return texts.start;
 }
 
@@ -253,18 +229,17 @@ StatusOr<FederatedTrainings::Trained> FederatedTrainings::TrainOrLoad(
   const std::string name = DirectoryOf(trained.run.options);
   const std::string directory = base::JoinPath(recipe_.directory, name);
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<float> start, StartOf(setting, *texts, directory));
-  EvaluationFile file(directory);
-  SUBMIX_RETURN_IF_ERROR(file.Load());
+  std::vector<FederatedEvaluation>& evaluations = trained.run.evaluations;
+  SUBMIX_ASSIGN_OR_RETURN(evaluations, LoadEvaluations(directory));
   const auto is_finished = [&] {
-    return !file.evaluations().empty() && file.evaluations().back().round == setting.rounds;
+    return !evaluations.empty() && evaluations.back().round == setting.rounds;
   };
   if (!is_finished()) {
     std::fprintf(stderr, "training %s: %s\n", name.c_str(), Description(setting).c_str());
   }
   const train::FederatedOptions options =
       TrainingOptions(setting, static_cast<double>(texts->users.size()), directory);
-  train::WordLstmShape shape = recipe_.shape;
-  shape.vocab_size = texts->vocabulary.size();
+  const train::WordLstmShape shape = ShapeOf(*texts);
   // Whoever knows the noise has the sum: what is promised is drawn from the system. All else can be
   // drawn again, from where it stands.
   std::unique_ptr<base::RandomSource> random = base::MakeSystemRandomSource();
@@ -281,17 +256,19 @@ StatusOr<FederatedTrainings::Trained> FederatedTrainings::TrainOrLoad(
                      is_finished() ? base::ProgressStyle::kSilent : base::DetectProgressStyle(),
                      [&](const train::RoundReport& report) {
                        if (!report.heldout.has_value()) return base::OkStatus();
-                       return file.Add({report.round, report.heldout->accuracy_top1,
-                                        report.smoothed_accuracy_top1, report.heldout->perplexity});
+                       return AddEvaluation(
+                           {report.round, report.heldout->accuracy_top1,
+                            report.smoothed_accuracy_top1, report.heldout->perplexity},
+                           directory, evaluations);
                      }));
   if (!is_finished()) {  // killed between the last checkpoint and its evaluation's line
     SUBMIX_ASSIGN_OR_RETURN(
         const train::PredictionMetrics metrics,
         EvaluateWordLstm(shape, result.parameters, texts->heldout, std::max(1, recipe_.threads)));
-    SUBMIX_RETURN_IF_ERROR(file.Add(
-        {setting.rounds, metrics.accuracy_top1, metrics.accuracy_top1, metrics.perplexity}));
+    SUBMIX_RETURN_IF_ERROR(AddEvaluation(
+        {setting.rounds, metrics.accuracy_top1, metrics.accuracy_top1, metrics.perplexity},
+        directory, evaluations));
   }
-  trained.run.evaluations = file.evaluations();
   trained.parameters = std::move(result.parameters);
   if (result.statement.has_value()) {
     trained.run.promise = {result.epsilon, options.delta, result.statement->ToText()};
@@ -308,8 +285,7 @@ StatusOr<std::vector<eval::HeadWordCounts>> FederatedTrainings::CountHeadWords(
     const FederatedSetting& setting) {
   SUBMIX_ASSIGN_OR_RETURN(const Trained trained, TrainOrLoad(setting));
   SUBMIX_ASSIGN_OR_RETURN(const Texts* texts, LoadTexts(setting.words));
-  train::WordLstmShape shape = recipe_.shape;
-  shape.vocab_size = texts->vocabulary.size();
+  const train::WordLstmShape shape = ShapeOf(*texts);
   SUBMIX_ASSIGN_OR_RETURN(
       const auto histograms,
       train::CountHeadWords(shape, trained.parameters,

@@ -9,7 +9,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
-#include "submix/eval/figures/federated_setting.h"
+#include "submix/eval/figures/federated_figures.h"
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_lstm.h"
 #include "submix/train/federated/word_vocabulary.h"
@@ -37,14 +37,12 @@ class FederatedTrainings {
  public:
   explicit FederatedTrainings(FederatedRecipe recipe) : recipe_(std::move(recipe)) {}
 
-  // Before anything else. Errors: those of reading.
-  base::Status Prepare();
+  // Before anything else. Returns the number of users with enough words. Errors: those of reading;
+  // kInvalidArgument if there are none.
+  base::StatusOr<double> Prepare(int words);
 
-  // Users with enough words. Errors: those of reading; kInvalidArgument if there are none.
-  base::StatusOr<double> CountUsers(int words);
-
-  // As eval::FederatedWorkshop wants it. A private training draws from the system and is charged in
-  // its directory's ledger; all others draw from the seed.
+  // As eval::FederatedModelSource wants it. A private training draws from the system and is charged
+  // in its directory's ledger; all others draw from the seed.
   base::StatusOr<eval::FederatedRun> Train(const eval::FederatedSetting& setting);
   base::StatusOr<std::vector<eval::HeadWordCounts>> CountHeadWords(
       const eval::FederatedSetting& setting);
@@ -65,10 +63,10 @@ class FederatedTrainings {
 
   base::StatusOr<train::WordVocabulary> LoadOrMakeVocabulary(int words) const;
   base::StatusOr<Texts*> LoadTexts(int words);
+  train::WordLstmShape ShapeOf(const Texts& texts) const;
   // What a training is a function of, and the directory's name.
   eval::NamedOptions OptionsOf(const eval::FederatedSetting& setting, const Texts& texts) const;
   std::string DirectoryOf(const eval::NamedOptions& options) const;
-  base::Status MakeStart(Texts& texts) const;
   // What a training begins with; any model of its size where it has begun.
   base::StatusOr<std::vector<float>> StartOf(const eval::FederatedSetting& setting, Texts& texts,
                                              const std::string& directory);

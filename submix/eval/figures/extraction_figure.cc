@@ -20,7 +20,7 @@ using base::StatusOr;
 
 constexpr char kPrompt[] = "My number is:";
 
-std::string DrawCode(int digits, base::RandomSource& random) {
+std::string SampleCode(int digits, base::RandomSource& random) {
   std::string code;
   for (int i = 0; i < digits; ++i) {
     code += static_cast<char>('0' + DrawUnit(random) * 10);
@@ -37,7 +37,7 @@ std::string CodeOf(const std::string& text, int digits) {
   return static_cast<int>(code.size()) == digits ? code : "";
 }
 
-// What is drawn in one game: a law, so many numbers of so many digits.
+// What is sampled in one game: from a law, so many numbers of so many digits.
 class CodeGame {
  public:
   CodeGame(ensemble::Predictor& predictor, const tokenizer::Tokenizer& tokenizer,
@@ -114,9 +114,9 @@ CodeUsers PlantCodes(int digits, int num_parts, const base::HashKey& key, std::u
     if (!filled.insert({placement.part.index, placement.half}).second) {
       continue;
     }
-    std::string code = DrawCode(digits, *random);
+    std::string code = SampleCode(digits, *random);
     while (std::find(users.codes.begin(), users.codes.end(), code) != users.codes.end()) {
-      code = DrawCode(digits, *random);
+      code = SampleCode(digits, *random);
     }
     users.codes.push_back(code);
     users.jsonl +=

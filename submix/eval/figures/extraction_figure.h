@@ -11,7 +11,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
-#include "submix/eval/figures/experiment.h"
+#include "submix/eval/figures/perplexity_study.h"
 #include "submix/eval/pages/figure.h"
 #include "submix/tokenizer/tokenizer.h"
 
