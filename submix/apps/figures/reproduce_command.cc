@@ -243,7 +243,6 @@ class Reproduction {
 
   Status MakeExtractionFigure() {
     eval::CodeExperiment experiment;
-    experiment.seed = options_.seed;
     if (options_.is_small) {
       experiment.digits = {3};
       experiment.generations = {20};
@@ -261,8 +260,8 @@ class Reproduction {
       return Train(shape, corpus, recipe, "codes" + std::to_string(digits) + "-");
     };
     eval::FigurePage page;
-    SUBMIX_ASSIGN_OR_RETURN(
-        page.figure, eval::RunCodeExperiment(experiment, key, *tokenizer_, train, source_.load));
+    SUBMIX_ASSIGN_OR_RETURN(page.figure,
+                            eval::RunCodeExperiment(experiment, key, *tokenizer_, train, source_));
     page.figure.name = kExtractionFigure;
     page.figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
     // Figure 6 has a text and a recipe of its own.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 
 using accounting::FedAvgSettings;
 using base::NumberText;
+using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
 
@@ -38,55 +40,122 @@ std::string Fixed(double value, int decimals) {
   return text;
 }
 
-// A row of Table 2 as the paper has it, and ours.
-struct SimulatedRow {
-  accounting::FedAvgTable2Row paper;
-  NamedTraining training;
-  double epsilon = 0;          // the paper's accountant, its rounds
-  double trained_epsilon = 0;  // the best order, the rounds that were trained
+// Table 1: what kTable1Rounds cost, by the paper's accountant and at the best of more orders.
+class Costs {
+ public:
+  Status Add(FedAvgSettings settings, std::span<const double> printed) {
+    const accounting::SubsampledGaussianRun round = {settings.users_per_round / settings.num_users,
+                                                     settings.noise_multiplier};
+    FigureCurve curve = {.name = Count(settings.num_users) + " users, " +
+                                 Count(settings.users_per_round) +
+                                 " a round, z = " + ShortNumber(settings.noise_multiplier),
+                         .guarantee = "one user present or absent, delta = K^-1.1"};
+    Json row = {{"users", settings.num_users},
+                {"users_per_round", settings.users_per_round},
+                {"noise_multiplier", settings.noise_multiplier},
+                {"delta", settings.delta}};
+    std::vector<double> ours, best_order;
+    accounting::RdpAccountant accountant;
+    std::int64_t done = 0;
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+      settings.rounds = accounting::kTable1Rounds[i];
+      SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+      accountant.Compose({round, settings.rounds - done});
+      done = settings.rounds;
+      SUBMIX_ASSIGN_OR_RETURN(const auto best, BestEpsilon(accountant.bounds(), settings.delta,
+                                                           accounting::ConversionKind::kImproved));
+      curve.points.push_back({.x = static_cast<double>(settings.rounds), .y = epsilon});
+      row["epsilons"].push_back({{"rounds", settings.rounds},
+                                 {"epsilon", epsilon},
+                                 {"paper", printed[i]},
+                                 {"best_order_epsilon", best.epsilon}});
+      ours.push_back(epsilon);
+      best_order.push_back(best.epsilon);
+    }
+    AddToTable("paper", settings, printed);
+    AddToTable("ours", settings, ours);
+    AddToTable("best order", settings, best_order);
+    curves.push_back(std::move(curve));
+    json.push_back(std::move(row));
+    return base::OkStatus();
+  }
+
+  std::vector<FigureCurve> curves;
+  Json json;
+  HtmlTable table{{"users K", "C~", "z", "delta", "whose", "1", "10", "100", "1000", "10000",
+                   "100000", "1000000"}};
+
+ private:
+  void AddToTable(const char* whose, const FedAvgSettings& settings,
+                  std::span<const double> epsilons) {
+    std::vector<HtmlCell> cells = {Count(settings.num_users), Count(settings.users_per_round),
+                                   settings.noise_multiplier, settings.delta, whose};
+    for (const double epsilon : epsilons) cells.emplace_back(Fixed(epsilon, 2));
+    table.Row(cells);
+  }
 };
 
-StatusOr<std::vector<SimulatedRow>> SimulatedRows(const FederatedSize& size) {
-  std::vector<SimulatedRow> rows;
-  for (const accounting::FedAvgTable2Row& paper : accounting::FedAvgTable2()) {
-    SimulatedRow row = {paper, {"baseline", Baseline(size)}};
-    if (paper.noise_stddev > 0) {
-      row.training.setting = Noisy(size, paper.clip_norm, paper.settings.users_per_round);
-      row.training.name = ClippingAndNoise(row.training.setting);
-    }
-    SUBMIX_ASSIGN_OR_RETURN(row.epsilon, FedAvgEpsilon(paper.settings));
-    FedAvgSettings trained = paper.settings;
-    trained.rounds = row.training.setting.rounds;
-    SUBMIX_ASSIGN_OR_RETURN(const auto best, FedAvgBestEpsilon(trained));
-    row.trained_epsilon = best.epsilon;
-    rows.push_back(row);
-  }
-  return rows;
+// The training that stands for a row of Table 2.
+NamedTraining TrainingOf(const accounting::FedAvgTable2Row& paper, const FederatedSize& size) {
+  if (!(paper.noise_stddev > 0)) return {"baseline", Baseline(size)};
+  const FederatedSetting setting = Noisy(size, paper.clip_norm, paper.settings.users_per_round);
+  return {ClippingAndNoise(setting), setting};
 }
 
-void AddRows(const std::vector<SimulatedRow>& rows, const FederatedRuns& runs, Findings& findings) {
-  HtmlTable table({"noise", "S", "users K", "C~", "epsilon at 5,000 rounds, paper", "ours",
-                   "at the rounds trained, best order", "AccuracyTop1, %, paper", "ours"});
-  for (const auto& [paper, training, epsilon, trained_epsilon] : rows) {
-    const double accuracy = PercentAt(runs.at(training.setting));
+// Table 2: the paper's rows and ours.
+class SimulatedPopulations {
+ public:
+  Status Add(const accounting::FedAvgTable2Row& paper, const FederatedSetting& setting,
+             const FederatedRun& run) {
     const FedAvgSettings& settings = paper.settings;
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+    FedAvgSettings trained = settings;
+    trained.rounds = setting.rounds;
+    SUBMIX_ASSIGN_OR_RETURN(const auto best, FedAvgBestEpsilon(trained));
+    const double accuracy = PercentAt(run);
     table.Row({paper.noise_stddev, paper.clip_norm, Count(settings.num_users),
-               settings.users_per_round, paper.printed_epsilon, epsilon, trained_epsilon,
+               settings.users_per_round, paper.printed_epsilon, epsilon, best.epsilon,
                paper.printed_accuracy, accuracy});
-    findings.json.push_back({{"noise_deviation", paper.noise_stddev},
-                             {"clip_norm", JsonNumber(paper.clip_norm)},
-                             {"users", settings.num_users},
-                             {"users_per_round", settings.users_per_round},
-                             {"delta", settings.delta},
-                             {"rounds", settings.rounds},
-                             {"epsilon", JsonNumber(epsilon)},
-                             {"paper_epsilon", JsonNumber(paper.printed_epsilon)},
-                             {"trained_rounds", training.setting.rounds},
-                             {"epsilon_of_trained_rounds", JsonNumber(trained_epsilon)},
-                             {"accuracy_top1_percent", JsonNumber(accuracy)},
-                             {"paper_accuracy_top1_percent", paper.printed_accuracy}});
+    json.push_back({{"noise_deviation", paper.noise_stddev},
+                    {"clip_norm", JsonNumber(paper.clip_norm)},
+                    {"users", settings.num_users},
+                    {"users_per_round", settings.users_per_round},
+                    {"delta", settings.delta},
+                    {"rounds", settings.rounds},
+                    {"epsilon", JsonNumber(epsilon)},
+                    {"paper_epsilon", JsonNumber(paper.printed_epsilon)},
+                    {"trained_rounds", trained.rounds},
+                    {"epsilon_of_trained_rounds", JsonNumber(best.epsilon)},
+                    {"accuracy_top1_percent", JsonNumber(accuracy)},
+                    {"paper_accuracy_top1_percent", paper.printed_accuracy}});
+    if (!std::isfinite(epsilon)) return base::OkStatus();
+    FigureCurve& curve = curves[settings.num_users];
+    curve.name = Count(settings.num_users) + " users, simulated";
+    curve.guarantee = "the accountant's, for a population that was not trained on";
+    curve.points.push_back({.x = epsilon, .y = accuracy});
+    return base::OkStatus();
   }
-  findings.html = table.HtmlUnder("The paper's numbers beside ours");
+
+  std::map<double, FigureCurve> curves;  // by the number of users
+  Json json;
+  HtmlTable table{{"noise", "S", "users K", "C~", "epsilon at 5,000 rounds, paper", "ours",
+                   "at the rounds trained, best order", "AccuracyTop1, %, paper", "ours"}};
+};
+
+// Really trained: its epsilon, and the level of the baseline.
+void PlotOwnTrainings(const NamedTraining& own, const NamedTraining& baseline,
+                      const FederatedRuns& runs, Figure& figure) {
+  const FederatedRun& run = runs.at(own.setting);
+  if (run.promise.has_value()) {
+    figure.curves.push_back({.name = "private, the users who are there",
+                             .guarantee = PromiseOf(own.setting, run),
+                             .points = {{.x = run.promise->epsilon, .y = PercentAt(run)}}});
+  }
+  const FederatedRun& level = runs.at(baseline.setting);
+  figure.curves.push_back({.name = "baseline",
+                           .guarantee = PromiseOf(baseline.setting, level),
+                           .is_level = true,
+                           .points = {{.y = PercentAt(level)}}});
 }
 
 std::string PrivateTrainingCsv(const NamedTrainings& trainings, const FederatedRuns& runs) {
@@ -101,118 +170,6 @@ std::string PrivateTrainingCsv(const NamedTrainings& trainings, const FederatedR
            Number(last.smoothed_accuracy_top1) + "," + std::to_string(last.round) + "\n";
   }
   return csv;
-}
-
-FigureCurve OverEpsilon(double num_users, const std::vector<SimulatedRow>& rows,
-                        const FederatedRuns& runs) {
-  FigureCurve curve = {.name = Count(num_users) + " users, simulated",
-                       .guarantee = "the accountant's, for a population that was not trained on"};
-  for (const SimulatedRow& row : rows) {
-    if (row.paper.settings.num_users != num_users || !std::isfinite(row.epsilon)) continue;
-    curve.points.push_back({.x = row.epsilon, .y = PercentAt(runs.at(row.training.setting))});
-  }
-  return curve;
-}
-
-Figure PlotTable2(const std::string& name, const std::vector<SimulatedRow>& rows,
-                  const FederatedSize& size, const FederatedRuns& runs) {
-  Figure figure = {
-      .name = name,
-      .title = "DP-FedAvg, Table 2: accuracy and privacy",
-      .x_label = "epsilon after 5,000 rounds, delta 1e-9; of the private training: its own",
-      .y_label = "AccuracyTop1 on held-out users, %",
-      .log_x = true};
-  for (const double num_users : {763430.0, 1e8}) {
-    figure.curves.push_back(OverEpsilon(num_users, rows, runs));
-  }
-  const FederatedSetting own = Private(size, /*is_fedsgd=*/false);
-  const FederatedRun& run = runs.at(own);
-  if (run.promise.has_value()) {
-    figure.curves.push_back({.name = "private, the users who are there",
-                             .guarantee = PromiseOf(own, run),
-                             .points = {{.x = run.promise->epsilon, .y = PercentAt(run)}}});
-  }
-  const FederatedRun& baseline = runs.at(Baseline(size));
-  figure.curves.push_back({.name = "baseline",
-                           .guarantee = PromiseOf(Baseline(size), baseline),
-                           .is_level = true,
-                           .points = {{.y = PercentAt(baseline)}}});
-  return figure;
-}
-
-// A row of Table 1: what kTable1Rounds cost.
-struct CostRow {
-  FedAvgSettings settings;
-  std::array<double, 7> printed = {};
-  std::vector<double> epsilons = {};  // by the paper's accountant
-  std::vector<double> best = {};      // at the best of more orders, by the improved conversion
-};
-
-StatusOr<CostRow> CostsOf(const FedAvgSettings& settings, const std::array<double, 7>& printed) {
-  CostRow row = {settings, printed};
-  const accounting::SubsampledGaussianRun round = {settings.users_per_round / settings.num_users,
-                                                   settings.noise_multiplier};
-  accounting::RdpAccountant accountant;
-  std::int64_t done = 0;
-  for (const std::int64_t rounds : accounting::kTable1Rounds) {
-    row.settings.rounds = rounds;
-    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(row.settings));
-    row.epsilons.push_back(epsilon);
-    accountant.Compose({round, rounds - done});
-    done = rounds;
-    SUBMIX_ASSIGN_OR_RETURN(const auto best, BestEpsilon(accountant.bounds(), settings.delta,
-                                                         accounting::ConversionKind::kImproved));
-    row.best.push_back(best.epsilon);
-  }
-  return row;
-}
-
-FigureCurve PlotCosts(const CostRow& row) {
-  const FedAvgSettings& settings = row.settings;
-  FigureCurve curve = {.name = Count(settings.num_users) + " users, " +
-                               Count(settings.users_per_round) +
-                               " a round, z = " + ShortNumber(settings.noise_multiplier),
-                       .guarantee = "one user present or absent, delta = K^-1.1"};
-  for (std::size_t i = 0; i < row.epsilons.size(); ++i) {
-    curve.points.push_back(
-        {.x = static_cast<double>(accounting::kTable1Rounds[i]), .y = row.epsilons[i]});
-  }
-  return curve;
-}
-
-Json CostJson(const CostRow& row) {
-  Json json = {{"users", row.settings.num_users},
-               {"users_per_round", row.settings.users_per_round},
-               {"noise_multiplier", row.settings.noise_multiplier},
-               {"delta", row.settings.delta}};
-  for (std::size_t i = 0; i < row.epsilons.size(); ++i) {
-    json["epsilons"].push_back({{"rounds", accounting::kTable1Rounds[i]},
-                                {"epsilon", row.epsilons[i]},
-                                {"paper", row.printed[i]},
-                                {"best_order_epsilon", row.best[i]}});
-  }
-  return json;
-}
-
-std::string CostHtml(const std::vector<CostRow>& rows) {
-  std::vector<std::string> headings = {"users K", "C~", "z", "delta", "whose"};
-  for (const std::int64_t rounds : accounting::kTable1Rounds) {
-    headings.push_back(std::to_string(rounds));
-  }
-  HtmlTable table(headings);
-  for (const CostRow& row : rows) {
-    const auto add = [&](const char* whose, std::span<const double> epsilons) {
-      std::vector<HtmlCell> cells = {Count(row.settings.num_users),
-                                     Count(row.settings.users_per_round),
-                                     row.settings.noise_multiplier, row.settings.delta, whose};
-      for (const double epsilon : epsilons) cells.emplace_back(Fixed(epsilon, 2));
-      table.Row(cells);
-    };
-    add("paper", row.printed);
-    add("ours", row.epsilons);
-    add("best order", row.best);
-  }
-  return table.HtmlUnder("Epsilon after so many rounds");
 }
 
 // In percent of all places.
@@ -272,47 +229,55 @@ StatusOr<FigurePage> FederatedTable1(const std::string& name, const FederatedSiz
                    .y_label = "epsilon",
                    .log_x = true,
                    .log_y = true};
-  Findings findings = {
+  Costs costs;
+  for (std::size_t row = 0; row < accounting::kTable1Printed.size(); ++row) {
+    SUBMIX_RETURN_IF_ERROR(
+        costs.Add(accounting::FedAvgTable1()[row], accounting::kTable1Printed[row]));
+  }
+  figure.curves = costs.curves;
+  const Findings findings = {
       std::string(kWhatEpsilonMeans) +
           "delta = K^-1.1. \"Ours\" is the paper's moments accountant (orders to 33, classic "
           "conversion); \"best order\" is what the same rounds really cost, with more orders and "
           "the improved conversion.",
-      "rows"};
-  std::vector<CostRow> rows;
-  for (const FedAvgSettings& settings : accounting::FedAvgTable1()) {
-    SUBMIX_ASSIGN_OR_RETURN(CostRow row,
-                            CostsOf(settings, accounting::kTable1Printed[rows.size()]));
-    figure.curves.push_back(PlotCosts(row));
-    findings.json.push_back(CostJson(row));
-    rows.push_back(std::move(row));
-  }
-  findings.html = CostHtml(rows);
+      "rows", costs.json, costs.table.HtmlUnder("Epsilon after so many rounds")};
   return PageOf(figure, findings, {}, {});
 }
 
 StatusOr<FigurePage> FederatedTable2(const std::string& name, const FederatedSize& size,
                                      const FederatedModelSource& source) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<SimulatedRow> rows, SimulatedRows(size));
   const NamedTrainings own = {{"fedavg", Baseline(size)},
                               {"dp-fedavg", Private(size, /*is_fedsgd=*/false)},
                               {"fedsgd", FedSgd(size, std::numeric_limits<double>::infinity(), 0)},
                               {"dp-fedsgd", Private(size, /*is_fedsgd=*/true)}};
   NamedTrainings trainings = own;
-  for (const SimulatedRow& row : rows) {
+  for (const accounting::FedAvgTable2Row& row : accounting::FedAvgTable2()) {
     // The paper's two populations share their trainings.
-    if (row.paper.noise_stddev > 0 && row.paper.settings.num_users < 1e8) {
-      trainings.push_back(row.training);
+    if (row.noise_stddev > 0 && row.settings.num_users < 1e8) {
+      trainings.push_back(TrainingOf(row, size));
     }
   }
   SUBMIX_ASSIGN_OR_RETURN(const FederatedRuns runs, TrainAll(trainings, source));
-  Findings findings = {
+  SimulatedPopulations rows;
+  for (const accounting::FedAvgTable2Row& row : accounting::FedAvgTable2()) {
+    const FederatedSetting setting = TrainingOf(row, size).setting;
+    SUBMIX_RETURN_IF_ERROR(rows.Add(row, setting, runs.at(setting)));
+  }
+  Figure figure = {
+      .name = name,
+      .title = "DP-FedAvg, Table 2: accuracy and privacy",
+      .x_label = "epsilon after 5,000 rounds, delta 1e-9; of the private training: its own",
+      .y_label = "AccuracyTop1 on held-out users, %",
+      .log_x = true};
+  for (const auto& [users, curve] : rows.curves) figure.curves.push_back(curve);
+  PlotOwnTrainings(own[1], own[0], runs, figure);
+  const Findings findings = {
       std::string(kWhatEpsilonMeans) +
           "Accuracies are of trainings with few users a round and the noise that C~ users would "
           "have at z = 1, the paper's estimate; they promise nothing for these users. dp-fedavg "
           "and dp-fedsgd, below, were really trained privately.",
-      "rows"};
-  AddRows(rows, runs, findings);
-  FigurePage page = PageOf(PlotTable2(name, rows, size, runs), findings, trainings, runs);
+      "rows", rows.json, rows.table.HtmlUnder("The paper's numbers beside ours")};
+  FigurePage page = PageOf(figure, findings, trainings, runs);
   page.files.emplace_back("private_training.csv", PrivateTrainingCsv(own, runs));
   return page;
 }

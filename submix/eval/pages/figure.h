@@ -15,7 +15,7 @@ struct FigurePoint {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   double x = 0;
-  double y = 0;  // infinity or NaN: not drawn
+  double y = 0;  // infinity or NaN: not plotted
   // A bar from low to high; kNone: no bar.
   double low = kNone;
   double high = kNone;
