@@ -122,17 +122,15 @@ Status ReproduceFederated(FederatedReproduction options) {
                                "\"; known: " + NamesOfFederatedFigures());
   }
   options.recipe.directory = base::JoinPath(options.output, "federated");
-  FederatedTrainings trainings(options.recipe);
+  FederatedModels models;
   if (std::ranges::any_of(names, eval::NeedsTraining)) {
-    SUBMIX_ASSIGN_OR_RETURN(options.size.population, trainings.Prepare(options.size.words));
+    SUBMIX_ASSIGN_OR_RETURN(models, OpenFederatedModels(options.recipe, options.size.words));
+    options.size.population = models.users;
   }
-  const eval::FederatedModelSource source = {
-      [&](const eval::FederatedSetting& setting) { return trainings.Train(setting); },
-      [&](const eval::FederatedSetting& setting) { return trainings.CountHeadWords(setting); }};
   for (const std::string& name : names) {
     std::fprintf(stderr, "%s\n", name.c_str());
     SUBMIX_ASSIGN_OR_RETURN(eval::FigurePage page,
-                            eval::MakeFederatedPage(name, options.size, source));
+                            eval::MakeFederatedPage(name, options.size, models.source));
     if (eval::NeedsTraining(name)) {
       page.body += eval::HtmlParagraph(
           "The operator's view, outside every budget: publishing these numbers, or choosing "

@@ -296,11 +296,7 @@ FigureCurve PlotOverValues(const TrainingCurve& curve, double share, const Feder
 }
 
 Figure PlotStudy(const FederatedStudy& study, const FederatedRuns& runs) {
-  Figure figure = {.name = study.name,
-                   .title = study.title,
-                   .x_label = study.x_label,
-                   .y_label = "AccuracyTop1 on held-out users, %",
-                   .log_x = study.log_x};
+  Figure figure = AxesOf(study, "AccuracyTop1 on held-out users, %");
   for (const TrainingCurve& curve : study.curves) {
     if (study.is_over_rounds) {
       figure.curves.push_back(PlotOverRounds(curve, runs));

@@ -219,10 +219,10 @@ void EndAboveTheLevels(Figure& figure) {
   }
 }
 
-void PlotKept(const Scores& scores, Figure& figure) {
+Figure PlotKept(const PerplexityStudy& study, const Scores& scores) {
   constexpr double kNothing = 0.01;
   constexpr char kPlottedOrder[] = "2";  // of the promise
-  figure.y_label = "share of the improvement kept";
+  Figure figure = AxesOf(study, "share of the improvement kept");
   std::map<std::string, FigureCurve> curves;
   for (const ScoredPoint& point : scores.points) {
     const EvaluationSetting& setting = point.result.setting;
@@ -239,10 +239,11 @@ void PlotKept(const Scores& scores, Figure& figure) {
                             .high = point.kept.high});
   }
   for (auto& [name, curve] : curves) figure.curves.push_back(std::move(curve));
+  return figure;
 }
 
-void PlotPerplexities(const PerplexityStudy& study, const Scores& scores, Figure& figure) {
-  figure.y_label = "perplexity";
+Figure PlotPerplexities(const PerplexityStudy& study, const Scores& scores) {
+  Figure figure = AxesOf(study, "perplexity");
   for (const auto& [name, perplexity] : LevelsOf(scores)) {
     figure.curves.push_back({.name = name,
                              .guarantee = name == "public model" ? "private: it never saw the text"
@@ -268,6 +269,7 @@ void PlotPerplexities(const PerplexityStudy& study, const Scores& scores, Figure
   }
   PlotPrivateModels(study, scores, figure);
   if (!figure.log_y) EndAboveTheLevels(figure);
+  return figure;
 }
 
 json PerplexityJson(const PerplexityRuns& perplexity) {
@@ -447,16 +449,8 @@ std::string PointsHtml(const Scores& scores) {
 
 StatusOr<FigurePage> RunPerplexityStudy(const PerplexityStudy& study, const ModelSource& source) {
   SUBMIX_ASSIGN_OR_RETURN(const Scores scores, ScoreAll(study, source));
-  FigurePage page = {.figure = {.name = study.name,
-                                .title = study.title,
-                                .x_label = study.x_label,
-                                .log_x = study.log_x,
-                                .log_y = study.log_y}};
-  if (study.plots_kept) {
-    PlotKept(scores, page.figure);
-  } else {
-    PlotPerplexities(study, scores, page.figure);
-  }
+  FigurePage page = {.figure = study.plots_kept ? PlotKept(study, scores)
+                                                : PlotPerplexities(study, scores)};
   page.provenance = source.provenance;
   page.json = StudyJson(study, scores, page.provenance);
   page.body = HtmlParagraph(study.reading) +
