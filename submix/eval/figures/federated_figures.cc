@@ -22,11 +22,11 @@ constexpr double kScheduleUsers = 1667;  // noise of S / 1667: .006 at S = 10
 constexpr double kLateShare = 6000.0 / 4885;
 
 // What stands in a figure's reading beside what the paper found.
-constexpr char kOurTrainings[] =
+const std::string kOurTrainings =
     "The paper trains on 763,430 Reddit users, ours are those named below, and the trainings are "
     "of the size that stands below; order and slope of curves compare, absolute accuracies do "
     "not. ";
-constexpr char kSimulated[] =
+const std::string kSimulated =
     "Noise is that of a larger number of users a round at z = 1, on the average of fewer: the "
     "paper's own estimate, which promises nothing for the model that was trained. ";
 
@@ -65,7 +65,8 @@ TrainingCurve Training(const FederatedSetting& setting) {
   return Training(ClippingAndNoise(setting), setting);
 }
 
-// A training for each value, which stand by rank of what is trained first in a smaller version.
+// A training for each value. A smaller version keeps every n-th as they stand here; the curve
+// rises.
 TrainingCurve Over(const std::string& name, const std::vector<double>& values,
                    const FederatedSize& size,
                    const std::function<FederatedSetting(double)>& setting) {
@@ -77,29 +78,22 @@ TrainingCurve Over(const std::string& name, const std::vector<double>& values,
   return curve;
 }
 
-// The noise of so many users a round at z = 1, as an axis.
-TrainingCurve OverNoise(const std::vector<double>& users, const FederatedSize& size,
-                        const std::function<FederatedSetting(double users)>& setting) {
-  TrainingCurve curve = Over("", users, size, setting);
-  for (auto& [x, noisy] : curve.points) x = NoiseDeviation(noisy);
-  std::ranges::reverse(curve.points);
-  return curve;
-}
-
-FederatedStudy OverRounds(const std::string& title, const std::vector<TrainingCurve>& curves) {
+FederatedStudy OverRounds(const std::string& title, const std::vector<TrainingCurve>& curves,
+                          const std::string& reading) {
   FederatedStudy study;
   study.title = title;
   study.x_label = "rounds";
   study.is_over_rounds = true;
   study.curves = curves;
-  study.reading = kOurTrainings;
+  study.reading = kOurTrainings + reading;
   return study;
 }
 
 FederatedStudy OverValues(const std::string& title, const std::string& x_label,
                           const std::vector<TrainingCurve>& curves, const std::string& level_name,
-                          const std::optional<FederatedSetting>& level) {
-  FederatedStudy study = OverRounds(title, curves);
+                          const std::optional<FederatedSetting>& level,
+                          const std::string& reading) {
+  FederatedStudy study = OverRounds(title, curves, reading);
   study.x_label = x_label;
   study.is_over_rounds = false;
   study.level_name = level_name;
@@ -107,19 +101,33 @@ FederatedStudy OverValues(const std::string& title, const std::string& x_label,
   return study;
 }
 
+// The noise of so many users a round at z = 1, as an axis.
+FederatedStudy OverNoise(const std::string& title, const std::vector<double>& users,
+                         const FederatedSize& size,
+                         const std::function<FederatedSetting(double users)>& setting,
+                         const std::string& reading) {
+  TrainingCurve curve = Over("", users, size, setting);
+  for (auto& [x, noisy] : curve.points) x = NoiseDeviation(noisy);
+  std::ranges::reverse(curve.points);
+  FederatedStudy study = OverValues(title, "standard deviation of the noise on the average",
+                                    {curve}, "no noise", setting(0), kSimulated + reading);
+  study.log_x = true;
+  return study;
+}
+
 FederatedStudy Figure1(const FederatedSize& size) {
-  FederatedStudy study =
-      OverRounds("DP-FedAvg, Figure 1: clipping and noise against the baseline",
-                 {Training("baseline: fixed sample, true average", Baseline(size)),
-                  Training(Noisy(size, 15, 5000)), Training(Noisy(size, 10, 1667)),
-                  Training(Noisy(size, 15, 1250))});
+  FederatedStudy study = OverRounds(
+      "DP-FedAvg, Figure 1: clipping and noise against the baseline",
+      {Training("baseline: fixed sample, true average", Baseline(size)),
+       Training(Noisy(size, 15, 5000)), Training(Noisy(size, 10, 1667)),
+       Training(Noisy(size, 15, 1250))},
+      kSimulated +
+          "The paper: S = 15 with noise .003 nearly meets the baseline; more noise falls below it "
+          "as training goes on.");
   study.paper = {{"baseline, 5,000 rounds", 17.62, study.curves[0].name},
                  {"S = 15, noise .003", 17.49, study.curves[1].name},
                  {"S = 10, noise .006", 17.04, study.curves[2].name},
                  {"S = 15, noise .012", 16.33, study.curves[3].name}};
-  study.reading += std::string(kSimulated) +
-                   "The paper: S = 15 with noise .003 nearly meets the baseline; more noise falls "
-                   "below it as training goes on.";
   return study;
 }
 
@@ -133,29 +141,24 @@ FederatedStudy Figure2(const FederatedSize& size) {
   };
   FederatedStudy study = OverValues(
       "DP-FedAvg, Figure 2: flat and per-layer clipping", "clipping norm S",
-      {clipped("flat", false), clipped("per layer", true)}, "no clipping", Unclipped(size));
-  study.shares = {0.25, 1};
-  study.reading +=
+      {clipped("flat", false), clipped("per layer", true)}, "no clipping", Unclipped(size),
       "The paper: S between 15 and 20 has at most a small effect on convergence, flat or per "
-      "layer.";
+      "layer.");
+  study.shares = {0.25, 1};
   return study;
 }
 
 FederatedStudy Figure3(const FederatedSize& size) {
-  const auto noisy = [&](double users) { return Noisy(size, kPaperClip, users); };
-  FederatedStudy study = OverValues(
-      "DP-FedAvg, Figure 3: noise at S = 15", "standard deviation of the noise on the average",
-      {OverNoise({1250, 625, 100, 5000, 2500, 312.5}, size, noisy)}, "no noise", noisy(0));
-  study.log_x = true;
-  study.reading += std::string(kSimulated) +
-                   "The paper: hardly any loss up to .024 early in training, later a small one "
-                   "past .012. Noise of .15 is what 100 users a round would need for z = 1, and "
-                   "destroys accuracy.";
-  return study;
+  return OverNoise(
+      "DP-FedAvg, Figure 3: noise at S = 15", {1250, 625, 100, 5000, 2500, 312.5}, size,
+      [&](double users) { return Noisy(size, kPaperClip, users); },
+      "The paper: hardly any loss up to .024 early in training, later a small one past .012. Noise "
+      "of .15 is what 100 users a round would need for z = 1, and destroys accuracy.");
 }
 
 const std::vector<double> kScheduleClips = {10, 5, 12.6, 7.9, 20};
-constexpr char kScheduleReading[] =
+const std::string kScheduleReading =
+    kSimulated +
     "Noise follows S, S / 1,667 (.006 at S = 10), so that every round would cost the same. The "
     "paper: in the first 4,885 rounds S from 10 to 12.6 is best, in the 6,000 that follow S = 7.9 "
     "with noise .0048 is.";
@@ -167,20 +170,8 @@ FederatedStudy Figure4(const FederatedSize& size) {
       OverValues("DP-FedAvg, Figure 4: clipping and noise, early and late", "clipping norm S",
                  {Over("early", kScheduleClips, size, early),
                   Over("late, from the model of S = 10", kScheduleClips, size, late)},
-                 "", std::nullopt);
+                 "", std::nullopt, kScheduleReading);
   study.shares = {1};
-  study.reading += std::string(kSimulated) + kScheduleReading;
-  return study;
-}
-
-FederatedStudy Figure8(const FederatedSize& size) {
-  FederatedStudy study =
-      OverRounds("DP-FedAvg, Figure 8: the rounds after clipping and noise were adjusted", {});
-  for (const double clip : Thinned(kScheduleClips, size.every_nth)) {
-    study.curves.push_back(Training(Late(size, clip)));
-  }
-  study.x_label = "rounds after the change";
-  study.reading += std::string(kSimulated) + kScheduleReading;
   return study;
 }
 
@@ -189,43 +180,51 @@ FederatedStudy Figure5(const FederatedSize& size) {
   random_true.fixed_size_sample = false;
   FederatedSetting clipped = random_true;
   clipped.average = UpdateAverage::kClippedDivisor;
-  FederatedStudy study = OverRounds("DP-FedAvg, Figure 5: estimators and sampling",
-                                    {Training("fixed sample, true average", Baseline(size)),
-                                     Training("random sample, true average", random_true),
-                                     Training("random sample, clipped divisor", clipped),
-                                     Training("random sample, fixed divisor", Unclipped(size))});
-  study.reading +=
-      "The paper: none of the changes matters for convergence. A sample of fixed size is research: "
-      "the accountant's statement is for users who take part independently and does not cover it, "
-      "so no epsilon is printed for it.";
-  return study;
+  return OverRounds("DP-FedAvg, Figure 5: estimators and sampling",
+                    {Training("fixed sample, true average", Baseline(size)),
+                     Training("random sample, true average", random_true),
+                     Training("random sample, clipped divisor", clipped),
+                     Training("random sample, fixed divisor", Unclipped(size))},
+                    "The paper: none of the changes matters for convergence. A sample of fixed "
+                    "size is research: the accountant's statement is for users who take part "
+                    "independently and does not cover it, so no epsilon is printed for it.");
 }
 
 FederatedStudy Figure6(const FederatedSize& size) {
-  FederatedStudy study = OverRounds("DP-FedAvg, Figure 6: users a round", {});
+  std::vector<TrainingCurve> curves;
   for (const double share : Thinned({1, 0.2, 5, 2}, size.every_nth)) {
     const FederatedSetting setting = Unclipped(size, share);
     const std::string name = ShortNumber(setting.expected_users) + " users a round";
     // More than there are is all of them, once.
-    if (std::ranges::find(study.curves, name, &TrainingCurve::name) != study.curves.end()) continue;
-    study.curves.push_back(Training(name, setting));
+    if (std::ranges::find(curves, name, &TrainingCurve::name) != curves.end()) continue;
+    curves.push_back(Training(name, setting));
   }
-  study.reading += "No clipping, no noise. The paper: more users a round bring less and less.";
-  return study;
+  return OverRounds("DP-FedAvg, Figure 6: users a round", curves,
+                    "No clipping, no noise. The paper: more users a round bring less and less.");
 }
 
 FederatedStudy Figure7(const FederatedSize& size) {
   const FederatedSetting large = Private(size, /*is_fedsgd=*/false);
   const FederatedSetting few = Noisy(size, kPaperClip, large.expected_users);
   const std::string users = " users a round, ";
-  FederatedStudy study =
-      OverRounds("DP-FedAvg, Figure 7: the same noise with few and many users a round",
-                 {Training(ShortNumber(few.expected_users) + users + "noise simulated", few),
-                  Training(ShortNumber(large.expected_users) + users + "private", large)});
-  study.reading +=
+  return OverRounds(
+      "DP-FedAvg, Figure 7: the same noise with few and many users a round",
+      {Training(ShortNumber(few.expected_users) + users + "noise simulated", few),
+       Training(ShortNumber(large.expected_users) + users + "private", large)},
       "S = 15 and, with 1,250 users, noise .012 in both. The paper: the curves are nearly the "
       "same, so few users tell the accuracy that many would give; with 763,430 users the second is "
-      "(1.976, 1e-9)-DP after 3,000 rounds. Our epsilon is that of the users who are there.";
+      "(1.976, 1e-9)-DP after 3,000 rounds. Our epsilon is that of the users who are there.");
+}
+
+FederatedStudy Figure8(const FederatedSize& size) {
+  std::vector<TrainingCurve> curves;
+  for (const double clip : Thinned(kScheduleClips, size.every_nth)) {
+    curves.push_back(Training(Late(size, clip)));
+  }
+  FederatedStudy study =
+      OverRounds("DP-FedAvg, Figure 8: the rounds after clipping and noise were adjusted", curves,
+                 kScheduleReading);
+  study.x_label = "rounds after the change";
   return study;
 }
 
@@ -235,39 +234,32 @@ constexpr char kFedSgdReading[] =
 
 FederatedStudy Figure9(const FederatedSize& size) {
   const auto clipped = [&](double clip) { return FedSgd(size, clip, 0); };
-  FederatedStudy study =
-      OverValues("DP-FedAvg, Figure 9: clipping of FedSGD", "clipping norm S",
-                 {Over("", {20, 5, 10, 2}, size, clipped)}, "no clipping", clipped(kNoClipping));
-  study.reading += kFedSgdReading;
-  return study;
+  return OverValues("DP-FedAvg, Figure 9: clipping of FedSGD", "clipping norm S",
+                    {Over("", {20, 5, 10, 2}, size, clipped)}, "no clipping", clipped(kNoClipping),
+                    kFedSgdReading);
 }
 
 FederatedStudy Figure10(const FederatedSize& size) {
-  const auto noisy = [&](double users) { return FedSgd(size, kFedSgdClip, users); };
-  FederatedStudy study =
-      OverValues("DP-FedAvg, Figure 10: noise of FedSGD at S = 20",
-                 "standard deviation of the noise on the average",
-                 {OverNoise({2000, 200, 6667, 667}, size, noisy)}, "no noise", noisy(0));
-  study.log_x = true;
-  study.reading += std::string(kSimulated) + kFedSgdReading;
-  return study;
+  return OverNoise(
+      "DP-FedAvg, Figure 10: noise of FedSGD at S = 20", {2000, 200, 6667, 667}, size,
+      [&](double users) { return FedSgd(size, kFedSgdClip, users); }, kFedSgdReading);
 }
 
 FederatedStudy LargerDictionary(const FederatedSize& size, const std::string& title, int times) {
-  FederatedStudy study = OverRounds(
-      title, {Training(std::to_string(size.words) + " words, S = 15", Noisy(size, kPaperClip, 0))});
+  std::vector<TrainingCurve> curves = {
+      Training(std::to_string(size.words) + " words, S = 15", Noisy(size, kPaperClip, 0))};
   const auto add = [&](double clip, double users) {
     FederatedSetting setting = Noisy(size, clip, users);
     setting.words = size.words * times;
-    study.curves.push_back(
+    curves.push_back(
         Training(std::to_string(setting.words) + " words, " + ClippingAndNoise(setting), setting));
   };
   for (const double clip : Thinned({15, 10, 20}, size.every_nth)) add(clip, 0);
   for (const double users : Thinned({1250, 5000}, size.every_nth)) add(kPaperClip, users);
-  study.reading += std::string(kSimulated) +
-                   "The paper: a larger dictionary brings a modest gain and needs no other "
-                   "clipping or noise.";
-  return study;
+  return OverRounds(title, curves,
+                    kSimulated +
+                        "The paper: a larger dictionary brings a modest gain and needs no other "
+                        "clipping or noise.");
 }
 
 // A curve over its training's rounds.
