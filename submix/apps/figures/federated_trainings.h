@@ -3,16 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "submix/base/ids.h"
 #include "submix/base/status.h"
-#include "submix/eval/figures/federated_setting.h"
+#include "submix/eval/figures/federated_figures.h"
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_lstm.h"
-#include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::apps {
 
@@ -32,53 +29,14 @@ struct FederatedRecipe {
   std::uint64_t seed = 1;  // of the first model, and of all draws that promise nothing
 };
 
-// One thread at a time.
-class FederatedTrainings {
- public:
-  explicit FederatedTrainings(FederatedRecipe recipe) : recipe_(std::move(recipe)) {}
-
-  // Before anything else. Errors: those of reading.
-  base::Status Prepare();
-
-  // Users with enough words. Errors: those of reading; kInvalidArgument if there are none.
-  base::StatusOr<double> CountUsers(int words);
-
-  // As eval::FederatedWorkshop wants it. A private training draws from the system and is charged in
-  // its directory's ledger; all others draw from the seed.
-  base::StatusOr<eval::FederatedRun> Train(const eval::FederatedSetting& setting);
-  base::StatusOr<std::vector<eval::HeadWordCounts>> CountHeadWords(
-      const eval::FederatedSetting& setting);
-
- private:
-  // The texts in the words of one dictionary.
-  struct Texts {
-    train::WordVocabulary vocabulary;
-    std::string words_digest;
-    std::vector<std::vector<base::TokenId>> users;
-    std::vector<std::vector<base::TokenId>> heldout;
-    std::vector<float> start;  // the model that trainings begin with; made when first needed
-  };
-  struct Trained {
-    eval::FederatedRun run;
-    std::vector<float> parameters;
-  };
-
-  base::StatusOr<train::WordVocabulary> LoadOrMakeVocabulary(int words) const;
-  base::StatusOr<Texts*> LoadTexts(int words);
-  // What a training is a function of, and the directory's name.
-  eval::NamedOptions OptionsOf(const eval::FederatedSetting& setting, const Texts& texts) const;
-  std::string DirectoryOf(const eval::NamedOptions& options) const;
-  base::Status MakeStart(Texts& texts) const;
-  // What a training begins with; any model of its size where it has begun.
-  base::StatusOr<std::vector<float>> StartOf(const eval::FederatedSetting& setting, Texts& texts,
-                                             const std::string& directory);
-  train::FederatedOptions TrainingOptions(const eval::FederatedSetting& setting, double population,
-                                          const std::string& directory) const;
-  base::StatusOr<Trained> TrainOrLoad(const eval::FederatedSetting& setting);
-
-  const FederatedRecipe recipe_;
-  std::string sources_;  // digests of the files
-  std::map<int, Texts> texts_;
+struct FederatedModels {
+  eval::FederatedModelSource source;
+  double users = 0;  // with enough words
 };
+
+// A private training draws from the system and is charged in its directory's ledger; all others
+// draw from the seed. The source is for one thread at a time. `words`: of the dictionary that users
+// are counted with. Errors: those of reading; kInvalidArgument if no user has enough words.
+base::StatusOr<FederatedModels> OpenFederatedModels(const FederatedRecipe& recipe, int words);
 
 }  // namespace submix::apps

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "submix/apps/figures/drawn_figure.h"
+#include <nlohmann/json.hpp>
+
 #include "submix/apps/figures/reproduce_federated.h"
 #include "submix/apps/figures/reproduced_private_model.h"
 #include "submix/apps/program_commands.h"
@@ -14,12 +15,9 @@
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
-#include "submix/eval/figures/block_users.h"
 #include "submix/eval/figures/decoding_examples.h"
-#include "submix/eval/figures/experiment.h"
-#include "submix/eval/figures/experiment_page.h"
 #include "submix/eval/figures/extraction_figure.h"
-#include "submix/eval/figures/federated_sheet.h"
+#include "submix/eval/figures/federated_figures.h"
 #include "submix/eval/figures/paper_figures.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/model/gpt_config.h"
@@ -67,6 +65,26 @@ std::string InOneLine(std::string lines) {
   return lines;
 }
 
+// Writes user-keyed JSONL: every block of at most `block_tokens` consecutive tokens of a document
+// (or, in a user-keyed file, of a user) is a user of its own, as the SubMix paper cuts WikiText.
+Status WriteBlockUsers(const std::string& input, const std::string& output,
+                       const tokenizer::Tokenizer& tokenizer, int block_tokens) {
+  SUBMIX_ASSIGN_OR_RETURN(const eval::HeldoutBlocks blocks,
+                          eval::HeldoutFromFile(input, tokenizer, block_tokens - 1));
+  std::string lines;
+  long long users = 0;
+  for (std::vector<base::TokenId> block : blocks) {
+    std::erase(block, tokenizer.end_of_text());
+    if (block.empty()) continue;
+    char name[32];
+    std::snprintf(name, sizeof name, "block%08lld", ++users);
+    const nlohmann::json record = {{"user", name}, {"text", tokenizer.Decode(block)}};
+    // A cut inside a character of several bytes leaves bytes that are no text.
+    lines += record.dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore) + "\n";
+  }
+  return base::WriteFile(output, lines, 0600);
+}
+
 // One invocation: everything that it makes lies in its output directory.
 class Reproduction {
  public:
@@ -76,7 +94,7 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(Prepare());
     if (options_.name == kExtractionFigure) return MakeExtractionFigure();
     if (options_.name != "all") return Make(options_.name);
-    for (const std::string& name : eval::ExperimentNames()) SUBMIX_RETURN_IF_ERROR(Make(name));
+    for (const std::string& name : eval::PerplexityStudyNames()) SUBMIX_RETURN_IF_ERROR(Make(name));
     return MakeExtractionFigure();
   }
 
@@ -86,7 +104,7 @@ class Reproduction {
   Status Prepare() {
     if (options_.name != "all" && options_.name != kExtractionFigure) {
       // A misspelt name is known before the first training.
-      SUBMIX_RETURN_IF_ERROR(eval::MakeExperiment(options_.name, size_).status());
+      SUBMIX_RETURN_IF_ERROR(eval::MakePerplexityStudy(options_.name, size_).status());
     }
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
@@ -96,25 +114,17 @@ class Reproduction {
     if (options_.users_are_blocks > 0) {
       corpus_ = File("block_users.jsonl");
       SUBMIX_RETURN_IF_ERROR(
-          eval::WriteBlockUsers(options_.corpus, corpus_, *tokenizer_, options_.users_are_blocks)
-              .status());
+          WriteBlockUsers(options_.corpus, corpus_, *tokenizer_, options_.users_are_blocks));
     }
-    SUBMIX_RETURN_IF_ERROR(WritePartitionKey());
-    SUBMIX_ASSIGN_OR_RETURN(workshop_.heldout, eval::HeldoutFromFile(options_.heldout, *tokenizer_,
-                                                                     config.context_length));
-    workshop_.seed = options_.seed;
-    workshop_.checkpoint_directory = File("runs");
+    // A key that does not depend on the text, so that the same command cuts it alike.
+    SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(
+        base::Sha256("submix reproduce\n" + std::to_string(options_.seed)), File("partition.key")));
+    SUBMIX_ASSIGN_OR_RETURN(source_.heldout, eval::HeldoutFromFile(options_.heldout, *tokenizer_,
+                                                                   config.context_length));
     SetSize(config);
     SUBMIX_RETURN_IF_ERROR(WriteRecipes(config.layers));
-    ConnectWorkshop();
+    SetSource();
     return base::OkStatus();
-  }
-
-  // A key that does not depend on the text, so that the same command cuts it alike.
-  Status WritePartitionKey() const {
-    const base::Sha256Digest key =
-        base::Sha256("submix reproduce\n" + std::to_string(options_.seed));
-    return corpus::SavePartitionKey(key, File("partition.key"));
   }
 
   void SetSize(const model::GptConfig& config) {
@@ -126,12 +136,12 @@ class Reproduction {
     }
     size_.vocab_size = config.vocab_size;
     double tokens = 0;
-    for (const auto& block : workshop_.heldout) {
+    for (const auto& block : source_.heldout) {
       tokens += static_cast<double>(block.size()) - 1;
       size_.most_text_tokens =
           std::max(size_.most_text_tokens, static_cast<double>(block.size()) - 1);
     }
-    size_.mean_text_tokens = tokens / static_cast<double>(workshop_.heldout.size());
+    size_.mean_text_tokens = tokens / static_cast<double>(source_.heldout.size());
     if (!options_.is_small) return;
     size_.divide_queries = 128;
     size_.most_parts = 4;
@@ -178,20 +188,23 @@ class Reproduction {
     return recipe;
   }
 
-  void ConnectWorkshop() {
-    predictor_.predictor = options_.predictor;
-    predictor_.precision = options_.fine_tune.adapter.precision;
-    predictor_.threads = options_.fine_tune.options.threads;
-    workshop_.train = [this](const eval::EnsembleShape& shape) { return Train(shape); };
-    workshop_.train_privately = [this](const eval::PrivateTraining& asked) {
+  void SetSource() {
+    predictor_ = {options_.predictor, options_.fine_tune.adapter.precision,
+                  options_.fine_tune.options.threads};
+    source_.train = [this](const eval::EnsembleShape& shape) { return Train(shape); };
+    source_.train_privately = [this](const eval::PrivateTraining& asked) {
       return TrainPrivateModel(private_models_, asked);
     };
-    workshop_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
+    source_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
       return LoadEnsembles(predictor_, directory, extra);
     };
-    workshop_.models_digest = [this](const std::vector<std::string>& directories) {
+    source_.models_digest = [this](const std::vector<std::string>& directories) {
       return ModelsDigest(predictor_, directories);
     };
+    source_.checkpoint_directory = File("runs");
+    source_.seed = options_.seed;
+    source_.public_model = base::BaseName(options_.public_directory);
+    source_.adapters = Adapters();
   }
 
   StatusOr<std::string> Train(const eval::EnsembleShape& shape) {
@@ -230,7 +243,6 @@ class Reproduction {
 
   Status MakeExtractionFigure() {
     eval::CodeExperiment experiment;
-    experiment.seed = options_.seed;
     if (options_.is_small) {
       experiment.digits = {3};
       experiment.generations = {20};
@@ -247,72 +259,60 @@ class Reproduction {
           RecipeOf(CodeFineTune(users / (shape.num_parts * shape.halves)), sources);
       return Train(shape, corpus, recipe, "codes" + std::to_string(digits) + "-");
     };
-    SUBMIX_ASSIGN_OR_RETURN(
-        eval::Figure figure,
-        eval::RunCodeExperiment(experiment, key, *tokenizer_, train, workshop_.load));
-    figure.name = kExtractionFigure;
-    figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
-    SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(figure, options_.output));
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File(std::string(kExtractionFigure) + ".json"),
-                                           eval::FigureJson(figure, CodeProvenance())));
-    const std::string page = eval::HtmlPage(
-        figure.title,
-        eval::HtmlFigure(svg) +
-            eval::HtmlParagraph(
-                "Six users, one sentence each; what is drawn after its words is a hit if it is "
-                "somebody's number. All weights are trained for 1,000 iterations, as in the paper, "
-                "which finds no hit at epsilon 100 and below. Blind guessing of two digits hits 6 "
-                "times in 100.") +
-            eval::HtmlParagraph("The operator's view, of numbers that are nobody's.") +
-            eval::ProvenanceTable(CodeProvenance()));
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(File(std::string(kExtractionFigure) + ".html"), page));
-    std::printf("%s.html\n", File(kExtractionFigure).c_str());
-    return base::OkStatus();
+    eval::FigurePage page;
+    SUBMIX_ASSIGN_OR_RETURN(page.figure,
+                            eval::RunCodeExperiment(experiment, key, *tokenizer_, train, source_));
+    page.figure.name = kExtractionFigure;
+    page.figure.title = "SubMix, Figure 6: extraction of planted numbers, 3 parts in pairs";
+    // Figure 6 has a text and a recipe of its own.
+    page.provenance = {
+        {"figure", FigureName(kExtractionFigure)},
+        {"public model", source_.public_model},
+        {"private text", "\"My number is: …\", a number a user"},
+        {"members' recipe", InOneLine(RecipeOf(CodeFineTune(1), "").hyper_parameters)},
+        {"predictor", predictor_.Description()},
+        {"seed", std::to_string(options_.seed)}};
+    page.json = eval::FigureJson(page.figure, page.provenance);
+    page.body =
+        eval::HtmlParagraph(
+            "Six users, one sentence each; what is drawn after its words is a hit if it is "
+            "somebody's number. All weights are trained for 1,000 iterations, as in the paper, "
+            "which finds no hit at epsilon 100 and below. Blind guessing of two digits hits 6 "
+            "times in 100.") +
+        eval::HtmlParagraph("The operator's view, of numbers that are nobody's.");
+    return WritePage(page, options_.output);
   }
 
   Status Make(const std::string& name) {
-    SUBMIX_ASSIGN_OR_RETURN(const eval::Experiment experiment, eval::MakeExperiment(name, size_));
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), experiment.title.c_str());
-    SUBMIX_ASSIGN_OR_RETURN(const eval::ExperimentResult result,
-                            eval::RunExperiment(experiment, workshop_));
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(
-        File(name + ".json"), eval::ExperimentJson(experiment, result, ProvenanceOf(name))));
-    SUBMIX_RETURN_IF_ERROR(
-        base::WriteFile(File(name + ".kept.csv"), eval::KeptCsv(result, Adapters())));
-    if (!result.private_models.empty()) {
-      SUBMIX_RETURN_IF_ERROR(base::WriteFile(
-          File(name + ".private_training.csv"),
-          eval::PrivateTrainingCsv(result, base::BaseName(options_.public_directory))));
-    }
-    SUBMIX_ASSIGN_OR_RETURN(const std::string svg,
-                            DrawFigure(eval::FigureOf(experiment, result), options_.output));
-    std::string appendix;
+    SUBMIX_ASSIGN_OR_RETURN(const eval::PerplexityStudy study,
+                            eval::MakePerplexityStudy(name, size_));
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), study.title.c_str());
+    source_.provenance = ProvenanceOf(name);
+    SUBMIX_ASSIGN_OR_RETURN(eval::FigurePage page, eval::RunPerplexityStudy(study, source_));
     if (options_.shows_text && name == "dp-decoding-fig2") {
-      SUBMIX_ASSIGN_OR_RETURN(appendix, DecodingExamples());
+      SUBMIX_ASSIGN_OR_RETURN(const std::string examples, DecodingExamples());
+      page.body += examples;
     }
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(
-        File(name + ".html"),
-        eval::ExperimentPage(experiment, result, svg, ProvenanceOf(name), appendix)));
-    std::printf("%s\n", File(name + ".html").c_str());
-    return base::OkStatus();
+    return WritePage(page, options_.output);
   }
 
   // Three texts at three levels, as in the paper's Appendix B.
   StatusOr<std::string> DecodingExamples() {
     const std::vector<double> weights = {0.99, 0.7, 0.2};
     SUBMIX_ASSIGN_OR_RETURN(const std::string directory, Train({1, 1}));
-    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, workshop_.load(directory, {}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source_.load(directory, {}));
     SUBMIX_ASSIGN_OR_RETURN(const auto examples,
-                            eval::DrawDecodingExamples(*predictor, *tokenizer_, workshop_.heldout,
-                                                       weights, /*count=*/3, options_.seed));
+                            eval::SampleDecodingExamples(*predictor, *tokenizer_, source_.heldout,
+                                                         weights, /*count=*/3, options_.seed));
     std::vector<std::string> headings = {"text", "goes on"};
     for (const double weight : weights) headings.push_back("weight " + eval::ShortNumber(weight));
     eval::HtmlTable table(headings);
     for (const eval::DecodingExample& example : examples) {
-      table.Row().Cell(example.prompt).Cell(example.truth);
-      for (const std::string& completion : example.completions) table.Cell(completion);
+      std::vector<eval::HtmlCell> cells = {example.prompt, example.truth};
+      cells.insert(cells.end(), example.completions.begin(), example.completions.end());
+      table.Row(cells);
     }
-    return eval::HtmlHeading("What it looks like") + table.Html();
+    return table.HtmlUnder("What it looks like");
   }
 
   // How members are made, in a word or two.
@@ -330,7 +330,7 @@ class Reproduction {
 
   eval::Provenance ProvenanceOf(const std::string& name) const {
     return {{"figure", FigureName(name)},
-            {"public model", base::BaseName(options_.public_directory)},
+            {"public model", source_.public_model},
             {"private text", base::BaseName(options_.corpus)},
             {"users", options_.users_are_blocks > 0
                           ? "blocks of " + std::to_string(options_.users_are_blocks) + " tokens"
@@ -342,16 +342,6 @@ class Reproduction {
             {"seed", std::to_string(options_.seed)}};
   }
 
-  // Figure 6 has a text and a recipe of its own.
-  eval::Provenance CodeProvenance() const {
-    return {{"figure", FigureName(kExtractionFigure)},
-            {"public model", base::BaseName(options_.public_directory)},
-            {"private text", "\"My number is: …\", a number a user"},
-            {"members' recipe", InOneLine(RecipeOf(CodeFineTune(1), "").hyper_parameters)},
-            {"predictor", predictor_.Description()},
-            {"seed", std::to_string(options_.seed)}};
-  }
-
   const ReproduceOptions options_;
   PredictorFlags predictor_;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
@@ -359,14 +349,14 @@ class Reproduction {
   Recipe members_;
   Recipe non_private_;
   PrivateModelRecipe private_models_;
-  eval::ExperimentSize size_;
-  eval::Workshop workshop_;
+  eval::StudySize size_;
+  eval::ModelSource source_;
   std::set<std::string> trained_;  // directories
 };
 
 std::string NamesOfFigures() {
   std::string names;
-  for (const std::string& name : eval::ExperimentNames()) names += name + ", ";
+  for (const std::string& name : eval::PerplexityStudyNames()) names += name + ", ";
   return names + kExtractionFigure + ", or all; " + NamesOfFederatedFigures();
 }
 
@@ -390,55 +380,38 @@ void SetFederated(const CLI::App& command, const ReproduceOptions& options,
 void AddReproduceCommand(CLI::App& command, Action& action) {
   auto options = std::make_shared<ReproduceOptions>();
   auto federated = std::make_shared<FederatedReproduction>();
-  CLI::Option* const name = command.add_option("name", options->name, NamesOfFigures())->required();
-  command
-      .add_option("--public", options->public_directory,
-                  "Public model: a Hugging Face GPT-2 directory")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command
-      .add_option("--corpus", options->corpus,
-                  "Private text: user-keyed .jsonl[.xz], or plain text")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command
-      .add_option("--heldout", options->heldout, "Text of other users: .jsonl[.xz] or plain text")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command.add_option("--out", options->output, "Directory for data, figures, pages and models")
-      ->required();
-  command
-      .add_option("--users-are-blocks", options->users_are_blocks,
-                  "Every block of so many tokens is a user of its own (the SubMix paper: 512)")
-      ->check(CLI::Range(2, 1 << 20));
-  command.add_flag("--small", options->is_small,
-                   "Few points, few answers, at most 4 parts: to see that everything works");
-  command.add_flag("--show-text", options->shows_text,
-                   "dp-decoding-fig2: completions of held-out text on the page; only for text that "
-                   "is public");
-  command
-      .add_option("--runs", options->runs, "Runs of the most answers; default: the figure's own")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--most-answers", options->most_answers,
-                  "Numbers of answers above this become this: AdaPMixED's 99,840 take hours")
-      ->check(CLI::Range(4, 1 << 30));
-  command.add_option("--seed", options->seed, "Of the partition and of what mechanisms draw");
-  command.add_option("--predictor", options->predictor, "What runs the models: cpu or torch")
-      ->check(CLI::IsMember({"cpu", "torch"}));
+  Flags flags = command;
+  CLI::Option* const name = flags.Require("name", options->name, NamesOfFigures());
+  flags.Require("--public", options->public_directory, kDirectory,
+                "Public model: a Hugging Face GPT-2 directory");
+  flags.Require("--corpus", options->corpus, kFile,
+                "Private text: user-keyed .jsonl[.xz], or plain text");
+  flags.Require("--heldout", options->heldout, kFile,
+                "Text of other users: .jsonl[.xz] or plain text");
+  flags.Require("--out", options->output, "Directory for data, figures, pages and models");
+  flags.Add("--users-are-blocks", options->users_are_blocks, Between(2, 1 << 20),
+            "Every block of so many tokens is a user of its own (the SubMix paper: 512)");
+  flags.Add("--small", options->is_small,
+            "Few points, few answers, at most 4 parts: to see that everything works");
+  flags.Add("--show-text", options->shows_text,
+            "dp-decoding-fig2: completions of held-out text on the page; only for text that is "
+            "public");
+  flags.Add("--runs", options->runs, kPositive,
+            "Runs of the most answers; default: the figure's own");
+  flags.Add("--most-answers", options->most_answers, Between(4, 1 << 30),
+            "Numbers of answers above this become this: AdaPMixED's 99,840 take hours");
+  flags.Add("--seed", options->seed, "Of the partition and of what mechanisms draw");
+  flags.Add("--predictor", options->predictor, OneOf({"cpu", "torch"}),
+            "What runs the models: cpu or torch");
   AddFineTuneFlags(command, options->fine_tune);
-  command
-      .add_option("--non-private-batch-size", options->non_private_batch_size,
-                  "Of the one model on all text; default: the members'")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--non-private-learning-rate", options->non_private_learning_rate,
-                  "Of the one model on all text; default: the members'. It sees k times as much "
-                  "text as a member, and is the better baseline at a lower rate")
-      ->check(CLI::PositiveNumber);
+  flags.Add("--non-private-batch-size", options->non_private_batch_size, kPositive,
+            "Of the one model on all text; default: the members'");
+  flags.Add("--non-private-learning-rate", options->non_private_learning_rate, kPositive,
+            "Of the one model on all text; default: the members'. It sees k times as much text as "
+            "a member, and is the better baseline at a lower rate");
   AddPrivateModelFlags(command, options->private_models);
   AddFederatedFigureFlags(command, *federated);
-  // What a figure is made of depends on its name, which is read before anything is missed.
+  // The name decides which options are required, so it is read first.
   name->each([&command](const std::string& figure) {
     const bool is_federated = IsFederatedFigure(figure);
     const bool is_trained = !is_federated || eval::NeedsTraining(figure);
@@ -463,10 +436,10 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   command.callback([options, federated, &command, &action] {
     const bool is_federated = IsFederatedFigure(options->name);
     federated->is_small = options->is_small;
-    const Status flags = CompleteFederatedFigureFlags(command, is_federated, *federated);
+    const Status completed = CompleteFederatedFigureFlags(command, is_federated, *federated);
     if (is_federated) SetFederated(command, *options, *federated);
-    action = [options, federated, is_federated, flags] {
-      SUBMIX_RETURN_IF_ERROR(flags);
+    action = [options, federated, is_federated, completed] {
+      SUBMIX_RETURN_IF_ERROR(completed);
       return is_federated ? ReproduceFederated(*federated) : Reproduction(*options).Run();
     };
   });

@@ -4,11 +4,8 @@
 #include <array>
 #include <cstdio>
 
-#include "submix/apps/figures/drawn_figure.h"
 #include "submix/apps/flags.h"
 #include "submix/base/file_system.h"
-#include "submix/eval/figures/experiment_page.h"
-#include "submix/eval/figures/federated_sheet.h"
 #include "submix/eval/pages/html_page.h"
 
 namespace submix::apps {
@@ -49,33 +46,6 @@ eval::Provenance ProvenanceOf(const FederatedReproduction& options) {
           {"seed", std::to_string(recipe.seed) + "; private trainings draw from the system"}};
 }
 
-// Writes everything that a figure or table is.
-Status Deliver(const eval::FederatedSheet& sheet, const FederatedReproduction& options) {
-  const std::string path = base::JoinPath(options.output, sheet.figure.name);
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options.output));
-  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".json", sheet.json));
-  for (const auto& [ending, content] : sheet.files) {
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + "." + ending, content));
-  }
-  SUBMIX_ASSIGN_OR_RETURN(const std::string svg, DrawFigure(sheet.figure, options.output));
-  std::string body = eval::HtmlFigure(svg) + sheet.body;
-  if (eval::NeedsTraining(sheet.figure.name)) {
-    body += eval::HtmlParagraph(
-                "The operator's view, outside every budget: publishing these numbers, or choosing "
-                "options by them, is a release of its own. Accuracies are means of up to five "
-                "evaluations.") +
-            eval::ProvenanceTable(ProvenanceOf(options));
-  }
-  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".html", eval::HtmlPage(sheet.figure.title, body)));
-  std::printf("%s.html\n", path.c_str());
-  return base::OkStatus();
-}
-
-template <typename T>
-CLI::Option* AddGrouped(CLI::App& command, const std::string& name, T& value, const char* help) {
-  return command.add_option(name, value, help)->group(kGroup);
-}
-
 }  // namespace
 
 bool IsFederatedFigure(const std::string& name) { return name.starts_with(kPrefix); }
@@ -89,37 +59,29 @@ void AddFederatedFigureFlags(CLI::App& command, FederatedReproduction& options) 
   FederatedRecipe& recipe = options.recipe;
   eval::FederatedSize& size = options.size;
   recipe.local.learning_rate = 6;  // the paper's
-  AddGrouped(command, "--public-text", recipe.public_text,
-             "Public text (.txt, .txt.xz) that the dictionary is counted in")
-      ->check(CLI::ExistingFile);
-  AddGrouped(command, "--rounds", size.rounds,
-             "Of FedAvg; FedSGD's figures have four times as many")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--users-per-round", size.users_per_round, "Expected; FedSGD's have half")
-      ->check(kPositive);
-  AddGrouped(command, "--private-users-per-round", size.private_users_per_round,
-             "Of the trainings that are really private (Figure 7, Table 2)")
-      ->check(kPositive);
-  AddGrouped(command, "--words", size.words,
-             "Of the dictionary; Figures 11 and 12 have two and three times as many")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--tokens-per-user", recipe.tokens_per_user,
-             "Users with fewer are dropped, others cut to exactly so many")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--heldout-tokens", recipe.heldout_tokens,
-             "Words of --heldout that are scored")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--evaluate-every", recipe.evaluate_every, "Rounds between evaluations")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--public-words", recipe.public_words,
-             "Begin with a pass over so many words of --public-text; 0 = a random model, as the "
-             "paper")
-      ->check(CLI::NonNegativeNumber);
-  AddGrouped(command, "--width", recipe.shape.width, "Of the embedding")
-      ->check(CLI::PositiveNumber);
-  AddGrouped(command, "--units", recipe.shape.units, "LSTM cells")->check(CLI::PositiveNumber);
-  AddGrouped(command, "--every-nth", size.every_nth, "Only every n-th of the values on an axis")
-      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--public-text", recipe.public_text,
+                  "Public text (.txt, .txt.xz) that the dictionary is counted in")
+      ->check(kFile)
+      ->group(kGroup);
+  Flags flags = command;
+  const auto add = [&](const char* name, auto& value, const CLI::Validator& check,
+                       const char* help) { flags.Add(name, value, check, help)->group(kGroup); };
+  add("--rounds", size.rounds, kPositive, "Of FedAvg; FedSGD's figures have four times as many");
+  add("--users-per-round", size.users_per_round, kPositive, "Expected; FedSGD's have half");
+  add("--private-users-per-round", size.private_users_per_round, kPositive,
+      "Of the trainings that are really private (Figure 7, Table 2)");
+  add("--words", size.words, kPositive,
+      "Of the dictionary; Figures 11 and 12 have two and three times as many");
+  add("--tokens-per-user", recipe.tokens_per_user, kPositive,
+      "Users with fewer are dropped, others cut to exactly so many");
+  add("--heldout-tokens", recipe.heldout_tokens, kPositive, "Words of --heldout that are scored");
+  add("--evaluate-every", recipe.evaluate_every, kPositive, "Rounds between evaluations");
+  add("--public-words", recipe.public_words, kNonNegative,
+      "Begin with a pass over so many words of --public-text; 0 = a random model, as the paper");
+  add("--width", recipe.shape.width, kPositive, "Of the embedding");
+  add("--units", recipe.shape.units, kPositive, "LSTM cells");
+  add("--every-nth", size.every_nth, kPositive, "Only every n-th of the values on an axis");
 }
 
 Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_federated,
@@ -152,27 +114,43 @@ Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_federated,
 }
 
 Status ReproduceFederated(FederatedReproduction options) {
-  std::vector<std::string> names = {options.name};
-  if (options.name == kAll) names = eval::FederatedNames();
-  if (std::ranges::find(eval::FederatedNames(), names.front()) == eval::FederatedNames().end()) {
+  const std::vector<std::string> known = eval::FederatedNames();
+  const std::vector<std::string> names =
+      options.name == kAll ? known : std::vector<std::string>{options.name};
+  if (std::ranges::find(known, names.front()) == known.end()) {
     return base::NotFoundError("there is no figure \"" + options.name +
                                "\"; known: " + NamesOfFederatedFigures());
   }
   options.recipe.directory = base::JoinPath(options.output, "federated");
-  FederatedTrainings trainings(options.recipe);
+  FederatedModels models;
   if (std::ranges::any_of(names, eval::NeedsTraining)) {
-    SUBMIX_RETURN_IF_ERROR(trainings.Prepare());
-    SUBMIX_ASSIGN_OR_RETURN(options.size.population, trainings.CountUsers(options.size.words));
+    SUBMIX_ASSIGN_OR_RETURN(models, OpenFederatedModels(options.recipe, options.size.words));
+    options.size.population = models.users;
   }
-  const eval::FederatedWorkshop workshop = {
-      [&](const eval::FederatedSetting& setting) { return trainings.Train(setting); },
-      [&](const eval::FederatedSetting& setting) { return trainings.CountHeadWords(setting); }};
   for (const std::string& name : names) {
     std::fprintf(stderr, "%s\n", name.c_str());
-    SUBMIX_ASSIGN_OR_RETURN(const eval::FederatedSheet sheet,
-                            eval::MakeFederatedSheet(name, options.size, workshop));
-    SUBMIX_RETURN_IF_ERROR(Deliver(sheet, options));
+    SUBMIX_ASSIGN_OR_RETURN(eval::FigurePage page,
+                            eval::MakeFederatedPage(name, options.size, models.source));
+    if (eval::NeedsTraining(name)) {
+      page.body += eval::HtmlParagraph(
+          "The operator's view, outside every budget: publishing these numbers, or choosing "
+          "options by them, is a release of its own. Accuracies are means of up to five "
+          "evaluations.");
+      page.provenance = ProvenanceOf(options);
+    }
+    SUBMIX_RETURN_IF_ERROR(WritePage(page, options.output));
   }
+  return base::OkStatus();
+}
+
+Status WritePage(const eval::FigurePage& page, const std::string& directory) {
+  const Status written = eval::WriteFigurePage(page, directory);
+  if (written.code() == base::StatusCode::kUnavailable) {
+    std::fprintf(stderr, "%s\n", written.message().c_str());
+  } else {
+    SUBMIX_RETURN_IF_ERROR(written);
+  }
+  std::printf("%s.html\n", base::JoinPath(directory, page.figure.name).c_str());
   return base::OkStatus();
 }
 

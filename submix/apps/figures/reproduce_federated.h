@@ -6,6 +6,7 @@
 #include "submix/apps/command.h"
 #include "submix/apps/figures/federated_trainings.h"
 #include "submix/eval/figures/federated_figures.h"
+#include "submix/eval/pages/figure.h"
 
 namespace submix::apps {
 
@@ -31,5 +32,9 @@ base::Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_feder
                                           FederatedReproduction& options);
 
 base::Status ReproduceFederated(FederatedReproduction options);
+
+// Writes everything that a figure or table is, and prints where its page lies. Without gnuplot
+// there is no SVG, and a line on stderr says so. Errors: those of writing.
+base::Status WritePage(const eval::FigurePage& page, const std::string& directory);
 
 }  // namespace submix::apps

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "submix/accounting/subsampled_gaussian_rdp.h"
+#include "submix/apps/flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
@@ -80,16 +81,15 @@ void AddPrivateModelFlags(CLI::App& command, PrivateModelFlags& flags) {
   command
       .add_option("--dp-sgd-epochs", flags.epochs,
                   "Expected passes, a curve each; the papers' are 1 and 10. 0: no such curves")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNonNegative)
       ->group(kGroup);
-  command.add_option("--dp-sgd-share", flags.share, "Of the users in a step, on average")
-      ->check(CLI::Range(1e-6, 1.0))
+  Flags options = command;
+  options
+      .Add("--dp-sgd-share", flags.share, Between(1e-6, 1), "Of the users in a step, on average")
       ->group(kGroup);
-  command.add_option("--dp-sgd-clip", flags.clip, "Longest gradient of a user, in L2")
-      ->check(CLI::PositiveNumber)
+  options.Add("--dp-sgd-clip", flags.clip, kPositive, "Longest gradient of a user, in L2")
       ->group(kGroup);
-  command.add_option("--dp-sgd-learning-rate", flags.learning_rate, "Of AdamW, constant")
-      ->check(CLI::PositiveNumber)
+  options.Add("--dp-sgd-learning-rate", flags.learning_rate, kPositive, "Of AdamW, constant")
       ->group(kGroup);
 }
 

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "submix/base/status.h"
-#include "submix/eval/figures/experiment.h"
+#include "submix/eval/figures/perplexity_study.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/private_training/private_training.h"
 

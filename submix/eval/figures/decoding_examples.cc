@@ -28,8 +28,9 @@ StatusOr<std::string> CompletionAt(double mixing_weight, ensemble::Predictor& pr
   const auto random = RepeatableDraws(seed, "decoding examples", number);
   CompletionOptions completion;
   completion.tokens = kTokens;
-  SUBMIX_ASSIGN_OR_RETURN(const auto drawn, Complete(predictor, *law, prompt, completion, *random));
-  return tokenizer.Decode(drawn.front().tokens);
+  SUBMIX_ASSIGN_OR_RETURN(const auto sampled,
+                          Complete(predictor, *law, prompt, completion, *random));
+  return tokenizer.Decode(sampled.front().tokens);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ double DpDecodingTokenNats(double mixing_weight, int vocab_size) {
   return std::log1p(mixing_weight * vocab_size / (1 - mixing_weight));
 }
 
-StatusOr<std::vector<DecodingExample>> DrawDecodingExamples(
+StatusOr<std::vector<DecodingExample>> SampleDecodingExamples(
     ensemble::Predictor& predictor, const tokenizer::Tokenizer& tokenizer,
     const HeldoutBlocks& blocks, const std::vector<double>& mixing_weights, int count,
     std::uint64_t seed) {

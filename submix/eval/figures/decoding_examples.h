@@ -24,7 +24,7 @@ double DpDecodingTokenNats(double mixing_weight, int vocab_size);
 
 // The first `count` blocks that are long enough, 24 tokens each as prompt and as completion. The
 // predictor's first member is asked. Errors: kInvalidArgument if no block is; the predictor's.
-base::StatusOr<std::vector<DecodingExample>> DrawDecodingExamples(
+base::StatusOr<std::vector<DecodingExample>> SampleDecodingExamples(
     ensemble::Predictor& predictor, const tokenizer::Tokenizer& tokenizer,
     const HeldoutBlocks& blocks, const std::vector<double>& mixing_weights, int count,
     std::uint64_t seed);

@@ -21,20 +21,20 @@ TEST(DecodingExamplesTest, OneCompletionForEachWeightOfTheFirstLongTexts) {
   ensemble::FakePredictor predictor(1, tokenizer->vocab_size(), 1.0);
   HeldoutBlocks blocks(3, std::vector<base::TokenId>(50, 65));
   blocks[0].resize(10);
-  const auto draw = [&](std::uint64_t seed) {
-    return DrawDecodingExamples(predictor, *tokenizer, blocks, {0.9, 0.1}, 5, seed);
+  const auto sample = [&](std::uint64_t seed) {
+    return SampleDecodingExamples(predictor, *tokenizer, blocks, {0.9, 0.1}, 5, seed);
   };
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto examples, draw(1));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto examples, sample(1));
   ASSERT_EQ(examples.size(), 2u);
   for (const DecodingExample& example : examples) {
     EXPECT_EQ(example.prompt, example.truth);
     ASSERT_EQ(example.completions.size(), 2u);
     EXPECT_NE(example.completions[0], example.completions[1]);
   }
-  EXPECT_EQ(draw(1).value()[0].completions, examples[0].completions);
-  EXPECT_NE(draw(2).value()[0].completions, examples[0].completions);
+  EXPECT_EQ(sample(1).value()[0].completions, examples[0].completions);
+  EXPECT_NE(sample(2).value()[0].completions, examples[0].completions);
   blocks.resize(1);
-  EXPECT_THAT(draw(1),
+  EXPECT_THAT(sample(1),
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("48 tokens")));
 }
 

@@ -20,7 +20,7 @@ using base::StatusOr;
 
 constexpr char kPrompt[] = "My number is:";
 
-std::string DrawCode(int digits, base::RandomSource& random) {
+std::string SampleCode(int digits, base::RandomSource& random) {
   std::string code;
   for (int i = 0; i < digits; ++i) {
     code += static_cast<char>('0' + DrawUnit(random) * 10);
@@ -37,7 +37,7 @@ std::string CodeOf(const std::string& text, int digits) {
   return static_cast<int>(code.size()) == digits ? code : "";
 }
 
-// What is drawn in one game: a law, so many numbers of so many digits.
+// What is sampled in one game: from a law, so many numbers of so many digits.
 class CodeGame {
  public:
   CodeGame(ensemble::Predictor& predictor, const tokenizer::Tokenizer& tokenizer,
@@ -83,7 +83,7 @@ class CodeGame {
 
 // One mechanism over all privacy costs.
 StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& game,
-                            const std::string& mechanism, int generations) {
+                            const std::string& mechanism, int generations, std::uint64_t seed) {
   FigureCurve curve;
   for (const double epsilon : experiment.epsilons) {
     mechanism::MechanismOptions options;
@@ -93,9 +93,8 @@ StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& ga
     SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeAnyMechanism(options));
     curve.guarantee =
         made->Statement(accounting::FixedNats::RoundDown(epsilon)).Labels() + "; order 2";
-    SUBMIX_ASSIGN_OR_RETURN(const auto law,
-                            MakeMechanismLaw(options, epsilon, /*halves=*/2, experiment.seed));
-    const auto random = RepeatableDraws(experiment.seed, "codes");
+    SUBMIX_ASSIGN_OR_RETURN(const auto law, MakeMechanismLaw(options, epsilon, /*halves=*/2, seed));
+    const auto random = RepeatableDraws(seed, "codes");
     SUBMIX_ASSIGN_OR_RETURN(const double rate, game.HitRate(*law, generations, *random));
     curve.points.push_back({.x = epsilon, .y = rate});
   }
@@ -114,9 +113,9 @@ CodeUsers PlantCodes(int digits, int num_parts, const base::HashKey& key, std::u
     if (!filled.insert({placement.part.index, placement.half}).second) {
       continue;
     }
-    std::string code = DrawCode(digits, *random);
+    std::string code = SampleCode(digits, *random);
     while (std::find(users.codes.begin(), users.codes.end(), code) != users.codes.end()) {
-      code = DrawCode(digits, *random);
+      code = SampleCode(digits, *random);
     }
     users.codes.push_back(code);
     users.jsonl +=
@@ -127,34 +126,32 @@ CodeUsers PlantCodes(int digits, int num_parts, const base::HashKey& key, std::u
 
 StatusOr<Figure> RunCodeExperiment(const CodeExperiment& experiment, const base::HashKey& key,
                                    const tokenizer::Tokenizer& tokenizer, const CodeTrainer& train,
-                                   const CodeLoader& load) {
-  Figure figure;
-  figure.x_label = "epsilon, nats at order 2";
-  figure.y_label = "share of drawn numbers that are somebody's";
-  figure.log_x = true;
+                                   const ModelSource& source) {
+  Figure figure = {.x_label = "epsilon, nats at order 2",
+                   .y_label = "share of drawn numbers that are somebody's",
+                   .log_x = true};
   const int longest = *std::max_element(experiment.digits.begin(), experiment.digits.end());
   for (const int digits : experiment.digits) {
-    const CodeUsers users = PlantCodes(digits, experiment.num_parts, key, experiment.seed);
+    const CodeUsers users = PlantCodes(digits, experiment.num_parts, key, source.seed);
     SUBMIX_ASSIGN_OR_RETURN(const std::string pairs,
                             train(digits, users.jsonl, {experiment.num_parts, 2}));
     SUBMIX_ASSIGN_OR_RETURN(const std::string everybody, train(digits, users.jsonl, {1, 1}));
-    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, load(pairs, {everybody}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source.load(pairs, {everybody}));
     const CodeGame game(*predictor, tokenizer, users, digits);
     const std::string length = ", " + std::to_string(digits) + " digits";
     const auto row = MakeRowLaw(static_cast<std::size_t>(predictor->num_members()));
-    const auto random = RepeatableDraws(experiment.seed, "codes");
-    FigureCurve level;
-    level.name = "fine-tuned on all" + length;
-    level.guarantee = "none: not private";
-    level.is_level = true;
+    const auto random = RepeatableDraws(source.seed, "codes");
     SUBMIX_ASSIGN_OR_RETURN(const double rate,
                             game.HitRate(*row, experiment.generations.front(), *random));
-    level.points.push_back({.x = 0, .y = rate});
-    figure.curves.push_back(std::move(level));
+    figure.curves.push_back({.name = "fine-tuned on all" + length,
+                             .guarantee = "none: not private",
+                             .is_level = true,
+                             .points = {{.y = rate}}});
     for (const char* mechanism : {"submix", "filtered-submix"}) {
       for (const int generations : experiment.generations) {
         if (generations != experiment.generations.front() && digits != longest) continue;
-        SUBMIX_ASSIGN_OR_RETURN(FigureCurve curve, Curve(experiment, game, mechanism, generations));
+        SUBMIX_ASSIGN_OR_RETURN(FigureCurve curve,
+                                Curve(experiment, game, mechanism, generations, source.seed));
         curve.name = mechanism + length + ", g = " + std::to_string(generations);
         figure.curves.push_back(std::move(curve));
       }

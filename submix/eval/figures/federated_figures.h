@@ -1,17 +1,90 @@
-// The figures of McMahan et al. 2018 (DP-FedAvg) as data: which models are trained, over what their
-// accuracy is drawn, what the paper found. Trainings are shared: equal settings are one training.
+// The figures and tables of McMahan et al. 2018 (DP-FedAvg): which models are trained, over what
+// their accuracy is plotted, what the paper found. Trainings are shared: equal settings are one
+// training. Who trains is the caller's affair: this room knows no training.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "submix/base/status.h"
-#include "submix/eval/figures/federated_setting.h"
 #include "submix/eval/pages/figure.h"
 
 namespace submix::eval {
+
+// The average update of a round: over the weights of those who took part, over these but q W_min at
+// least, or over q W (the paper's f_c and f_f).
+enum class UpdateAverage { kTrue, kClippedDivisor, kFixedDivisor };
+
+// Everything in which the trainings of the figures differ.
+struct FederatedSetting {
+  bool is_fedsgd = false;
+  int words = 10000;  // of the dictionary
+  std::int64_t rounds = 5000;
+  double expected_users = 100;  // a round
+  bool fixed_size_sample = false;
+  UpdateAverage average = UpdateAverage::kFixedDivisor;
+  double clip_norm = std::numeric_limits<double>::infinity();  // S
+  bool per_layer = false;
+  // z. Above 0: a private training, charged in a ledger.
+  double noise_multiplier = 0;
+  // Above 0: noise of S over this on every number, that of so many users a round at z = 1. The
+  // training itself promises nothing (the paper's estimate of an accuracy too costly to train for).
+  double simulated_users = 0;
+  // Above 0: goes on from the model that this norm gave in `earlier_rounds`, all else the same.
+  double earlier_clip_norm = 0;
+  std::int64_t earlier_rounds = 0;
+
+  auto operator<=>(const FederatedSetting&) const = default;
+};
+
+// The training that a setting goes on from, if it does.
+std::optional<FederatedSetting> EarlierSetting(const FederatedSetting& setting);
+
+// The standard deviation of the noise on every number of the average; 0: none.
+double NoiseDeviation(const FederatedSetting& setting);
+
+struct FederatedEvaluation {
+  std::int64_t round = 0;
+  double accuracy_top1 = 0;           // share of the held-out words
+  double smoothed_accuracy_top1 = 0;  // mean of up to five evaluations
+  double perplexity = 0;
+};
+
+struct FederatedPromise {
+  double epsilon = 0;
+  double delta = 0;
+  std::string statement = {};  // everything that must be said with it, lines
+};
+
+// Name and value of everything that a training is a function of.
+using NamedOptions = std::vector<std::pair<std::string, std::string>>;
+
+struct FederatedRun {
+  std::vector<FederatedEvaluation> evaluations = {};  // by rising round, at least one
+  std::optional<FederatedPromise> promise = {};       // of a private training
+  NamedOptions options = {};
+};
+
+// At how many places i of a model's first ten predictions were among the `head` most frequent
+// words.
+struct HeadWordCounts {
+  int head = 0;
+  std::array<std::int64_t, 11> places = {};  // [i]
+};
+
+// Where the models of the figures come from.
+struct FederatedModelSource {
+  // Trains, or finds what was trained before.
+  std::function<base::StatusOr<FederatedRun>(const FederatedSetting&)> train;
+  // Of the model that `train` gave.
+  std::function<base::StatusOr<std::vector<HeadWordCounts>>(const FederatedSetting&)> head_words;
+};
 
 // How large the trainings are. The paper's is the default.
 struct FederatedSize {
@@ -24,63 +97,25 @@ struct FederatedSize {
   int every_nth = 1;           // of the values on an axis
 };
 
-struct FederatedPoint {
-  double x = 0;  // without meaning over rounds
-  FederatedSetting setting;
-};
+// What is trained at a size, of which every number is at least 1.
+FederatedSetting Unclipped(const FederatedSize& size, double share_of_users = 1);
+// No clipping, no noise, a fixed number of users.
+FederatedSetting Baseline(const FederatedSize& size);
+// Clipped to S with the noise of so many users a round, simulated; 0 users: none.
+FederatedSetting Noisy(const FederatedSize& size, double clip_norm, double simulated_users);
+FederatedSetting FedSgd(const FederatedSize& size, double clip_norm, double simulated_users);
+// Charged in a ledger.
+FederatedSetting Private(const FederatedSize& size, bool is_fedsgd);
 
-struct FederatedCurve {
-  std::string name = {};
-  std::vector<FederatedPoint> points = {};  // one, if the figure is over rounds
-};
+// "dp-fedavg-fig1" … "dp-fedavg-fig12", "dp-fedavg-table1" … "dp-fedavg-table3".
+std::vector<std::string> FederatedNames();
 
-// An AccuracyTop1 that the paper prints. Ours is the last one of the curve.
-struct PaperAccuracy {
-  std::string what = {};
-  double percent = 0;
-  std::string curve = {};
-};
+// Whether any training is needed; Table 1 is computed.
+bool NeedsTraining(const std::string& name);
 
-struct FederatedFigure {
-  std::string name = {};  // as on the command line
-  std::string title = {};
-  std::string x_label = {};
-  bool log_x = false;
-  // true: a curve is one training, drawn over its rounds. false: a curve is drawn once for every
-  // share, after so much of its rounds.
-  bool is_over_rounds = false;
-  std::vector<double> shares = {};
-  std::vector<FederatedCurve> curves = {};
-  // A dashed line at the last accuracy of this training.
-  std::optional<FederatedSetting> level = {};
-  std::string level_name = {};
-  std::vector<PaperAccuracy> paper = {};
-  std::string reading = {};  // what the paper found and what differs, in sentences
-};
-
-// "dp-fedavg-fig1" … "dp-fedavg-fig12".
-const std::vector<std::string>& FederatedFigureNames();
-
-// Errors: kNotFound, listing the names.
-base::StatusOr<FederatedFigure> MakeFederatedFigure(const std::string& name,
-                                                    const FederatedSize& size);
-
-// The trainings of Tables 2 and 3.
-struct FederatedBaselines {
-  explicit FederatedBaselines(const FederatedSize& size);
-
-  FederatedSetting fedavg;     // no clipping, no noise, a fixed number of users
-  FederatedSetting fedsgd;     // no clipping, no noise
-  FederatedSetting dp_fedavg;  // private
-  FederatedSetting dp_fedsgd;  // private
-  // Clipped to S with the noise of so many users a round, simulated.
-  FederatedSetting Noisy(double clip_norm, double simulated_users) const;
-
- private:
-  FederatedSetting fixed_divisor_;
-};
-
-// The curves that the trainings gave. Requires: a run for every setting of the figure.
-Figure DrawnFigure(const FederatedFigure& figure, const FederatedRuns& runs);
+// Trains and collects. Errors: kNotFound, listing the names, before anything is trained; those of
+// the source.
+base::StatusOr<FigurePage> MakeFederatedPage(const std::string& name, const FederatedSize& size,
+                                             const FederatedModelSource& source);
 
 }  // namespace submix::eval

@@ -1,8 +1,8 @@
-#include "submix/eval/figures/federated_tables.h"
-
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -10,6 +10,7 @@
 
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/base/number_text.h"
 #include "submix/eval/figures/federated_report.h"
 #include "submix/eval/pages/html_page.h"
 
@@ -17,6 +18,7 @@ namespace submix::eval {
 namespace {
 
 using accounting::FedAvgSettings;
+using base::NumberText;
 using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
@@ -29,230 +31,146 @@ constexpr char kWhatEpsilonMeans[] =
 
 std::string Count(double count) { return std::to_string(std::llround(count)); }
 
-std::string Digits(const char* format, double value) {
-  if (!std::isfinite(value)) return "";
+// Nothing for what is not finite.
+std::string Number(double value) { return std::isfinite(value) ? NumberText(value) : ""; }
+
+std::string Fixed(double value, int decimals) {
   char text[32];
-  std::snprintf(text, sizeof text, format, value);
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
 }
 
-// Trains what is not there yet.
-Status Train(const std::vector<NamedTraining>& trainings, const FederatedWorkshop& workshop,
-             FederatedRuns& runs) {
-  for (const auto& [name, setting] : trainings) {
-    if (runs.contains(setting)) continue;
-    SUBMIX_ASSIGN_OR_RETURN(runs[setting], workshop.train(setting));
+// Table 1: what kTable1Rounds cost, by the paper's accountant and at the best of more orders.
+class Costs {
+ public:
+  Status Add(FedAvgSettings settings, std::span<const double> printed) {
+    const accounting::SubsampledGaussianRun round = {settings.users_per_round / settings.num_users,
+                                                     settings.noise_multiplier};
+    FigureCurve curve = {.name = Count(settings.num_users) + " users, " +
+                                 Count(settings.users_per_round) +
+                                 " a round, z = " + ShortNumber(settings.noise_multiplier),
+                         .guarantee = "one user present or absent, delta = K^-1.1"};
+    Json row = {{"users", settings.num_users},
+                {"users_per_round", settings.users_per_round},
+                {"noise_multiplier", settings.noise_multiplier},
+                {"delta", settings.delta}};
+    std::vector<double> ours, best_order;
+    accounting::RdpAccountant accountant;
+    std::int64_t done = 0;
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+      settings.rounds = accounting::kTable1Rounds[i];
+      SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+      accountant.Compose({round, settings.rounds - done});
+      done = settings.rounds;
+      SUBMIX_ASSIGN_OR_RETURN(const auto best, BestEpsilon(accountant.bounds(), settings.delta,
+                                                           accounting::ConversionKind::kImproved));
+      curve.points.push_back({.x = static_cast<double>(settings.rounds), .y = epsilon});
+      row["epsilons"].push_back({{"rounds", settings.rounds},
+                                 {"epsilon", epsilon},
+                                 {"paper", printed[i]},
+                                 {"best_order_epsilon", best.epsilon}});
+      ours.push_back(epsilon);
+      best_order.push_back(best.epsilon);
+    }
+    AddToTable("paper", settings, printed);
+    AddToTable("ours", settings, ours);
+    AddToTable("best order", settings, best_order);
+    curves.push_back(std::move(curve));
+    json.push_back(std::move(row));
+    return base::OkStatus();
   }
-  return base::OkStatus();
-}
 
-double LastPercent(const FederatedRun& run) {
-  return 100 * run.evaluations.back().smoothed_accuracy_top1;
-}
+  std::vector<FigureCurve> curves;
+  Json json;
+  HtmlTable table{{"users K", "C~", "z", "delta", "whose", "1", "10", "100", "1000", "10000",
+                   "100000", "1000000"}};
 
-// A row of Table 2 as the paper has it, and ours.
-struct SimulatedRow {
-  accounting::FedAvgTable2Row paper;
-  NamedTraining training;
-  double epsilon = 0;          // the paper's accountant, its rounds
-  double trained_epsilon = 0;  // the best order, the rounds that were trained
+ private:
+  void AddToTable(const char* whose, const FedAvgSettings& settings,
+                  std::span<const double> epsilons) {
+    std::vector<HtmlCell> cells = {Count(settings.num_users), Count(settings.users_per_round),
+                                   settings.noise_multiplier, settings.delta, whose};
+    for (const double epsilon : epsilons) cells.emplace_back(Fixed(epsilon, 2));
+    table.Row(cells);
+  }
 };
 
-StatusOr<std::vector<SimulatedRow>> SimulatedRows(const FederatedBaselines& make) {
-  std::vector<SimulatedRow> rows;
-  for (const accounting::FedAvgTable2Row& paper : accounting::FedAvgTable2()) {
-    SimulatedRow row = {paper, {"baseline", make.fedavg}};
-    if (paper.noise_stddev > 0) {
-      row.training.setting = make.Noisy(paper.clip_norm, paper.settings.users_per_round);
-      row.training.name = ClippingAndNoise(row.training.setting);
-    }
-    SUBMIX_ASSIGN_OR_RETURN(row.epsilon, FedAvgEpsilon(paper.settings));
-    FedAvgSettings trained = paper.settings;
-    trained.rounds = row.training.setting.rounds;
+// The training that stands for a row of Table 2.
+NamedTraining TrainingOf(const accounting::FedAvgTable2Row& paper, const FederatedSize& size) {
+  if (!(paper.noise_stddev > 0)) return {"baseline", Baseline(size)};
+  const FederatedSetting setting = Noisy(size, paper.clip_norm, paper.settings.users_per_round);
+  return {ClippingAndNoise(setting), setting};
+}
+
+// Table 2: the paper's rows and ours.
+class SimulatedPopulations {
+ public:
+  Status Add(const accounting::FedAvgTable2Row& paper, const FederatedSetting& setting,
+             const FederatedRun& run) {
+    const FedAvgSettings& settings = paper.settings;
+    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(settings));
+    FedAvgSettings trained = settings;
+    trained.rounds = setting.rounds;
     SUBMIX_ASSIGN_OR_RETURN(const auto best, FedAvgBestEpsilon(trained));
-    row.trained_epsilon = best.epsilon;
-    rows.push_back(row);
+    const double accuracy = PercentAt(run);
+    table.Row({paper.noise_stddev, paper.clip_norm, Count(settings.num_users),
+               settings.users_per_round, paper.printed_epsilon, epsilon, best.epsilon,
+               paper.printed_accuracy, accuracy});
+    json.push_back({{"noise_deviation", paper.noise_stddev},
+                    {"clip_norm", JsonNumber(paper.clip_norm)},
+                    {"users", settings.num_users},
+                    {"users_per_round", settings.users_per_round},
+                    {"delta", settings.delta},
+                    {"rounds", settings.rounds},
+                    {"epsilon", JsonNumber(epsilon)},
+                    {"paper_epsilon", JsonNumber(paper.printed_epsilon)},
+                    {"trained_rounds", trained.rounds},
+                    {"epsilon_of_trained_rounds", JsonNumber(best.epsilon)},
+                    {"accuracy_top1_percent", JsonNumber(accuracy)},
+                    {"paper_accuracy_top1_percent", paper.printed_accuracy}});
+    if (!std::isfinite(epsilon)) return base::OkStatus();
+    FigureCurve& curve = curves[settings.num_users];
+    curve.name = Count(settings.num_users) + " users, simulated";
+    curve.guarantee = "the accountant's, for a population that was not trained on";
+    curve.points.push_back({.x = epsilon, .y = accuracy});
+    return base::OkStatus();
   }
-  return rows;
-}
 
-Json SimulatedJson(const std::vector<SimulatedRow>& rows, const FederatedRuns& runs) {
-  Json json = Json::array();
-  for (const SimulatedRow& row : rows) {
-    const FederatedRun& run = runs.at(row.training.setting);
-    json.push_back({{"noise_deviation", row.paper.noise_stddev},
-                    {"clip_norm", JsonNumber(row.paper.clip_norm)},
-                    {"users", row.paper.settings.num_users},
-                    {"users_per_round", row.paper.settings.users_per_round},
-                    {"delta", row.paper.settings.delta},
-                    {"rounds", row.paper.settings.rounds},
-                    {"epsilon", JsonNumber(row.epsilon)},
-                    {"paper_epsilon", JsonNumber(row.paper.printed_epsilon)},
-                    {"trained_rounds", row.training.setting.rounds},
-                    {"epsilon_of_trained_rounds", JsonNumber(row.trained_epsilon)},
-                    {"accuracy_top1_percent", JsonNumber(LastPercent(run))},
-                    {"paper_accuracy_top1_percent", row.paper.printed_accuracy}});
+  std::map<double, FigureCurve> curves;  // by the number of users
+  Json json;
+  HtmlTable table{{"noise", "S", "users K", "C~", "epsilon at 5,000 rounds, paper", "ours",
+                   "at the rounds trained, best order", "AccuracyTop1, %, paper", "ours"}};
+};
+
+// Really trained: its epsilon, and the level of the baseline.
+void PlotOwnTrainings(const NamedTraining& own, const NamedTraining& baseline,
+                      const FederatedRuns& runs, Figure& figure) {
+  const FederatedRun& run = runs.at(own.setting);
+  if (run.promise.has_value()) {
+    figure.curves.push_back({.name = "private, the users who are there",
+                             .guarantee = PromiseOf(own.setting, run),
+                             .points = {{.x = run.promise->epsilon, .y = PercentAt(run)}}});
   }
-  return json;
+  const FederatedRun& level = runs.at(baseline.setting);
+  figure.curves.push_back({.name = "baseline",
+                           .guarantee = PromiseOf(baseline.setting, level),
+                           .is_level = true,
+                           .points = {{.y = PercentAt(level)}}});
 }
 
-std::string SimulatedTable(const std::vector<SimulatedRow>& rows, const FederatedRuns& runs) {
-  HtmlTable table({"noise", "S", "users K", "C~", "epsilon at 5,000 rounds, paper", "ours",
-                   "at the rounds trained, best order", "AccuracyTop1, %, paper", "ours"});
-  for (const SimulatedRow& row : rows) {
-    table.Row()
-        .Cell(row.paper.noise_stddev)
-        .Cell(row.paper.clip_norm)
-        .Cell(Count(row.paper.settings.num_users))
-        .Cell(row.paper.settings.users_per_round)
-        .Cell(row.paper.printed_epsilon)
-        .Cell(row.epsilon)
-        .Cell(row.trained_epsilon)
-        .Cell(row.paper.printed_accuracy)
-        .Cell(LastPercent(runs.at(row.training.setting)));
-  }
-  return HtmlHeading("The paper's numbers beside ours") + table.Html();
-}
-
-std::vector<NamedTraining> OwnTrainings(const FederatedBaselines& make) {
-  return {{"fedavg", make.fedavg},
-          {"dp-fedavg", make.dp_fedavg},
-          {"fedsgd", make.fedsgd},
-          {"dp-fedsgd", make.dp_fedsgd}};
-}
-
-std::string PrivateTrainingCsv(const std::vector<NamedTraining>& trainings,
-                               const FederatedRuns& runs) {
+std::string PrivateTrainingCsv(const NamedTrainings& trainings, const FederatedRuns& runs) {
   std::string csv = "method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds\n";
   for (const auto& [method, setting] : trainings) {
     const FederatedRun& run = runs.at(setting);
     const FederatedEvaluation& last = run.evaluations.back();
-    csv += method + ",word-lstm,user," +
-           (run.promise ? Digits("%.6g", run.promise->epsilon) : "inf") + "," +
-           (run.promise ? Digits("%.6g", run.promise->delta) : "0") + "," +
-           Digits("%.6g", last.perplexity) + "," + Digits("%.6g", last.smoothed_accuracy_top1) +
-           "," + std::to_string(last.round) + "\n";
+    const FederatedPromise promise =
+        run.promise.value_or(FederatedPromise{.epsilon = std::numeric_limits<double>::infinity()});
+    csv += method + ",word-lstm,user," + NumberText(promise.epsilon) + "," +
+           NumberText(promise.delta) + "," + Number(last.perplexity) + "," +
+           Number(last.smoothed_accuracy_top1) + "," + std::to_string(last.round) + "\n";
   }
   return csv;
 }
-
-FigureCurve OverEpsilon(double num_users, const std::vector<SimulatedRow>& rows,
-                        const FederatedRuns& runs) {
-  FigureCurve curve = {.name = Count(num_users) + " users, simulated",
-                       .guarantee = "the accountant's, for a population that was not trained on"};
-  for (const SimulatedRow& row : rows) {
-    if (row.paper.settings.num_users != num_users || !std::isfinite(row.epsilon)) continue;
-    curve.points.push_back({.x = row.epsilon, .y = LastPercent(runs.at(row.training.setting))});
-  }
-  return curve;
-}
-
-Figure DrawnTable2(const std::vector<SimulatedRow>& rows, const FederatedBaselines& make,
-                   const FederatedRuns& runs) {
-  Figure figure;
-  figure.title = "DP-FedAvg, Table 2: accuracy and privacy";
-  figure.x_label = "epsilon after 5,000 rounds, delta 1e-9; of the private training: its own";
-  figure.y_label = "AccuracyTop1 on held-out users, %";
-  figure.log_x = true;
-  for (const double num_users : {763430.0, 1e8}) {
-    figure.curves.push_back(OverEpsilon(num_users, rows, runs));
-  }
-  const FederatedRun& own = runs.at(make.dp_fedavg);
-  if (own.promise.has_value()) {
-    figure.curves.push_back({.name = "private, the users who are there",
-                             .guarantee = PromiseOf(make.dp_fedavg, own),
-                             .points = {{.x = own.promise->epsilon, .y = LastPercent(own)}}});
-  }
-  figure.curves.push_back({.name = "baseline",
-                           .guarantee = PromiseOf(make.fedavg, runs.at(make.fedavg)),
-                           .is_level = true,
-                           .points = {{.y = LastPercent(runs.at(make.fedavg))}}});
-  return figure;
-}
-
-// A row of Table 1: what kTable1Rounds cost.
-struct CostRow {
-  FedAvgSettings settings;
-  std::array<double, 7> printed = {};
-  std::vector<double> epsilons = {};  // by the paper's accountant
-  std::vector<double> best = {};      // at the best of more orders, by the improved conversion
-};
-
-StatusOr<CostRow> CostsOf(const FedAvgSettings& settings, const std::array<double, 7>& printed) {
-  CostRow row = {settings, printed};
-  const accounting::SubsampledGaussianRun round = {settings.users_per_round / settings.num_users,
-                                                   settings.noise_multiplier};
-  accounting::RdpAccountant accountant;
-  std::int64_t done = 0;
-  for (const std::int64_t rounds : accounting::kTable1Rounds) {
-    row.settings.rounds = rounds;
-    SUBMIX_ASSIGN_OR_RETURN(const double epsilon, FedAvgEpsilon(row.settings));
-    row.epsilons.push_back(epsilon);
-    accountant.Compose({round, rounds - done});
-    done = rounds;
-    SUBMIX_ASSIGN_OR_RETURN(const auto best, BestEpsilon(accountant.bounds(), settings.delta,
-                                                         accounting::ConversionKind::kImproved));
-    row.best.push_back(best.epsilon);
-  }
-  return row;
-}
-
-FigureCurve CostCurve(const CostRow& row) {
-  const FedAvgSettings& settings = row.settings;
-  FigureCurve curve = {.name = Count(settings.num_users) + " users, " +
-                               Count(settings.users_per_round) +
-                               " a round, z = " + ShortNumber(settings.noise_multiplier),
-                       .guarantee = "one user present or absent, delta = K^-1.1"};
-  for (std::size_t i = 0; i < row.epsilons.size(); ++i) {
-    curve.points.push_back(
-        {.x = static_cast<double>(accounting::kTable1Rounds[i]), .y = row.epsilons[i]});
-  }
-  return curve;
-}
-
-Json CostJson(const CostRow& row) {
-  Json json = {{"users", row.settings.num_users},
-               {"users_per_round", row.settings.users_per_round},
-               {"noise_multiplier", row.settings.noise_multiplier},
-               {"delta", row.settings.delta}};
-  for (std::size_t i = 0; i < row.epsilons.size(); ++i) {
-    json["epsilons"].push_back({{"rounds", accounting::kTable1Rounds[i]},
-                                {"epsilon", row.epsilons[i]},
-                                {"paper", row.printed[i]},
-                                {"best_order_epsilon", row.best[i]}});
-  }
-  return json;
-}
-
-std::string CostTable(const std::vector<CostRow>& rows) {
-  std::vector<std::string> headings = {"users K", "C~", "z", "delta", "whose"};
-  for (const std::int64_t rounds : accounting::kTable1Rounds) {
-    headings.push_back(std::to_string(rounds));
-  }
-  HtmlTable table(headings);
-  for (const CostRow& row : rows) {
-    const auto add = [&](const char* whose, std::span<const double> epsilons) {
-      table.Row()
-          .Cell(Count(row.settings.num_users))
-          .Cell(Count(row.settings.users_per_round))
-          .Cell(row.settings.noise_multiplier)
-          .Cell(row.settings.delta)
-          .Cell(std::string(whose));
-      for (const double epsilon : epsilons) table.Cell(Digits("%.2f", epsilon));
-    };
-    add("paper", row.printed);
-    add("ours", row.epsilons);
-    add("best order", row.best);
-  }
-  return HtmlHeading("Epsilon after so many rounds") + table.Html();
-}
-
-// A model of Table 3.
-struct HeadWordsOfModel {
-  NamedTraining training;
-  double accuracy_percent = 0;
-  std::vector<HeadWordCounts> heads = {};
-};
 
 // In percent of all places.
 std::array<double, 11> Percents(const HeadWordCounts& counts) {
@@ -265,167 +183,131 @@ std::array<double, 11> Percents(const HeadWordCounts& counts) {
   return percents;
 }
 
-std::string HeadWordsTable(const std::vector<HeadWordsOfModel>& models) {
-  std::vector<std::string> headings = {"model", "AccuracyTop1, %", "among the first"};
-  for (int i = 0; i <= 10; ++i) headings.push_back(std::to_string(i));
-  HtmlTable table(headings);
-  for (const HeadWordsOfModel& model : models) {
-    for (const HeadWordCounts& counts : model.heads) {
-      table.Row().Cell(model.training.name).Cell(model.accuracy_percent).Cell(counts.head);
-      for (const double percent : Percents(counts)) table.Cell(Digits("%.1f", percent));
-    }
+// One model and head of Table 3 everywhere.
+class HeadWords {
+ public:
+  explicit HeadWords(const std::string& name) {
+    figure.name = name;
+    figure.title = "DP-FedAvg, Table 3: common words among the first ten predictions";
+    figure.x_label = "of ten predictions, so many are among the " + std::to_string(kPlottedHead) +
+                     " most common words";
+    figure.y_label = "share of the places, %";
   }
-  return HtmlHeading("Percent of the places") + table.Html();
-}
 
-std::string HeadWordsCsv(const std::vector<HeadWordsOfModel>& models) {
-  std::string csv = "training,head,predictions,places,percent\n";
-  for (const HeadWordsOfModel& model : models) {
-    for (const HeadWordCounts& counts : model.heads) {
-      const auto percents = Percents(counts);
-      for (std::size_t i = 0; i < percents.size(); ++i) {
-        csv += "\"" + model.training.name + "\"," + std::to_string(counts.head) + "," +
-               std::to_string(i) + "," + std::to_string(counts.places[i]) + "," +
-               Digits("%.6g", percents[i]) + "\n";
-      }
+  void Add(const NamedTraining& training, const FederatedRun& run, const HeadWordCounts& counts) {
+    const std::array<double, 11> percents = Percents(counts);
+    std::vector<HtmlCell> cells = {training.name, PercentAt(run), static_cast<double>(counts.head)};
+    FigureCurve curve = {.name = training.name, .guarantee = PromiseOf(training.setting, run)};
+    for (std::size_t i = 0; i < percents.size(); ++i) {
+      cells.emplace_back(std::isfinite(percents[i]) ? Fixed(percents[i], 1) : "");
+      csv += "\"" + training.name + "\"," + std::to_string(counts.head) + "," + std::to_string(i) +
+             "," + std::to_string(counts.places[i]) + "," + Number(percents[i]) + "\n";
+      curve.points.push_back({.x = static_cast<double>(i), .y = percents[i]});
     }
+    table.Row(cells);
+    json.push_back({{"training", training.name}, {"head", counts.head}, {"places", counts.places}});
+    if (counts.head == kPlottedHead) figure.curves.push_back(std::move(curve));
   }
-  return csv;
-}
 
-Json HeadWordsJson(const std::vector<HeadWordsOfModel>& models) {
-  Json json = Json::array();
-  for (const HeadWordsOfModel& model : models) {
-    for (const HeadWordCounts& counts : model.heads) {
-      json.push_back(
-          {{"training", model.training.name}, {"head", counts.head}, {"places", counts.places}});
-    }
-  }
-  return json;
-}
-
-constexpr int kDrawnHead = 50;
-
-Figure DrawnTable3(const std::vector<HeadWordsOfModel>& models, const FederatedRuns& runs) {
   Figure figure;
-  figure.title = "DP-FedAvg, Table 3: common words among the first ten predictions";
-  figure.x_label = "of ten predictions, so many are among the " + std::to_string(kDrawnHead) +
-                   " most common words";
-  figure.y_label = "share of the places, %";
-  for (const HeadWordsOfModel& model : models) {
-    for (const HeadWordCounts& counts : model.heads) {
-      if (counts.head != kDrawnHead) continue;
-      const FederatedSetting& setting = model.training.setting;
-      FigureCurve curve = {.name = model.training.name,
-                           .guarantee = PromiseOf(setting, runs.at(setting))};
-      const auto percents = Percents(counts);
-      for (std::size_t i = 0; i < percents.size(); ++i) {
-        curve.points.push_back({.x = static_cast<double>(i), .y = percents[i]});
-      }
-      figure.curves.push_back(std::move(curve));
-    }
-  }
-  return figure;
-}
+  std::string csv = "training,head,predictions,places,percent\n";
+  Json json = Json::array();
+  HtmlTable table{{"model", "AccuracyTop1, %", "among the first", "0", "1", "2", "3", "4", "5", "6",
+                   "7", "8", "9", "10"}};
+
+ private:
+  static constexpr int kPlottedHead = 50;
+};
 
 }  // namespace
 
-StatusOr<FederatedSheet> FederatedTable1() {
-  std::vector<CostRow> rows;
-  for (const FedAvgSettings& settings : accounting::FedAvgTable1()) {
-    SUBMIX_ASSIGN_OR_RETURN(CostRow row,
-                            CostsOf(settings, accounting::kTable1Printed[rows.size()]));
-    rows.push_back(std::move(row));
+StatusOr<FigurePage> FederatedTable1(const std::string& name, const FederatedSize&,
+                                     const FederatedModelSource&) {
+  Figure figure = {.name = name,
+                   .title = "DP-FedAvg, Table 1: what rounds cost",
+                   .x_label = "rounds",
+                   .y_label = "epsilon",
+                   .log_x = true,
+                   .log_y = true};
+  Costs costs;
+  for (std::size_t row = 0; row < accounting::kTable1Printed.size(); ++row) {
+    SUBMIX_RETURN_IF_ERROR(
+        costs.Add(accounting::FedAvgTable1()[row], accounting::kTable1Printed[row]));
   }
-  FederatedSheet sheet;
-  sheet.figure.title = "DP-FedAvg, Table 1: what rounds cost";
-  sheet.figure.x_label = "rounds";
-  sheet.figure.y_label = "epsilon";
-  sheet.figure.log_x = true;
-  sheet.figure.log_y = true;
-  const std::string reading =
+  figure.curves = costs.curves;
+  const Findings findings = {
       std::string(kWhatEpsilonMeans) +
-      "delta = K^-1.1. \"Ours\" is the paper's moments accountant (orders to 33, classic "
-      "conversion); \"best order\" is what the same rounds really cost, with more orders and the "
-      "improved conversion.";
-  Json json = {{"name", "dp-fedavg-table1"}, {"title", sheet.figure.title}, {"reading", reading}};
-  for (const CostRow& row : rows) {
-    sheet.figure.curves.push_back(CostCurve(row));
-    json["rows"].push_back(CostJson(row));
-  }
-  sheet.json = json.dump(2) + "\n";
-  sheet.body = HtmlParagraph(reading) + CostTable(rows);
-  return sheet;
+          "delta = K^-1.1. \"Ours\" is the paper's moments accountant (orders to 33, classic "
+          "conversion); \"best order\" is what the same rounds really cost, with more orders and "
+          "the improved conversion.",
+      "rows", costs.json, costs.table.HtmlUnder("Epsilon after so many rounds")};
+  return PageOf(figure, findings, {}, {});
 }
 
-StatusOr<FederatedSheet> FederatedTable2(const FederatedSize& size,
-                                         const FederatedWorkshop& workshop) {
-  const FederatedBaselines make(size);
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<SimulatedRow> rows, SimulatedRows(make));
-  std::vector<NamedTraining> trainings = OwnTrainings(make);
-  const std::vector<NamedTraining> own = trainings;
-  for (const SimulatedRow& row : rows) {
+StatusOr<FigurePage> FederatedTable2(const std::string& name, const FederatedSize& size,
+                                     const FederatedModelSource& source) {
+  const NamedTrainings own = {{"fedavg", Baseline(size)},
+                              {"dp-fedavg", Private(size, /*is_fedsgd=*/false)},
+                              {"fedsgd", FedSgd(size, std::numeric_limits<double>::infinity(), 0)},
+                              {"dp-fedsgd", Private(size, /*is_fedsgd=*/true)}};
+  NamedTrainings trainings = own;
+  for (const accounting::FedAvgTable2Row& row : accounting::FedAvgTable2()) {
     // The paper's two populations share their trainings.
-    if (row.paper.noise_stddev > 0 && row.paper.settings.num_users < 1e8) {
-      trainings.push_back(row.training);
+    if (row.noise_stddev > 0 && row.settings.num_users < 1e8) {
+      trainings.push_back(TrainingOf(row, size));
     }
   }
-  FederatedRuns runs;
-  SUBMIX_RETURN_IF_ERROR(Train(trainings, workshop, runs));
-  const std::string reading =
+  SUBMIX_ASSIGN_OR_RETURN(const FederatedRuns runs, TrainAll(trainings, source));
+  SimulatedPopulations rows;
+  for (const accounting::FedAvgTable2Row& row : accounting::FedAvgTable2()) {
+    const FederatedSetting setting = TrainingOf(row, size).setting;
+    SUBMIX_RETURN_IF_ERROR(rows.Add(row, setting, runs.at(setting)));
+  }
+  Figure figure = {
+      .name = name,
+      .title = "DP-FedAvg, Table 2: accuracy and privacy",
+      .x_label = "epsilon after 5,000 rounds, delta 1e-9; of the private training: its own",
+      .y_label = "AccuracyTop1 on held-out users, %",
+      .log_x = true};
+  for (const auto& [users, curve] : rows.curves) figure.curves.push_back(curve);
+  PlotOwnTrainings(own[1], own[0], runs, figure);
+  const Findings findings = {
       std::string(kWhatEpsilonMeans) +
-      "Accuracies are of trainings with few users a round and the noise that C~ users would have "
-      "at z = 1, the paper's estimate; they promise nothing for these users. dp-fedavg and "
-      "dp-fedsgd, below, were really trained privately.";
-  FederatedSheet sheet;
-  sheet.figure = DrawnTable2(rows, make, runs);
-  const Json json = {{"name", "dp-fedavg-table2"},
-                     {"title", sheet.figure.title},
-                     {"reading", reading},
-                     {"rows", SimulatedJson(rows, runs)},
-                     {"trainings", TrainingsJson(trainings, runs)}};
-  sheet.json = json.dump(2) + "\n";
-  sheet.body =
-      HtmlParagraph(reading) + SimulatedTable(rows, runs) + TrainingsTable(trainings, runs);
-  sheet.files = {{"trainings.csv", TrainingsCsv(trainings, runs)},
-                 {"private_training.csv", PrivateTrainingCsv(own, runs)}};
-  return sheet;
+          "Accuracies are of trainings with few users a round and the noise that C~ users would "
+          "have at z = 1, the paper's estimate; they promise nothing for these users. dp-fedavg "
+          "and dp-fedsgd, below, were really trained privately.",
+      "rows", rows.json, rows.table.HtmlUnder("The paper's numbers beside ours")};
+  FigurePage page = PageOf(figure, findings, trainings, runs);
+  page.files.emplace_back("private_training.csv", PrivateTrainingCsv(own, runs));
+  return page;
 }
 
-StatusOr<FederatedSheet> FederatedTable3(const FederatedSize& size,
-                                         const FederatedWorkshop& workshop) {
-  const FederatedBaselines make(size);
-  std::vector<NamedTraining> trainings = {{"baseline", make.fedavg}};
+StatusOr<FigurePage> FederatedTable3(const std::string& name, const FederatedSize& size,
+                                     const FederatedModelSource& source) {
+  NamedTrainings trainings = {{"baseline", Baseline(size)}};
   for (const auto& [clip, users] :
        {std::pair{15.0, 5000.0}, {10.0, 1667.0}, {15.0, 1250.0}, {15.0, 100.0}}) {
-    const FederatedSetting setting = make.Noisy(clip, users);
+    const FederatedSetting setting = Noisy(size, clip, users);
     trainings.push_back({ClippingAndNoise(setting), setting});
   }
-  FederatedRuns runs;
-  SUBMIX_RETURN_IF_ERROR(Train(trainings, workshop, runs));
-  std::vector<HeadWordsOfModel> models;
+  SUBMIX_ASSIGN_OR_RETURN(const FederatedRuns runs, TrainAll(trainings, source));
+  HeadWords words(name);
   for (const NamedTraining& training : trainings) {
-    SUBMIX_ASSIGN_OR_RETURN(std::vector<HeadWordCounts> heads,
-                            workshop.head_words(training.setting));
-    models.push_back({training, LastPercent(runs.at(training.setting)), std::move(heads)});
+    SUBMIX_ASSIGN_OR_RETURN(const std::vector<HeadWordCounts> heads,
+                            source.head_words(training.setting));
+    for (const HeadWordCounts& counts : heads) {
+      words.Add(training, runs.at(training.setting), counts);
+    }
   }
-  FederatedSheet sheet;
-  sheet.figure = DrawnTable3(models, runs);
-  const std::string reading =
+  const Findings findings = {
       "At how many of the held-out places, in percent, 0 to 10 of a model's first ten predictions "
       "are among the 10, 50 and 100 most common words of the dictionary. The paper: better models "
       "use fewer of them, whatever S and noise, until the noise spoils the model. The noise is "
-      "simulated; it promises nothing here.";
-  const Json json = {{"name", "dp-fedavg-table3"},
-                     {"title", sheet.figure.title},
-                     {"reading", reading},
-                     {"histograms", HeadWordsJson(models)},
-                     {"trainings", TrainingsJson(trainings, runs)}};
-  sheet.json = json.dump(2) + "\n";
-  sheet.body = HtmlParagraph(reading) + HeadWordsTable(models) + TrainingsTable(trainings, runs);
-  sheet.files = {{"trainings.csv", TrainingsCsv(trainings, runs)},
-                 {"head_words.csv", HeadWordsCsv(models)}};
-  return sheet;
+      "simulated; it promises nothing here.",
+      "histograms", words.json, words.table.HtmlUnder("Percent of the places")};
+  FigurePage page = PageOf(words.figure, findings, trainings, runs);
+  page.files.emplace_back("head_words.csv", words.csv);
+  return page;
 }
 
 }  // namespace submix::eval

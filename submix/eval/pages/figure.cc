@@ -13,6 +13,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
+#include "submix/eval/pages/html_page.h"
 
 extern "C" char** environ;
 
@@ -202,6 +203,27 @@ Status WriteFigure(const Figure& figure, const std::string& directory) {
   }
   SUBMIX_RETURN_IF_ERROR(base::Rename(path + ".svg.partial", path + ".svg"));
   return base::RemoveAll(path + ".gnuplot");
+}
+
+Status WriteFigurePage(const FigurePage& page, const std::string& directory) {
+  const std::string path = base::JoinPath(directory, page.figure.name);
+  const Status plotted = WriteFigure(page.figure, directory);
+  std::string svg;
+  if (plotted.ok()) {
+    SUBMIX_ASSIGN_OR_RETURN(svg, base::ReadFile(path + ".svg"));
+  } else if (plotted.code() != base::StatusCode::kUnavailable) {
+    return plotted;
+  }
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + ".json", page.json));
+  for (const auto& [ending, content] : page.files) {
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(path + "." + ending, content));
+  }
+  HtmlTable provenance({"", ""});
+  for (const auto& [name, value] : page.provenance) provenance.Row({name, value});
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(
+      path + ".html", HtmlPage(page.figure.title, HtmlFigure(svg) + page.body +
+                                                      provenance.HtmlUnder("How it was made"))));
+  return plotted;
 }
 
 }  // namespace submix::eval

@@ -1,5 +1,5 @@
 // A figure as data: curves over one axis, each with the guarantee that it really has. Written as
-// CSV for machines and as SVG (by gnuplot) for people.
+// CSV for machines and as SVG (by gnuplot) for people, alone or on a page.
 #pragma once
 
 #include <limits>
@@ -15,7 +15,7 @@ struct FigurePoint {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   double x = 0;
-  double y = 0;  // infinity or NaN: not drawn
+  double y = 0;  // infinity or NaN: not plotted
   // A bar from low to high; kNone: no bar.
   double low = kNone;
   double high = kNone;
@@ -56,5 +56,19 @@ std::string FigureScript(const Figure& figure);
 // Writes DIRECTORY/NAME.csv and DIRECTORY/NAME.svg. Errors: those of writing; kUnavailable, with
 // the CSV and DIRECTORY/NAME.gnuplot written, if gnuplot is missing or fails.
 base::Status WriteFigure(const Figure& figure, const std::string& directory);
+
+// Everything that one figure or table of a paper is written as.
+struct FigurePage {
+  Figure figure;  // its title is the page's
+  std::string json = {};
+  std::string body = {};  // of the page, behind the figure; HTML
+  // Further files NAME.ENDING: ending and content.
+  std::vector<std::pair<std::string, std::string>> files = {};
+  Provenance provenance = {};  // at the end of the page; empty: none
+};
+
+// Writes the figure, NAME.json, NAME.html and the further files. Errors: as WriteFigure's; after
+// kUnavailable all but the SVG is there.
+base::Status WriteFigurePage(const FigurePage& page, const std::string& directory);
 
 }  // namespace submix::eval

@@ -21,21 +21,16 @@ constexpr char kStyle[] =
 std::string EscapedHtml(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '>') {
+      escaped += "&gt;";
+    } else if (c == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped += c;
     }
   }
   return escaped;
@@ -45,28 +40,22 @@ std::string ShortNumber(double value) {
   return std::isfinite(value) ? base::NumberText(value, 5) : "–";
 }
 
-HtmlTable::HtmlTable(const std::vector<std::string>& headings) {
-  Row();
+HtmlTable::HtmlTable(const std::vector<std::string>& headings) : rows_("\n<tr>") {
   for (const std::string& heading : headings) rows_ += "<th>" + EscapedHtml(heading) + "</th>";
 }
 
-HtmlTable& HtmlTable::Row() {
+void HtmlTable::Row(const std::vector<HtmlCell>& cells) {
   rows_ += "\n<tr>";
-  return *this;
-}
-
-HtmlTable& HtmlTable::Cell(const std::string& text) {
-  rows_ += "<td>" + EscapedHtml(text) + "</td>";
-  return *this;
-}
-
-HtmlTable& HtmlTable::Cell(double value) {
-  rows_ += "<td class=\"number\">" + ShortNumber(value) + "</td>";
-  return *this;
+  for (const HtmlCell& cell : cells) rows_ += cell.html;
+  is_empty_ = false;
 }
 
 std::string HtmlTable::Html() const {
   return "<div class=\"scroll\"><table>" + rows_ + "\n</table></div>\n";
+}
+
+std::string HtmlTable::HtmlUnder(const std::string& heading) const {
+  return is_empty_ ? "" : HtmlHeading(heading) + Html();
 }
 
 std::string HtmlHeading(const std::string& text) { return "<h2>" + EscapedHtml(text) + "</h2>\n"; }

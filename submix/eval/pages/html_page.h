@@ -11,18 +11,27 @@ std::string EscapedHtml(const std::string& text);
 // Five digits; a dash for what is not finite.
 std::string ShortNumber(double value);
 
-// Rows of cells, numbers set to the right.
+// A text, or a number, which is set to the right.
+struct HtmlCell {
+  HtmlCell(std::string text) : html("<td>" + EscapedHtml(text) + "</td>") {}
+  HtmlCell(const char* text) : HtmlCell(std::string(text)) {}
+  HtmlCell(double number) : html("<td class=\"number\">" + ShortNumber(number) + "</td>") {}
+
+  std::string html;
+};
+
 class HtmlTable {
  public:
   explicit HtmlTable(const std::vector<std::string>& headings);
 
-  HtmlTable& Row();
-  HtmlTable& Cell(const std::string& text);
-  HtmlTable& Cell(double value);
+  void Row(const std::vector<HtmlCell>& cells);
   std::string Html() const;
+  // Nothing for a table without rows.
+  std::string HtmlUnder(const std::string& heading) const;
 
  private:
   std::string rows_;
+  bool is_empty_ = true;
 };
 
 // "<h2>…</h2>".

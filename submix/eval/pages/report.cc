@@ -39,22 +39,18 @@ std::string PromiseSection(const engine::Deployment& deployment) {
 std::string DeclaredSection(const engine::Deployment& deployment) {
   const engine::DeploymentOptions& options = deployment.config.options;
   HtmlTable table({"declared", "value"});
-  table.Row().Cell(std::string("mechanism")).Cell(options.mechanism.name);
-  table.Row().Cell(std::string("parts")).Cell(std::to_string(deployment.manifest.num_parts));
-  table.Row().Cell(std::string("members a part")).Cell(std::to_string(deployment.manifest.halves));
-  table.Row().Cell(std::string("order")).Cell(options.mechanism.order.ToString());
-  table.Row()
-      .Cell(std::string("budget of each part, nats"))
-      .Cell(base::NumberText(options.epsilon));
-  table.Row()
-      .Cell(std::string("most that one answer costs a part, nats"))
-      .Cell(base::NumberText(options.mechanism.target_leakage));
-  table.Row()
-      .Cell(std::string("when a fixed number of answers is used up"))
-      .Cell(std::string(options.when_exhausted == engine::WhenExhausted::kRefuse
-                            ? "clients are refused"
-                            : "the public model answers"));
-  return HtmlHeading("What was declared, once, before the first answer") + table.Html();
+  table.Row({"mechanism", options.mechanism.name});
+  table.Row({"parts", std::to_string(deployment.manifest.num_parts)});
+  table.Row({"members a part", std::to_string(deployment.manifest.halves)});
+  table.Row({"order", options.mechanism.order.ToString()});
+  table.Row({"budget of each part, nats", base::NumberText(options.epsilon)});
+  table.Row({"most that one answer costs a part, nats",
+             base::NumberText(options.mechanism.target_leakage)});
+  table.Row({"when a fixed number of answers is used up",
+             options.when_exhausted == engine::WhenExhausted::kRefuse
+                 ? "clients are refused"
+                 : "the public model answers"});
+  return table.HtmlUnder("What was declared, once, before the first answer");
 }
 
 StatusOr<std::string> LedgerSection(const engine::Deployment& deployment) {
@@ -65,7 +61,7 @@ StatusOr<std::string> LedgerSection(const engine::Deployment& deployment) {
   for (const ledger::Account& account : accounts) {
     const double spent = account.spent.ToNatsRoundedUp();
     const double budget = account.budget.ToNatsRoundedUp();
-    table.Row().Cell(account.name).Cell(spent).Cell(budget).Cell(spent / budget);
+    table.Row({account.name, spent, budget, spent / budget});
   }
   return HtmlHeading("What has been spent") +
          HtmlParagraph(
@@ -77,14 +73,13 @@ StatusOr<std::string> LedgerSection(const engine::Deployment& deployment) {
 std::string ProvenanceSection(const engine::Deployment& deployment) {
   const ensemble::Manifest& manifest = deployment.manifest;
   HtmlTable table({"of the members", "value"});
-  for (const auto& [name, value] : manifest.hyper_parameters) table.Row().Cell(name).Cell(value);
-  table.Row().Cell(std::string("generation")).Cell(std::to_string(manifest.generation));
-  table.Row().Cell(std::string("users forgotten")).Cell(std::to_string(manifest.forgotten.size()));
-  table.Row()
-      .Cell(std::string("fingerprint of public model and members"))
-      .Cell(base::ToHex(deployment.config.ensemble_fingerprint));
-  table.Row().Cell(std::string("ledger")).Cell(deployment.config.lineage);
-  return HtmlHeading("Where it comes from") + table.Html();
+  for (const auto& [name, value] : manifest.hyper_parameters) table.Row({name, value});
+  table.Row({"generation", std::to_string(manifest.generation)});
+  table.Row({"users forgotten", std::to_string(manifest.forgotten.size())});
+  table.Row({"fingerprint of public model and members",
+             base::ToHex(deployment.config.ensemble_fingerprint)});
+  table.Row({"ledger", deployment.config.lineage});
+  return table.HtmlUnder("Where it comes from");
 }
 
 // The fields of one line, quotes undone. Empty if a quote is left open.
@@ -136,8 +131,7 @@ StatusOr<std::string> CsvTable(const std::string& path, const std::string& finge
   if (rows.empty()) return base::InvalidArgumentError(path + ": empty");
   HtmlTable table(rows.front());
   for (std::size_t r = 1; r < std::min(rows.size(), kShownRows + 1); ++r) {
-    table.Row();
-    for (const std::string& field : rows[r]) table.Cell(field);
+    table.Row({rows[r].begin(), rows[r].end()});
   }
   std::string html = StrangersNote(rows, fingerprint) + table.Html();
   if (rows.size() > kShownRows + 1) {

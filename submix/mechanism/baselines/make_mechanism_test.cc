@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/status_matchers.h"
-#include "submix/mechanism/part_predictions.h"
+#include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
 namespace {

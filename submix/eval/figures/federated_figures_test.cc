@@ -1,4 +1,4 @@
-#include "submix/eval/figures/federated_sheet.h"
+#include "submix/eval/figures/federated_figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ using ::testing::Not;
 // Remembers what was asked for and answers with numbers of a formula.
 class FakeTraining {
  public:
-  FederatedWorkshop Workshop() {
+  FederatedModelSource Source() {
     return {[this](const FederatedSetting& setting) -> base::StatusOr<FederatedRun> {
               asked_.insert(setting);
               if (const auto earlier = EarlierSetting(setting)) asked_.insert(*earlier);
@@ -44,17 +44,17 @@ class FakeTraining {
   std::set<FederatedSetting> asked_;
 };
 
-TEST(FederatedSheetTest, EveryFigureAndTableIsWhole) {
+TEST(FederatedFiguresTest, EveryFigureAndTableIsWhole) {
   FakeTraining training;
   ASSERT_EQ(FederatedNames().size(), 15u);
   for (const std::string& name : FederatedNames()) {
     SCOPED_TRACE(name);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedSheet sheet,
-                                MakeFederatedSheet(name, {}, training.Workshop()));
-    EXPECT_EQ(sheet.figure.name, name);
-    EXPECT_THAT(sheet.figure.title, HasSubstr("DP-FedAvg"));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const FigurePage page,
+                                MakeFederatedPage(name, {}, training.Source()));
+    EXPECT_EQ(page.figure.name, name);
+    EXPECT_THAT(page.figure.title, HasSubstr("DP-FedAvg"));
     std::set<std::string> curves;
-    for (const FigureCurve& curve : sheet.figure.curves) {
+    for (const FigureCurve& curve : page.figure.curves) {
       EXPECT_TRUE(curves.insert(curve.name).second) << curve.name;
       EXPECT_FALSE(curve.guarantee.empty());
       ASSERT_FALSE(curve.points.empty());
@@ -62,7 +62,7 @@ TEST(FederatedSheetTest, EveryFigureAndTableIsWhole) {
         EXPECT_GT(std::abs(curve.points[i].x - curve.points[i - 1].x), 0) << curve.name;
       }
     }
-    const auto json = nlohmann::json::parse(sheet.json);
+    const auto json = nlohmann::json::parse(page.json);
     EXPECT_EQ(json["name"], name);
     for (const auto& trained : json.value("trainings", nlohmann::json::array())) {
       EXPECT_EQ(trained["options"]["seed"], "7");
@@ -76,60 +76,59 @@ TEST(FederatedSheetTest, EveryFigureAndTableIsWhole) {
   EXPECT_LT(training.asked().size(), 65u);
 }
 
-TEST(FederatedSheetTest, TheBaselineOfFigure1IsThatOfFigure5AndTable2) {
+TEST(FederatedFiguresTest, TheBaselineOfFigure1IsThatOfFigure5AndTable2) {
   FakeTraining first;
-  SUBMIX_ASSERT_OK(MakeFederatedSheet("dp-fedavg-fig1", {}, first.Workshop()));
-  const FederatedSetting baseline = FederatedBaselines({}).fedavg;
+  SUBMIX_ASSERT_OK(MakeFederatedPage("dp-fedavg-fig1", {}, first.Source()));
+  const FederatedSetting baseline = Baseline({});
   EXPECT_TRUE(baseline.fixed_size_sample);
   EXPECT_TRUE(std::isinf(baseline.clip_norm));
   for (const char* name : {"dp-fedavg-fig5", "dp-fedavg-table2", "dp-fedavg-table3"}) {
     FakeTraining other;
-    SUBMIX_ASSERT_OK(MakeFederatedSheet(name, {}, other.Workshop()));
+    SUBMIX_ASSERT_OK(MakeFederatedPage(name, {}, other.Source()));
     EXPECT_TRUE(other.asked().contains(baseline)) << name;
   }
   EXPECT_TRUE(first.asked().contains(baseline));
   // Figure 4 goes on from a training of Figure 1.
   FakeTraining late;
-  SUBMIX_ASSERT_OK(MakeFederatedSheet("dp-fedavg-fig8", {}, late.Workshop()));
+  SUBMIX_ASSERT_OK(MakeFederatedPage("dp-fedavg-fig8", {}, late.Source()));
   const auto shared = std::ranges::find_if(late.asked(), [&](const FederatedSetting& setting) {
     return first.asked().contains(setting);
   });
   EXPECT_NE(shared, late.asked().end());
 }
 
-TEST(FederatedSheetTest, TheSampleOfFixedSizeSaysThatNoStatementCoversIt) {
+TEST(FederatedFiguresTest, TheSampleOfFixedSizeSaysThatNoStatementCoversIt) {
   FakeTraining training;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedSheet sheet,
-                              MakeFederatedSheet("dp-fedavg-fig5", {}, training.Workshop()));
-  EXPECT_THAT(sheet.figure.curves[0].guarantee, HasSubstr("no price for (research)"));
-  EXPECT_THAT(sheet.body, HasSubstr("does not cover it"));
-  EXPECT_THAT(sheet.json, Not(HasSubstr("statement\":")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FigurePage page,
+                              MakeFederatedPage("dp-fedavg-fig5", {}, training.Source()));
+  EXPECT_THAT(page.figure.curves[0].guarantee, HasSubstr("no price for (research)"));
+  EXPECT_THAT(page.body, HasSubstr("does not cover it"));
+  EXPECT_THAT(page.json, Not(HasSubstr("statement\":")));
 }
 
-TEST(FederatedSheetTest, SimulatedNoiseIsThatOfTable2) {
-  const FederatedSetting setting = FederatedBaselines({}).Noisy(10, 1667);
+TEST(FederatedFiguresTest, SimulatedNoiseIsThatOfTable2) {
+  const FederatedSetting setting = Noisy({}, 10, 1667);
   EXPECT_NEAR(NoiseDeviation(setting), 0.006, 1e-5);
   EXPECT_EQ(setting.noise_multiplier, 0);
-  const FederatedSetting really = FederatedBaselines({}).dp_fedavg;
+  const FederatedSetting really = Private({}, /*is_fedsgd=*/false);
   EXPECT_NEAR(NoiseDeviation(really), 0.012, 1e-9);
   EXPECT_EQ(really.noise_multiplier, 1);
 }
 
-TEST(FederatedSheetTest, NoMoreUsersARoundThanThereAre) {
+TEST(FederatedFiguresTest, NoMoreUsersARoundThanThereAre) {
   FederatedSize size;
   size.population = 40;
   FakeTraining training;
-  for (const std::string& name : FederatedFigureNames()) {
-    SUBMIX_ASSERT_OK(MakeFederatedSheet(name, size, training.Workshop()));
+  for (const std::string& name : FederatedNames()) {
+    SUBMIX_ASSERT_OK(MakeFederatedPage(name, size, training.Source()));
   }
   for (const FederatedSetting& setting : training.asked()) EXPECT_LE(setting.expected_users, 40);
 }
 
-TEST(FederatedSheetTest, Table1IsThePapers) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedSheet sheet,
-                              MakeFederatedSheet("dp-fedavg-table1", {}, {}));
+TEST(FederatedFiguresTest, Table1IsThePapers) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FigurePage page, MakeFederatedPage("dp-fedavg-table1", {}, {}));
   int numbers = 0;
-  const auto json = nlohmann::json::parse(sheet.json);
+  const auto json = nlohmann::json::parse(page.json);
   for (const auto& row : json["rows"]) {
     for (const auto& cell : row["epsilons"]) {
       ++numbers;
@@ -140,24 +139,24 @@ TEST(FederatedSheetTest, Table1IsThePapers) {
   EXPECT_EQ(numbers, 42);
 }
 
-TEST(FederatedSheetTest, Table2WritesWhatWasTrainedPrivately) {
+TEST(FederatedFiguresTest, Table2WritesWhatWasTrainedPrivately) {
   FakeTraining training;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedSheet sheet,
-                              MakeFederatedSheet("dp-fedavg-table2", {}, training.Workshop()));
-  const auto file = std::ranges::find(sheet.files, "private_training.csv",
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FigurePage page,
+                              MakeFederatedPage("dp-fedavg-table2", {}, training.Source()));
+  const auto file = std::ranges::find(page.files, "private_training.csv",
                                       &std::pair<std::string, std::string>::first);
-  ASSERT_NE(file, sheet.files.end());
+  ASSERT_NE(file, page.files.end());
   EXPECT_EQ(file->second,
             "method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds\n"
             "fedavg,word-lstm,user,inf,0,100,0.04,5000\n"
             "dp-fedavg,word-lstm,user,2.5,0.0001,100,0.04,5000\n"
             "fedsgd,word-lstm,user,inf,0,100,0.04,20000\n"
             "dp-fedsgd,word-lstm,user,2.5,0.0001,100,0.04,5000\n");
-  EXPECT_THAT(sheet.body, HasSubstr("unit: user key"));
+  EXPECT_THAT(page.body, HasSubstr("unit: user key"));
 }
 
-TEST(FederatedSheetTest, RefusesANameThatItDoesNotKnow) {
-  EXPECT_THAT(MakeFederatedSheet("dp-fedavg-fig13", {}, {}),
+TEST(FederatedFiguresTest, RefusesANameThatItDoesNotKnow) {
+  EXPECT_THAT(MakeFederatedPage("dp-fedavg-fig13", {}, {}),
               StatusIs(StatusCode::kNotFound, HasSubstr("dp-fedavg-fig12")));
 }
 

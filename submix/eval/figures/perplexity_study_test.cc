@@ -1,4 +1,4 @@
-#include "submix/eval/measuring/privacy_loss.h"
+#include "submix/eval/figures/perplexity_study.h"
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/mechanism/research/adapmixed.h"
