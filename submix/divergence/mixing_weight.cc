@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: what it finds is charged anew.
+
 #include "submix/divergence/mixing_weight.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: what it finds is charged anew.
+//
 // The mixing-weight solver: the largest weight whose cost stays within a target.
 #pragma once
 

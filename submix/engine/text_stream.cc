@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: it reads tokens that are paid for.
+
 #include "submix/engine/text_stream.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: it reads tokens that are paid for.
+//
 // From tokens to text that may be shown: holds back what could still turn into a stop string, and
 // bytes of an unfinished UTF-8 character. The text is valid UTF-8: a model over bytes can draw some
 // that are none, which become U+FFFD.

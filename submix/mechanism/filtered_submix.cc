@@ -129,6 +129,7 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
         solver_.Solve(base, predictions.public_pmf, predictions.member(part, 0),
                       predictions.member(part, predictions.halves - 1),
                       TargetExcess(kernel_, limit.ToNatsRoundedUp(), base));
+    SUBMIX_CHECK(scaled.scale >= 0 && scaled.scale <= 1, "a scale beyond the largest weight");
     shifts.push_back({scaled.direction, scaled.scale});
     charges.push_back(Charge(base, limit, shifts.back()));
   }

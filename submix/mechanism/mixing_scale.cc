@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: whatever it finds is rounded, charged and checked anew.
+
 #include "submix/mechanism/mixing_scale.h"
 
 #include <algorithm>

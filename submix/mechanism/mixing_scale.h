@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: whatever it finds is rounded, charged and checked anew.
+//
 // The scale of one part: the largest fraction of max_mixing_weight whose charge stays within a
 // target (Theorem 1, the best rule). A function of this part's pmfs, the public weights and the
 // target alone; the same work whatever the data.

@@ -1,3 +1,5 @@
+// Soundness does not depend on this file: it reads tokens that are paid for.
+//
 // GPT-2's byte-level BPE, read from Hugging Face's vocab.json and merges.txt. Exact for any bytes,
 // invalid UTF-8 included: Decode(Encode(bytes)) == bytes.
 #pragma once
