@@ -1,14 +1,15 @@
 # submix_library(NAME accounting SRCS … HDRS … DEPS … TESTS … )
 #
 # One room: the static library submix_<name> with the alias submix::<name>, its headers (each must
-# compile alone), and one test program per line of TESTS. Sources are listed by hand, no globs.
+# compile alone), and the tests beside its sources. Sources are listed by hand, no globs.
 #   DEPS          linked publicly: rooms (submix::base) or packages
 #   PRIVATE_DEPS  linked privately: packages whose types stay out of our headers
-#   TESTS         x_test.cc files; the test program is <room>_<x>_test
+#   TESTS         x_test.cc files, one program together: <room>_tests
+#   OWN_TESTS     x_test.cc files with a program each, <room>_<x>_test: what includes libtorch
 #   TEST_DEPS     further libraries of the tests
 #   LABELS        ctest labels of the tests (default: unit)
 function(submix_library)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;OWN_TESTS;TEST_DEPS;LABELS" ${ARGN})
   set(target submix_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SRCS})
   add_library(submix::${ARG_NAME} ALIAS ${target})
@@ -16,38 +17,73 @@ function(submix_library)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   submix_compile_options(${target})
-  set(labels unit)
-  if(ARG_LABELS)
-    set(labels ${ARG_LABELS})
-  endif()
-  foreach(source IN LISTS ARG_TESTS)
-    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS ${labels}
+  submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
+  foreach(source IN LISTS ARG_OWN_TESTS)
+    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS unit ${ARG_LABELS}
                 DEPS ${target} ${ARG_TEST_DEPS})
   endforeach()
 endfunction()
 
-# submix_test(NAME room_x_test.cc SOURCE x_test.cc DEPS … LABELS …): a GoogleTest program, one ctest
-# entry.
+# One program for a room's tests, since linking each alone takes longer than compiling it; a ctest entry
+# a source, <room>_<x>_test, in a process of its own.
+function(submix_room_tests room sources deps labels)
+  if(NOT SUBMIX_BUILD_TESTS OR NOT sources)
+    return()
+  endif()
+  submix_test_program(${room}_tests "${sources}" "${deps}")
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${room}_${source} NAME_WLE)
+    submix_filter_of_source(filter ${source})
+    add_test(NAME ${name} COMMAND ${room}_tests --gtest_filter=${filter})
+    set_tests_properties(${name} PROPERTIES LABELS "unit;${labels}" TIMEOUT 600
+                         FAIL_REGULAR_EXPRESSION "Running 0 tests")
+    set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${room}_tests)
+    set_property(GLOBAL PROPERTY SUBMIX_FILTER_${name} ${filter})
+  endforeach()
+endfunction()
+
+# GoogleTest's filter for the suites that a source defines, parametrised and typed ones too.
+function(submix_filter_of_source result source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(STRINGS ${source} lines REGEX "^(TYPED_)?TEST(_F|_P)?\\(")
+  set(filters "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^[A-Z_]*\\(([A-Za-z0-9]*),.*" "\\1" suite "${line}")
+    list(APPEND filters "${suite}.*" "*/${suite}.*" "${suite}/*")
+  endforeach()
+  list(REMOVE_DUPLICATES filters)
+  list(JOIN filters ":" joined)
+  set(${result} "${joined}" PARENT_SCOPE)
+endfunction()
+
+# submix_test(NAME room_x_test.cc SOURCE x_test.cc DEPS … LABELS …): a GoogleTest program of its own, one
+# ctest entry.
 function(submix_test)
   if(NOT SUBMIX_BUILD_TESTS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "NAME;SOURCE;TIMEOUT" "DEPS;LABELS" ${ARGN})
   get_filename_component(name ${ARG_NAME} NAME_WLE)
-  add_executable(${name} ${ARG_SOURCE})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} submix_base_testing GTest::gmock GTest::gtest_main)
+  submix_test_program(${name} "${ARG_SOURCE}" "${ARG_DEPS}")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${name})
+  set_property(GLOBAL PROPERTY SUBMIX_FILTER_${name} "*")
+  submix_thread_tests("${ARG_LABELS}" ${name})
+endfunction()
+
+function(submix_test_program name sources deps)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${deps} submix_base_testing GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     SUBMIX_TESTDATA_DIR="${PROJECT_SOURCE_DIR}/testdata" SUBMIX_DATA_DIR="${PROJECT_SOURCE_DIR}/data"
     SUBMIX_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
   submix_test_compile_options(${name})
   submix_reuse_test_headers(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 600)
-  endif()
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
-  submix_thread_tests("${ARG_LABELS}" ${name})
 endfunction()
 
 # Target submix_thread_tests: the programs of tests labelled `thread`, all that the thread sanitizer's
