@@ -20,18 +20,6 @@ using base::Status;
 using base::StatusOr;
 using base::TokenId;
 
-struct FederatedGpt::Weights {
-  PublicModel model;
-  std::optional<model::LoraConfig> lora;
-  at::ScalarType type = torch::kFloat;
-
-  // A copy of what is trained; what is frozen is shared where the precision allows. At zero.
-  StatusOr<std::unique_ptr<MemberModels>> MakeTrainable() const {
-    if (!lora.has_value()) return MakeFullMember(model, type);
-    return MakeLoraMembers(model, *lora, /*groups=*/1, type);
-  }
-};
-
 namespace {
 
 // A user's tokens as blocks of up to `positions` predictions.
@@ -120,12 +108,6 @@ PredictionCount CountPredictions(MemberModels& models, TokenBlocks blocks) {
   return count;
 }
 
-ParameterVectors VectorsOf(const std::vector<FlatParameters::Spec>& specs) {
-  ParameterVectors vectors;
-  for (const FlatParameters::Spec& spec : specs) AppendVector(vectors, spec.name, spec.shape);
-  return vectors;
-}
-
 StatusOr<std::string> Describe(const FederatedGptOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest digest,
@@ -137,13 +119,13 @@ StatusOr<std::string> Describe(const FederatedGptOptions& options) {
 
 }  // namespace
 
-FederatedGpt::FederatedGpt(FederatedGptOptions options, std::unique_ptr<Weights> weights,
-                           std::unique_ptr<tokenizer::Tokenizer> tokenizer,
-                           ParameterVectors vectors, std::string description)
-    : options_(std::move(options)),
-      weights_(std::move(weights)),
+FederatedGpt::FederatedGpt(const FederatedGptOptions& options,
+                           std::unique_ptr<const PublicModel> model,
+                           std::unique_ptr<const tokenizer::Tokenizer> tokenizer,
+                           std::string description)
+    : options_(options),
+      model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
-      vectors_(std::move(vectors)),
       description_(std::move(description)) {}
 
 FederatedGpt::~FederatedGpt() = default;
@@ -152,23 +134,27 @@ StatusOr<std::unique_ptr<FederatedGpt>> FederatedGpt::Load(const FederatedGptOpt
   SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
   return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedGpt>> {
-    auto weights = std::make_unique<Weights>();
-    SUBMIX_ASSIGN_OR_RETURN(weights->model, LoadPublicModel(options.public_directory));
-    weights->lora = options.lora;
-    if (options.precision == Precision::kBfloat16) weights->type = torch::kBFloat16;
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights->MakeTrainable());
+    auto model = std::make_unique<PublicModel>();
+    SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory));
     SUBMIX_ASSIGN_OR_RETURN(std::string description, Describe(options));
-    return std::unique_ptr<FederatedGpt>(
-        new FederatedGpt(options, std::move(weights), std::move(tokenizer),
-                         VectorsOf(models->parameters().specs()), std::move(description)));
+    std::unique_ptr<FederatedGpt> gpt(
+        new FederatedGpt(options, std::move(model), std::move(tokenizer), std::move(description)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto trained, gpt->MakeTrained());
+    gpt->vectors_ = trained->parameters().vectors();
+    return gpt;
   });
 }
 
-int FederatedGpt::context_length() const { return weights_->model.config.context_length; }
+// What is frozen is shared where the precision allows. At zero.
+StatusOr<std::unique_ptr<MemberModels>> FederatedGpt::MakeTrained() const {
+  return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
+}
+
+int FederatedGpt::context_length() const { return model_->config.context_length; }
 
 StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
   return CatchTorchErrors([&]() -> StatusOr<std::vector<float>> {
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+    SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
     models->Initialize(0, seed);
     const std::span<const float> values = models->parameters().values(0);
     return std::vector<float>(values.begin(), values.end());
@@ -183,7 +169,7 @@ StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
   const std::string trained = base::JoinPath(directory, "model");
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(trained));
   SUBMIX_RETURN_IF_ERROR(CatchTorchErrors([&]() -> Status {
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+    SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
     std::ranges::copy(parameters, models->parameters().values(0).begin());
     return models->Save(0, trained);
   }));
@@ -207,7 +193,7 @@ StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
 }
 
 std::unique_ptr<ClientModel> FederatedGpt::MakeClient(int rows, int positions) const {
-  auto models = weights_->MakeTrainable();
+  auto models = MakeTrained();
   SUBMIX_CHECK(models.ok(), "what Load made can be made again");
   return std::make_unique<GptClient>(*std::move(models), tokenizer_->end_of_text(), rows,
                                      positions);
@@ -219,7 +205,7 @@ StatusOr<PredictionMetrics> FederatedGpt::Evaluate(std::span<const float> parame
   std::vector<PredictionCount> counts(streams.size());
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(threads, streams.size(), [&](ClientQueue& queue, int) {
     return CatchTorchErrors([&]() -> Status {
-      SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+      SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
       std::ranges::copy(parameters, models->parameters().values(0).begin());
       while (const auto next = queue.Next()) {
         const TokenBlocks blocks(streams[*next], tokenizer_->end_of_text(),

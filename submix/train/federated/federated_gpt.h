@@ -19,6 +19,9 @@
 
 namespace submix::train {
 
+class MemberModels;
+struct PublicModel;
+
 // What `submix fedavg --public` trains.
 struct FederatedGptOptions {
   std::string public_directory;           // Hugging Face GPT-2 directory with its tokenizer
@@ -62,16 +65,15 @@ class FederatedGpt final : public FederatedModel {
                                              int threads) const override;
 
  private:
-  struct Weights;  // the public model and how it is trained
+  FederatedGpt(const FederatedGptOptions& options, std::unique_ptr<const PublicModel> model,
+               std::unique_ptr<const tokenizer::Tokenizer> tokenizer, std::string description);
 
-  FederatedGpt(FederatedGptOptions options, std::unique_ptr<Weights> weights,
-               std::unique_ptr<tokenizer::Tokenizer> tokenizer, ParameterVectors vectors,
-               std::string description);
+  base::StatusOr<std::unique_ptr<MemberModels>> MakeTrained() const;
 
   const FederatedGptOptions options_;
-  const std::unique_ptr<const Weights> weights_;
+  const std::unique_ptr<const PublicModel> model_;
   const std::unique_ptr<const tokenizer::Tokenizer> tokenizer_;
-  const ParameterVectors vectors_;
+  ParameterVectors vectors_;
   const std::string description_;
 };
 

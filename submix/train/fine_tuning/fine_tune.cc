@@ -105,8 +105,6 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
-  const at::ScalarType type =
-      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
   const std::vector<Group> groups = GroupsOf(tasks, options, share);
   base::ProgressBar progress = MakeProgressBar(groups, options, style);
   progress.SkipTo(DoneTokens(groups, options));
@@ -115,12 +113,8 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
     const int members = static_cast<int>(group.size());
     if (models == nullptr || models->parameters().groups() != members) {
       models = nullptr;
-      if (options.lora.has_value()) {
-        SUBMIX_ASSIGN_OR_RETURN(models,
-                                MakeLoraMembers(public_model, *options.lora, members, type));
-      } else {
-        models = MakeFullMember(public_model, type);
-      }
+      SUBMIX_ASSIGN_OR_RETURN(models,
+                              MakeMembers(public_model, options.lora, members, options.precision));
     }
     const auto first = static_cast<std::size_t>(group.data() - tasks.data());
     GroupTrainer trainer(*models, group, first, options, identity);

@@ -159,7 +159,7 @@ base::Status GroupTrainer::Update(int group, double loss) {
     const double limit = options_.gradient_clip;
     const double scale = limit > 0 && norm > limit ? limit / norm : 1.0;
     const double rate = LearningRate(options_.learning_rate, member.state.step, member.total_steps);
-    AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.ranges(), rate,
+    AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.vectors(), rate,
                 scale, options_.adamw, member.state);
   } else {
     // This member's batch overflowed: it alone goes without this update.

@@ -42,14 +42,14 @@ class WeightInitializer {
   WeightInitializer(const model::GptConfig& config, std::uint64_t seed)
       : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {}
 
-  at::Tensor operator()(const FlatParameters::Spec& spec) {
-    if (spec.shape.size() == 1) {
-      const bool is_norm_weight = spec.name.ends_with(".weight");
-      return is_norm_weight ? torch::ones(spec.shape) : torch::zeros(spec.shape);
+  at::Tensor operator()(const ParameterVector& vector) {
+    if (vector.shape.size() == 1) {
+      const bool is_norm_weight = vector.name.ends_with(".weight");
+      return is_norm_weight ? torch::ones(vector.shape) : torch::zeros(vector.shape);
     }
     const double deviation =
-        kInitialDeviation * (spec.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
-    at::Tensor tensor = torch::empty(spec.shape);
+        kInitialDeviation * (vector.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
+    at::Tensor tensor = torch::empty(vector.shape);
     float* values = tensor.data_ptr<float>();
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
       values[i] = static_cast<float>(deviation * Normal());
@@ -143,12 +143,12 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   SUBMIX_RETURN_IF_ERROR(
       CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
   WeightInitializer initialize(start.config, options.seed);
-  for (const FlatParameters::Spec& spec : GptTensorSpecs(start.config)) {
-    start.tensors.push_back(initialize(spec));
+  for (const ParameterVector& vector : GptVectors(start.config)) {
+    start.tensors.push_back(initialize(vector));
   }
   const FineTuneOptions training = TrainingOptions(options);
-  const auto model = MakeFullMember(
-      start, options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat);
+  SUBMIX_ASSIGN_OR_RETURN(const auto model,
+                          MakeMembers(start, std::nullopt, /*groups=*/1, options.precision));
   const std::int64_t total =
       std::ssize(task.blocks) * options.config.context_length * options.epochs;
   base::ProgressBar progress("pre-training", total, "tokens", style);

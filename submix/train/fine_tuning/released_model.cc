@@ -30,12 +30,12 @@ Status MergeAdapter(const std::string& public_directory, const std::string& memb
   SUBMIX_ASSIGN_OR_RETURN(PublicModel model, LoadPublicModel(public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const model::LoraAdapter adapter,
                           model::LoadLoraAdapter(member_directory, model.config));
-  const std::vector<FlatParameters::Spec> specs = GptTensorSpecs(model.config);
+  const ParameterVectors vectors = GptVectors(model.config);
   for (const model::LoraModule& module : adapter.modules) {
-    const auto spec =
-        std::ranges::find(specs, module.name + ".weight", &FlatParameters::Spec::name);
-    SUBMIX_CHECK(spec != specs.end(), "an adapter of no linear layer");
-    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(spec - specs.begin())]);
+    const auto adapted =
+        std::ranges::find(vectors, module.name + ".weight", &ParameterVector::name);
+    SUBMIX_CHECK(adapted != vectors.end(), "an adapter of no linear layer");
+    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(adapted - vectors.begin())]);
   }
   std::vector<float> values;
   for (const at::Tensor& tensor : model.tensors) {

@@ -53,8 +53,8 @@ double GradientNorm(std::span<const float> gradients) {
 }
 
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
-                 std::span<const ParameterRange> ranges, double learning_rate,
-                 double gradient_scale, const AdamWOptions& options, AdamWState& state) {
+                 const ParameterVectors& vectors, double learning_rate, double gradient_scale,
+                 const AdamWOptions& options, AdamWState& state) {
   SUBMIX_CHECK(gradients.size() == parameters.size() &&
                    state.first_moment.size() == parameters.size() &&
                    state.second_moment.size() == parameters.size(),
@@ -68,9 +68,9 @@ void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
   c.step_size = static_cast<float>(learning_rate / (1 - std::pow(options.beta1, step)));
   c.inverse_correction = static_cast<float>(1 / (1 - std::pow(options.beta2, step)));
   c.denominator_floor = static_cast<float>(options.denominator_floor);
-  for (const ParameterRange& range : ranges) {
-    c.decay = range.decays ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f;
-    at::parallel_for(static_cast<std::int64_t>(range.begin), static_cast<std::int64_t>(range.end),
+  for (const ParameterVector& vector : vectors) {
+    c.decay = vector.decays ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f;
+    at::parallel_for(static_cast<std::int64_t>(vector.begin), static_cast<std::int64_t>(vector.end),
                      kGrain, [&](std::int64_t begin, std::int64_t end) {
                        UpdateRange(parameters.data() + begin, gradients.data() + begin,
                                    state.first_moment.data() + begin,

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "submix/train/numerics/parameter_vectors.h"
+
 namespace submix::train {
 
 struct AdamWOptions {
@@ -25,20 +27,13 @@ struct AdamWState {
   std::int64_t step = 0;             // updates done
 };
 
-// Parameters [begin, end) that weight decay does or does not act on.
-struct ParameterRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool decays = true;
-};
-
 // The Euclidean norm, summed in double in an order that does not depend on the number of threads.
 double GradientNorm(std::span<const float> gradients);
 
 // One update: gradients are multiplied by `gradient_scale` (clipping) first; state.step grows by
-// one. Requires: parameters, gradients and moments of equal size; ranges that cover them.
+// one. Requires: parameters, gradients and moments of equal size; vectors that cover them.
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
-                 std::span<const ParameterRange> ranges, double learning_rate,
-                 double gradient_scale, const AdamWOptions& options, AdamWState& state);
+                 const ParameterVectors& vectors, double learning_rate, double gradient_scale,
+                 const AdamWOptions& options, AdamWState& state);
 
 }  // namespace submix::train

@@ -14,11 +14,11 @@ TEST(AdamWTest, FollowsTheFormulaOfThePaper) {
       .beta1 = 0.9, .beta2 = 0.99, .denominator_floor = 1e-8, .weight_decay = 0.1};
   std::vector<float> parameters = {1.0f, -2.0f};
   AdamWState state(2);
-  const std::vector<ParameterRange> ranges = {{0, 1, true}, {1, 2, false}};
+  const ParameterVectors vectors = {{"decays", {1}, 0, 1, true}, {"stays", {1}, 1, 2, false}};
   double w0 = 1, w1 = -2, m0 = 0, m1 = 0, v0 = 0, v1 = 0;
   for (int step = 1; step <= 5; ++step) {
     const std::vector<float> gradients = {0.5f * static_cast<float>(step), -0.25f};
-    AdamWUpdate(parameters, gradients, ranges, 0.01, 0.5, options, state);
+    AdamWUpdate(parameters, gradients, vectors, 0.01, 0.5, options, state);
     const auto update = [&](double& w, double& m, double& v, double g, double decay) {
       m = 0.9 * m + 0.1 * g;
       v = 0.99 * v + 0.01 * g * g;

@@ -213,7 +213,7 @@ class Trainer {
                  private_gradient_);
     const double rate = LearningRate(options_.learning_rate, state_.step, options_.steps);
     FlatParameters& parameters = models_.parameters();
-    AdamWUpdate(parameters.values(0), private_gradient_, parameters.ranges(), rate,
+    AdamWUpdate(parameters.values(0), private_gradient_, parameters.vectors(), rate,
                 /*gradient_scale=*/1, options_.adamw, state_);
     progress.Advance(expected_batch - shown, note);
     const std::chrono::duration<double> age = std::chrono::steady_clock::now() - last_checkpoint_;
@@ -260,14 +260,8 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest weights,
       base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
-  const at::ScalarType type =
-      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
-  std::unique_ptr<MemberModels> models;
-  if (options.lora.has_value()) {
-    SUBMIX_ASSIGN_OR_RETURN(models, MakeLoraMembers(public_model, *options.lora, 1, type));
-  } else {
-    models = MakeFullMember(public_model, type);
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto models,
+                          MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
   const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
   const divergence::RenyiOrder order = budget.binding().order;
   if (!base::FileExists(task.account_directory)) {
