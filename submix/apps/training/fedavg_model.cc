@@ -9,7 +9,6 @@
 #include "submix/train/federated/federated_lstm.h"
 #include "submix/train/federated/public_start.h"
 #include "submix/train/federated/word_metrics.h"
-#include "submix/train/federated/word_model_directory.h"
 
 namespace submix::apps {
 namespace {
@@ -74,7 +73,7 @@ class LstmModel final : public FedAvgModel {
   StatusOr<std::string> Save(std::span<const float> parameters,
                              const FedAvgCost& /*cost*/) const override {
     const std::string directory = base::JoinPath(options_.directory, "model");
-    SUBMIX_RETURN_IF_ERROR(SaveWordModel(directory, model_.shape(), *vocabulary_, parameters));
+    SUBMIX_RETURN_IF_ERROR(model_.Save(parameters, *vocabulary_, directory));
     return "Wrote " + directory;
   }
 

@@ -137,16 +137,11 @@ train::PrivateTrainingOptions PrivateTrainingOptionsOf(
   options.noise_multiplier = flags.noise_multiplier;
   options.target = {flags.epsilon, flags.delta};
   options.epochs = fine_tune.epochs;
-  options.training.lora = fine_tune.lora;
-  options.training.block_tokens = fine_tune.block_tokens;
+  static_cast<train::TrainingOptions&>(options.training) = fine_tune;
   options.training.clip_norm = flags.clip;
   options.training.expected_batch = flags.expected_batch;
   options.training.steps = flags.steps;
-  options.training.learning_rate = fine_tune.learning_rate;
-  options.training.adamw = fine_tune.adamw;
   options.training.blocks_at_a_time = fine_tune.batch_size;
-  options.training.precision = fine_tune.precision;
-  options.training.threads = fine_tune.threads;
   return options;
 }
 

@@ -2,6 +2,11 @@
 
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
+#include "submix/base/check.h"
+#include "submix/base/file_system.h"
+#include "submix/model/safetensors.h"
 #include "submix/train/federated/word_metrics.h"
 #include "submix/train/federated/word_stretches.h"
 
@@ -47,6 +52,26 @@ class LstmClient final : public ClientModel {
 
 FederatedLstm::FederatedLstm(const WordLstmShape& shape)
     : shape_(shape), vectors_(WordLstmVectors(shape)) {}
+
+base::Status FederatedLstm::Save(std::span<const float> parameters,
+                                 const WordVocabulary& vocabulary,
+                                 const std::string& directory) const {
+  SUBMIX_CHECK(vocabulary.size() == shape_.vocab_size, "a vocabulary of another model");
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  const nlohmann::ordered_json config = {{"model_type", "submix-word-lstm"},
+                                         {"vocab_size", shape_.vocab_size},
+                                         {"width", shape_.width},
+                                         {"units", shape_.units}};
+  SUBMIX_RETURN_IF_ERROR(
+      base::WriteFile(base::JoinPath(directory, "config.json"), config.dump(2) + "\n"));
+  SUBMIX_RETURN_IF_ERROR(vocabulary.Save(base::JoinPath(directory, "words.txt")));
+  std::vector<model::NamedTensor> tensors;
+  for (const ParameterVector& vector : vectors_) {
+    tensors.push_back({vector.name, vector.shape, parameters.subspan(vector.begin, vector.size())});
+  }
+  return model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"), tensors,
+                                 model::Dtype::kF32, {{"format", "pt"}});
+}
 
 std::string FederatedLstm::Description() const {
   return std::to_string(shape_.vocab_size) + " " + std::to_string(shape_.width) + " " +

@@ -3,6 +3,7 @@
 
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/word_lstm.h"
+#include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
 
@@ -13,6 +14,12 @@ class FederatedLstm final : public FederatedModel {
   explicit FederatedLstm(const WordLstmShape& shape);
 
   const WordLstmShape& shape() const { return shape_; }
+  // Writes config.json (vocab_size, width, units), words.txt (one word a line, most frequent first,
+  // behind the three marks) and model.safetensors (the vectors by their names, float32); replaces
+  // what is there, file by file. Errors: those of writing. Requires: the vocabulary's shape.
+  base::Status Save(std::span<const float> parameters, const WordVocabulary& vocabulary,
+                    const std::string& directory) const;
+
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override;
   std::unique_ptr<ClientModel> MakeClient(int rows, int positions) const override;

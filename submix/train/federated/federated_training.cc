@@ -11,7 +11,6 @@
 #include "submix/base/file_system.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
-#include "submix/train/federated/fixed_size_sampling.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/gaussian_noise.h"

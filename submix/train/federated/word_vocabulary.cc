@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/models/document_tokens.h"
@@ -161,11 +160,6 @@ std::string WordVocabulary::ToText() const {
 TokenId WordVocabulary::IdOf(std::string_view word) const {
   const auto found = ids_.find(word);
   return found == ids_.end() ? kUnknown : found->second;
-}
-
-const std::string& WordVocabulary::WordOf(TokenId id) const {
-  SUBMIX_CHECK(id >= kMarks && id < size(), "not a word");
-  return words_[static_cast<std::size_t>(id - kMarks)];
 }
 
 void WordVocabulary::AppendText(std::string_view text, std::vector<TokenId>& tokens) const {

@@ -28,11 +28,7 @@ base::Status CheckOptions(const PretrainOptions& options) {
     return refuse("width: expected a multiple of attention_heads, found " +
                   std::to_string(config.width) + " and " + std::to_string(config.attention_heads));
   }
-  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
-  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
-  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
-  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
-  return base::OkStatus();
+  return CheckFineTuneOptions(options.training, config);
 }
 
 // GPT-2's start: normal weights, those into the residual stream smaller by sqrt(2 * layers); norms
@@ -81,25 +77,6 @@ std::vector<std::vector<base::TokenId>> CutIntoRows(std::span<const base::TokenI
   return rows;
 }
 
-FineTuneOptions TrainingOptions(const PretrainOptions& options) {
-  FineTuneOptions training;
-  training.lora.reset();
-  training.epochs = options.epochs;
-  training.batch_size = options.batch_size;
-  training.block_tokens = options.config.context_length + 1;
-  training.learning_rate = options.learning_rate;
-  training.adamw = options.adamw;
-  training.gradient_clip = options.gradient_clip;
-  training.precision = options.precision;
-  training.checkpoint_every = options.checkpoint_every;
-  training.should_stop = options.should_stop;
-  if (options.loss_sink) {
-    training.operator_loss_sink = [sink = options.loss_sink](std::size_t, std::int64_t step,
-                                                             double loss) { sink(step, loss); };
-  }
-  return training;
-}
-
 // The tokenizer lies in the partial directory from the start, so that the finished directory
 // appears whole.
 base::Status CopyTokenizer(const std::string& from, const std::string& to) {
@@ -116,7 +93,7 @@ std::string Identity(const PretrainOptions& options, const model::GptConfig& con
   text.precision(17);
   text << "pretrain " << config.vocab_size << ' ' << config.context_length << ' ' << config.width
        << ' ' << config.layers << ' ' << config.attention_heads << ' ' << config.norm_epsilon << ' '
-       << TrainingIdentity(TrainingOptions(options));
+       << TrainingIdentity(options.training);
   return text.str();
 }
 
@@ -146,25 +123,33 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   for (const ParameterVector& vector : GptVectors(start.config)) {
     start.tensors.push_back(initialize(vector));
   }
-  const FineTuneOptions training = TrainingOptions(options);
-  SUBMIX_ASSIGN_OR_RETURN(const auto model,
-                          MakeMembers(start, std::nullopt, /*groups=*/1, options.precision));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto model, MakeMembers(start, std::nullopt, /*groups=*/1, options.training.precision));
   const std::int64_t total =
-      std::ssize(task.blocks) * options.config.context_length * options.epochs;
+      std::ssize(task.blocks) * options.config.context_length * options.training.epochs;
   base::ProgressBar progress("pre-training", total, "tokens", style);
-  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, training,
+  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, options.training,
                        Identity(options, start.config));
   return trainer.Run(progress);
 }
 
 }  // namespace
 
-base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress) {
+PretrainOptions::PretrainOptions() {
+  training.lora.reset();
+  training.learning_rate = {
+      .peak = 1.5e-3, .warmup_fraction = 0.03, .decay = Decay::kCosine, .final_fraction = 0.1};
+  training.adamw = {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+}
+
+base::Status Pretrain(const PretrainOptions& given, base::ProgressStyle progress) {
+  PretrainOptions options = given;
+  options.training.block_tokens = options.config.context_length + 1;
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (base::FileExists(options.output_directory)) {
     return base::AlreadyExistsError(options.output_directory + ": exists already");
   }
-  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.training.threads));
   return CatchTorchErrors([&] { return Train(options, progress); });
 }
 

@@ -43,32 +43,7 @@ Status CheckOptions(const DpSgdOptions& options, const model::GptConfig& config)
   }
   if (options.steps < 1) return refuse("steps: expected 1 or more");
   if (options.blocks_at_a_time < 1) return refuse("blocks at a time: expected 1 or more");
-  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
-  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
-    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
-                  " (the model's context and one), found " + std::to_string(options.block_tokens));
-  }
-  return base::OkStatus();
-}
-
-Status CheckUnits(const DpSgdTask& task, const DpSgdOptions& options,
-                  const model::GptConfig& config) {
-  for (const TrainingUnit& unit : task.units) {
-    for (const std::vector<base::TokenId>& block : unit) {
-      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
-        return base::InvalidArgumentError("a block is longer than " +
-                                          std::to_string(options.block_tokens) +
-                                          " tokens (block_tokens)");
-      }
-      if (std::ranges::any_of(
-              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
-        return base::InvalidArgumentError("token ids outside the model's vocabulary of " +
-                                          std::to_string(config.vocab_size) +
-                                          "; was the text encoded by another tokenizer?");
-      }
-    }
-  }
-  return base::OkStatus();
+  return CheckTrainingOptions(options, config);
 }
 
 std::string StepsPath(const std::string& account_directory) {
@@ -256,7 +231,9 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
                             base::RandomSource& random, base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
-  SUBMIX_RETURN_IF_ERROR(CheckUnits(task, options, public_model.config));
+  for (const TrainingUnit& unit : task.units) {
+    SUBMIX_RETURN_IF_ERROR(CheckBlocks(unit, options, public_model.config));
+  }
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest weights,
       base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
