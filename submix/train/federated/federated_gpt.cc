@@ -6,8 +6,8 @@
 #include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/train/federated/local_pass.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
@@ -130,9 +130,19 @@ StatusOr<std::unique_ptr<MemberModels>> FederatedGpt::MakeTrained() const {
   return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
 }
 
-int FederatedGpt::context_length() const { return model_->config.context_length; }
+StatusOr<TokenStreams> FederatedGpt::ReadUsers(const std::string& path,
+                                               const UserWordsLimits& limits) const {
+  return ReadUserTokens(path, *tokenizer_, limits);
+}
 
-StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
+StatusOr<std::vector<float>> FederatedGpt::Start(const LocalTraining& local,
+                                                 std::uint64_t seed) const {
+  const int most = model_->config.context_length;
+  if (local.unroll > most) {
+    return base::InvalidArgumentError("unroll " + std::to_string(local.unroll) +
+                                      ": the public model reads " + std::to_string(most) +
+                                      " tokens");
+  }
   return CatchTorchErrors([&]() -> StatusOr<std::vector<float>> {
     SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
     models->Initialize(0, seed);
@@ -142,9 +152,7 @@ StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
 }
 
 StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
-                                         const ensemble::TrainingCost& cost, double epsilon,
-                                         double delta,
-                                         std::map<std::string, std::string> hyper_parameters,
+                                         const FederatedCost& cost,
                                          const std::string& directory) const {
   const std::string trained = base::JoinPath(directory, "model");
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(trained));
@@ -154,14 +162,14 @@ StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
     return models->Save(0, trained);
   }));
   ensemble::Manifest manifest =
-      NewManifest({1, 1, /*heldout_fraction=*/0}, "none", std::move(hyper_parameters));
-  manifest.members.front().steps = cost.steps;
+      NewManifest({1, 1, /*heldout_fraction=*/0}, "none", {{"private", cost.cost.mechanism}});
+  manifest.members.front().steps = cost.cost.steps;
   manifest.members.front().complete = true;
   std::string merged =
-      base::JoinPath(directory, cost.noise_multiplier > 0 ? "released" : "not_private");
-  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(options_.public_directory, trained,
-                                               std::move(manifest),
-                                               TrainingCostJson(cost, epsilon, delta), merged));
+      base::JoinPath(directory, cost.cost.noise_multiplier > 0 ? "released" : "not_private");
+  SUBMIX_RETURN_IF_ERROR(
+      WriteReleasedEnsemble(options_.public_directory, trained, std::move(manifest),
+                            TrainingCostJson(cost.cost, cost.epsilon, cost.delta), merged));
   return merged;
 }
 
@@ -181,9 +189,9 @@ StatusOr<PredictionMetrics> FederatedGpt::Evaluate(std::span<const float> parame
       SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
       std::ranges::copy(parameters, models->parameters().values(0).begin());
       while (const auto next = queue.Next()) {
-        counts[*next] =
-            CountPredictions(*models, CutIntoBlocks(streams[*next], tokenizer_->end_of_text(),
-                                                    static_cast<std::size_t>(context_length())));
+        counts[*next] = CountPredictions(
+            *models, CutIntoBlocks(streams[*next], tokenizer_->end_of_text(),
+                                   static_cast<std::size_t>(model_->config.context_length)));
       }
       return base::OkStatus();
     });

@@ -5,7 +5,6 @@
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
-#include "submix/train/models/document_tokens.h"
 
 namespace submix::train {
 namespace {
@@ -113,7 +112,7 @@ base::StatusOr<WordVocabulary> WordVocabulary::FromPublicText(std::span<const st
   };
   for (const std::string& path : paths) {
     SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-      if (line != kEndOfTextLine) SplitIntoWords(line, count_word);
+      if (line != corpus::kEndOfTextLine) SplitIntoWords(line, count_word);
       return base::OkStatus();
     }));
   }

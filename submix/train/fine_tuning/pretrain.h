@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/model/gpt_config.h"
+#include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 
 namespace submix::train {
@@ -34,5 +36,12 @@ struct PretrainOptions {
 // options out of range or text shorter than one row; kAlreadyExists if the output directory exists;
 // kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
 base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress);
+
+// All documents of plain or .xz files in order, end_of_text after each. A line that holds exactly
+// "<|endoftext|>" ends a document, as does the end of a file; documents without text are skipped.
+// Stops after `max_tokens` tokens if that is positive. Errors: those of ReadLines.
+base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
+                                                              const tokenizer::Tokenizer& tokenizer,
+                                                              std::int64_t max_tokens);
 
 }  // namespace submix::train

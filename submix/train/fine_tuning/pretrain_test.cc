@@ -6,7 +6,6 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/tokenizer/tokenizer.h"
-#include "submix/train/models/document_tokens.h"
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {

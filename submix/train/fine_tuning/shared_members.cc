@@ -7,31 +7,16 @@
 namespace submix::train {
 namespace {
 
-std::vector<char> Bytes(const std::string& text) { return {text.begin(), text.end()}; }
-
 void BroadcastText(Ranks& ranks, std::string& text) {
-  std::vector<char> bytes = Bytes(text);
+  std::vector<char> bytes(text.begin(), text.end());
   BroadcastVector(ranks, bytes);
   text.assign(bytes.begin(), bytes.end());
 }
 
 void BroadcastTask(Ranks& ranks, MemberTask& task) {
-  std::vector<std::uint64_t> lengths;
-  std::vector<base::TokenId> tokens;
-  for (const std::vector<base::TokenId>& block : task.blocks) {
-    lengths.push_back(block.size());
-    tokens.insert(tokens.end(), block.begin(), block.end());
-  }
   BroadcastText(ranks, task.output_directory);
   BroadcastValue(ranks, task.seed);
-  BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, tokens);
-  task.blocks.clear();
-  auto next = tokens.begin();
-  for (const std::uint64_t length : lengths) {
-    task.blocks.emplace_back(next, next + static_cast<std::ptrdiff_t>(length));
-    next += static_cast<std::ptrdiff_t>(length);
-  }
+  BroadcastTokens(ranks, task.blocks);
 }
 
 }  // namespace

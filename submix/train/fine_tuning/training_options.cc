@@ -5,6 +5,21 @@
 
 namespace submix::train {
 
+std::vector<double> IdentityNumbers(const TrainingOptions& options) {
+  const LearningRateSchedule& rate = options.learning_rate;
+  const AdamWOptions& adamw = options.adamw;
+  return {static_cast<double>(options.block_tokens),
+          rate.peak,
+          rate.warmup_fraction,
+          static_cast<double>(rate.warmup_steps),
+          static_cast<double>(rate.decay),
+          rate.final_fraction,
+          adamw.beta1,
+          adamw.beta2,
+          adamw.denominator_floor,
+          adamw.weight_decay};
+}
+
 base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config) {
   if (!(options.learning_rate.peak > 0)) {
     return base::InvalidArgumentError("learning rate: expected more than 0");

@@ -9,8 +9,7 @@
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/adamw.h"
-#include "submix/train/numerics/learning_rate.h"
+#include "submix/train/numerics/optimiser.h"
 #include "submix/train/numerics/precision.h"
 
 namespace submix::train {
@@ -25,6 +24,10 @@ struct TrainingOptions {
   // Polled before every update; true ends the training there.
   std::function<bool()> should_stop;
 };
+
+// The numbers among them that decide a training's outcome, but for the adapter's and the precision:
+// part of a checkpoint's identity.
+std::vector<double> IdentityNumbers(const TrainingOptions& options);
 
 // Errors: kInvalidArgument for a learning rate or block_tokens out of range.
 base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config);

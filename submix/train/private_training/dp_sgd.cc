@@ -66,20 +66,17 @@ StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& a
 // The public numbers that decide a training.
 std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget,
                            const std::string& weights_sha256) {
-  const LearningRateSchedule& rate = options.learning_rate;
-  const AdamWOptions& adamw = options.adamw;
   std::ostringstream text;
   text.precision(17);
   text << weights_sha256;
   for (const double number :
        {budget.step().sampling_probability, budget.step().noise_multiplier, budget.target().epsilon,
-        budget.target().delta, options.clip_norm, options.expected_batch,
-        static_cast<double>(options.steps), static_cast<double>(options.block_tokens), rate.peak,
-        rate.warmup_fraction, static_cast<double>(rate.warmup_steps),
-        static_cast<double>(rate.decay), rate.final_fraction, adamw.beta1, adamw.beta2,
-        adamw.denominator_floor, adamw.weight_decay, static_cast<double>(options.precision)}) {
+        budget.target().delta, options.clip_norm, options.expected_batch}) {
     text << ' ' << number;
   }
+  text << ' ' << static_cast<double>(options.steps);
+  for (const double number : IdentityNumbers(options)) text << ' ' << number;
+  text << ' ' << static_cast<int>(options.precision);
   if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
   return text.str();
 }
