@@ -21,35 +21,28 @@ void BroadcastTask(Ranks& ranks, MemberTask& task) {
 
 }  // namespace
 
-base::Status ShareMembers(Ranks* ranks, const std::string& public_directory,
+base::Status ShareMembers(Ranks* ranks, std::string public_directory,
                           std::span<const MemberTask> tasks, const FineTuneOptions& options,
                           base::ProgressStyle progress) {
   if (ranks == nullptr) return FineTuneMembers(public_directory, tasks, options, progress);
-  std::string directory = public_directory;
-  BroadcastText(*ranks, directory);
-  std::uint64_t count = tasks.size();
+  BroadcastText(*ranks, public_directory);
+  std::vector<MemberTask> all(tasks.begin(), tasks.end());
+  std::uint64_t count = all.size();
   BroadcastValue(*ranks, count);
-  for (MemberTask task : tasks) BroadcastTask(*ranks, task);
-  SUBMIX_RETURN_IF_ERROR(
-      FineTuneMembers(public_directory, tasks, options, progress, {ranks->rank(), ranks->size()}));
-  ranks->Barrier();
-  return base::OkStatus();
+  all.resize(count);
+  for (MemberTask& task : all) BroadcastTask(*ranks, task);
+  const base::Status status =
+      FineTuneMembers(public_directory, all, options, progress, {ranks->rank(), ranks->size()});
+  if (status.ok()) {
+    ranks->Barrier();
+  } else if (!ranks->is_root()) {
+    return {status.code(), "rank " + std::to_string(ranks->rank()) + ": " + status.message()};
+  }
+  return status;
 }
 
 base::Status ServeMembers(Ranks& ranks, const FineTuneOptions& options) {
-  std::string directory;
-  BroadcastText(ranks, directory);
-  std::uint64_t count = 0;
-  BroadcastValue(ranks, count);
-  std::vector<MemberTask> tasks(count);
-  for (MemberTask& task : tasks) BroadcastTask(ranks, task);
-  const base::Status status = FineTuneMembers(
-      directory, tasks, options, base::ProgressStyle::kSilent, {ranks.rank(), ranks.size()});
-  if (!status.ok()) {
-    return {status.code(), "rank " + std::to_string(ranks.rank()) + ": " + status.message()};
-  }
-  ranks.Barrier();
-  return base::OkStatus();
+  return ShareMembers(&ranks, "", {}, options, base::ProgressStyle::kSilent);
 }
 
 }  // namespace submix::train

@@ -32,9 +32,8 @@ std::vector<double> IdentityNumbers(const TrainingOptions& options);
 // Errors: kInvalidArgument for a learning rate or block_tokens out of range.
 base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config);
 
-// Errors: kInvalidArgument for blocks that are too long or token ids outside the model's
-// vocabulary.
-base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,
-                         const TrainingOptions& options, const model::GptConfig& config);
+// Errors: kInvalidArgument for token ids outside the model's vocabulary.
+base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
+                           const model::GptConfig& config);
 
 }  // namespace submix::train
