@@ -53,7 +53,9 @@ ModelOrError LoadGpt(const FedAvgModelOptions& options) {
   gpt.public_directory = options.public_directory;
   SUBMIX_ASSIGN_OR_RETURN(gpt.lora, AdapterOf(options.adapter, config.layers));
   gpt.precision = TrainingPrecisionOf(options.adapter.precision);
-  return train::FederatedGpt::Load(gpt);
+  std::unique_ptr<train::FederatedModel> model;
+  SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedGpt::Load(gpt));
+  return model;
 }
 
 }  // namespace
