@@ -8,11 +8,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "benchmarks/product_bound.h"
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/fine_tuning/product_bound.h"
 #include "submix/train/numerics/torch_environment.h"
 
 namespace submix {
@@ -110,13 +110,13 @@ base::Status Measure(const Settings& settings, const Case& which) {
   SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
                           model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which, config));
-  train::ProductBoundOptions products;
+  ProductBoundOptions products;
   products.trains_all_weights = !which.is_lora();
   products.tokens = TokensAStep(settings, which);
   products.precision = PrecisionOf(which.precision);
-  const double bound = train::MeasureProductBound(config, products);
+  const double bound = MeasureProductBound(config, products);
   products.precision = train::Precision::kBfloat16;
-  const double bf16_bound = train::MeasureProductBound(config, products);
+  const double bf16_bound = MeasureProductBound(config, products);
   std::printf(settings.json
                   ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
                     "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"

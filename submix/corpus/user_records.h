@@ -24,6 +24,9 @@ struct UserRecord {
 base::Status ReadUserRecords(const std::string& path,
                              const std::function<base::Status(const UserRecord&)>& sink);
 
+// The line that ends a document in raw text.
+inline constexpr std::string_view kEndOfTextLine = "<|endoftext|>";
+
 // Calls `sink` for every line of a plain or .xz text file, without its "\n" or "\r\n" and without
 // the byte order mark that a file may start with. Errors: kNotFound, kInternal; kDataLoss for a
 // damaged .xz; the sink's first error.

@@ -1,7 +1,6 @@
 #include "submix/model/lora_adapter.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/model/gpt_tensors.h"
 #include "submix/model/lora_config_file.h"
 #include "submix/model/safetensors.h"
 
@@ -21,23 +21,6 @@ constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
 constexpr std::string_view kModelPrefix = "transformer.";
 constexpr std::string_view kTensorPrefix = "base_model.model.transformer.";
-
-// The linear layers of one transformer layer; sizes in units of the width.
-struct LinearLayer {
-  std::string_view name;
-  int inputs;
-  int outputs;
-};
-constexpr std::array<LinearLayer, 4> kLinearLayers = {{
-    {"attn.c_attn", 1, 3},
-    {"attn.c_proj", 1, 1},
-    {"mlp.c_fc", 1, 4},
-    {"mlp.c_proj", 4, 1},
-}};
-
-std::string ModuleName(int layer, const LinearLayer& linear) {
-  return "h." + std::to_string(layer) + "." + std::string(linear.name);
-}
 
 // PEFT's rule: the whole name, or its end behind a dot.
 bool IsNameOf(std::string_view full_name, std::string_view target) {
@@ -58,12 +41,10 @@ bool IsAdapted(const LoraConfig& config, int layer, std::string_view full_name) 
 }
 
 bool IsKnownTarget(const GptConfig& model, std::string_view target) {
-  for (int layer = 0; layer < model.layers; ++layer) {
-    for (const LinearLayer& linear : kLinearLayers) {
-      if (IsNameOf(std::string(kModelPrefix) + ModuleName(layer, linear), target)) return true;
-    }
-  }
-  return false;
+  const std::vector<LinearLayer> layers = LinearLayers(model);
+  return std::any_of(layers.begin(), layers.end(), [&](const LinearLayer& linear) {
+    return IsNameOf(std::string(kModelPrefix) + linear.name, target);
+  });
 }
 
 // The first layer of the config that the model does not have.
@@ -150,16 +131,13 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
     return base::InvalidArgumentError(LayerProblem(model, *layer));
   }
   std::vector<LoraModule> modules;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    for (const LinearLayer& linear : kLinearLayers) {
-      std::string name = ModuleName(layer, linear);
-      if (!IsAdapted(config, layer, std::string(kModelPrefix) + name)) continue;
-      modules.push_back({.name = std::move(name),
-                         .inputs = linear.inputs * model.width,
-                         .outputs = linear.outputs * model.width,
-                         .a = {},
-                         .b = {}});
-    }
+  for (LinearLayer& linear : LinearLayers(model)) {
+    if (!IsAdapted(config, linear.layer, std::string(kModelPrefix) + linear.name)) continue;
+    modules.push_back({.name = std::move(linear.name),
+                       .inputs = linear.inputs,
+                       .outputs = linear.outputs,
+                       .a = {},
+                       .b = {}});
   }
   return modules;
 }

@@ -9,7 +9,6 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTestedPredictor(
   options.public_directory = files.public_directory;
   options.member_directories = files.member_directories;
   options.threads = 1;
-  options.score_tokens_at_a_time = files.rows_at_a_time;
   return train::TorchPredictor::Load(options);
 }
 

@@ -19,8 +19,9 @@
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
 #include "submix/train/federated/client_updates.h"
+#include "submix/train/federated/federated_lstm.h"
 #include "submix/train/federated/federated_training.h"
-#include "submix/train/federated/user_words.h"
+#include "submix/train/federated/word_metrics.h"
 #include "submix/train/numerics/torch_environment.h"
 
 namespace submix::apps {
@@ -42,6 +43,7 @@ constexpr LocalDefaults kGptDefaults = {128, 0.2, 0.5};
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
   FedAvgModelOptions model;
+  std::uint64_t seed = 1;
   std::string corpus;
   std::string heldout;
   double expected_users = 0;
@@ -125,10 +127,9 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
   return base::OkStatus();
 }
 
-std::string SourceOf(const FedAvgCommandOptions& options, const FedAvgModel& model) {
+std::string SourceOf(const FedAvgCommandOptions& options, const train::FederatedModel& model) {
   return model.Source() + " tokens " + std::to_string(options.tokens_per_user) +
-         (options.keep_short_users ? " or fewer" : "") + " seed " +
-         std::to_string(options.model.seed);
+         (options.keep_short_users ? " or fewer" : "") + " seed " + std::to_string(options.seed);
 }
 
 // A line a round. A run that goes on adds to the file.
@@ -223,12 +224,13 @@ void PrintForPeople(const Json& report, const std::string& what_now) {
 
 // Of all rounds that were charged. Where the noise changed, the least of it is said of all: no less
 // than what they cost.
-FedAvgCost CostOf(const FedAvgCommandOptions& options, const train::FederatedResult& result) {
+train::FederatedCost CostOf(const FedAvgCommandOptions& options,
+                            const train::FederatedResult& result) {
   const train::FederatedOptions& training = options.training;
-  FedAvgCost cost = {{options.algorithm, true, training.estimator.sampling_probability,
-                      training.noise_multiplier, result.rounds},
-                     result.epsilon,
-                     training.delta};
+  train::FederatedCost cost = {{options.algorithm, true, training.estimator.sampling_probability,
+                                training.noise_multiplier, result.rounds},
+                               result.epsilon,
+                               training.delta};
   if (!(training.noise_multiplier > 0)) return cost;
   cost.cost.mechanism = "dp-" + options.algorithm;
   cost.cost.steps = result.rounds_charged;
@@ -240,6 +242,33 @@ FedAvgCost CostOf(const FedAvgCommandOptions& options, const train::FederatedRes
   return cost;
 }
 
+std::string WhatNow(const FedAvgCommandOptions& options, const std::string& written) {
+  if (options.model.public_directory.empty()) return "Wrote " + written;
+  if (!(options.training.noise_multiplier > 0)) {
+    return "Wrote " + written + ": trained without noise; it must not leave";
+  }
+  return "Wrote " + written +
+         ": may be asked without limit and given away\n  Serve: submix deploy " + written +
+         " DEPLOYMENT --mechanism public";
+}
+
+// {"10": [places with none of the ten most frequent words among the first ten predictions, with
+// one, …], …}.
+StatusOr<Json> CountHeadWords(const train::FederatedModel& model, std::span<const float> parameters,
+                              const train::TokenStreams& heldout, int threads) {
+  // The flag goes with that model alone.
+  const auto& lstm = dynamic_cast<const train::FederatedLstm&>(model);
+  SUBMIX_ASSIGN_OR_RETURN(const auto histograms,
+                          train::CountHeadWords(lstm.shape(), parameters,
+                                                train::FirstWords(heldout, train::kTable3Tokens),
+                                                train::kTable3Heads, threads));
+  Json json;
+  for (const train::HeadWordHistogram& histogram : histograms) {
+    json[std::to_string(histogram.head)] = histogram.counts;
+  }
+  return json;
+}
+
 Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
   options.model.directory = training.directory;
@@ -247,13 +276,13 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   if (training.threads == 0) training.threads = train::AvailableProcessors();
   SUBMIX_ASSIGN_OR_RETURN(const auto model, MakeFedAvgModel(options.model, training.ranks));
   if (training.ranks != nullptr && !training.ranks->is_root()) {
-    return ServeClientUpdates(*training.ranks, model->model(), training.threads);
+    return ServeClientUpdates(*training.ranks, *model, training.threads);
   }
   SUBMIX_ASSIGN_OR_RETURN(
-      const TokenStreams users,
+      const train::TokenStreams users,
       model->ReadUsers(options.corpus, {options.keep_short_users ? 1 : options.tokens_per_user,
                                         options.tokens_per_user}));
-  TokenStreams heldout;
+  train::TokenStreams heldout;
   if (!options.heldout.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(heldout,
                             model->ReadUsers(options.heldout, {1, options.tokens_per_user}));
@@ -261,12 +290,14 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   }
   CompleteLocalTraining(options);
   SUBMIX_RETURN_IF_ERROR(CompleteOptions(users.size(), options));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<float> start, model->Start(training.local));
+  std::vector<float> start(model->vectors().back().end);
+  if (!base::FileExists(base::JoinPath(training.directory, "checkpoint.safetensors"))) {
+    SUBMIX_ASSIGN_OR_RETURN(start, model->Start(training.local, options.seed));
+  }
   RoundFile rounds;
   SUBMIX_RETURN_IF_ERROR(rounds.Open(options.csv));
 
-  const train::FederatedData data = {&model->model(), start, users, heldout,
-                                     SourceOf(options, *model)};
+  const train::FederatedData data = {model.get(), start, users, heldout, SourceOf(options, *model)};
   const auto random = base::MakeSystemRandomSource();
   std::optional<train::PredictionMetrics> metrics;
   SUBMIX_ASSIGN_OR_RETURN(const train::FederatedResult result,
@@ -276,20 +307,20 @@ Status RunFedAvg(FedAvgCommandOptions options) {
                                            return rounds.Write(report);
                                          }));
   if (!metrics.has_value() && !heldout.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(metrics,
-                            model->model().Evaluate(result.parameters, heldout, training.threads));
+    SUBMIX_ASSIGN_OR_RETURN(metrics, model->Evaluate(result.parameters, heldout, training.threads));
   }
-  SUBMIX_ASSIGN_OR_RETURN(const std::string what_now,
-                          model->Save(result.parameters, CostOf(options, result)));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::string written,
+      model->Save(result.parameters, CostOf(options, result), training.directory));
   Json report = ReportJson(options, result, metrics, options.population);
   if (options.head_words && !heldout.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(report["head_words"],
-                            model->CountHeadWords(result.parameters, heldout, training.threads));
+                            CountHeadWords(*model, result.parameters, heldout, training.threads));
   }
   if (options.json) {
     std::printf("%s\n", report.dump(2).c_str());
   } else {
-    PrintForPeople(report, what_now);
+    PrintForPeople(report, WhatNow(options, written));
   }
   return base::OkStatus();
 }
@@ -333,7 +364,7 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
   AddAdapterFlags(gpt, model.adapter);
   for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
-  Flags(command).Add("--seed", model.seed,
+  Flags(command).Add("--seed", options.seed,
                      "Of the random model, or adapter, that all users begin with");
 }
 

@@ -18,7 +18,7 @@ struct PretrainCommandOptions {
 
 base::Status RunPretrain(PretrainCommandOptions options) {
   train::PretrainOptions& pretrain = options.pretrain;
-  pretrain.precision = TrainingPrecisionOf(options.precision);
+  pretrain.training.precision = TrainingPrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));
   std::printf("Wrote %s. Next: submix train CORPUS ENSEMBLE --public %s\n",
               pretrain.output_directory.c_str(), pretrain.output_directory.c_str());
@@ -40,16 +40,16 @@ void AddPretrainCommand(CLI::App& command, Action& action) {
   flags.Add("--heads", pretrain.config.attention_heads, kPositive,
             "Attention heads; divides the width");
   flags.Add("--context", pretrain.config.context_length, kPositive, "Most tokens of a sequence");
-  flags.Add("--epochs", pretrain.epochs, kPositive, "Passes over the text");
+  flags.Add("--epochs", pretrain.training.epochs, kPositive, "Passes over the text");
   flags.Add("--max-tokens", pretrain.max_tokens, kNonNegative,
             "Use only the first so many tokens; 0 = all");
-  flags.Add("--batch-size", pretrain.batch_size, kPositive, "Sequences an update");
-  flags.Add("--learning-rate", pretrain.learning_rate.peak,
+  flags.Add("--batch-size", pretrain.training.batch_size, kPositive, "Sequences an update");
+  flags.Add("--learning-rate", pretrain.training.learning_rate.peak,
             "AdamW's, at the end of warm-up; then cosine to a tenth");
   flags.Add("--precision", options.precision, OneOf({"f32", "bf16"}),
             "Of the matrix products: f32 or bf16");
   flags.Add("--seed", pretrain.seed, "Decides initial weights and order");
-  flags.Add("--threads", pretrain.threads, "0 = one a processor");
+  flags.Add("--threads", pretrain.training.threads, "0 = one a processor");
   command.footer(
       "A line \"<|endoftext|>\" ends a document. Interrupted? Run the same command again.\n"
       "Example: submix pretrain wiki-*.txt.xz --tokenizer bpe -o public_model");

@@ -94,6 +94,8 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
 
 void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) {
   Flags flags(command);
+  train::PrivateTrainingOptions& options = training.options;
+  options.training.expected_batch = 256;
   constexpr const char* kGroup = "Private training (one model, differentially private itself)";
   CLI::Option* const mechanism = flags.Add(
       "--private", training.mechanism, OneOf({"dp-sgd"}),
@@ -103,21 +105,22 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
   }
   const auto add = [&](CLI::Option* option) { option->needs(mechanism)->group(kGroup); };
   mechanism->group(kGroup);
-  add(flags.Add("--epsilon", training.epsilon, kPositive,
+  add(flags.Add("--epsilon", options.target.epsilon, kPositive,
                 "Target at --delta; training stops before the step that would exceed it"));
-  add(flags.Add("--delta", training.delta, kDelta, "Well below 1 / users"));
+  add(flags.Add("--delta", options.target.delta, kDelta, "Well below 1 / users"));
   add(flags.Add("--unit", training.unit, OneOf({"user", "document"}),
                 "Whose presence is protected: a user with all texts, or one document"));
-  add(flags.Add("--expected-batch", training.expected_batch, kPositive,
+  add(flags.Add("--expected-batch", options.training.expected_batch, kPositive,
                 "Users (documents) a step, on average; large batches, in the hundreds or "
                 "thousands, learn more at the same epsilon"));
-  add(flags.Add("--noise-multiplier", training.noise_multiplier, kPositive,
+  add(flags.Add("--noise-multiplier", options.noise_multiplier, kPositive,
                 "Noise, in units of the clipping norm; without it the least with which all steps "
                 "stay within --epsilon"));
-  add(flags.Add("--clip", training.clip, kPositive, "Longest gradient of a user, in L2"));
-  add(flags.Add("--steps", training.steps, kPositive,
+  add(flags.Add("--clip", options.training.clip_norm, kPositive,
+                "Longest gradient of a user, in L2"));
+  add(flags.Add("--steps", options.training.steps, kPositive,
                 "Updates, instead of --epochs / share of a batch"));
-  add(flags.Add("--public-users", training.public_units, kPositive,
+  add(flags.Add("--public-users", options.public_units, kPositive,
                 "A public number of users (documents) that --expected-batch is a share of; without "
                 "it their count, which then counts as public"));
   add(flags.Add("--json", training.json, "One JSON object instead of text"));
@@ -126,27 +129,16 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
 train::PrivateTrainingOptions PrivateTrainingOptionsOf(
     const PrivateTrainingFlags& flags, const train::EnsembleTrainingOptions& training) {
   const train::FineTuneOptions& fine_tune = training.fine_tune;
-  train::PrivateTrainingOptions options;
+  train::PrivateTrainingOptions options = flags.options;
   options.public_directory = training.public_directory;
   options.corpus = training.corpus;
   options.ensemble_directory = training.ensemble_directory;
   options.partition_key_path = training.partition_key_path;
   options.heldout_fraction = training.partition.heldout_fraction;
   options.unit = flags.unit == "user" ? PrivacyUnit::kUserKey : PrivacyUnit::kTrainingExample;
-  options.public_units = flags.public_units;
-  options.noise_multiplier = flags.noise_multiplier;
-  options.target = {flags.epsilon, flags.delta};
   options.epochs = fine_tune.epochs;
-  options.training.lora = fine_tune.lora;
-  options.training.block_tokens = fine_tune.block_tokens;
-  options.training.clip_norm = flags.clip;
-  options.training.expected_batch = flags.expected_batch;
-  options.training.steps = flags.steps;
-  options.training.learning_rate = fine_tune.learning_rate;
-  options.training.adamw = fine_tune.adamw;
   options.training.blocks_at_a_time = fine_tune.batch_size;
-  options.training.precision = fine_tune.precision;
-  options.training.threads = fine_tune.threads;
+  static_cast<train::TrainingOptions&>(options.training) = fine_tune;
   return options;
 }
 

@@ -1,7 +1,6 @@
 // The options of `submix train --private`, and what it prints.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "submix/apps/flags.h"
@@ -13,13 +12,7 @@ namespace submix::apps {
 struct PrivateTrainingFlags {
   std::string mechanism;  // empty: no private training
   std::string unit = "user";
-  double noise_multiplier = 0;  // 0: found from the rest
-  double clip = 0.1;
-  double expected_batch = 256;
-  double epsilon = 8;
-  double delta = 1e-5;
-  std::int64_t steps = 0;
-  std::int64_t public_units = 0;
+  train::PrivateTrainingOptions options;
   bool json = false;
 };
 

@@ -30,7 +30,7 @@ base::Status AddFile(const std::string& path, tokenizer::BpeTrainer& trainer,
     document.clear();
   };
   SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-    if (line == "<|endoftext|>") {
+    if (line == corpus::kEndOfTextLine) {
       finish_document();
     } else {
       document.append(line).push_back('\n');

@@ -20,42 +20,6 @@ struct RoundOrder {
   UpdateClipping clipping;
 };
 
-void SendRound(Ranks& ranks, RoundOrder order, std::span<const float> parameters,
-               const Users& users) {
-  std::vector<std::uint64_t> lengths;
-  std::vector<TokenId> tokens;
-  for (const std::span<const TokenId> user : users) {
-    lengths.push_back(user.size());
-    tokens.insert(tokens.end(), user.begin(), user.end());
-  }
-  std::vector<float> model(parameters.begin(), parameters.end());
-  BroadcastValue(ranks, order);
-  BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, tokens);
-  BroadcastVector(ranks, model);
-}
-
-// A round as it came from the root.
-struct ReceivedRound {
-  std::vector<TokenId> tokens;
-  std::vector<float> parameters;
-  Users users;  // into `tokens`
-};
-
-ReceivedRound ReceiveRound(Ranks& ranks) {
-  ReceivedRound round;
-  std::vector<std::uint64_t> lengths;
-  BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, round.tokens);
-  BroadcastVector(ranks, round.parameters);
-  std::span<const TokenId> rest = round.tokens;
-  for (const std::uint64_t length : lengths) {
-    round.users.push_back(rest.first(length));
-    rest = rest.subspan(length);
-  }
-  return round;
-}
-
 }  // namespace
 
 ClientUpdates::ClientUpdates(const FederatedModel& model, const ClientTraining& training,
@@ -99,7 +63,13 @@ base::StatusOr<const ClippedSum*> ClientUpdates::Sum(std::span<const float> para
     SUBMIX_RETURN_IF_ERROR(SumShare(parameters, users, clipping, 0, 1));
     return &sum;
   }
-  SendRound(*ranks_, {false, training_, clipping}, parameters, users);
+  RoundOrder order = {false, training_, clipping};
+  BroadcastValue(*ranks_, order);
+  std::vector<std::vector<TokenId>> texts;
+  for (const std::span<const TokenId> user : users) texts.emplace_back(user.begin(), user.end());
+  std::vector<float> model(parameters.begin(), parameters.end());
+  BroadcastTokens(*ranks_, texts);
+  BroadcastVector(*ranks_, model);
   SUBMIX_RETURN_IF_ERROR(
       SumShare(parameters, users, clipping, 0, static_cast<std::size_t>(ranks_->size())));
   sum.SumToRoot(*ranks_);
@@ -118,14 +88,17 @@ base::Status ServeClientUpdates(Ranks& ranks, const FederatedModel& model, int t
       RoundOrder order;
       BroadcastValue(ranks, order);
       if (order.is_last) return base::OkStatus();
-      const ReceivedRound round = ReceiveRound(ranks);
+      std::vector<std::vector<TokenId>> texts;
+      std::vector<float> parameters;
+      BroadcastTokens(ranks, texts);
+      BroadcastVector(ranks, parameters);
       if (updates == nullptr) {
         updates = std::make_unique<ClientUpdates>(model, order.training, order.clipping, threads,
                                                   /*ranks=*/nullptr);
       }
-      SUBMIX_RETURN_IF_ERROR(updates->SumShare(round.parameters, round.users, order.clipping,
-                                               static_cast<std::size_t>(ranks.rank()),
-                                               static_cast<std::size_t>(ranks.size())));
+      SUBMIX_RETURN_IF_ERROR(updates->SumShare(
+          parameters, Users(texts.begin(), texts.end()), order.clipping,
+          static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size())));
       updates->workers_[0]->sum.SumToRoot(ranks);
     }
   });

@@ -6,8 +6,8 @@
 #include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/train/federated/local_pass.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
@@ -20,43 +20,21 @@ using base::Status;
 using base::StatusOr;
 using base::TokenId;
 
-struct FederatedGpt::Weights {
-  PublicModel model;
-  std::optional<model::LoraConfig> lora;
-  at::ScalarType type = torch::kFloat;
-
-  // A copy of what is trained; what is frozen is shared where the precision allows. At zero.
-  StatusOr<std::unique_ptr<MemberModels>> MakeTrainable() const {
-    if (!lora.has_value()) return MakeFullMember(model, type);
-    return MakeLoraMembers(model, *lora, /*groups=*/1, type);
-  }
-};
-
 namespace {
 
-// A user's tokens as blocks of up to `positions` predictions.
-class TokenBlocks {
- public:
-  TokenBlocks(std::span<const TokenId> tokens, TokenId end_of_text, std::size_t positions)
-      : tokens_(tokens), end_of_text_(end_of_text), positions_(positions) {}
+using Blocks = std::vector<std::vector<TokenId>>;
 
-  bool is_empty() const { return next_ == tokens_.size(); }
-  // What is read, and behind it the last token that is predicted.
-  std::vector<TokenId> Next() {
-    const std::size_t count = std::min(positions_, tokens_.size() - next_);
-    std::vector<TokenId> block = {next_ == 0 ? end_of_text_ : tokens_[next_ - 1]};
-    const auto predicted = tokens_.subspan(next_, count);
-    block.insert(block.end(), predicted.begin(), predicted.end());
-    next_ += count;
-    return block;
+// A user's tokens in blocks of up to `positions` predictions: each holds what is read and, behind
+// it, the last token that is predicted.
+Blocks CutIntoBlocks(std::span<const TokenId> tokens, TokenId end_of_text, std::size_t positions) {
+  Blocks blocks;
+  for (std::size_t begin = 0; begin < tokens.size(); begin += positions) {
+    const auto predicted = tokens.subspan(begin, std::min(positions, tokens.size() - begin));
+    blocks.push_back({begin == 0 ? end_of_text : tokens[begin - 1]});
+    blocks.back().insert(blocks.back().end(), predicted.begin(), predicted.end());
   }
-
- private:
-  std::span<const TokenId> tokens_;
-  TokenId end_of_text_;
-  std::size_t positions_;
-  std::size_t next_ = 0;
-};
+  return blocks;
+}
 
 class GptClient final : public ClientModel {
  public:
@@ -71,25 +49,20 @@ class GptClient final : public ClientModel {
   }
 
   void Begin(std::span<const TokenId> tokens) override {
-    blocks_.emplace(tokens, end_of_text_, positions_);
+    blocks_ = CutIntoBlocks(tokens, end_of_text_, positions_);
+    next_ = 0;
+    batch_ = {};
   }
 
   std::int64_t NextBatch() override {
-    std::vector<std::vector<TokenId>> rows;
-    while (rows.size() < rows_ && !blocks_->is_empty()) rows.push_back(blocks_->Next());
-    if (rows.empty()) return 0;
-    // No wider than the first: shapes are the user's own matter.
-    batch_.emplace(std::ssize(rows), std::ssize(rows.front()) - 1);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      batch_->SetRow(static_cast<std::int64_t>(row), rows[row]);
-    }
-    targets_ = batch_->WeighEqually(0, std::ssize(rows));
-    return targets_;
+    batch_ = std::span(blocks_).subspan(next_, std::min(rows_, blocks_.size() - next_));
+    next_ += batch_.size();
+    return NumTargets(batch_);
   }
 
   void Gradient(float weight, std::span<float> gradient) override {
-    const at::Tensor mean = models_->Loss(*batch_).total;
-    models_->parameters().Differentiate(mean * (weight * static_cast<float>(targets_)));
+    const at::Tensor mean = models_->Loss(BatchOf(batch_)).total;
+    models_->parameters().Differentiate(mean * (weight * static_cast<float>(NumTargets(batch_))));
     std::ranges::copy(models_->parameters().gradients(0), gradient.begin());
   }
 
@@ -98,32 +71,21 @@ class GptClient final : public ClientModel {
   const TokenId end_of_text_;
   const std::size_t rows_;
   const std::size_t positions_;
-  std::optional<TokenBlocks> blocks_;
-  std::optional<TokenBatch> batch_;
-  std::int64_t targets_ = 0;
+  Blocks blocks_;
+  std::size_t next_ = 0;
+  std::span<const std::vector<TokenId>> batch_;  // of blocks_
 };
 
-PredictionCount CountPredictions(MemberModels& models, TokenBlocks blocks) {
+PredictionCount CountPredictions(MemberModels& models, const Blocks& blocks) {
   PredictionCount count;
-  while (!blocks.is_empty()) {
-    std::vector<TokenId> block = blocks.Next();
-    const auto positions = std::ssize(block) - 1;
-    TokenBatch batch(1, positions);
-    batch.SetRow(0, block);
-    at::Tensor logits = models.Logits(batch.tokens()).contiguous();
+  for (const std::vector<TokenId>& block : blocks) {
+    const at::Tensor logits = models.Logits(BatchOf({&block, 1}).tokens()).contiguous();
     const auto vocab_size = static_cast<std::size_t>(logits.size(1));
-    for (std::int64_t i = 0; i < positions; ++i) {
-      float* row = logits.data_ptr<float>() + i * logits.size(1);
-      count.Add(block[static_cast<std::size_t>(i) + 1], {row, vocab_size});
+    for (std::size_t i = 0; i + 1 < block.size(); ++i) {
+      count.Add(block[i + 1], {logits.data_ptr<float>() + i * vocab_size, vocab_size});
     }
   }
   return count;
-}
-
-ParameterVectors VectorsOf(const std::vector<FlatParameters::Spec>& specs) {
-  ParameterVectors vectors;
-  for (const FlatParameters::Spec& spec : specs) AppendVector(vectors, spec.name, spec.shape);
-  return vectors;
 }
 
 StatusOr<std::string> Describe(const FederatedGptOptions& options) {
@@ -137,13 +99,13 @@ StatusOr<std::string> Describe(const FederatedGptOptions& options) {
 
 }  // namespace
 
-FederatedGpt::FederatedGpt(FederatedGptOptions options, std::unique_ptr<Weights> weights,
-                           std::unique_ptr<tokenizer::Tokenizer> tokenizer,
-                           ParameterVectors vectors, std::string description)
-    : options_(std::move(options)),
-      weights_(std::move(weights)),
+FederatedGpt::FederatedGpt(const FederatedGptOptions& options,
+                           std::unique_ptr<const PublicModel> model,
+                           std::unique_ptr<const tokenizer::Tokenizer> tokenizer,
+                           std::string description)
+    : options_(options),
+      model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
-      vectors_(std::move(vectors)),
       description_(std::move(description)) {}
 
 FederatedGpt::~FederatedGpt() = default;
@@ -152,23 +114,37 @@ StatusOr<std::unique_ptr<FederatedGpt>> FederatedGpt::Load(const FederatedGptOpt
   SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
   return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedGpt>> {
-    auto weights = std::make_unique<Weights>();
-    SUBMIX_ASSIGN_OR_RETURN(weights->model, LoadPublicModel(options.public_directory));
-    weights->lora = options.lora;
-    if (options.precision == Precision::kBfloat16) weights->type = torch::kBFloat16;
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights->MakeTrainable());
+    auto model = std::make_unique<PublicModel>();
+    SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory));
     SUBMIX_ASSIGN_OR_RETURN(std::string description, Describe(options));
-    return std::unique_ptr<FederatedGpt>(
-        new FederatedGpt(options, std::move(weights), std::move(tokenizer),
-                         VectorsOf(models->parameters().specs()), std::move(description)));
+    std::unique_ptr<FederatedGpt> gpt(
+        new FederatedGpt(options, std::move(model), std::move(tokenizer), std::move(description)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto trained, gpt->MakeTrained());
+    gpt->vectors_ = trained->parameters().vectors();
+    return gpt;
   });
 }
 
-int FederatedGpt::context_length() const { return weights_->model.config.context_length; }
+// What is frozen is shared where the precision allows. At zero.
+StatusOr<std::unique_ptr<MemberModels>> FederatedGpt::MakeTrained() const {
+  return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
+}
 
-StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
+StatusOr<TokenStreams> FederatedGpt::ReadUsers(const std::string& path,
+                                               const UserWordsLimits& limits) const {
+  return ReadUserTokens(path, *tokenizer_, limits);
+}
+
+StatusOr<std::vector<float>> FederatedGpt::Start(const LocalTraining& local,
+                                                 std::uint64_t seed) const {
+  const int most = model_->config.context_length;
+  if (local.unroll > most) {
+    return base::InvalidArgumentError("unroll " + std::to_string(local.unroll) +
+                                      ": the public model reads " + std::to_string(most) +
+                                      " tokens");
+  }
   return CatchTorchErrors([&]() -> StatusOr<std::vector<float>> {
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+    SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
     models->Initialize(0, seed);
     const std::span<const float> values = models->parameters().values(0);
     return std::vector<float>(values.begin(), values.end());
@@ -176,38 +152,29 @@ StatusOr<std::vector<float>> FederatedGpt::Start(std::uint64_t seed) const {
 }
 
 StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
-                                         const ensemble::TrainingCost& cost, double epsilon,
-                                         double delta,
-                                         std::map<std::string, std::string> hyper_parameters,
+                                         const FederatedCost& cost,
                                          const std::string& directory) const {
   const std::string trained = base::JoinPath(directory, "model");
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(trained));
   SUBMIX_RETURN_IF_ERROR(CatchTorchErrors([&]() -> Status {
-    SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+    SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
     std::ranges::copy(parameters, models->parameters().values(0).begin());
     return models->Save(0, trained);
   }));
-  ensemble::Manifest manifest;
-  manifest.partition_key_id = "none";
-  manifest.num_parts = 1;
-  manifest.halves = 1;
-  manifest.hyper_parameters = std::move(hyper_parameters);
-  ensemble::MemberEntry member;
-  member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
-  member.generation = 1;
-  member.steps = cost.steps;
-  member.complete = true;
-  manifest.members.push_back(member);
+  ensemble::Manifest manifest =
+      NewManifest({1, 1, /*heldout_fraction=*/0}, "none", {{"private", cost.cost.mechanism}});
+  manifest.members.front().steps = cost.cost.steps;
+  manifest.members.front().complete = true;
   std::string merged =
-      base::JoinPath(directory, cost.noise_multiplier > 0 ? "released" : "not_private");
-  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(options_.public_directory, trained,
-                                               std::move(manifest),
-                                               TrainingCostJson(cost, epsilon, delta), merged));
+      base::JoinPath(directory, cost.cost.noise_multiplier > 0 ? "released" : "not_private");
+  SUBMIX_RETURN_IF_ERROR(
+      WriteReleasedEnsemble(options_.public_directory, trained, std::move(manifest),
+                            TrainingCostJson(cost.cost, cost.epsilon, cost.delta), merged));
   return merged;
 }
 
 std::unique_ptr<ClientModel> FederatedGpt::MakeClient(int rows, int positions) const {
-  auto models = weights_->MakeTrainable();
+  auto models = MakeTrained();
   SUBMIX_CHECK(models.ok(), "what Load made can be made again");
   return std::make_unique<GptClient>(*std::move(models), tokenizer_->end_of_text(), rows,
                                      positions);
@@ -219,12 +186,12 @@ StatusOr<PredictionMetrics> FederatedGpt::Evaluate(std::span<const float> parame
   std::vector<PredictionCount> counts(streams.size());
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(threads, streams.size(), [&](ClientQueue& queue, int) {
     return CatchTorchErrors([&]() -> Status {
-      SUBMIX_ASSIGN_OR_RETURN(const auto models, weights_->MakeTrainable());
+      SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
       std::ranges::copy(parameters, models->parameters().values(0).begin());
       while (const auto next = queue.Next()) {
-        const TokenBlocks blocks(streams[*next], tokenizer_->end_of_text(),
-                                 static_cast<std::size_t>(context_length()));
-        counts[*next] = CountPredictions(*models, blocks);
+        counts[*next] = CountPredictions(
+            *models, CutIntoBlocks(streams[*next], tokenizer_->end_of_text(),
+                                   static_cast<std::size_t>(model_->config.context_length)));
       }
       return base::OkStatus();
     });

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,13 +10,15 @@
 #include <vector>
 
 #include "submix/base/status.h"
-#include "submix/ensemble/training_cost.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/numerics/precision.h"
 
 namespace submix::train {
+
+class MemberModels;
+struct PublicModel;
 
 // What `submix fedavg --public` trains.
 struct FederatedGptOptions {
@@ -37,23 +38,18 @@ class FederatedGpt final : public FederatedModel {
   static base::StatusOr<std::unique_ptr<FederatedGpt>> Load(const FederatedGptOptions& options);
   ~FederatedGpt() override;
 
-  const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
-  int context_length() const;
-
-  // The parameters that change nothing in the public model. The seed is of LoRA's factors A.
-  base::StatusOr<std::vector<float>> Start(std::uint64_t seed) const;
-  // Writes the trained parameters to `directory`/model, an adapter (PEFT) or a whole model, and the
-  // merged model, as private_training.h has it, to `directory`/released, without noise
-  // `directory`/not_private; returns which. `cost` is of the training, `epsilon` its epsilon at
-  // `delta`, and `hyper_parameters` are for the manifest. Replaces what is there. Errors: those of
-  // writing.
-  base::StatusOr<std::string> Save(std::span<const float> parameters,
-                                   const ensemble::TrainingCost& cost, double epsilon, double delta,
-                                   std::map<std::string, std::string> hyper_parameters,
-                                   const std::string& directory) const;
-
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override { return description_; }
+  std::string Source() const override { return "public model"; }
+  base::StatusOr<TokenStreams> ReadUsers(const std::string& path,
+                                         const UserWordsLimits& limits) const override;
+  // The parameters that change nothing in the public model. The seed is of LoRA's factors A.
+  base::StatusOr<std::vector<float>> Start(const LocalTraining& local,
+                                           std::uint64_t seed) const override;
+  // An adapter (PEFT) or a whole model; and the merged model, as private_training.h has it, in
+  // `directory`/released, without noise `directory`/not_private, which is returned.
+  base::StatusOr<std::string> Save(std::span<const float> parameters, const FederatedCost& cost,
+                                   const std::string& directory) const override;
   std::unique_ptr<ClientModel> MakeClient(int rows, int positions) const override;
   void Normalise(std::span<float> /*parameters*/) const override {}
   // In windows of the context length, each from its first token alone.
@@ -62,16 +58,15 @@ class FederatedGpt final : public FederatedModel {
                                              int threads) const override;
 
  private:
-  struct Weights;  // the public model and how it is trained
+  FederatedGpt(const FederatedGptOptions& options, std::unique_ptr<const PublicModel> model,
+               std::unique_ptr<const tokenizer::Tokenizer> tokenizer, std::string description);
 
-  FederatedGpt(FederatedGptOptions options, std::unique_ptr<Weights> weights,
-               std::unique_ptr<tokenizer::Tokenizer> tokenizer, ParameterVectors vectors,
-               std::string description);
+  base::StatusOr<std::unique_ptr<MemberModels>> MakeTrained() const;
 
   const FederatedGptOptions options_;
-  const std::unique_ptr<const Weights> weights_;
+  const std::unique_ptr<const PublicModel> model_;
   const std::unique_ptr<const tokenizer::Tokenizer> tokenizer_;
-  const ParameterVectors vectors_;
+  ParameterVectors vectors_;
   const std::string description_;
 };
 

@@ -41,7 +41,7 @@ class FederatedGptTest : public ::testing::TestWithParam<bool> {
     options_.public_directory = File("public");
     if (!GetParam()) options_.lora = SmallAdapter();
     SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedGpt::Load(options_));
-    SUBMIX_ASSERT_OK_AND_ASSIGN(start_, model_->Start(/*seed=*/3));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(start_, model_->Start({}, /*seed=*/3));
     ASSERT_EQ(start_.size(), model_->vectors().back().end);
   }
 
@@ -207,9 +207,10 @@ TEST_P(FederatedGptTrainingTest, LearnsAndWhatItReleasesIsTheTrainedModelWithIts
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult result, Train("run"));
   EXPECT_LT(MeanLoss(result.parameters, users_), MeanLoss(start_, users_) - 0.3);
   // As if there had been noise: what is written is what is said.
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string released,
-                              model_->Save(result.parameters, {"dp-fedavg", true, 0.5, 1, 15}, 7,
-                                           1e-3, {}, training_.directory));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const std::string released,
+      model_->Save(result.parameters, {{"dp-fedavg", true, 0.5, 1, 15}, 7, 1e-3},
+                   training_.directory));
   EXPECT_EQ(released, training_.directory + "/released");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(released));
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, released));

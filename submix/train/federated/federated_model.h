@@ -1,5 +1,6 @@
 // The model that federated training trains, as its rounds see it: one flat array of parameters, and
-// gradients of a user's tokens, batch by batch. Torch-free.
+// gradients of a user's tokens, batch by batch; with what makes tokens of text and files of
+// parameters. Torch-free.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,21 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/train/federated/prediction_metrics.h"
+#include "submix/train/federated/user_words.h"
 #include "submix/train/numerics/parameter_vectors.h"
 
 namespace submix::train {
+
+struct LocalTraining;
+
+// What a training cost, for the model that it ends with.
+struct FederatedCost {
+  ensemble::TrainingCost cost;
+  double epsilon = 0;  // at `delta`; infinite without noise
+  double delta = 0;
+};
 
 // The gradients of one user after another. One thread at a time. libtorch's exceptions pass
 // through.
@@ -42,6 +54,21 @@ class FederatedModel {
   virtual const ParameterVectors& vectors() const = 0;
   // What the model is, but for its parameters.
   virtual std::string Description() const = 0;
+  // What turns text into tokens, for the check that a run goes on as it began.
+  virtual std::string Source() const = 0;
+  // A stream of tokens a user (user_words.h).
+  virtual base::StatusOr<TokenStreams> ReadUsers(const std::string& path,
+                                                 const UserWordsLimits& limits) const = 0;
+  // The parameters before the first round. The seed is of what is random in them; public text, if
+  // any is learnt first, is learnt by such local steps. Errors: those of reading and of libtorch;
+  // kInvalidArgument for stretches that the model cannot read.
+  virtual base::StatusOr<std::vector<float>> Start(const LocalTraining& local,
+                                                   std::uint64_t seed) const = 0;
+  // Writes the trained parameters to `directory`/model, and what else there is of a model of this
+  // kind; replaces what is there. Returns the directory to go on with. Errors: those of writing.
+  virtual base::StatusOr<std::string> Save(std::span<const float> parameters,
+                                           const FederatedCost& cost,
+                                           const std::string& directory) const = 0;
   // Batches are of `rows` stretches of up to `positions` tokens. Requires: both >= 1. The model
   // outlives it.
   virtual std::unique_ptr<ClientModel> MakeClient(int rows, int positions) const = 0;

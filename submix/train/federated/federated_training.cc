@@ -11,7 +11,6 @@
 #include "submix/base/file_system.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
-#include "submix/train/federated/fixed_size_sampling.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/gaussian_noise.h"
@@ -197,7 +196,6 @@ class FederatedRun {
 // The checkpoint of round 0 first, then the account: whatever a crash leaves, nothing that was
 // charged is forgotten.
 base::Status FederatedRun::Begin() {
-  state_.parameters.assign(data_.start.begin(), data_.start.end());
   if (!is_private_) return SaveFederatedState(CheckpointPath(), identity_, state_);
   SUBMIX_ASSIGN_OR_RETURN(const AccountBudget budget, BudgetOf(options_, RoundOf(1)));
   state_.order = budget.order.value();
@@ -216,6 +214,7 @@ base::Status FederatedRun::Prepare() {
                                  ": a ledger without a checkpoint; what was spent there was spent "
                                  "on these users, so keep it and give a new directory");
     }
+    state_.parameters.assign(data_.start.begin(), data_.start.end());
     SUBMIX_RETURN_IF_ERROR(Begin());
   } else {
     SUBMIX_ASSIGN_OR_RETURN(state_,

@@ -71,7 +71,7 @@ struct FederatedOptions {
 
 struct FederatedData {
   const FederatedModel* model = nullptr;
-  std::span<const float> start;                         // its parameters before the first round
+  std::span<const float> start;  // its parameters before the first round; read if there is none yet
   std::span<const std::vector<base::TokenId>> users;    // none empty
   std::span<const std::vector<base::TokenId>> heldout;  // of other users
   std::string

@@ -1,5 +1,6 @@
 #include "submix/train/federated/federated_training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -307,6 +308,18 @@ TEST_F(FederatedTrainingTest, RefusesToGoOnWithOtherOptionsOrWithoutItsLedger) {
   SUBMIX_ASSERT_OK(base::Rename(directory_.File("hidden"), options_.directory + "/training"));
   SUBMIX_ASSERT_OK(base::RemoveAll(options_.directory + "/checkpoint.safetensors"));
   EXPECT_THAT(Train(), StatusIs(StatusCode::kDataLoss, HasSubstr("without a checkpoint")));
+}
+
+// Whoever goes on need not make the start again, which public text may have made.
+TEST_F(FederatedTrainingTest, KeepsItsStartIfACrashCameBeforeTheLedger) {
+  const std::string checkpoint = options_.directory + "/checkpoint.safetensors";
+  options_.should_stop = [] { return true; };
+  EXPECT_THAT(Train(), StatusIs(StatusCode::kUnavailable, HasSubstr("after round 0")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string first, base::ReadFile(checkpoint));
+  SUBMIX_ASSERT_OK(base::RemoveAll(options_.directory + "/training"));
+  std::ranges::fill(start_, 0.0f);
+  EXPECT_THAT(Train(), StatusIs(StatusCode::kUnavailable, HasSubstr("after round 0")));
+  EXPECT_EQ(base::ReadFile(checkpoint).value(), first);
 }
 
 TEST_F(FederatedTrainingTest, RefusesOptionsOutOfRange) {

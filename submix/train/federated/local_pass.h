@@ -9,7 +9,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/train/federated/federated_model.h"
-#include "submix/train/private_training/update_clipping.h"
+#include "submix/train/private_training/clipped_sum.h"
 
 namespace submix::train {
 

@@ -6,7 +6,6 @@
 
 #include "submix/corpus/user_records.h"
 #include "submix/train/federated/word_stretches.h"
-#include "submix/train/models/document_tokens.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -43,7 +42,7 @@ base::StatusOr<std::vector<TokenId>> ReadPublicWords(std::span<const std::string
   for (const std::string& path : paths) {
     const base::Status status =
         corpus::ReadLines(path, [&](std::int64_t, std::string_view line) -> base::Status {
-          if (line == kEndOfTextLine) {
+          if (line == corpus::kEndOfTextLine) {
             end_document();
           } else {
             SplitIntoWords(line,

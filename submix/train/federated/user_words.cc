@@ -13,10 +13,8 @@ using base::TokenId;
 
 namespace {
 
-using Streams = std::vector<std::vector<TokenId>>;
-
 // `append` adds a text and its end.
-base::StatusOr<Streams> ReadStreams(
+base::StatusOr<TokenStreams> ReadStreams(
     const std::string& path, const UserWordsLimits& limits,
     const std::function<void(const std::string& text, std::vector<TokenId>&)>& append) {
   SUBMIX_CHECK(limits.least_tokens >= 1 && limits.most_tokens >= 0, "limits out of range");
@@ -35,7 +33,7 @@ base::StatusOr<Streams> ReadStreams(
         }
         return base::OkStatus();
       }));
-  Streams streams;
+  TokenStreams streams;
   for (auto& [user, stream] : users) {
     if (std::ssize(stream) >= limits.least_tokens) streams.push_back(std::move(stream));
   }
@@ -44,16 +42,17 @@ base::StatusOr<Streams> ReadStreams(
 
 }  // namespace
 
-base::StatusOr<std::vector<std::vector<TokenId>>> ReadUserWords(const std::string& path,
-                                                                const WordVocabulary& vocabulary,
-                                                                const UserWordsLimits& limits) {
+base::StatusOr<TokenStreams> ReadUserWords(const std::string& path,
+                                           const WordVocabulary& vocabulary,
+                                           const UserWordsLimits& limits) {
   return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     vocabulary.AppendText(text, stream);
   });
 }
 
-base::StatusOr<std::vector<std::vector<TokenId>>> ReadUserTokens(
-    const std::string& path, const tokenizer::Tokenizer& tokenizer, const UserWordsLimits& limits) {
+base::StatusOr<TokenStreams> ReadUserTokens(const std::string& path,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            const UserWordsLimits& limits) {
   return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     const std::vector<TokenId> tokens = tokenizer.Encode(text);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
@@ -61,8 +60,7 @@ base::StatusOr<std::vector<std::vector<TokenId>>> ReadUserTokens(
   });
 }
 
-std::vector<std::vector<TokenId>> FirstWords(std::vector<std::vector<TokenId>> streams,
-                                             std::int64_t most_tokens) {
+TokenStreams FirstWords(TokenStreams streams, std::int64_t most_tokens) {
   std::int64_t left = most_tokens;
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (left <= 0) {

@@ -13,6 +13,8 @@
 
 namespace submix::train {
 
+using TokenStreams = std::vector<std::vector<base::TokenId>>;
+
 struct UserWordsLimits {
   // Counted are words and the ends of texts, the things that are predicted.
   std::int64_t least_tokens = 1;  // users with fewer are dropped
@@ -22,14 +24,15 @@ struct UserWordsLimits {
 // A stream a user: the texts in the order of the file, kEnd behind each, cut. Users in the order of
 // their keys. Whether a user stays, and with which words, depends on that user alone. Errors: those
 // of corpus::ReadUserRecords. Requires: least_tokens >= 1.
-base::StatusOr<std::vector<std::vector<base::TokenId>>> ReadUserWords(
-    const std::string& path, const WordVocabulary& vocabulary, const UserWordsLimits& limits);
+base::StatusOr<TokenStreams> ReadUserWords(const std::string& path,
+                                           const WordVocabulary& vocabulary,
+                                           const UserWordsLimits& limits);
 // The same in a model's own tokens, end_of_text behind each text.
-base::StatusOr<std::vector<std::vector<base::TokenId>>> ReadUserTokens(
-    const std::string& path, const tokenizer::Tokenizer& tokenizer, const UserWordsLimits& limits);
+base::StatusOr<TokenStreams> ReadUserTokens(const std::string& path,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            const UserWordsLimits& limits);
 
 // The first streams that together have `most_tokens`, the last one cut.
-std::vector<std::vector<base::TokenId>> FirstWords(std::vector<std::vector<base::TokenId>> streams,
-                                                   std::int64_t most_tokens);
+TokenStreams FirstWords(TokenStreams streams, std::int64_t most_tokens);
 
 }  // namespace submix::train

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
-#include "submix/train/models/document_tokens.h"
 
 namespace submix::train {
 namespace {
@@ -114,7 +112,7 @@ base::StatusOr<WordVocabulary> WordVocabulary::FromPublicText(std::span<const st
   };
   for (const std::string& path : paths) {
     SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-      if (line != kEndOfTextLine) SplitIntoWords(line, count_word);
+      if (line != corpus::kEndOfTextLine) SplitIntoWords(line, count_word);
       return base::OkStatus();
     }));
   }
@@ -161,11 +159,6 @@ std::string WordVocabulary::ToText() const {
 TokenId WordVocabulary::IdOf(std::string_view word) const {
   const auto found = ids_.find(word);
   return found == ids_.end() ? kUnknown : found->second;
-}
-
-const std::string& WordVocabulary::WordOf(TokenId id) const {
-  SUBMIX_CHECK(id >= kMarks && id < size(), "not a word");
-  return words_[static_cast<std::size_t>(id - kMarks)];
 }
 
 void WordVocabulary::AppendText(std::string_view text, std::vector<TokenId>& tokens) const {

@@ -48,8 +48,6 @@ class WordVocabulary {
   int size() const { return num_words() + kMarks; }
   // kUnknown if the normalised word is not in the dictionary.
   base::TokenId IdOf(std::string_view word) const;
-  // Requires: kMarks <= id < size().
-  const std::string& WordOf(base::TokenId id) const;
 
   // Appends the text's words and kEnd.
   void AppendText(std::string_view text, std::vector<base::TokenId>& tokens) const;

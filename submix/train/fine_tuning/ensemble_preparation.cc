@@ -1,9 +1,9 @@
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/gpt_config.h"
@@ -57,6 +57,25 @@ StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_director
   }
   SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, path));
   return key;
+}
+
+ensemble::Manifest NewManifest(const corpus::PartitionOptions& partition,
+                               std::string partition_key_id,
+                               std::map<std::string, std::string> hyper_parameters) {
+  ensemble::Manifest manifest;
+  manifest.partition_key_id = std::move(partition_key_id);
+  manifest.num_parts = partition.num_parts;
+  manifest.halves = partition.halves;
+  manifest.heldout_fraction = partition.heldout_fraction;
+  manifest.hyper_parameters = std::move(hyper_parameters);
+  for (int part = 0; part < manifest.num_parts; ++part) {
+    for (int half = 0; half < manifest.halves; ++half) {
+      ensemble::MemberEntry& member = manifest.members.emplace_back();
+      member.directory = ensemble::MemberDirectory(part, half, manifest.num_parts, manifest.halves);
+      member.generation = 1;
+    }
+  }
+  return manifest;
 }
 
 bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted) {

@@ -3,11 +3,13 @@
 // Internal.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
+#include "submix/corpus/partition.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/tokenizer/tokenizer.h"
 
@@ -25,6 +27,11 @@ base::Status CopyPublicModel(const std::string& from, const std::string& to);
 // if that is empty, is put there. Errors: those of LoadPartitionKey and SavePartitionKey.
 base::StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,
                                                   const std::string& key_path);
+
+// Of generation 1: members without a recipe, none complete.
+ensemble::Manifest NewManifest(const corpus::PartitionOptions& partition,
+                               std::string partition_key_id,
+                               std::map<std::string, std::string> hyper_parameters);
 
 // Whether a directory was begun with these options: shape, key and hyper-parameters.
 bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted);

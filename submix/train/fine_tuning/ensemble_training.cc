@@ -19,25 +19,12 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
-ensemble::Manifest NewManifest(const EnsembleTrainingOptions& options, const base::HashKey& key) {
-  ensemble::Manifest manifest;
-  manifest.partition_key_id = corpus::PartitionKeyId(key);
-  manifest.num_parts = options.partition.num_parts;
-  manifest.halves = options.partition.halves;
-  manifest.heldout_fraction = options.partition.heldout_fraction;
-  manifest.hyper_parameters = HyperParameters(options.fine_tune);
+std::map<std::string, std::string> PublicOptions(const EnsembleTrainingOptions& options) {
+  std::map<std::string, std::string> parameters = HyperParameters(options.fine_tune);
   if (options.public_trained_on_others) {
-    manifest.hyper_parameters[ensemble::kPublicTrainedOn] = ensemble::kOtherUsers;
+    parameters[ensemble::kPublicTrainedOn] = ensemble::kOtherUsers;
   }
-  for (int part = 0; part < manifest.num_parts; ++part) {
-    for (int half = 0; half < manifest.halves; ++half) {
-      ensemble::MemberEntry member;
-      member.directory = ensemble::MemberDirectory(part, half, manifest.num_parts, manifest.halves);
-      member.generation = 1;
-      manifest.members.push_back(member);
-    }
-  }
-  return manifest;
+  return parameters;
 }
 
 Status CheckSameEnsemble(const ensemble::Manifest& found, const ensemble::Manifest& wanted,
@@ -109,7 +96,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           PreparePartitionKey(directory, options.partition_key_path));
-  ensemble::Manifest manifest = NewManifest(options, key);
+  ensemble::Manifest manifest =
+      NewManifest(options.partition, corpus::PartitionKeyId(key), PublicOptions(options));
   if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));

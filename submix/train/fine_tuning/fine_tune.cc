@@ -12,36 +12,17 @@
 namespace submix::train {
 namespace {
 
-base::Status CheckOptions(const FineTuneOptions& options, const model::GptConfig& config) {
-  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
-  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
-  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
-  if (options.members_at_a_time < 1) return refuse("members_at_a_time: expected 1 or more");
-  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
-  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
-  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
-    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
-                  " (the model's context and one), found " + std::to_string(options.block_tokens));
-  }
-  return base::OkStatus();
-}
-
 base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions& options,
                         const model::GptConfig& config) {
   for (const MemberTask& task : tasks) {
     for (const std::vector<base::TokenId>& block : task.blocks) {
-      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
-        return base::InvalidArgumentError(
-            task.output_directory + ": a block of " + std::to_string(block.size()) +
-            " tokens; at most " + std::to_string(options.block_tokens) + " (block_tokens) fit");
-      }
-      if (std::ranges::any_of(
-              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
-        return base::InvalidArgumentError(
-            task.output_directory + ": token ids outside the model's vocabulary of " +
-            std::to_string(config.vocab_size) + "; was the text encoded by another tokenizer?");
-      }
+      if (block.size() <= static_cast<std::size_t>(options.block_tokens)) continue;
+      return base::InvalidArgumentError(
+          task.output_directory + ": a block of " + std::to_string(block.size()) +
+          " tokens; at most " + std::to_string(options.block_tokens) + " (block_tokens) fit");
     }
+    const base::Status status = CheckTokenIds(task.blocks, config);
+    if (!status.ok()) return {status.code(), task.output_directory + ": " + status.message()};
   }
   return base::OkStatus();
 }
@@ -78,49 +59,41 @@ std::vector<Group> GroupsOf(std::span<const MemberTask> tasks, const FineTuneOpt
   return groups;
 }
 
-base::ProgressBar MakeProgressBar(const std::vector<Group>& groups, const FineTuneOptions& options,
-                                  base::ProgressStyle style) {
-  std::int64_t total = 0;
-  for (const Group group : groups) {
-    for (const MemberTask& task : group) total += TotalTokens(task, options);
-  }
-  return base::ProgressBar("fine-tuning", total, "tokens", style);
-}
+struct TokenCount {
+  std::int64_t all = 0;
+  std::int64_t done = 0;  // by earlier runs
+};
 
-// What earlier runs finished.
-std::int64_t DoneTokens(const std::vector<Group>& groups, const FineTuneOptions& options) {
-  std::int64_t done = 0;
+TokenCount CountTokens(const std::vector<Group>& groups, const FineTuneOptions& options) {
+  TokenCount count;
   for (const Group group : groups) {
     for (const MemberTask& task : group) {
-      if (base::FileExists(task.output_directory)) done += TotalTokens(task, options);
+      const std::int64_t tokens = TotalTokens(task, options);
+      count.all += tokens;
+      if (base::FileExists(task.output_directory)) count.done += tokens;
     }
   }
-  return done;
+  return count;
 }
 
 base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
                          const FineTuneOptions& options, base::ProgressStyle style,
                          GroupShare share) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
-  SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
+  SUBMIX_RETURN_IF_ERROR(CheckFineTuneOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
-  const at::ScalarType type =
-      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
   const std::vector<Group> groups = GroupsOf(tasks, options, share);
-  base::ProgressBar progress = MakeProgressBar(groups, options, style);
-  progress.SkipTo(DoneTokens(groups, options));
+  const TokenCount tokens = CountTokens(groups, options);
+  base::ProgressBar progress("fine-tuning", tokens.all, "tokens", style);
+  progress.SkipTo(tokens.done);
   std::unique_ptr<MemberModels> models;
   for (const Group group : groups) {
     const int members = static_cast<int>(group.size());
     if (models == nullptr || models->parameters().groups() != members) {
       models = nullptr;
-      if (options.lora.has_value()) {
-        SUBMIX_ASSIGN_OR_RETURN(models,
-                                MakeLoraMembers(public_model, *options.lora, members, type));
-      } else {
-        models = MakeFullMember(public_model, type);
-      }
+      SUBMIX_ASSIGN_OR_RETURN(models,
+                              MakeMembers(public_model, options.lora, members, options.precision));
     }
     const auto first = static_cast<std::size_t>(group.data() - tasks.data());
     GroupTrainer trainer(*models, group, first, options, identity);
@@ -130,6 +103,15 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
 }
 
 }  // namespace
+
+base::Status CheckFineTuneOptions(const FineTuneOptions& options, const model::GptConfig& config) {
+  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
+  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
+  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
+  if (options.members_at_a_time < 1) return refuse("members_at_a_time: expected 1 or more");
+  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
+  return CheckTrainingOptions(options, config);
+}
 
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,

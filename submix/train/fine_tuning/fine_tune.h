@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,33 +16,25 @@
 #include "submix/base/ids.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
-#include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/adamw.h"
-#include "submix/train/numerics/learning_rate.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/fine_tuning/training_options.h"
 
 namespace submix::train {
 
-struct FineTuneOptions {
-  std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
+struct FineTuneOptions : TrainingOptions {
   int epochs = 1;
-  int batch_size = 8;      // blocks an update
-  int block_tokens = 129;  // blocks are padded to this many; a model reads one fewer; in [2, n + 1]
-  LearningRateSchedule learning_rate;
-  AdamWOptions adamw;
-  double gradient_clip = 1.0;                 // on a member's gradient norm; 0 for none
-  Precision precision = Precision::kFloat32;  // of the matrix products
-  int threads = 0;                            // 0: all processors
+  int batch_size = 8;          // blocks an update; they are padded to block_tokens
+  double gradient_clip = 1.0;  // on a member's gradient norm; 0 for none
   // LoRA only: members trained in one batch over the shared frozen weights. More than one pays off
   // where a single member's batch is small. Public: it decides the shapes.
   int members_at_a_time = 1;
   std::int64_t checkpoint_every = 200;  // updates; 0 for never
-  // Polled before every update; true ends the training there, as a crash would.
-  std::function<bool()> should_stop;
   // For the operator alone (checklist 14: a member's losses are private): the mean loss of each
   // update. `member` is the index of the task.
   std::function<void(std::size_t member, std::int64_t step, double loss)> operator_loss_sink;
 };
+
+// Errors: kInvalidArgument for options out of range.
+base::Status CheckFineTuneOptions(const FineTuneOptions& options, const model::GptConfig& config);
 
 struct MemberTask {
   // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,

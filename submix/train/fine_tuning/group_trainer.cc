@@ -47,18 +47,11 @@ std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options
 }
 
 std::string TrainingIdentity(const FineTuneOptions& options) {
-  const LearningRateSchedule& rate = options.learning_rate;
-  const AdamWOptions& adamw = options.adamw;
   std::ostringstream text;
   text.precision(17);
-  for (const double number :
-       {static_cast<double>(options.epochs), static_cast<double>(options.batch_size),
-        static_cast<double>(options.block_tokens), rate.peak, rate.warmup_fraction,
-        static_cast<double>(rate.warmup_steps), static_cast<double>(rate.decay),
-        rate.final_fraction, adamw.beta1, adamw.beta2, adamw.denominator_floor, adamw.weight_decay,
-        options.gradient_clip, static_cast<double>(options.precision)}) {
-    text << number << ' ';
-  }
+  text << options.epochs << ' ' << options.batch_size << ' ';
+  for (const double number : IdentityNumbers(options)) text << number << ' ';
+  text << options.gradient_clip << ' ' << static_cast<int>(options.precision) << ' ';
   if (options.lora.has_value()) text << IdentityText(*options.lora);
   return text.str();
 }
@@ -159,7 +152,7 @@ base::Status GroupTrainer::Update(int group, double loss) {
     const double limit = options_.gradient_clip;
     const double scale = limit > 0 && norm > limit ? limit / norm : 1.0;
     const double rate = LearningRate(options_.learning_rate, member.state.step, member.total_steps);
-    AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.ranges(), rate,
+    AdamWUpdate(parameters.values(group), parameters.gradients(group), parameters.vectors(), rate,
                 scale, options_.adamw, member.state);
   } else {
     // This member's batch overflowed: it alone goes without this update.

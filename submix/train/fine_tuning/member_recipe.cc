@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <type_traits>
 
 #include "submix/base/file_system.h"
 
@@ -35,7 +36,6 @@ class ParameterReader {
     if (text.empty() || *end != '\0') Fail(name);
     return value;
   }
-  int Integer(const std::string& name) { return static_cast<int>(Number(name)); }
   bool Has(const std::string& name) const { return parameters_.contains(name); }
 
   base::Status status() const {
@@ -52,6 +52,21 @@ class ParameterReader {
   const std::map<std::string, std::string>& parameters_;
   std::string failed_;
 };
+
+// Calls visit(name, number) for every number that the manifest keeps.
+template <typename Options, typename Visit>
+void VisitNumbers(Options& options, const Visit& visit) {
+  visit("epochs", options.epochs);
+  visit("batch_size", options.batch_size);
+  visit("block_tokens", options.block_tokens);
+  visit("learning_rate", options.learning_rate.peak);
+  visit("warmup_fraction", options.learning_rate.warmup_fraction);
+  visit("warmup_steps", options.learning_rate.warmup_steps);
+  visit("decay", options.learning_rate.decay);
+  visit("final_fraction", options.learning_rate.final_fraction);
+  visit("weight_decay", options.adamw.weight_decay);
+  visit("gradient_clip", options.gradient_clip);
+}
 
 template <typename T>
 std::vector<T> Words(const std::string& text) {
@@ -84,18 +99,15 @@ void AddMethod(const std::optional<model::LoraConfig>& lora,
 }
 
 std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options) {
-  std::map<std::string, std::string> parameters = {
-      {"epochs", std::to_string(options.epochs)},
-      {"batch_size", std::to_string(options.batch_size)},
-      {"block_tokens", std::to_string(options.block_tokens)},
-      {"learning_rate", NumberText(options.learning_rate.peak)},
-      {"warmup_fraction", NumberText(options.learning_rate.warmup_fraction)},
-      {"warmup_steps", std::to_string(options.learning_rate.warmup_steps)},
-      {"decay", std::to_string(static_cast<int>(options.learning_rate.decay))},
-      {"final_fraction", NumberText(options.learning_rate.final_fraction)},
-      {"weight_decay", NumberText(options.adamw.weight_decay)},
-      {"gradient_clip", NumberText(options.gradient_clip)},
-      {"precision", options.precision == Precision::kFloat32 ? "f32" : "bf16"}};
+  std::map<std::string, std::string> parameters;
+  VisitNumbers(options, [&](const char* name, auto number) {
+    if constexpr (std::is_floating_point_v<decltype(number)>) {
+      parameters[name] = NumberText(number);
+    } else {
+      parameters[name] = std::to_string(static_cast<std::int64_t>(number));
+    }
+  });
+  parameters["precision"] = options.precision == Precision::kFloat32 ? "f32" : "bf16";
   AddMethod(options.lora, parameters);
   return parameters;
 }
@@ -104,22 +116,15 @@ StatusOr<FineTuneOptions> FineTuneOptionsFrom(
     const std::map<std::string, std::string>& hyper_parameters) {
   ParameterReader reader(hyper_parameters);
   FineTuneOptions options;
-  options.epochs = reader.Integer("epochs");
-  options.batch_size = reader.Integer("batch_size");
-  options.block_tokens = reader.Integer("block_tokens");
-  options.learning_rate.peak = reader.Number("learning_rate");
-  options.learning_rate.warmup_fraction = reader.Number("warmup_fraction");
-  options.learning_rate.warmup_steps = reader.Integer("warmup_steps");
-  options.learning_rate.decay = static_cast<Decay>(reader.Integer("decay"));
-  options.learning_rate.final_fraction = reader.Number("final_fraction");
-  options.adamw.weight_decay = reader.Number("weight_decay");
-  options.gradient_clip = reader.Number("gradient_clip");
+  VisitNumbers(options, [&](const char* name, auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(reader.Number(name));
+  });
   options.precision =
       reader.Text("precision") == "f32" ? Precision::kFloat32 : Precision::kBfloat16;
   options.lora.reset();
   if (reader.Text("method") == "lora") {
     model::LoraConfig lora;
-    lora.rank = reader.Integer("lora_rank");
+    lora.rank = static_cast<int>(reader.Number("lora_rank"));
     lora.lora_alpha = reader.Number("lora_alpha");
     lora.target_modules = Words<std::string>(reader.Text("lora_targets"));
     if (reader.Has("lora_layers")) lora.layers = Words<int>(reader.Text("lora_layers"));

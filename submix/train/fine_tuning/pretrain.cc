@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "submix/base/file_system.h"
+#include "submix/corpus/user_records.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/group_trainer.h"
-#include "submix/train/models/document_tokens.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -28,11 +28,7 @@ base::Status CheckOptions(const PretrainOptions& options) {
     return refuse("width: expected a multiple of attention_heads, found " +
                   std::to_string(config.width) + " and " + std::to_string(config.attention_heads));
   }
-  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
-  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
-  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
-  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
-  return base::OkStatus();
+  return CheckFineTuneOptions(options.training, config);
 }
 
 // GPT-2's start: normal weights, those into the residual stream smaller by sqrt(2 * layers); norms
@@ -42,14 +38,14 @@ class WeightInitializer {
   WeightInitializer(const model::GptConfig& config, std::uint64_t seed)
       : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {}
 
-  at::Tensor operator()(const FlatParameters::Spec& spec) {
-    if (spec.shape.size() == 1) {
-      const bool is_norm_weight = spec.name.ends_with(".weight");
-      return is_norm_weight ? torch::ones(spec.shape) : torch::zeros(spec.shape);
+  at::Tensor operator()(const ParameterVector& vector) {
+    if (vector.shape.size() == 1) {
+      const bool is_norm_weight = vector.name.ends_with(".weight");
+      return is_norm_weight ? torch::ones(vector.shape) : torch::zeros(vector.shape);
     }
     const double deviation =
-        kInitialDeviation * (spec.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
-    at::Tensor tensor = torch::empty(spec.shape);
+        kInitialDeviation * (vector.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
+    at::Tensor tensor = torch::empty(vector.shape);
     float* values = tensor.data_ptr<float>();
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
       values[i] = static_cast<float>(deviation * Normal());
@@ -81,25 +77,6 @@ std::vector<std::vector<base::TokenId>> CutIntoRows(std::span<const base::TokenI
   return rows;
 }
 
-FineTuneOptions TrainingOptions(const PretrainOptions& options) {
-  FineTuneOptions training;
-  training.lora.reset();
-  training.epochs = options.epochs;
-  training.batch_size = options.batch_size;
-  training.block_tokens = options.config.context_length + 1;
-  training.learning_rate = options.learning_rate;
-  training.adamw = options.adamw;
-  training.gradient_clip = options.gradient_clip;
-  training.precision = options.precision;
-  training.checkpoint_every = options.checkpoint_every;
-  training.should_stop = options.should_stop;
-  if (options.loss_sink) {
-    training.operator_loss_sink = [sink = options.loss_sink](std::size_t, std::int64_t step,
-                                                             double loss) { sink(step, loss); };
-  }
-  return training;
-}
-
 // The tokenizer lies in the partial directory from the start, so that the finished directory
 // appears whole.
 base::Status CopyTokenizer(const std::string& from, const std::string& to) {
@@ -116,7 +93,7 @@ std::string Identity(const PretrainOptions& options, const model::GptConfig& con
   text.precision(17);
   text << "pretrain " << config.vocab_size << ' ' << config.context_length << ' ' << config.width
        << ' ' << config.layers << ' ' << config.attention_heads << ' ' << config.norm_epsilon << ' '
-       << TrainingIdentity(TrainingOptions(options));
+       << TrainingIdentity(options.training);
   return text.str();
 }
 
@@ -143,28 +120,70 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   SUBMIX_RETURN_IF_ERROR(
       CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
   WeightInitializer initialize(start.config, options.seed);
-  for (const FlatParameters::Spec& spec : GptTensorSpecs(start.config)) {
-    start.tensors.push_back(initialize(spec));
+  for (const ParameterVector& vector : GptVectors(start.config)) {
+    start.tensors.push_back(initialize(vector));
   }
-  const FineTuneOptions training = TrainingOptions(options);
-  const auto model = MakeFullMember(
-      start, options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat);
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto model, MakeMembers(start, std::nullopt, /*groups=*/1, options.training.precision));
   const std::int64_t total =
-      std::ssize(task.blocks) * options.config.context_length * options.epochs;
+      std::ssize(task.blocks) * options.config.context_length * options.training.epochs;
   base::ProgressBar progress("pre-training", total, "tokens", style);
-  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, training,
+  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, options.training,
                        Identity(options, start.config));
   return trainer.Run(progress);
 }
 
+// Says "enough" to ReadLines; never reaches the caller.
+base::Status Enough() { return base::UnavailableError("enough tokens"); }
+
 }  // namespace
 
-base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress) {
+base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
+                                                              const tokenizer::Tokenizer& tokenizer,
+                                                              std::int64_t max_tokens) {
+  std::vector<base::TokenId> tokens;
+  std::string document;
+  const auto is_full = [&] { return max_tokens > 0 && std::ssize(tokens) >= max_tokens; };
+  const auto end_document = [&] {
+    if (document.empty()) return;
+    const std::vector<base::TokenId> encoded = tokenizer.Encode(document);
+    tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+    tokens.push_back(tokenizer.end_of_text());
+    document.clear();
+  };
+  for (const std::string& path : paths) {
+    const base::Status status =
+        corpus::ReadLines(path, [&](std::int64_t, std::string_view line) -> base::Status {
+          if (line != corpus::kEndOfTextLine) {
+            document.append(line).push_back('\n');
+            return base::OkStatus();
+          }
+          end_document();
+          return is_full() ? Enough() : base::OkStatus();
+        });
+    if (!status.ok() && !is_full()) return status;
+    end_document();
+    if (is_full()) break;
+  }
+  if (is_full()) tokens.resize(static_cast<std::size_t>(max_tokens));
+  return tokens;
+}
+
+PretrainOptions::PretrainOptions() {
+  training.lora.reset();
+  training.learning_rate = {
+      .peak = 1.5e-3, .warmup_fraction = 0.03, .decay = Decay::kCosine, .final_fraction = 0.1};
+  training.adamw = {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+}
+
+base::Status Pretrain(const PretrainOptions& given, base::ProgressStyle progress) {
+  PretrainOptions options = given;
+  options.training.block_tokens = options.config.context_length + 1;
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (base::FileExists(options.output_directory)) {
     return base::AlreadyExistsError(options.output_directory + ": exists already");
   }
-  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
+  SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.training.threads));
   return CatchTorchErrors([&] { return Train(options, progress); });
 }
 

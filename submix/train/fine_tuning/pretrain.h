@@ -2,16 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/model/gpt_config.h"
-#include "submix/train/numerics/adamw.h"
-#include "submix/train/numerics/learning_rate.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/tokenizer/tokenizer.h"
+#include "submix/train/fine_tuning/fine_tune.h"
 
 namespace submix::train {
 
@@ -24,18 +23,12 @@ struct PretrainOptions {
   model::GptConfig config = {
       .context_length = 512, .width = 256, .layers = 6, .attention_heads = 4};
   std::int64_t max_tokens = 0;  // of the text, from its beginning; 0 for all
-  int epochs = 1;
-  int batch_size = 8;  // rows of context_length tokens an update
-  LearningRateSchedule learning_rate = {
-      .peak = 1.5e-3, .warmup_fraction = 0.03, .decay = Decay::kCosine, .final_fraction = 0.1};
-  AdamWOptions adamw = {.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};  // matrices only
-  double gradient_clip = 1.0;
-  Precision precision = Precision::kFloat32;
-  int threads = 0;  // 0: all processors
+  // All weights; block_tokens is the model's context and one. operator_loss_sink gets member 0.
+  FineTuneOptions training;
   std::uint64_t seed = 1;
-  std::int64_t checkpoint_every = 200;  // updates; 0 for never
-  std::function<bool()> should_stop;  // polled before every update; ends it there, as a crash would
-  std::function<void(std::int64_t step, double loss)> loss_sink;
+
+  // Rate, decay and warm-up as they suit a start from nothing.
+  PretrainOptions();
 };
 
 // Trains the model, or goes on from the last checkpoint in "OUTPUT.partial" with the same bits as
@@ -43,5 +36,12 @@ struct PretrainOptions {
 // options out of range or text shorter than one row; kAlreadyExists if the output directory exists;
 // kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
 base::Status Pretrain(const PretrainOptions& options, base::ProgressStyle progress);
+
+// All documents of plain or .xz files in order, end_of_text after each. A line that holds exactly
+// "<|endoftext|>" ends a document, as does the end of a file; documents without text are skipped.
+// Stops after `max_tokens` tokens if that is positive. Errors: those of ReadLines.
+base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const std::string> paths,
+                                                              const tokenizer::Tokenizer& tokenizer,
+                                                              std::int64_t max_tokens);
 
 }  // namespace submix::train

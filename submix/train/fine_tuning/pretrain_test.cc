@@ -6,7 +6,6 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/tokenizer/tokenizer.h"
-#include "submix/train/models/document_tokens.h"
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
@@ -32,10 +31,10 @@ class PretrainTest : public ::testing::Test {
     options_.config.width = 16;
     options_.config.layers = 2;
     options_.config.attention_heads = 2;
-    options_.batch_size = 4;
-    options_.learning_rate.peak = 0.01;
-    options_.threads = 1;
-    options_.checkpoint_every = 5;
+    options_.training.batch_size = 4;
+    options_.training.learning_rate.peak = 0.01;
+    options_.training.threads = 1;
+    options_.training.checkpoint_every = 5;
   }
 
   static void Write(const std::string& path, const std::string& text) {
@@ -54,7 +53,9 @@ class PretrainTest : public ::testing::Test {
 
 TEST_F(PretrainTest, LearnsAndWritesAModelThatLoads) {
   std::vector<double> losses;
-  options_.loss_sink = [&](std::int64_t, double loss) { losses.push_back(loss); };
+  options_.training.operator_loss_sink = [&](std::size_t, std::int64_t, double loss) {
+    losses.push_back(loss);
+  };
   SUBMIX_ASSERT_OK(Pretrain(options_, kSilent));
   EXPECT_NEAR(losses.front(), std::log(8192.0), 0.2);
   EXPECT_LT(losses.back(), 0.8 * losses.front());
@@ -71,9 +72,9 @@ TEST_F(PretrainTest, GoesOnAfterACrashWithTheSameBits) {
   SUBMIX_ASSERT_OK(Pretrain(options_, kSilent));
   PretrainOptions crashing = options_;
   crashing.output_directory = directory_.File("resumed");
-  crashing.should_stop = [left = 8]() mutable { return left-- == 0; };
+  crashing.training.should_stop = [left = 8]() mutable { return left-- == 0; };
   EXPECT_THAT(Pretrain(crashing, kSilent), StatusIs(StatusCode::kUnavailable, HasSubstr("")));
-  crashing.should_stop = nullptr;
+  crashing.training.should_stop = nullptr;
   SUBMIX_ASSERT_OK(Pretrain(crashing, kSilent));
   EXPECT_EQ(ModelBytes(options_.output_directory), ModelBytes(crashing.output_directory));
 }

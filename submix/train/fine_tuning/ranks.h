@@ -14,6 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "submix/base/ids.h"
+
 namespace submix::train {
 
 // One thread at a time.
@@ -48,6 +50,27 @@ void BroadcastVector(Ranks& ranks, std::vector<T>& values) {
   BroadcastValue(ranks, size);
   values.resize(size);
   ranks.Broadcast(std::as_writable_bytes(std::span(values)));
+}
+
+// Sequences of tokens, as many and as long as the root's.
+inline void BroadcastTokens(Ranks& ranks, std::vector<std::vector<base::TokenId>>& sequences) {
+  std::uint64_t count = sequences.size();
+  BroadcastValue(ranks, count);
+  sequences.resize(count);
+  std::vector<std::uint64_t> lengths;
+  std::vector<base::TokenId> tokens;
+  for (const std::vector<base::TokenId>& sequence : sequences) {
+    lengths.push_back(sequence.size());
+    tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+  }
+  BroadcastVector(ranks, lengths);
+  BroadcastVector(ranks, tokens);
+  auto next = tokens.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto end = next + static_cast<std::ptrdiff_t>(lengths[i]);
+    sequences[i].assign(next, end);
+    next = end;
+  }
 }
 
 }  // namespace submix::train

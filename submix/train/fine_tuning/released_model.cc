@@ -30,12 +30,12 @@ Status MergeAdapter(const std::string& public_directory, const std::string& memb
   SUBMIX_ASSIGN_OR_RETURN(PublicModel model, LoadPublicModel(public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const model::LoraAdapter adapter,
                           model::LoadLoraAdapter(member_directory, model.config));
-  const std::vector<FlatParameters::Spec> specs = GptTensorSpecs(model.config);
+  const ParameterVectors vectors = GptVectors(model.config);
   for (const model::LoraModule& module : adapter.modules) {
-    const auto spec =
-        std::ranges::find(specs, module.name + ".weight", &FlatParameters::Spec::name);
-    SUBMIX_CHECK(spec != specs.end(), "an adapter of no linear layer");
-    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(spec - specs.begin())]);
+    const auto adapted =
+        std::ranges::find(vectors, module.name + ".weight", &ParameterVector::name);
+    SUBMIX_CHECK(adapted != vectors.end(), "an adapter of no linear layer");
+    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(adapted - vectors.begin())]);
   }
   std::vector<float> values;
   for (const at::Tensor& tensor : model.tensors) {
@@ -45,8 +45,7 @@ Status MergeAdapter(const std::string& public_directory, const std::string& memb
   return SaveGptModel(model.config, values, directory);
 }
 
-}  // namespace
-
+// config.json and model.safetensors of the trained model.
 Status WriteMergedModel(const std::string& public_directory, const std::string& member_directory,
                         const std::string& directory) {
   if (!base::FileExists(base::JoinPath(member_directory, "adapter_config.json"))) {
@@ -59,6 +58,24 @@ Status WriteMergedModel(const std::string& public_directory, const std::string& 
   return CatchTorchErrors(
       [&] { return MergeAdapter(public_directory, member_directory, directory); });
 }
+
+// A PEFT adapter of the model that changes nothing.
+Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
+  model::LoraAdapter adapter;
+  adapter.config.rank = 1;
+  adapter.config.lora_alpha = 1;
+  adapter.config.layers = {config.layers - 1};
+  SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
+  for (model::LoraModule& module : adapter.modules) {
+    module.a.assign(static_cast<std::size_t>(module.inputs), 0.0f);
+    module.b.assign(static_cast<std::size_t>(module.outputs), 0.0f);
+  }
+  return model::SaveLoraAdapter(adapter, directory);
+}
+
+}  // namespace
 
 Status WriteReleasedEnsemble(const std::string& public_directory,
                              const std::string& member_directory, ensemble::Manifest manifest,
@@ -78,21 +95,6 @@ Status WriteReleasedEnsemble(const std::string& public_directory,
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, unfinished));
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
   return base::Rename(unfinished, directory);
-}
-
-Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
-  model::LoraAdapter adapter;
-  adapter.config.rank = 1;
-  adapter.config.lora_alpha = 1;
-  adapter.config.layers = {config.layers - 1};
-  SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
-  for (model::LoraModule& module : adapter.modules) {
-    module.a.assign(static_cast<std::size_t>(module.inputs), 0.0f);
-    module.b.assign(static_cast<std::size_t>(module.outputs), 0.0f);
-  }
-  return model::SaveLoraAdapter(adapter, directory);
 }
 
 }  // namespace submix::train

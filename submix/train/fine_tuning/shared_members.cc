@@ -7,64 +7,42 @@
 namespace submix::train {
 namespace {
 
-std::vector<char> Bytes(const std::string& text) { return {text.begin(), text.end()}; }
-
 void BroadcastText(Ranks& ranks, std::string& text) {
-  std::vector<char> bytes = Bytes(text);
+  std::vector<char> bytes(text.begin(), text.end());
   BroadcastVector(ranks, bytes);
   text.assign(bytes.begin(), bytes.end());
 }
 
 void BroadcastTask(Ranks& ranks, MemberTask& task) {
-  std::vector<std::uint64_t> lengths;
-  std::vector<base::TokenId> tokens;
-  for (const std::vector<base::TokenId>& block : task.blocks) {
-    lengths.push_back(block.size());
-    tokens.insert(tokens.end(), block.begin(), block.end());
-  }
   BroadcastText(ranks, task.output_directory);
   BroadcastValue(ranks, task.seed);
-  BroadcastVector(ranks, lengths);
-  BroadcastVector(ranks, tokens);
-  task.blocks.clear();
-  auto next = tokens.begin();
-  for (const std::uint64_t length : lengths) {
-    task.blocks.emplace_back(next, next + static_cast<std::ptrdiff_t>(length));
-    next += static_cast<std::ptrdiff_t>(length);
-  }
+  BroadcastTokens(ranks, task.blocks);
 }
 
 }  // namespace
 
-base::Status ShareMembers(Ranks* ranks, const std::string& public_directory,
+base::Status ShareMembers(Ranks* ranks, std::string public_directory,
                           std::span<const MemberTask> tasks, const FineTuneOptions& options,
                           base::ProgressStyle progress) {
   if (ranks == nullptr) return FineTuneMembers(public_directory, tasks, options, progress);
-  std::string directory = public_directory;
-  BroadcastText(*ranks, directory);
-  std::uint64_t count = tasks.size();
+  BroadcastText(*ranks, public_directory);
+  std::vector<MemberTask> all(tasks.begin(), tasks.end());
+  std::uint64_t count = all.size();
   BroadcastValue(*ranks, count);
-  for (MemberTask task : tasks) BroadcastTask(*ranks, task);
-  SUBMIX_RETURN_IF_ERROR(
-      FineTuneMembers(public_directory, tasks, options, progress, {ranks->rank(), ranks->size()}));
-  ranks->Barrier();
-  return base::OkStatus();
+  all.resize(count);
+  for (MemberTask& task : all) BroadcastTask(*ranks, task);
+  const base::Status status =
+      FineTuneMembers(public_directory, all, options, progress, {ranks->rank(), ranks->size()});
+  if (status.ok()) {
+    ranks->Barrier();
+  } else if (!ranks->is_root()) {
+    return {status.code(), "rank " + std::to_string(ranks->rank()) + ": " + status.message()};
+  }
+  return status;
 }
 
 base::Status ServeMembers(Ranks& ranks, const FineTuneOptions& options) {
-  std::string directory;
-  BroadcastText(ranks, directory);
-  std::uint64_t count = 0;
-  BroadcastValue(ranks, count);
-  std::vector<MemberTask> tasks(count);
-  for (MemberTask& task : tasks) BroadcastTask(ranks, task);
-  const base::Status status = FineTuneMembers(
-      directory, tasks, options, base::ProgressStyle::kSilent, {ranks.rank(), ranks.size()});
-  if (!status.ok()) {
-    return {status.code(), "rank " + std::to_string(ranks.rank()) + ": " + status.message()};
-  }
-  ranks.Barrier();
-  return base::OkStatus();
+  return ShareMembers(&ranks, "", {}, options, base::ProgressStyle::kSilent);
 }
 
 }  // namespace submix::train

@@ -16,7 +16,7 @@ namespace submix::train {
 // returns when all are done. Every rank reads the public model and writes its members' directories
 // itself. Null: this process alone. Errors: FineTuneMembers'; the other ranks are then on their
 // own, or wait.
-base::Status ShareMembers(Ranks* ranks, const std::string& public_directory,
+base::Status ShareMembers(Ranks* ranks, std::string public_directory,
                           std::span<const MemberTask> tasks, const FineTuneOptions& options,
                           base::ProgressStyle progress);
 

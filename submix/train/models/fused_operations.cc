@@ -288,42 +288,9 @@ class CausalAttentionFunction : public torch::autograd::Function<CausalAttention
 
 at::Tensor Gelu(const at::Tensor& x) { return GeluFunction::apply(x.contiguous()); }
 
-namespace {
-
-// Few rows a member: a batched product would cost a library call for each member.
-constexpr std::int64_t kFewRows = 16;
-
-at::Tensor AdaptedLinearOfFewRows(const at::Tensor& x, const LinearWeights& base,
-                                  const LoraFactors& factors) {
-  at::Tensor y = at::addmm(base.bias, x, base.weight);
-  const LowRankShape shape = {.inputs = x.size(1), .outputs = y.size(1), .rank = factors.a.size(1)};
-  const std::int64_t rows = x.size(0) / factors.a.size(0);
-  const float* in = x.data_ptr<float>();
-  const float* a = factors.a.data_ptr<float>();
-  const float* b = factors.b.data_ptr<float>();
-  float* out = y.data_ptr<float>();
-  at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t group = i / rows;
-      AddLowRank(shape, in + i * shape.inputs, a + group * shape.rank * shape.inputs,
-                 b + group * shape.rank * shape.outputs, out + i * shape.outputs);
-    }
-  });
-  return y;
-}
-
-}  // namespace
-
-at::Tensor AdaptedLinear(const at::Tensor& x, const LinearWeights& base, const LoraFactors& factors,
-                         double scaling) {
-  const at::ScalarType type = x.scalar_type();
-  const std::int64_t groups = factors.a.size(0);
-  if (!at::GradMode::is_enabled() && type == torch::kFloat && x.size(0) <= kFewRows * groups &&
-      scaling == 1 && factors.b.is_contiguous()) {
-    return AdaptedLinearOfFewRows(x.contiguous(), base, factors);
-  }
-  return AdaptedLinearFunction::apply(x.contiguous(), base.weight, base.bias, factors.a, factors.b,
-                                      scaling);
+at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const LoraFactors& factors, double scaling) {
+  return AdaptedLinearFunction::apply(x.contiguous(), weight, bias, factors.a, factors.b, scaling);
 }
 
 at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,

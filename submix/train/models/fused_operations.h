@@ -4,17 +4,21 @@
 
 #include <torch/types.h>
 
-#include "submix/train/models/gpt_weights.h"
-#include "submix/train/models/lora_stack.h"
-
 namespace submix::train {
 
 // gelu_new of float32 or bfloat16, computed in float32.
 at::Tensor Gelu(const at::Tensor& x);
 
-// x W + bias + scaling * (x A^T) B^T for the rows of G members, x [G * n, inputs].
-at::Tensor AdaptedLinear(const at::Tensor& x, const LinearWeights& base, const LoraFactors& factors,
-                         double scaling);
+// The adapters of G members to one linear layer, so that one batched product adapts all of them.
+struct LoraFactors {
+  at::Tensor a;  // [G, rank, inputs]
+  at::Tensor b;  // [G, rank, outputs]
+};
+
+// x W + bias + scaling * (x A^T) B^T for the rows of G members, x [G * n, inputs], with W and bias
+// frozen.
+at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const LoraFactors& factors, double scaling);
 
 // Causal attention within each of N / positions rows: queries, keys and values of all heads
 // [N, 3C] to [N, C], by float32 kernels.

@@ -5,31 +5,25 @@
 // Internal: includes torch.
 #pragma once
 
-#include <functional>
+#include <map>
+#include <string>
 
 #include <torch/types.h>
 
+#include "submix/train/models/fused_operations.h"
 #include "submix/train/models/gpt_weights.h"
-#include "submix/train/models/lora_stack.h"
 
 namespace submix::train {
 
-// From [N, 3C] (queries, keys, values of all heads) to [N, C], in the precision of its input.
-using Attention = std::function<at::Tensor(const at::Tensor& qkv)>;
+// The adapters of G members side by side.
+struct LoraStack {
+  double scaling = 1;
+  std::map<std::string, LoraFactors> factors;  // by linear layer: "h.0.attn.c_attn"
+};
 
-// Token and position embeddings, [rows * T, C]. tokens is [rows, T] int64, at positions 0 .. T-1.
-at::Tensor EmbedFromStart(const GptWeights& weights, const at::Tensor& tokens);
-
-// One transformer layer: x [N, C] float32 to the same. `adapters` may be null.
-at::Tensor TransformerLayer(const GptWeights& weights, int layer, const LoraStack* adapters,
-                            const Attention& attend, const at::Tensor& x);
-
-// The last norm; what the unembedding multiplies, in its precision.
-at::Tensor FinalNorm(const GptWeights& weights, const at::Tensor& x);
-
-// Whole rows from their start: tokens [R, T] to hidden [R * T, C]. With adapters R is G times the
-// rows of a member.
-at::Tensor HiddenStates(const GptWeights& weights, const LoraStack* adapters,
+// Whole rows from their start: tokens [R, T] int64 to what the unembedding multiplies, [R * T, C],
+// in its precision. With adapters R is G times the rows of a member.
+at::Tensor HiddenStates(const GptWeights& weights, const LoraStack& adapters,
                         const at::Tensor& tokens);
 
 }  // namespace submix::train

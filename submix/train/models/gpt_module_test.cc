@@ -71,12 +71,12 @@ TEST_F(GptModuleTest, LoraGradientsOfEveryMemberEqualFiniteDifferences) {
   config.target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
   config.layers = {1, 2};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto models,
-                              MakeLoraMembers(public_model_, config, 2, torch::kFloat));
+                              MakeMembers(public_model_, config, 2, Precision::kFloat32));
   models->Initialize(0, 1);
   models->Initialize(1, 2);
   // B starts at zero, where A has no gradient: move away from it.
   for (int group = 0; group < 2; ++group) {
-    for (std::size_t i = 1; i < models->parameters().specs().size(); i += 2) {
+    for (std::size_t i = 1; i < models->parameters().vectors().size(); i += 2) {
       float sign = 0.1f;
       for (float& value : models->parameters().values(group, i)) value = sign = -sign;
     }
@@ -85,19 +85,20 @@ TEST_F(GptModuleTest, LoraGradientsOfEveryMemberEqualFiniteDifferences) {
 }
 
 TEST_F(GptModuleTest, GradientsOfAllWeightsEqualFiniteDifferences) {
-  const auto models = MakeFullMember(public_model_, torch::kFloat);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto models,
+                              MakeMembers(public_model_, std::nullopt, 1, Precision::kFloat32));
   models->Initialize(0, 0);
   ExpectGradients(*models, MakeBatch(public_model_.config, 1));
 }
 
 TEST_F(GptModuleTest, AttentionSeesOnlyThePast) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const GptWeights weights,
-                              LoadGptWeights(directory_.path(), torch::kFloat));
+  const GptWeights weights =
+      AssembleGptWeights(public_model_.config, public_model_.tensors, torch::kFloat);
   const at::NoGradGuard no_grad;
   at::Tensor tokens = torch::randint(0, 53, {1, 10}, torch::kLong);
-  const at::Tensor before = HiddenStates(weights, nullptr, tokens).clone();
+  const at::Tensor before = HiddenStates(weights, {}, tokens).clone();
   tokens.index_put_({0, 6}, (tokens.index({0, 6}) + 1) % 53);
-  const at::Tensor after = HiddenStates(weights, nullptr, tokens);
+  const at::Tensor after = HiddenStates(weights, {}, tokens);
   EXPECT_TRUE(at::equal(before.narrow(0, 0, 6), after.narrow(0, 0, 6)));
   EXPECT_FALSE(at::allclose(before[6], after[6]));
 }

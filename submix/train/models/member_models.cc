@@ -1,13 +1,30 @@
 #include "submix/train/models/member_models.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <random>
 
-#include "submix/base/file_system.h"
+#include "submix/base/check.h"
 #include "submix/train/models/gpt_module.h"
-#include "submix/train/models/lora_stack.h"
 
 namespace submix::train {
 namespace {
+
+ParameterVectors LoraVectors(const model::LoraConfig& config,
+                             std::span<const model::LoraModule> modules) {
+  ParameterVectors vectors;
+  for (const model::LoraModule& module : modules) {
+    AppendVector(vectors, module.name + ".lora_A", {config.rank, module.inputs});
+    AppendVector(vectors, module.name + ".lora_B", {module.outputs, config.rank});
+  }
+  return vectors;
+}
+
+// Uniform in [0, 1) by 24 bits, the same on every standard library.
+float Uniform(std::mt19937_64& generator) {
+  return static_cast<float>(generator() >> 40) * 0x1p-24f;
+}
 
 class LoraMembers final : public MemberModels {
  public:
@@ -16,29 +33,48 @@ class LoraMembers final : public MemberModels {
       : config_(std::move(config)),
         modules_(std::move(modules)),
         weights_(AssembleGptWeights(public_model.config, public_model.tensors, compute_type)),
-        parameters_(groups, LoraSpecs(config_, modules_)),
-        stack_(StackForTraining(public_model.config, config_, modules_, parameters_)) {}
+        parameters_(groups, LoraVectors(config_, modules_)) {
+    stack_.scaling = config_.lora_alpha / config_.rank;
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      stack_.factors[modules_[i].name] = {parameters_.leaf(2 * i),
+                                          parameters_.leaf(2 * i + 1).transpose(1, 2)};
+    }
+  }
 
   FlatParameters& parameters() override { return parameters_; }
 
   void Initialize(int group, std::uint64_t seed) override {
-    InitializeLora(modules_, group, seed, parameters_);
+    std::mt19937_64 generator(seed);
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      const float bound = 1.0f / std::sqrt(static_cast<float>(modules_[i].inputs));
+      for (float& value : parameters_.values(group, 2 * i)) {
+        value = bound * (2 * Uniform(generator) - 1);
+      }
+      std::ranges::fill(parameters_.values(group, 2 * i + 1), 0.0f);
+    }
   }
 
   base::Status Save(int group, const std::string& directory) override {
-    return model::SaveLoraAdapter(ToAdapter(config_, modules_, group, parameters_), directory);
+    model::LoraAdapter adapter = {config_, modules_};
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      const std::span<const float> a = parameters_.values(group, 2 * i);
+      const std::span<const float> b = parameters_.values(group, 2 * i + 1);
+      adapter.modules[i].a.assign(a.begin(), a.end());
+      adapter.modules[i].b.assign(b.begin(), b.end());
+    }
+    return model::SaveLoraAdapter(adapter, directory);
   }
 
  private:
   LastLayer Forward(const at::Tensor& tokens) override {
-    return {HiddenStates(weights_, &stack_, tokens), weights_.unembedding};
+    return {HiddenStates(weights_, stack_, tokens), weights_.unembedding};
   }
 
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
   const GptWeights weights_;
   FlatParameters parameters_;
-  const LoraStack stack_;
+  LoraStack stack_;  // views of the parameters
 };
 
 class FullMember final : public MemberModels {
@@ -46,9 +82,9 @@ class FullMember final : public MemberModels {
   FullMember(const PublicModel& public_model, at::ScalarType compute_type)
       : public_model_(public_model),
         compute_type_(compute_type),
-        parameters_(1, GptTensorSpecs(public_model.config)) {
-    for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
-      views_.push_back(parameters_.leaf(i).view(parameters_.specs()[i].shape));
+        parameters_(1, GptVectors(public_model.config)) {
+    for (std::size_t i = 0; i < parameters_.vectors().size(); ++i) {
+      views_.push_back(parameters_.leaf(i).view(parameters_.vectors()[i].shape));
     }
   }
 
@@ -68,7 +104,7 @@ class FullMember final : public MemberModels {
  private:
   LastLayer Forward(const at::Tensor& tokens) override {
     const GptWeights weights = AssembleGptWeights(public_model_.config, views_, compute_type_);
-    return {HiddenStates(weights, nullptr, tokens), weights.unembedding};
+    return {HiddenStates(weights, {}, tokens), weights.unembedding};
   }
 
   const PublicModel& public_model_;
@@ -90,30 +126,23 @@ at::Tensor MemberModels::Logits(const at::Tensor& tokens) {
   return at::matmul(last.hidden, last.unembedding.t()).to(torch::kFloat);
 }
 
-base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory) {
-  PublicModel model;
-  SUBMIX_ASSIGN_OR_RETURN(model.config,
-                          model::LoadGptConfig(base::JoinPath(directory, "config.json")));
-  SUBMIX_ASSIGN_OR_RETURN(model.tensors, LoadGptTensors(directory, model.config));
-  return model;
-}
-
-base::StatusOr<std::unique_ptr<MemberModels>> MakeLoraMembers(const PublicModel& public_model,
-                                                              const model::LoraConfig& config,
-                                                              int groups,
-                                                              at::ScalarType compute_type) {
+base::StatusOr<std::unique_ptr<MemberModels>> MakeMembers(
+    const PublicModel& public_model, const std::optional<model::LoraConfig>& lora, int groups,
+    Precision precision) {
+  const at::ScalarType type = ScalarTypeOf(precision);
+  std::unique_ptr<MemberModels> members;
+  if (!lora.has_value()) {
+    SUBMIX_CHECK(groups == 1, "whole models are trained one after another");
+    members = std::make_unique<FullMember>(public_model, type);
+    return members;
+  }
   SUBMIX_ASSIGN_OR_RETURN(std::vector<model::LoraModule> modules,
-                          model::AdaptedModules(public_model.config, config));
+                          model::AdaptedModules(public_model.config, *lora));
   if (modules.empty()) {
     return base::InvalidArgumentError("the LoRA configuration adapts no layer");
   }
-  return std::unique_ptr<MemberModels>(std::make_unique<LoraMembers>(
-      public_model, config, std::move(modules), groups, compute_type));
-}
-
-std::unique_ptr<MemberModels> MakeFullMember(const PublicModel& public_model,
-                                             at::ScalarType compute_type) {
-  return std::make_unique<FullMember>(public_model, compute_type);
+  members = std::make_unique<LoraMembers>(public_model, *lora, std::move(modules), groups, type);
+  return members;
 }
 
 }  // namespace submix::train

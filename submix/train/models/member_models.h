@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <torch/types.h>
@@ -16,21 +17,14 @@
 
 namespace submix::train {
 
-// The public model as read from disk; shared by all members.
-struct PublicModel {
-  model::GptConfig config;
-  std::vector<at::Tensor> tensors;  // float32, in the order of GptTensorSpecs
-};
-
-base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory);
-
 // One thread at a time.
 class MemberModels {
  public:
   virtual ~MemberModels() = default;
 
   virtual FlatParameters& parameters() = 0;
-  // Sets a member's parameters to their start.
+  // Sets a member's parameters to their start: an adapter's as PEFT does (A uniform in
+  // +-1/sqrt(inputs), which is Kaiming with a = sqrt 5, B zero), a whole model's to the public one.
   virtual void Initialize(int group, std::uint64_t seed) = 0;
   // The weighted loss of a batch of all members; differentiable.
   CrossEntropy Loss(const TokenBatch& batch);
@@ -48,13 +42,12 @@ class MemberModels {
   virtual LastLayer Forward(const at::Tensor& tokens) = 0;
 };
 
-// LoRA adapters of `groups` members. Errors: those of AdaptedModules.
-base::StatusOr<std::unique_ptr<MemberModels>> MakeLoraMembers(const PublicModel& public_model,
-                                                              const model::LoraConfig& config,
-                                                              int groups,
-                                                              at::ScalarType compute_type);
-// All weights of one member.
-std::unique_ptr<MemberModels> MakeFullMember(const PublicModel& public_model,
-                                             at::ScalarType compute_type);
+// LoRA adapters of `groups` members or, without `lora`, all weights of one. An adapter's parameters
+// are "h.0.attn.c_attn.lora_A" [rank, inputs] and "….lora_B" [outputs, rank], module by module. The
+// public model outlives it. Errors: those of AdaptedModules; kInvalidArgument if no layer is
+// adapted. Requires: groups = 1 without `lora`.
+base::StatusOr<std::unique_ptr<MemberModels>> MakeMembers(
+    const PublicModel& public_model, const std::optional<model::LoraConfig>& lora, int groups,
+    Precision precision);
 
 }  // namespace submix::train

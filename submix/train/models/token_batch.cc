@@ -1,5 +1,7 @@
 #include "submix/train/models/token_batch.h"
 
+#include <algorithm>
+
 #include "submix/base/check.h"
 
 namespace submix::train {
@@ -40,6 +42,23 @@ std::int64_t TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_r
     weights[i] = targets[i] >= 0 ? weight : 0.0f;
   }
   return count;
+}
+
+std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks) {
+  std::int64_t count = 0;
+  for (const std::vector<base::TokenId>& block : blocks) count += std::ssize(block) - 1;
+  return count;
+}
+
+TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks) {
+  std::size_t longest = 0;
+  for (const std::vector<base::TokenId>& block : blocks) longest = std::max(longest, block.size());
+  TokenBatch batch(std::ssize(blocks), static_cast<std::int64_t>(longest) - 1);
+  for (std::size_t row = 0; row < blocks.size(); ++row) {
+    batch.SetRow(static_cast<std::int64_t>(row), blocks[row]);
+  }
+  batch.WeighEqually(0, std::ssize(blocks));
+  return batch;
 }
 
 }  // namespace submix::train

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -34,5 +35,12 @@ class TokenBatch {
   at::Tensor targets_;
   at::Tensor weights_;
 };
+
+// The number of predicted tokens.
+std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks);
+// A row a block, all targets of equal weight. No wider than the longest of the blocks: for one
+// user's blocks alone, whose shapes are that user's own matter. Requires: blocks of two tokens or
+// more.
+TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks);
 
 }  // namespace submix::train

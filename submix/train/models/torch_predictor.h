@@ -1,9 +1,8 @@
-// The Predictor by libtorch: the public model and all members in one batch over one pass of the
-// public weights; adapters are applied by batched low-rank products. Works for any length and any
-// mixture of members. Torch-free header.
+// The Predictor by libtorch's plain operations: the reference that faster predictors are held to.
+// Every model computes every position of a sequence anew in every step, so it is slow. Torch-free
+// header.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,8 +20,6 @@ struct TorchPredictorOptions {
   std::vector<std::string> member_directories;
   Precision precision = Precision::kFloat32;  // logits come from float32 products in both
   int threads = 0;                            // 0: all processors
-  // Score runs this many members times positions at a time: bounds its memory.
-  std::int64_t score_tokens_at_a_time = 8192;
 };
 
 class TorchPredictor : public ensemble::Predictor {

@@ -35,13 +35,4 @@ void Bfloat16OfFloats(const float* x, std::uint16_t* y, std::int64_t count) {
   SUBMIX_CHOSEN(Bfloat16OfFloats)(x, y, count);
 }
 
-void AttendCached(const CachedHead& head, float* scores, float* output) {
-  SUBMIX_CHOSEN(AttendCached)(head, scores, output);
-}
-
-void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b,
-                float* y) {
-  SUBMIX_CHOSEN(AddLowRank)(shape, x, a, b, y);
-}
-
 }  // namespace submix::train

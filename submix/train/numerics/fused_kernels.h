@@ -23,27 +23,4 @@ void FloatsOfBfloat16(const std::uint16_t* x, float* y, std::int64_t count);
 // To the nearest one, ties to even. NaN stays NaN.
 void Bfloat16OfFloats(const float* x, std::uint16_t* y, std::int64_t count);
 
-// Attention of one new position over the cache of one row and attention head:
-// output [d] = sum_j softmax_j(q . k_j / sqrt(d)) v_j over j < length. k and v are [length, d] with
-// rows `stride` floats apart; scores is scratch for `length` floats.
-struct CachedHead {
-  const float* q = nullptr;
-  const float* k = nullptr;
-  const float* v = nullptr;
-  std::int64_t stride = 0;
-  std::int64_t length = 0;
-  std::int64_t head_width = 0;  // d
-};
-void AttendCached(const CachedHead& head, float* scores, float* output);
-
-// y [outputs] += (x A^T) B of one adapter: a is [rank, inputs], b is [rank, outputs], already
-// scaled.
-struct LowRankShape {
-  std::int64_t inputs = 0;
-  std::int64_t outputs = 0;
-  std::int64_t rank = 0;
-};
-void AddLowRank(const LowRankShape& shape, const float* x, const float* a, const float* b,
-                float* y);
-
 }  // namespace submix::train

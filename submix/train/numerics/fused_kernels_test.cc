@@ -115,54 +115,5 @@ TEST(FusedKernelsTest, EveryNanIsANanInBfloat16) {
   for (const float value : back) EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(FusedKernelsTest, CachedAttentionEqualsItsDefinition) {
-  constexpr std::int64_t kStride = 50;
-  for (const std::int64_t head_width : {8, 16, 40}) {
-    for (const std::int64_t length : {1, 15, 16, 37}) {
-      const std::vector<float> q = Normal(static_cast<std::size_t>(head_width), 2, 1);
-      const std::vector<float> k = Normal(static_cast<std::size_t>(length * kStride), 1, 2);
-      const std::vector<float> v = Normal(static_cast<std::size_t>(length * kStride), 1, 3);
-      std::vector<float> scores(static_cast<std::size_t>(length));
-      std::vector<float> output(static_cast<std::size_t>(head_width));
-      AttendCached({q.data(), k.data(), v.data(), kStride, length, head_width}, scores.data(),
-                   output.data());
-      std::vector<double> expected(static_cast<std::size_t>(head_width));
-      double total = 0;
-      for (std::int64_t j = 0; j < length; ++j) {
-        double dot = 0;
-        for (std::int64_t i = 0; i < head_width; ++i) {
-          dot += q[static_cast<std::size_t>(i)] * k[static_cast<std::size_t>(j * kStride + i)];
-        }
-        const double e = std::exp(dot / std::sqrt(static_cast<double>(head_width)));
-        total += e;
-        for (std::int64_t i = 0; i < head_width; ++i) {
-          expected[static_cast<std::size_t>(i)] += e * v[static_cast<std::size_t>(j * kStride + i)];
-        }
-      }
-      for (std::size_t i = 0; i < output.size(); ++i) {
-        EXPECT_NEAR(output[i], expected[i] / total, 1e-5);
-      }
-    }
-  }
-}
-
-TEST(FusedKernelsTest, LowRankUpdateEqualsItsDefinition) {
-  const LowRankShape shape = {.inputs = 45, .outputs = 19, .rank = 3};
-  const std::vector<float> x = Normal(45, 1, 1);
-  const std::vector<float> a = Normal(3 * 45, 1, 2);
-  const std::vector<float> b = Normal(3 * 19, 1, 3);
-  std::vector<float> y(19, 1.0f);
-  AddLowRank(shape, x.data(), a.data(), b.data(), y.data());
-  for (std::size_t out = 0; out < 19; ++out) {
-    double expected = 1;
-    for (std::size_t r = 0; r < 3; ++r) {
-      double low = 0;
-      for (std::size_t in = 0; in < 45; ++in) low += x[in] * a[r * 45 + in];
-      expected += low * b[r * 19 + out];
-    }
-    EXPECT_NEAR(y[out], expected, 1e-4);
-  }
-}
-
 }  // namespace
 }  // namespace submix::train

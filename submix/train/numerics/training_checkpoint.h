@@ -6,7 +6,7 @@
 #include <string>
 
 #include "submix/base/status.h"
-#include "submix/train/numerics/adamw.h"
+#include "submix/train/numerics/optimiser.h"
 
 namespace submix::train {
 

@@ -5,11 +5,14 @@
 
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/check.h"
+#include "submix/train/numerics/optimiser.h"
 #include "submix/train/private_training/gaussian_noise.h"
 
 namespace submix::train {
 namespace {
 
+// Of the norm: more than all roundings of float32 add.
+constexpr double kMargin = 1e-6;
 constexpr double kUnitsOfClip = 0x1p40;
 constexpr double kUnitsOfWeight = 0x1p20;
 constexpr double kUnitsOfSensitivity = 0x1p36;
@@ -18,6 +21,36 @@ constexpr double kMostNoise = 0x1p20;
 constexpr double kUnclippedUnit = 0x1p-24;
 
 }  // namespace
+
+std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<const double> norms) {
+  SUBMIX_CHECK(clipping.norm > 0, "a clipping norm out of range");
+  std::vector<double> factors(norms.size(), 1.0);
+  double squares = 0;
+  for (const double norm : norms) squares += norm * norm;
+  if (!std::isfinite(squares)) {
+    std::ranges::fill(factors, 0.0);
+    return factors;
+  }
+  const double whole = clipping.norm * (1 - kMargin);
+  if (!clipping.per_layer) {
+    const double norm = std::sqrt(squares);
+    if (norm > whole) std::ranges::fill(factors, whole / norm);
+    return factors;
+  }
+  const double of_each = whole / std::sqrt(static_cast<double>(norms.size()));
+  for (std::size_t v = 0; v < norms.size(); ++v) {
+    if (norms[v] > of_each) factors[v] = of_each / norms[v];
+  }
+  return factors;
+}
+
+std::vector<double> VectorNorms(const ParameterVectors& vectors, std::span<const float> update) {
+  std::vector<double> norms;
+  for (const ParameterVector& vector : vectors) {
+    norms.push_back(GradientNorm(update.subspan(vector.begin, vector.size())));
+  }
+  return norms;
+}
 
 double AverageEstimator::Sensitivity(double clip_norm) const {
   const accounting::WeightedAverage average = {clip_norm, sampling_probability, weight};

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,26 @@
 #include "submix/ledger/receipt.h"
 #include "submix/train/fine_tuning/ranks.h"
 #include "submix/train/numerics/parameter_vectors.h"
-#include "submix/train/private_training/update_clipping.h"
 
 namespace submix::train {
+
+// How a user's update is kept within norm S (McMahan et al. 2018, Section 2).
+struct UpdateClipping {
+  double norm = std::numeric_limits<double>::infinity();  // S; infinity: no clipping
+  // false: the whole update is scaled to S (flat). true: each of the m parameter vectors is scaled
+  // to S / sqrt(m), so that the whole again has norm S at most.
+  bool per_layer = false;
+
+  bool operator==(const UpdateClipping&) const = default;
+};
+
+// By how much each vector must be multiplied, from the vectors' norms: at most 1. The norm that is
+// left stays a millionth below the bound, more than all roundings of float32 add. A vector whose
+// norm is not finite makes all factors 0, whether or not there is a bound.
+std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<const double> norms);
+
+// L2 norms of the vectors, summed in double: relative error below 1e-9.
+std::vector<double> VectorNorms(const ParameterVectors& vectors, std::span<const float> update);
 
 // The two estimators of the average update, sum w_k D_k / (q W) and
 // sum w_k D_k / max(q W_min, sum w_k).

@@ -43,32 +43,7 @@ Status CheckOptions(const DpSgdOptions& options, const model::GptConfig& config)
   }
   if (options.steps < 1) return refuse("steps: expected 1 or more");
   if (options.blocks_at_a_time < 1) return refuse("blocks at a time: expected 1 or more");
-  if (!(options.learning_rate.peak > 0)) return refuse("learning rate: expected more than 0");
-  if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
-    return refuse("block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
-                  " (the model's context and one), found " + std::to_string(options.block_tokens));
-  }
-  return base::OkStatus();
-}
-
-Status CheckUnits(const DpSgdTask& task, const DpSgdOptions& options,
-                  const model::GptConfig& config) {
-  for (const TrainingUnit& unit : task.units) {
-    for (const std::vector<base::TokenId>& block : unit) {
-      if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
-        return base::InvalidArgumentError("a block is longer than " +
-                                          std::to_string(options.block_tokens) +
-                                          " tokens (block_tokens)");
-      }
-      if (std::ranges::any_of(
-              block, [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
-        return base::InvalidArgumentError("token ids outside the model's vocabulary of " +
-                                          std::to_string(config.vocab_size) +
-                                          "; was the text encoded by another tokenizer?");
-      }
-    }
-  }
-  return base::OkStatus();
+  return CheckTrainingOptions(options, config);
 }
 
 std::string StepsPath(const std::string& account_directory) {
@@ -91,20 +66,17 @@ StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& a
 // The public numbers that decide a training.
 std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget,
                            const std::string& weights_sha256) {
-  const LearningRateSchedule& rate = options.learning_rate;
-  const AdamWOptions& adamw = options.adamw;
   std::ostringstream text;
   text.precision(17);
   text << weights_sha256;
   for (const double number :
        {budget.step().sampling_probability, budget.step().noise_multiplier, budget.target().epsilon,
-        budget.target().delta, options.clip_norm, options.expected_batch,
-        static_cast<double>(options.steps), static_cast<double>(options.block_tokens), rate.peak,
-        rate.warmup_fraction, static_cast<double>(rate.warmup_steps),
-        static_cast<double>(rate.decay), rate.final_fraction, adamw.beta1, adamw.beta2,
-        adamw.denominator_floor, adamw.weight_decay, static_cast<double>(options.precision)}) {
+        budget.target().delta, options.clip_norm, options.expected_batch}) {
     text << ' ' << number;
   }
+  text << ' ' << static_cast<double>(options.steps);
+  for (const double number : IdentityNumbers(options)) text << ' ' << number;
+  text << ' ' << static_cast<int>(options.precision);
   if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
   return text.str();
 }
@@ -213,7 +185,7 @@ class Trainer {
                  private_gradient_);
     const double rate = LearningRate(options_.learning_rate, state_.step, options_.steps);
     FlatParameters& parameters = models_.parameters();
-    AdamWUpdate(parameters.values(0), private_gradient_, parameters.ranges(), rate,
+    AdamWUpdate(parameters.values(0), private_gradient_, parameters.vectors(), rate,
                 /*gradient_scale=*/1, options_.adamw, state_);
     progress.Advance(expected_batch - shown, note);
     const std::chrono::duration<double> age = std::chrono::steady_clock::now() - last_checkpoint_;
@@ -256,18 +228,21 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
                             base::RandomSource& random, base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
-  SUBMIX_RETURN_IF_ERROR(CheckUnits(task, options, public_model.config));
+  for (const TrainingUnit& unit : task.units) {
+    for (const std::vector<base::TokenId>& block : unit) {
+      // How long it is, is the user's.
+      if (block.size() <= static_cast<std::size_t>(options.block_tokens)) continue;
+      return base::InvalidArgumentError("a block is longer than " +
+                                        std::to_string(options.block_tokens) +
+                                        " tokens (block_tokens)");
+    }
+    SUBMIX_RETURN_IF_ERROR(CheckTokenIds(unit, public_model.config));
+  }
   SUBMIX_ASSIGN_OR_RETURN(
       const base::Sha256Digest weights,
       base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
-  const at::ScalarType type =
-      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
-  std::unique_ptr<MemberModels> models;
-  if (options.lora.has_value()) {
-    SUBMIX_ASSIGN_OR_RETURN(models, MakeLoraMembers(public_model, *options.lora, 1, type));
-  } else {
-    models = MakeFullMember(public_model, type);
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto models,
+                          MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
   const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
   const divergence::RenyiOrder order = budget.binding().order;
   if (!base::FileExists(task.account_directory)) {

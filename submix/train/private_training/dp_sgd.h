@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,31 +13,20 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/model/lora_adapter.h"
-#include "submix/train/numerics/adamw.h"
-#include "submix/train/numerics/learning_rate.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/fine_tuning/training_options.h"
 #include "submix/train/private_training/step_budget.h"
 
 namespace submix::train {
 
 // All of it is public: no number may come from the private text.
-struct DpSgdOptions {
-  std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
-  int block_tokens = 129;  // of the longest block; a model reads one fewer; in [2, n + 1]
+struct DpSgdOptions : TrainingOptions {
   double clip_norm = 0.1;  // L2, of the gradient of a user's mean loss
   // The sum of clipped gradients is divided by this: the sampling probability times a public number
   // of users. Not the size of the batch that was drawn, which is private.
   double expected_batch = 1;
-  std::int64_t steps = 0;  // wanted, 1 or more; the budget may hold fewer
-  LearningRateSchedule learning_rate;
-  AdamWOptions adamw;
-  int blocks_at_a_time = 8;                   // of one user, through the model: memory and speed
-  Precision precision = Precision::kFloat32;  // of the matrix products
-  int threads = 0;                            // 0: all processors
-  double checkpoint_seconds = 60;             // what a crash can lose; 0: a checkpoint a step
-  // Polled before every step; true ends the training there, with a checkpoint.
-  std::function<bool()> should_stop;
+  std::int64_t steps = 0;          // wanted, 1 or more; the budget may hold fewer
+  int blocks_at_a_time = 8;        // of one user, through the model: memory and speed
+  double checkpoint_seconds = 60;  // what a crash can lose; 0: a checkpoint a step
 };
 
 // A user, or another unit whose presence is protected: the blocks of all its text.

@@ -130,7 +130,7 @@ TEST_F(DpSgdTest, AStepIsWhatIsAccounted) {
   // By hand: the same coins, then the same noise; divided by the public number, whatever was drawn.
   SUBMIX_ASSERT_OK_AND_ASSIGN(const PublicModel model, LoadPublicModel(public_directory()));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto models,
-                              MakeLoraMembers(model, *options_.lora, 1, torch::kFloat));
+                              MakeMembers(model, options_.lora, 1, Precision::kFloat32));
   models->Initialize(0, 0x5eed0000u);
   const auto random = base::MakeSeededRandomSource(9);
   UserGradient gradient(*models, 2);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -65,6 +67,27 @@ TEST(PoissonSamplingTest, TheEndsAreCertain) {
   EXPECT_EQ(SamplePoisson(1000, 1, *random).size(), 1000U);
   // Less than the least probability there is counts as none, never as more than was accounted.
   EXPECT_TRUE(SamplePoisson(1000, 0x1p-54, *random).empty());
+}
+
+TEST(FixedSizeSamplingTest, AllSetsAreEquallyLikely) {
+  const auto random = base::MakeStatisticalRandomSource(1);
+  std::map<std::vector<std::size_t>, std::int64_t> counts;
+  constexpr int kRounds = 30000;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<std::size_t> sample = SampleFixedSize(6, 3, *random);
+    ASSERT_EQ(sample.size(), 3u);
+    ++counts[sample];
+  }
+  ASSERT_EQ(counts.size(), 20u);  // 6 over 3
+  std::vector<std::int64_t> observed;
+  for (const auto& [sample, count] : counts) observed.push_back(count);
+  EXPECT_LT(base::ChiSquareScore(observed, std::vector<double>(20, 0.05)), 5);
+}
+
+TEST(FixedSizeSamplingTest, TakesNobodyOrEverybody) {
+  const auto random = base::MakeSeededRandomSource(1);
+  EXPECT_TRUE(SampleFixedSize(3, 0, *random).empty());
+  EXPECT_EQ(SampleFixedSize(3, 3, *random), (std::vector<std::size_t>{0, 1, 2}));
 }
 
 }  // namespace

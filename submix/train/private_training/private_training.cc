@@ -54,21 +54,6 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
   return parameters;
 }
 
-ensemble::Manifest NewManifest(const PrivateTrainingOptions& options, const base::HashKey& key,
-                               std::map<std::string, std::string> hyper_parameters) {
-  ensemble::Manifest manifest;
-  manifest.partition_key_id = corpus::PartitionKeyId(key);
-  manifest.num_parts = 1;
-  manifest.halves = 1;
-  manifest.heldout_fraction = options.heldout_fraction;
-  manifest.hyper_parameters = std::move(hyper_parameters);
-  ensemble::MemberEntry member;
-  member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
-  member.generation = 1;
-  manifest.members.push_back(member);
-  return manifest;
-}
-
 Status CheckSameTraining(ensemble::Manifest found, const ensemble::Manifest& wanted,
                          const std::string& directory) {
   found.hyper_parameters.erase(kChargedField);
@@ -185,6 +170,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
                                                base::RandomSource& random,
                                                base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
+  const corpus::PartitionOptions partition = {1, 1, options.heldout_fraction};
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
@@ -192,14 +178,14 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const base::HashKey key,
                           PreparePartitionKey(directory, options.partition_key_path));
-  SUBMIX_ASSIGN_OR_RETURN(
-      corpus::PartitionedCorpus corpus,
-      corpus::PartitionCorpus(options.corpus, *tokenizer, key, {1, 1, options.heldout_fraction}));
+  SUBMIX_ASSIGN_OR_RETURN(corpus::PartitionedCorpus corpus,
+                          corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition));
   const std::vector<corpus::UserTokens> units =
       Units(std::move(corpus.members.front()), options.unit, tokenizer->end_of_text());
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
   ensemble::Manifest manifest =
-      NewManifest(options, key, HyperParameters(plan.options, plan.budget, plan.public_units));
+      NewManifest(partition, corpus::PartitionKeyId(key),
+                  HyperParameters(plan.options, plan.budget, plan.public_units));
   if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameTraining(found, manifest, directory));

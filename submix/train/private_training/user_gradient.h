@@ -26,14 +26,10 @@ class UserGradient {
   // next call. Requires: at least one block; each of two tokens or more that the model can read.
   std::span<const float> Compute(std::span<const std::vector<base::TokenId>> blocks);
 
-  // The mean loss of the last call, in nats a token. Private.
-  double loss() const { return loss_; }
-
  private:
   MemberModels& models_;
   const std::size_t rows_at_a_time_;
   std::vector<float> total_;  // of users that take several passes
-  double loss_ = 0;
 };
 
 }  // namespace submix::train

@@ -1,7 +1,8 @@
-#include "submix/train/numerics/adamw.h"
+#include "submix/train/numerics/optimiser.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <ATen/Parallel.h>
 
@@ -53,8 +54,8 @@ double GradientNorm(std::span<const float> gradients) {
 }
 
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
-                 std::span<const ParameterRange> ranges, double learning_rate,
-                 double gradient_scale, const AdamWOptions& options, AdamWState& state) {
+                 const ParameterVectors& vectors, double learning_rate, double gradient_scale,
+                 const AdamWOptions& options, AdamWState& state) {
   SUBMIX_CHECK(gradients.size() == parameters.size() &&
                    state.first_moment.size() == parameters.size() &&
                    state.second_moment.size() == parameters.size(),
@@ -68,15 +69,31 @@ void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
   c.step_size = static_cast<float>(learning_rate / (1 - std::pow(options.beta1, step)));
   c.inverse_correction = static_cast<float>(1 / (1 - std::pow(options.beta2, step)));
   c.denominator_floor = static_cast<float>(options.denominator_floor);
-  for (const ParameterRange& range : ranges) {
-    c.decay = range.decays ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f;
-    at::parallel_for(static_cast<std::int64_t>(range.begin), static_cast<std::int64_t>(range.end),
+  for (const ParameterVector& vector : vectors) {
+    c.decay = vector.decays ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f;
+    at::parallel_for(static_cast<std::int64_t>(vector.begin), static_cast<std::int64_t>(vector.end),
                      kGrain, [&](std::int64_t begin, std::int64_t end) {
                        UpdateRange(parameters.data() + begin, gradients.data() + begin,
                                    state.first_moment.data() + begin,
                                    state.second_moment.data() + begin, end - begin, c);
                      });
   }
+}
+
+double LearningRate(const LearningRateSchedule& schedule, std::int64_t step,
+                    std::int64_t total_steps) {
+  SUBMIX_CHECK(step >= 0 && step < total_steps, "step beyond the plan");
+  const auto total = static_cast<double>(total_steps);
+  const double warmup = schedule.warmup_steps > 0 ? static_cast<double>(schedule.warmup_steps)
+                                                  : std::ceil(schedule.warmup_fraction * total);
+  const auto done = static_cast<double>(step) + 1;
+  if (done <= warmup) return schedule.peak * done / warmup;
+  if (schedule.decay == Decay::kConstant) return schedule.peak;
+  const double progress = std::min(1.0, (done - warmup) / std::max(1.0, total - warmup));
+  const double shape = schedule.decay == Decay::kCosine
+                           ? 0.5 * (1 + std::cos(std::numbers::pi * progress))
+                           : 1 - progress;
+  return schedule.peak * (schedule.final_fraction + (1 - schedule.final_fraction) * shape);
 }
 
 }  // namespace submix::train

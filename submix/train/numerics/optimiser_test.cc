@@ -1,4 +1,4 @@
-#include "submix/train/numerics/adamw.h"
+#include "submix/train/numerics/optimiser.h"
 
 #include <cmath>
 #include <limits>
@@ -14,11 +14,11 @@ TEST(AdamWTest, FollowsTheFormulaOfThePaper) {
       .beta1 = 0.9, .beta2 = 0.99, .denominator_floor = 1e-8, .weight_decay = 0.1};
   std::vector<float> parameters = {1.0f, -2.0f};
   AdamWState state(2);
-  const std::vector<ParameterRange> ranges = {{0, 1, true}, {1, 2, false}};
+  const ParameterVectors vectors = {{"decays", {1}, 0, 1, true}, {"stays", {1}, 1, 2, false}};
   double w0 = 1, w1 = -2, m0 = 0, m1 = 0, v0 = 0, v1 = 0;
   for (int step = 1; step <= 5; ++step) {
     const std::vector<float> gradients = {0.5f * static_cast<float>(step), -0.25f};
-    AdamWUpdate(parameters, gradients, ranges, 0.01, 0.5, options, state);
+    AdamWUpdate(parameters, gradients, vectors, 0.01, 0.5, options, state);
     const auto update = [&](double& w, double& m, double& v, double g, double decay) {
       m = 0.9 * m + 0.1 * g;
       v = 0.99 * v + 0.01 * g * g;
@@ -40,6 +40,34 @@ TEST(AdamWTest, NormSumsManyChunks) {
   EXPECT_EQ(GradientNorm({}), 0);
   const std::vector<float> broken = {1.0f, std::numeric_limits<float>::quiet_NaN()};
   EXPECT_TRUE(std::isnan(GradientNorm(broken)));
+}
+
+TEST(LearningRateTest, WarmsUpLinearlyOverAllStepsByDefault) {
+  const LearningRateSchedule schedule;
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 0, 10), 1e-5);
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 4, 10), 5e-5);
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 9, 10), 1e-4);
+}
+
+TEST(LearningRateTest, DecaysAfterTheWarmUp) {
+  LearningRateSchedule schedule;
+  schedule.peak = 1;
+  schedule.warmup_steps = 10;
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 99, 110), 1);
+  schedule.decay = Decay::kLinear;
+  schedule.final_fraction = 0.1;
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 9, 110), 1);
+  EXPECT_NEAR(LearningRate(schedule, 59, 110), 0.55, 1e-12);
+  EXPECT_NEAR(LearningRate(schedule, 109, 110), 0.1, 1e-12);
+  schedule.decay = Decay::kCosine;
+  EXPECT_NEAR(LearningRate(schedule, 59, 110), 0.55, 1e-12);
+  EXPECT_NEAR(LearningRate(schedule, 109, 110), 0.1, 1e-12);
+}
+
+TEST(LearningRateTest, NoWarmUpStartsAtThePeak) {
+  LearningRateSchedule schedule;
+  schedule.warmup_fraction = 0;
+  EXPECT_DOUBLE_EQ(LearningRate(schedule, 0, 3), 1e-4);
 }
 
 }  // namespace

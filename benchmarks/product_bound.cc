@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/product_bound.h"
+#include "benchmarks/product_bound.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,20 +7,20 @@
 
 #include <torch/types.h>
 
-namespace submix::train {
+#include "submix/model/gpt_tensors.h"
+
+namespace submix {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 // The weights of one forward pass: [inputs, outputs].
 std::vector<std::pair<std::int64_t, std::int64_t>> WeightShapes(const model::GptConfig& config) {
-  const std::int64_t width = config.width;
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
-  for (int layer = 0; layer < config.layers; ++layer) {
-    shapes.insert(shapes.end(),
-                  {{width, 3 * width}, {width, width}, {width, 4 * width}, {4 * width, width}});
+  for (const model::LinearLayer& linear : model::LinearLayers(config)) {
+    shapes.emplace_back(linear.inputs, linear.outputs);
   }
-  shapes.emplace_back(width, config.vocab_size);
+  shapes.emplace_back(config.width, config.vocab_size);
   return shapes;
 }
 
@@ -29,7 +29,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> WeightShapes(const model::Gpt
 double MeasureProductBound(const model::GptConfig& config, const ProductBoundOptions& options) {
   const at::NoGradGuard no_grad;
   const at::ScalarType type =
-      options.precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
+      options.precision == train::Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;
   double best = 0;
   for (int repeat = 0; repeat < 3; ++repeat) {
     double seconds = 0;
@@ -48,4 +48,4 @@ double MeasureProductBound(const model::GptConfig& config, const ProductBoundOpt
   return best;
 }
 
-}  // namespace submix::train
+}  // namespace submix

@@ -7,10 +7,10 @@
 #include "submix/model/gpt_config.h"
 #include "submix/train/numerics/precision.h"
 
-namespace submix::train {
+namespace submix {
 
 struct ProductBoundOptions {
-  Precision precision = Precision::kFloat32;
+  train::Precision precision = train::Precision::kFloat32;
   bool trains_all_weights = false;  // false: LoRA, whose own small products are not counted
   std::int64_t tokens = 1024;       // of one update
 };
@@ -20,4 +20,4 @@ struct ProductBoundOptions {
 // the threads that SetTorchThreads set. The best of three.
 double MeasureProductBound(const model::GptConfig& config, const ProductBoundOptions& options);
 
-}  // namespace submix::train
+}  // namespace submix

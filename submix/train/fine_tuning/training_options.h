@@ -1,0 +1,39 @@
+// What every training of a model is told, private or not, and what it refuses. Torch-free.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/model/lora_adapter.h"
+#include "submix/train/numerics/optimiser.h"
+#include "submix/train/numerics/precision.h"
+
+namespace submix::train {
+
+struct TrainingOptions {
+  std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
+  int block_tokens = 129;  // of the longest block; a model reads one fewer; in [2, n + 1]
+  LearningRateSchedule learning_rate;
+  AdamWOptions adamw;
+  Precision precision = Precision::kFloat32;  // of the matrix products
+  int threads = 0;                            // 0: all processors
+  // Polled before every update; true ends the training there.
+  std::function<bool()> should_stop;
+};
+
+// The numbers among them that decide a training's outcome, but for the adapter's and the precision:
+// part of a checkpoint's identity.
+std::vector<double> IdentityNumbers(const TrainingOptions& options);
+
+// Errors: kInvalidArgument for a learning rate or block_tokens out of range.
+base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config);
+
+// Errors: kInvalidArgument for token ids outside the model's vocabulary.
+base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
+                           const model::GptConfig& config);
+
+}  // namespace submix::train
