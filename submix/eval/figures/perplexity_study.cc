@@ -117,7 +117,8 @@ StatusOr<ScoredPoint> ScoredPointOf(const std::string& curve,
   scored.kept =
       Kept(scored.baselines.public_model, result.perplexity, scored.baselines.fine_tuned.front());
   SUBMIX_ASSIGN_OR_RETURN(scored.loss, PrivacyLossOf(result));
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeAnyMechanism(result.setting.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
+                          mechanism::MakeAnyMechanism(result.setting.mechanism));
   scored.is_sound = setting.guarantee.empty() && mechanism->is_private() && mechanism->is_sound();
   if (!setting.guarantee.empty()) {
     scored.guarantee = setting.guarantee;
