@@ -10,7 +10,6 @@
 #include "submix/base/file_system.h"
 #include "submix/model/half_float.h"
 #include "submix/model/safetensors.h"
-#include "submix/model/safetensors_header.h"
 
 namespace submix::model {
 namespace {
