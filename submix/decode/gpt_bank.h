@@ -62,7 +62,7 @@ struct GptBank {
   std::unique_ptr<model::SafetensorsFile> file;
   model::TensorView token_embedding;      // [V, C]
   std::vector<float> position_embedding;  // [context_length, C]
-  std::unique_ptr<PackedWeights> packed;
+  PackedWeights packed;
   std::vector<AlignedBuffer> adapter_buffers;
   std::size_t adapter_bytes = 0;
 

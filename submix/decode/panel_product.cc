@@ -24,7 +24,44 @@ class PanelProduct final : public MatrixProduct {
     return PanelBytes() * static_cast<std::size_t>(panels);
   }
 
-  void Pack(int index, const WeightSource& source, std::byte* packed) const override;
+  void Pack(int index, const WeightSource& source, std::byte* packed) const override {
+    const Columns columns = block(index);
+    const auto inner = static_cast<std::size_t>(source.is_output_by_input ? inputs() : outputs());
+    const std::size_t element = model::DtypeBytes(source.tensor.dtype);
+    // One run of the source in float: a column's weights, or a panel's share of an input's.
+    std::vector<float> run(source.is_output_by_input ? static_cast<std::size_t>(inputs())
+                                                     : kPanelColumns);
+    const auto read = [&](std::size_t row, std::size_t column, std::size_t count) {
+      model::ConvertToFloat(
+          source.tensor.dtype,
+          source.tensor.bytes.subspan((row * inner + column) * element, count * element),
+          std::span(run).first(count));
+    };
+    for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
+      auto* panel = reinterpret_cast<Stored*>(
+          packed + PanelBytes() * static_cast<std::size_t>(begin / kPanelColumns));
+      std::memset(panel, 0, PanelBytes());
+      const int count = std::min(kPanelColumns, columns.end - begin);
+      if (source.is_output_by_input) {
+        for (int n = 0; n < count; ++n) {
+          read(static_cast<std::size_t>(begin + n), 0, static_cast<std::size_t>(inputs()));
+          for (int k = 0; k < inputs(); ++k) {
+            panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
+                ToStored<Stored>(run[static_cast<std::size_t>(k)]);
+          }
+        }
+      } else {
+        for (int k = 0; k < inputs(); ++k) {
+          read(static_cast<std::size_t>(k), static_cast<std::size_t>(begin),
+               static_cast<std::size_t>(count));
+          for (int n = 0; n < count; ++n) {
+            panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
+                ToStored<Stored>(run[static_cast<std::size_t>(n)]);
+          }
+        }
+      }
+    }
+  }
 
   std::size_t scratch_bytes(int) const override { return 0; }
 
@@ -49,46 +86,6 @@ class PanelProduct final : public MatrixProduct {
     return static_cast<std::size_t>(inputs()) * kPanelColumns * sizeof(Stored);
   }
 };
-
-template <typename Stored>
-void PanelProduct<Stored>::Pack(int index, const WeightSource& source, std::byte* packed) const {
-  const Columns columns = block(index);
-  const auto inner = static_cast<std::size_t>(source.is_output_by_input ? inputs() : outputs());
-  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
-  // One run of the source in float: a column's weights, or a panel's share of an input's.
-  std::vector<float> run(source.is_output_by_input ? static_cast<std::size_t>(inputs())
-                                                   : kPanelColumns);
-  const auto read = [&](std::size_t row, std::size_t column, std::size_t count) {
-    model::ConvertToFloat(
-        source.tensor.dtype,
-        source.tensor.bytes.subspan((row * inner + column) * element, count * element),
-        std::span(run).first(count));
-  };
-  for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
-    auto* panel = reinterpret_cast<Stored*>(
-        packed + PanelBytes() * static_cast<std::size_t>(begin / kPanelColumns));
-    std::memset(panel, 0, PanelBytes());
-    const int count = std::min(kPanelColumns, columns.end - begin);
-    if (source.is_output_by_input) {
-      for (int n = 0; n < count; ++n) {
-        read(static_cast<std::size_t>(begin + n), 0, static_cast<std::size_t>(inputs()));
-        for (int k = 0; k < inputs(); ++k) {
-          panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
-              ToStored<Stored>(run[static_cast<std::size_t>(k)]);
-        }
-      }
-    } else {
-      for (int k = 0; k < inputs(); ++k) {
-        read(static_cast<std::size_t>(k), static_cast<std::size_t>(begin),
-             static_cast<std::size_t>(count));
-        for (int n = 0; n < count; ++n) {
-          panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
-              ToStored<Stored>(run[static_cast<std::size_t>(n)]);
-        }
-      }
-    }
-  }
-}
 
 }  // namespace
 
