@@ -2,22 +2,6 @@
 
 namespace submix::ensemble {
 
-std::string ManifestPath(const std::string& ensemble_directory) {
-  return base::JoinPath(ensemble_directory, "manifest.json");
-}
-
-std::string PublicDirectory(const std::string& ensemble_directory) {
-  return base::JoinPath(ensemble_directory, "public");
-}
-
-std::string MemberPath(const std::string& ensemble_directory, const MemberEntry& member) {
-  return base::JoinPath(ensemble_directory, member.directory);
-}
-
-std::string PartitionKeyPath(const std::string& ensemble_directory) {
-  return base::JoinPath(ensemble_directory, "partition.key");
-}
-
 base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
     const std::string& ensemble_directory) {
   auto lock = base::LockFile(base::JoinPath(ensemble_directory, "ensemble.lock"));
