@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
+#include <fstream>
+#include <istream>
 #include <optional>
-#include <span>
+#include <streambuf>
 #include <utility>
-#include <vector>
 
 #include <lzma.h>
 #include <nlohmann/json.hpp>
@@ -24,21 +23,6 @@ using LineSink = std::function<Status(std::int64_t line, std::string_view text)>
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kExample = R"({"user": "u1", "text": "..."})";
 
-// --- Bytes
-
-// The bytes of a file in pieces, unpacked on the way if it is an .xz file.
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  // Opens `path`; a file that ends in ".xz" or starts with xz's magic bytes is unpacked. Errors:
-  // kNotFound, kInternal.
-  static StatusOr<std::unique_ptr<ByteSource>> Open(const std::string& path);
-
-  // Fills the start of `buffer` (not empty) and returns how many bytes that were, 0 only at the
-  // end. Errors: kDataLoss for a damaged or cut .xz; kInternal for a failed read.
-  virtual StatusOr<std::size_t> Read(std::span<char> buffer) = 0;
-};
-
 constexpr std::string_view kXzMagic(
     "\xfd"
     "7zXZ\0",
@@ -46,77 +30,51 @@ constexpr std::string_view kXzMagic(
 // Far above what `xz -9` needs; a lying header cannot ask for more.
 constexpr std::uint64_t kMaxUnpackingBytes = std::uint64_t{1} << 30;
 
-class PlainSource final : public ByteSource {
+// Whether the file starts with `magic`; leaves it at its start. Works on pipes too.
+bool StartsWith(std::istream& file, std::string_view magic) {
+  std::string start(magic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  const std::streamsize count = file.gcount();
+  file.clear();
+  for (std::streamsize i = 0; i < count; ++i) file.unget();
+  return start == magic;
+}
+
+// What an .xz file unpacks to. Ends where it is damaged, and then has a status.
+class XzBuffer final : public std::streambuf {
  public:
-  PlainSource(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
-  ~PlainSource() override { std::fclose(file_); }
-  PlainSource(const PlainSource&) = delete;
-  PlainSource& operator=(const PlainSource&) = delete;
-
-  StatusOr<std::size_t> Read(std::span<char> buffer) override {
-    if (!start_.empty()) {
-      const std::size_t count = start_.copy(buffer.data(), buffer.size());
-      start_.erase(0, count);
-      return count;
-    }
-    const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file_);
-    if (count == 0 && std::ferror(file_) != 0) {
-      return base::InternalError(path_ + ": reading failed: " + std::strerror(errno));
-    }
-    return count;
-  }
-
-  // Whether the file starts with `magic`; works on pipes too. Call before the first Read.
-  bool StartsWith(std::string_view magic) {
-    start_.resize(magic.size());
-    start_.resize(std::fread(start_.data(), 1, start_.size(), file_));
-    return start_ == magic;
-  }
-
- private:
-  std::string path_;
-  std::FILE* file_;
-  std::string start_;  // read ahead by StartsWith, not yet given out
-};
-
-class XzSource final : public ByteSource {
- public:
-  XzSource(std::string path, std::unique_ptr<ByteSource> packed)
-      : path_(std::move(path)), packed_(std::move(packed)) {}
-  ~XzSource() override { lzma_end(&stream_); }
-  XzSource(const XzSource&) = delete;
-  XzSource& operator=(const XzSource&) = delete;
-
-  Status Start() {
+  XzBuffer(std::string path, std::istream& packed) : path_(std::move(path)), packed_(packed) {
     if (lzma_stream_decoder(&stream_, kMaxUnpackingBytes, LZMA_CONCATENATED) != LZMA_OK) {
-      return base::InternalError(path_ + ": liblzma could not be started");
+      status_ = base::InternalError(path_ + ": liblzma could not be started");
     }
-    return base::OkStatus();
   }
+  ~XzBuffer() override { lzma_end(&stream_); }
+  XzBuffer(const XzBuffer&) = delete;
+  XzBuffer& operator=(const XzBuffer&) = delete;
 
-  StatusOr<std::size_t> Read(std::span<char> buffer) override {
-    stream_.next_out = reinterpret_cast<std::uint8_t*>(buffer.data());
-    stream_.avail_out = buffer.size();
-    while (!at_end_ && stream_.avail_out == buffer.size()) {
-      if (stream_.avail_in == 0) SUBMIX_RETURN_IF_ERROR(Refill());
-      const lzma_ret result = lzma_code(&stream_, packed_ended_ ? LZMA_FINISH : LZMA_RUN);
-      if (result == LZMA_STREAM_END) {
-        at_end_ = true;
-      } else if (result != LZMA_OK) {
-        return ErrorOf(result);
+  // kDataLoss for a damaged or cut file.
+  const Status& status() const { return status_; }
+
+ protected:
+  int_type underflow() override {
+    stream_.next_out = reinterpret_cast<std::uint8_t*>(output_.data());
+    stream_.avail_out = output_.size();
+    while (status_.ok() && !at_end_ && stream_.avail_out == output_.size()) {
+      if (stream_.avail_in == 0) {
+        packed_.read(input_.data(), std::ssize(input_));
+        stream_.next_in = reinterpret_cast<const std::uint8_t*>(input_.data());
+        stream_.avail_in = static_cast<std::size_t>(packed_.gcount());
       }
+      const lzma_ret result = lzma_code(&stream_, packed_ ? LZMA_RUN : LZMA_FINISH);
+      at_end_ = result == LZMA_STREAM_END;
+      if (!at_end_ && result != LZMA_OK) status_ = ErrorOf(result);
     }
-    return buffer.size() - stream_.avail_out;
+    if (!status_.ok()) return traits_type::eof();
+    setg(output_.data(), output_.data(), output_.data() + output_.size() - stream_.avail_out);
+    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
   }
 
  private:
-  Status Refill() {
-    SUBMIX_ASSIGN_OR_RETURN(stream_.avail_in, packed_->Read(input_));
-    stream_.next_in = reinterpret_cast<const std::uint8_t*>(input_.data());
-    packed_ended_ = stream_.avail_in == 0;
-    return base::OkStatus();
-  }
-
   Status ErrorOf(lzma_ret result) const {
     switch (result) {
       case LZMA_FORMAT_ERROR:
@@ -135,68 +93,12 @@ class XzSource final : public ByteSource {
   }
 
   std::string path_;
-  std::unique_ptr<ByteSource> packed_;
+  std::istream& packed_;
   std::array<char, 1 << 16> input_;
+  std::array<char, 1 << 16> output_;
   lzma_stream stream_ = LZMA_STREAM_INIT;
-  bool packed_ended_ = false;
   bool at_end_ = false;
-};
-
-StatusOr<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    const std::string message = path + ": cannot be opened for reading: " + std::strerror(errno);
-    return errno == ENOENT ? base::NotFoundError(message) : base::InternalError(message);
-  }
-  auto plain = std::make_unique<PlainSource>(path, file);
-  if (!path.ends_with(".xz") && !plain->StartsWith(kXzMagic)) {
-    return std::unique_ptr<ByteSource>(std::move(plain));
-  }
-  auto xz = std::make_unique<XzSource>(path, std::move(plain));
-  SUBMIX_RETURN_IF_ERROR(xz->Start());
-  return std::unique_ptr<ByteSource>(std::move(xz));
-}
-
-// --- Lines and records
-
-// Puts lines together from pieces and hands them on.
-class LineSplitter {
- public:
-  explicit LineSplitter(const LineSink& sink) : sink_(sink) {}
-
-  Status Add(std::string_view piece) {
-    for (;;) {
-      const std::size_t end = piece.find('\n');
-      if (end == std::string_view::npos) {
-        unfinished_ += piece;
-        return base::OkStatus();
-      }
-      if (unfinished_.empty()) {
-        SUBMIX_RETURN_IF_ERROR(Emit(piece.substr(0, end)));
-      } else {
-        unfinished_ += piece.substr(0, end);
-        SUBMIX_RETURN_IF_ERROR(Emit(unfinished_));
-        unfinished_.clear();
-      }
-      piece.remove_prefix(end + 1);
-    }
-  }
-
-  // The last line may lack its newline.
-  Status Finish() { return unfinished_.empty() ? base::OkStatus() : Emit(unfinished_); }
-
- private:
-  Status Emit(std::string_view line) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (++line_number_ == 1 && line.starts_with(kByteOrderMark)) {
-      line.remove_prefix(kByteOrderMark.size());
-    }
-    return sink_(line_number_, line);
-  }
-
-  const LineSink& sink_;
-  std::string unfinished_;
-  std::int64_t line_number_ = 0;
+  Status status_;
 };
 
 // A field of the record as far as it has been read; the last of equal names counts.
@@ -294,14 +196,27 @@ bool IsBlank(std::string_view line) {
 }  // namespace
 
 Status ReadLines(const std::string& path, const LineSink& sink) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
-  LineSplitter splitter(sink);
-  std::vector<char> buffer(1 << 16);
-  for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::size_t count, source->Read(buffer));
-    if (count == 0) return splitter.Finish();
-    SUBMIX_RETURN_IF_ERROR(splitter.Add({buffer.data(), count}));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const std::string message = path + ": cannot be opened for reading: " + std::strerror(errno);
+    return errno == ENOENT ? base::NotFoundError(message) : base::InternalError(message);
   }
+  const bool is_packed = path.ends_with(".xz") || StartsWith(file, kXzMagic);
+  XzBuffer unpacked(path, file);
+  std::istream lines(is_packed ? static_cast<std::streambuf*>(&unpacked) : file.rdbuf());
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line) && unpacked.status().ok();) {
+    std::string_view text = line;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (++number == 1 && text.starts_with(kByteOrderMark)) {
+      text.remove_prefix(kByteOrderMark.size());
+    }
+    SUBMIX_RETURN_IF_ERROR(sink(number, text));
+  }
+  if (file.bad() || lines.bad()) {
+    return base::InternalError(path + ": reading failed: " + std::strerror(errno));
+  }
+  return unpacked.status();
 }
 
 Status ReadUserRecords(const std::string& path,
