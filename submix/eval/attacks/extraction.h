@@ -17,8 +17,7 @@ struct ExtractionAttack {
   std::string prompt;  // the words before the secret
   std::string secret;  // a completion that contains it is a hit
   int attempts = 100;
-  int attempts_at_a_time = 25;  // sequences in one batch
-  bool greedy = false;          // one attempt: the likeliest token each time
+  bool greedy = false;  // one attempt: the likeliest token each time
 };
 
 struct ExtractionResult {

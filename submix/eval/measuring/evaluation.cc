@@ -216,10 +216,11 @@ class SettingGroup {
     noise_scales_.clear();
     for (const SettingResult& result : results_) {
       const EvaluationSetting& setting = result.setting;
+      SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(setting.mechanism));
       SUBMIX_ASSIGN_OR_RETURN(
           auto simulated,
           SimulatedDeployment::Create(
-              setting.mechanism, setting.epsilon, plan_.halves,
+              std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves,
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
       simulated_.push_back(std::move(simulated));
       SUBMIX_ASSIGN_OR_RETURN(noise_scales_.emplace_back(), LowerBoundNoise(setting));
