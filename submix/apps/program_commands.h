@@ -1,4 +1,5 @@
-// The commands of both programs, each in a file of its own name.
+// The commands of both programs and the sub-commands of three of them, each in a file of its own
+// name.
 #pragma once
 
 #include "submix/apps/command.h"
@@ -27,5 +28,18 @@ void AddFedavgCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);
+
+// Of `attack`.
+void AddExtractionAttack(CLI::App& attack, Action& action);
+void AddExposureAttack(CLI::App& attack, Action& action);
+void AddTargetedAttack(CLI::App& attack, Action& action);
+void AddMembershipAttack(CLI::App& attack, Action& action);
+// Of `audit`.
+void AddEpsilonAudit(CLI::App& audit, Action& action);
+void AddOneRunAudit(CLI::App& audit, Action& action);
+void AddTimingAudit(CLI::App& audit, Action& action);
+// Of `account`, for mechanisms that are counted: the same run a number of times, fixed beforehand.
+// NAME says what a number costs, `plan NAME` also how many an epsilon buys.
+void AddCountedSubcommands(CLI::App& account, Action& action);
 
 }  // namespace submix::apps

@@ -1,6 +1,5 @@
 // `submix attack`: what an attacker gets out of models and mechanisms. `submix audit`: is what is
 // claimed true, and does the private side show where it must not?
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/program_commands.h"
 
 namespace submix::apps {

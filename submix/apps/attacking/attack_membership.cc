@@ -8,8 +8,8 @@
 #include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
 #include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/audits/roc_curve.h"
 

@@ -7,15 +7,12 @@
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/eval/audits/privacy_claim.h"
 
 namespace submix::apps {
 namespace {
 
 using base::Status;
 using base::StatusOr;
-
-constexpr char kMembers[] = "members";
 
 Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
                     AttackTarget& target) {
@@ -121,64 +118,8 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
                        members);
 }
 
-namespace {
-
-StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
-  std::vector<AttackedLaw> laws;
-  for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
-                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
-                                          accounting::PrivacyUnit::kPart, /*delta=*/1e-5));
-    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
-    if (attacked.mechanism->is_private() && attacked.options.name != "public") {
-      law.order = attacked.options.order.ToString();
-      law.epsilon = attacked.epsilon;
-    }
-    SUBMIX_ASSIGN_OR_RETURN(law.law, eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
-                                                            target.manifest.halves, flags.seed));
-    laws.push_back(std::move(law));
-  }
-  if (target.attacks_members) {
-    laws.push_back({kMembers, "none", "nothing is claimed: not private", "", -1, nullptr});
-  }
-  return laws;
-}
-
-}  // namespace
-
-StatusOr<AttackedModels> LoadModels(const TargetFlags& flags) {
-  AttackedModels models;
-  SUBMIX_ASSIGN_OR_RETURN(models.target, LoadTarget(flags));
-  SUBMIX_ASSIGN_OR_RETURN(models.laws, MakeLaws(flags, models.target));
-  SUBMIX_ASSIGN_OR_RETURN(models.predictor, LoadTargetPredictor(flags, models.target));
-  return models;
-}
-
-StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
-    const AttackedLaw& law, const eval::PlantedCode& code) const {
-  if (law.law != nullptr) return law.law;
-  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
-                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
-  return LawFor(law, judged);
-}
-
-StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
-    const AttackedLaw& law, const eval::JudgedTokens& text) const {
-  if (law.law != nullptr) return law.law;
-  SUBMIX_ASSIGN_OR_RETURN(
-      std::shared_ptr<eval::TokenLaw> likeliest,
-      eval::LikeliestMemberLaw(*predictor, target.manifest.members.size(), text));
-  return likeliest;
-}
-
 std::string AttackedLaw::ModelAndCost() const {
   return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
-}
-
-void AddCodesFlag(Flags flags, std::string& path) {
-  flags.Require("--codes", path, kFile,
-                "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
-                "\"secret\": \" 4815\"}");
 }
 
 }  // namespace submix::apps

@@ -14,12 +14,14 @@
 #include "submix/base/status.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/predictor.h"
-#include "submix/eval/attacks/attack_input.h"
 #include "submix/eval/measuring/token_law.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::apps {
+
+// The word for attacks on the members themselves.
+inline constexpr char kMembers[] = "members";
 
 struct TargetFlags {
   std::string directory;
@@ -77,24 +79,5 @@ struct AttackedLaw {
   // As figures name it: "dclip, epsilon 2", or the model alone without a budget.
   std::string ModelAndCost() const;
 };
-
-// What an attack on texts works on: the target with its models loaded, and the laws over them.
-struct AttackedModels {
-  AttackTarget target;
-  std::vector<AttackedLaw> laws;
-  std::unique_ptr<ensemble::Predictor> predictor;
-
-  // The law to ask for this text: `law`, or that of the member under which it is likeliest. Errors:
-  // those of eval::Judged and of the predictor.
-  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
-                                                         const eval::PlantedCode& code) const;
-  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
-                                                         const eval::JudgedTokens& text) const;
-};
-// Errors: those of LoadTarget and of the models.
-base::StatusOr<AttackedModels> LoadModels(const TargetFlags& flags);
-
-// The flag of the attacks on planted codes.
-void AddCodesFlag(Flags flags, std::string& path);
 
 }  // namespace submix::apps

@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"

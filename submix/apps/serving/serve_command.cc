@@ -14,7 +14,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/serving/serve_config.h"
 #include "submix/base/log.h"
 #include "submix/base/number_text.h"
