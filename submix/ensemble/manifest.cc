@@ -203,13 +203,11 @@ base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
   for (const JsonObject& item : members) {
-    SUBMIX_ASSIGN_OR_RETURN(MemberEntry member, ReadMember(item));
-    manifest.members.push_back(std::move(member));
+    SUBMIX_ASSIGN_OR_RETURN(manifest.members.emplace_back(), ReadMember(item));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> deployments, json.Objects("deployments"));
   for (const JsonObject& item : deployments) {
-    SUBMIX_ASSIGN_OR_RETURN(DeploymentEntry deployment, ReadDeployment(item));
-    manifest.deployments.push_back(std::move(deployment));
+    SUBMIX_ASSIGN_OR_RETURN(manifest.deployments.emplace_back(), ReadDeployment(item));
   }
   return manifest;
 }
