@@ -29,14 +29,8 @@ void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);
 
-// Of `attack`.
-void AddExtractionAttack(CLI::App& attack, Action& action);
-void AddExposureAttack(CLI::App& attack, Action& action);
-void AddTargetedAttack(CLI::App& attack, Action& action);
+// Of `attack` and `audit`, beside those in the files of these.
 void AddMembershipAttack(CLI::App& attack, Action& action);
-// Of `audit`.
-void AddEpsilonAudit(CLI::App& audit, Action& action);
-void AddOneRunAudit(CLI::App& audit, Action& action);
 void AddTimingAudit(CLI::App& audit, Action& action);
 // Of `account`, for mechanisms that are counted: the same run a number of times, fixed beforehand.
 // NAME says what a number costs, `plan NAME` also how many an epsilon buys.

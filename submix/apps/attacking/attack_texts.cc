@@ -1,6 +1,6 @@
-// `submix attack extraction`, `exposure` and `targeted`: what models and mechanisms give away of
-// texts to somebody who knows the words before them. Each text is attacked under a fresh budget, so
-// that all of it is spent on that text.
+// `submix attack`, and its sub-commands on texts, extraction, exposure and targeted: what models
+// and mechanisms give away of texts to somebody who knows the words before them. Each text is
+// attacked under a fresh budget, so that all of it is spent on that text.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -348,8 +348,6 @@ Status RunTargeted(const TargetedAttackOptions& options) {
   return Deliver(options.output, models.target, report, figure);
 }
 
-}  // namespace
-
 void AddExtractionAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
       "extraction", "Do completions give planted codes away? (SubMix, section 4.2)");
@@ -398,6 +396,20 @@ void AddTargetedAttack(CLI::App& attack, Action& action) {
   command.footer(
       "Example: submix attack targeted my_ensemble --examples examples.jsonl \\\n"
       "             --against members,filtered-submix,public");
+}
+
+}  // namespace
+
+void AddAttackCommand(CLI::App& command, Action& action) {
+  command.require_subcommand(1);
+  AddExtractionAttack(command, action);
+  AddExposureAttack(command, action);
+  AddTargetedAttack(command, action);
+  AddMembershipAttack(command, action);
+  command.footer(
+      "Against any mechanism under any budget, or the members themselves, on an ensemble or a\n"
+      "deployment. Nothing is charged: every attack has budgets of its own, in memory. What each\n"
+      "number says and does not say: docs/attacks_and_audits.md.");
 }
 
 }  // namespace submix::apps

@@ -1,5 +1,5 @@
-// `submix audit epsilon` and `submix audit one-run`: a lower bound on epsilon beside the claimed
-// one, from many transcripts of two worlds, or from a few deployments, all parts at once.
+// `submix audit`, and its sub-commands epsilon and one-run: a lower bound on epsilon beside the
+// claimed one, from many transcripts of two worlds, or from a few deployments, all parts at once.
 #include <functional>
 #include <string>
 #include <vector>
@@ -177,8 +177,6 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
                 find);
 }
 
-}  // namespace
-
 void AddEpsilonAudit(CLI::App& audit, Action& action) {
   CLI::App& command =
       *audit.add_subcommand("epsilon", "A lower bound on epsilon, beside the claim");
@@ -205,6 +203,18 @@ void AddOneRunAudit(CLI::App& audit, Action& action) {
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
       "Example: submix audit one-run my_ensemble --text text.txt --queries 256 --runs 64");
+}
+
+}  // namespace
+
+void AddAuditCommand(CLI::App& command, Action& action) {
+  command.require_subcommand(1);
+  AddEpsilonAudit(command, action);
+  AddOneRunAudit(command, action);
+  AddTimingAudit(command, action);
+  command.footer(
+      "An audit can refute a claim, never prove it: docs/attacks_and_audits.md.\n"
+      "Each audit has its own help: submix audit timing --help");
 }
 
 }  // namespace submix::apps

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
@@ -111,6 +110,8 @@ Status WriteSummary(const DemoOptions& options, const DemoReport& report, const 
   const eval::SettingResult& setting = report.setting();
   const eval::Baselines& baselines = report.baselines();
   const eval::KeptShare kept = report.kept();
+  nlohmann::json order = setting.setting.mechanism.order.value();
+  if (setting.setting.mechanism.order.is_infinite()) order = "inf";
   const nlohmann::json summary = {
       {"public_perplexity", baselines.public_model.corpus()},
       {"single_perplexity", baselines.single.corpus()},
@@ -124,7 +125,7 @@ Status WriteSummary(const DemoOptions& options, const DemoReport& report, const 
       {"mechanism", setting.setting.mechanism.name},
       {"unit", "part"},
       {"epsilon", setting.setting.epsilon},
-      {"order", OrderJson(setting.setting.mechanism.order)},
+      {"order", order},
       {"epsilon_spent_max", setting.epsilon_spent_max},
       {"queries", options.queries},
       {"parts", options.parts},

@@ -63,17 +63,6 @@ void LogRequest(const server::RequestRecord& record) {
                 {"milliseconds", record.duration.count()}});
 }
 
-const char* LevelName(base::LogSeverity severity) {
-  switch (severity) {
-    case base::LogSeverity::kInfo:
-      return "info";
-    case base::LogSeverity::kWarning:
-      return "warning";
-    default:
-      return "error";
-  }
-}
-
 base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   ServeConfig config;
   if (!options.config_file.empty()) {
@@ -216,7 +205,8 @@ Status RunServe(const ServeOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(ServeConfig config, Configure(options));
   if (options.check) return Check(options, std::move(config));
   base::SetLogSink([](base::LogSeverity severity, std::string_view line) {
-    WriteLogLine(LevelName(severity), "message", {{"message", line}});
+    constexpr const char* kLevels[] = {"info", "warning", "error"};
+    WriteLogLine(kLevels[static_cast<std::size_t>(severity)], "message", {{"message", line}});
   });
   return Serve(options, std::move(config));
 }
