@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
 #include "submix/apps/flags.h"

@@ -1,6 +1,6 @@
 // What `submix attack` and `submix audit` work on: the models of an ensemble, and the mechanisms
-// over them, each under a budget of its own. Nothing is charged to a ledger: this is the operator's
-// view (contract 7).
+// over them, each under a budget of its own; and where they leave their numbers. Nothing is charged
+// to a ledger: this is the operator's view (contract 7).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "submix/apps/flags.h"
+#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/predictor.h"
+#include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/measuring/token_law.h"
+#include "submix/eval/pages/figure.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/tokenizer/tokenizer.h"
 
@@ -79,5 +82,46 @@ struct AttackedLaw {
   // As figures name it: "dclip, epsilon 2", or the model alone without a budget.
   std::string ModelAndCost() const;
 };
+
+// --- Where the numbers go
+
+struct OutputFlags {
+  bool json = false;
+  std::string csv;
+  std::string figures;  // a directory
+};
+
+// --json and --csv.
+void AddTableFlags(Flags flags, OutputFlags& output);
+// These and --figures. `drawn`: what the figure shows.
+void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn);
+
+// The column of a claim's labels: for machines; people read them once, in the notes.
+inline constexpr char kPromise[] = "promise";
+
+// Prints, then writes what the flags ask for. For machines every row also names the ensemble that
+// was attacked, by its fingerprint. A figure without points is left out. Errors: those of
+// writing; eval::WriteFigure's.
+base::Status Deliver(const OutputFlags& flags, const AttackTarget& target,
+                     const AccountReport& report, const eval::Figure& figure);
+
+// What every attack must say with its numbers.
+std::string OperatorsNote();
+
+// These, and what the claims leave out: what a privately trained public model cost. Errors: those
+// of LoadTrainingCost.
+base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target);
+
+// The claim's labels, once for each mechanism.
+void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+                  AccountReport& report);
+
+// The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
+// budget).
+nlohmann::ordered_json ModelColumns(const AttackedLaw& law);
+
+// Adds a point at the law's epsilon to the curve of its model, which is made if there is none; a
+// level for what has no budget.
+void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure);
 
 }  // namespace submix::apps

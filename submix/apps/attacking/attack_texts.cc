@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"

@@ -322,7 +322,7 @@ class Demo {
         tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));
     const auto random = base::MakeSystemRandomSource();
     SUBMIX_ASSIGN_OR_RETURN(report_.extraction_non_private,
-                            eval::ExtractFromMember(*predictor, 0, *tokenizer, attack, *random));
+                            eval::Extract(*predictor, *eval::MakeRowLaw(1), *tokenizer, attack, *random));
     PrintAttack("that part's model, served as it is", report_.extraction_non_private);
     return base::OkStatus();
   }

@@ -36,14 +36,6 @@ StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law
   return result;
 }
 
-StatusOr<ExtractionResult> ExtractFromMember(ensemble::Predictor& predictor, int member,
-                                             const tokenizer::Tokenizer& tokenizer,
-                                             const ExtractionAttack& attack,
-                                             base::RandomSource& random) {
-  return Extract(predictor, *MakeRowLaw(1 + static_cast<std::size_t>(member)), tokenizer, attack,
-                 random);
-}
-
 StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
                                              const tokenizer::Tokenizer& tokenizer,
                                              const ExtractionAttack& attack) {

@@ -218,11 +218,10 @@ class SettingGroup {
       const EvaluationSetting& setting = result.setting;
       SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(setting.mechanism));
       SUBMIX_ASSIGN_OR_RETURN(
-          auto simulated,
+          simulated_.emplace_back(),
           SimulatedDeployment::Create(
               std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves,
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
-      simulated_.push_back(std::move(simulated));
       SUBMIX_ASSIGN_OR_RETURN(noise_scales_.emplace_back(), LowerBoundNoise(setting));
     }
     return base::OkStatus();
