@@ -305,11 +305,11 @@ class Impl final : public CpuPredictor {
       if (!is_all) {
         bank_logits_.Reserve(static_cast<std::size_t>(rows) * vocab() * sizeof(float));
       }
-      const float* hidden =
+      float* hidden =
           finals_[i].template as<float>() + static_cast<std::size_t>(begin * bank.groups) * width();
       float* results = is_all ? logits : bank_logits_.as<float>();
       team_->Run([&](int worker) {
-        RunHead(bank, hidden, rows, buffers_, results, vocab(), *team_, worker);
+        RunHead(bank, hidden, rows, buffers_, results, config_.vocab_size, *team_, worker);
         if (!is_all) ScatterLogits(bank, count, logits, worker);
       });
     }

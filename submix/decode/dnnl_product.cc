@@ -131,35 +131,6 @@ void ScaleAndAddBias(const std::int32_t* sums, float row_scale, const float* sca
   });
 }
 
-// weights [columns, inputs]: these columns of the source.
-std::vector<float> ReadColumns(const WeightSource& source, int inputs, int outputs,
-                               MatrixProduct::Columns columns) {
-  const auto depth = static_cast<std::size_t>(inputs);
-  const auto begin = static_cast<std::size_t>(columns.begin);
-  const auto count = static_cast<std::size_t>(columns.count());
-  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
-  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs) * element,
-               "the source has another shape than the product");
-  const auto read = [&](std::size_t first, std::span<float> out) {
-    const model::TensorView view{
-        source.tensor.dtype,
-        {static_cast<std::int64_t>(out.size())},
-        source.tensor.bytes.subspan(first * element, out.size() * element)};
-    model::ConvertToFloat(view, out);
-  };
-  std::vector<float> weights(count * depth);
-  if (source.is_output_by_input) {
-    read(begin * depth, weights);
-    return weights;
-  }
-  std::vector<float> line(count);
-  for (std::size_t k = 0; k < depth; ++k) {
-    read(k * static_cast<std::size_t>(outputs) + begin, line);
-    for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
-  }
-  return weights;
-}
-
 int MostColumns(ActivationFormat format, int inputs) {
   const std::size_t fitting = kMostBlockBytes / ActivationRowBytes(format, inputs);
   return std::max(static_cast<int>(fitting) / kColumnGranule, 1) * kColumnGranule;
@@ -189,7 +160,7 @@ class DnnlProduct final : public MatrixProduct {
     const OneOpenMpThread one;
     const Columns columns = block(index);
     const Width& width = WidthOf(index);
-    const std::vector<float> weights = ReadColumns(source, inputs(), outputs(), columns);
+    const std::vector<float> weights = ReadColumns(source, columns);
     const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
     std::vector<std::byte> rows(row_bytes * static_cast<std::size_t>(width.padded_columns));
     std::vector<float> scales(static_cast<std::size_t>(width.padded_columns));

@@ -50,9 +50,9 @@ class BankLoader {
                             bank_.file->Read(prefix_ + "wpe.weight", positions));
     bank_.layers.resize(static_cast<std::size_t>(config.layers));
     for (int layer = 0; layer < config.layers; ++layer) SUBMIX_RETURN_IF_ERROR(ReadLayer(layer));
-    bank_.unembedding = products_.Get(config.width, config.vocab_size);
-    weights_.push_back({bank_.unembedding, {bank_.token_embedding, true}});
-    packed_.push_back(&bank_.packed_unembedding);
+    bank_.unembedding.product = products_.Get(config.width, config.vocab_size);
+    weights_.push_back({bank_.unembedding.product, {bank_.token_embedding, true}});
+    packed_.push_back(&bank_.unembedding.packed);
     return ReadNorm("ln_f", bank_.final_norm);
   }
 

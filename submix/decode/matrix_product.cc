@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "submix/base/check.h"
 #include "submix/decode/kernels.h"
 
 namespace submix::decode {
@@ -31,38 +32,19 @@ class PanelProduct final : public MatrixProduct {
 
   void Pack(int index, const WeightSource& source, std::byte* packed) const override {
     const Columns columns = block(index);
-    const auto inner = static_cast<std::size_t>(source.is_output_by_input ? inputs() : outputs());
-    const std::size_t element = model::DtypeBytes(source.tensor.dtype);
-    // One run of the source in float: a column's weights, or a panel's share of an input's.
-    std::vector<float> run(source.is_output_by_input ? static_cast<std::size_t>(inputs())
-                                                     : kPanelColumns);
-    const auto read = [&](std::size_t row, std::size_t column, std::size_t count) {
-      model::ConvertToFloat(
-          source.tensor.dtype,
-          source.tensor.bytes.subspan((row * inner + column) * element, count * element),
-          std::span(run).first(count));
-    };
+    const std::vector<float> weights = ReadColumns(source, columns);
+    const auto depth = static_cast<std::size_t>(inputs());
     for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
       auto* panel = reinterpret_cast<Stored*>(
           packed + PanelBytes() * static_cast<std::size_t>(begin / kPanelColumns));
       std::memset(panel, 0, PanelBytes());
       const int count = std::min(kPanelColumns, columns.end - begin);
-      if (source.is_output_by_input) {
-        for (int n = 0; n < count; ++n) {
-          read(static_cast<std::size_t>(begin + n), 0, static_cast<std::size_t>(inputs()));
-          for (int k = 0; k < inputs(); ++k) {
-            panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
-                ToStored<Stored>(run[static_cast<std::size_t>(k)]);
-          }
-        }
-      } else {
-        for (int k = 0; k < inputs(); ++k) {
-          read(static_cast<std::size_t>(k), static_cast<std::size_t>(begin),
-               static_cast<std::size_t>(count));
-          for (int n = 0; n < count; ++n) {
-            panel[static_cast<std::size_t>(k) * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
-                ToStored<Stored>(run[static_cast<std::size_t>(n)]);
-          }
+      for (int n = 0; n < count; ++n) {
+        const float* const column =
+            weights.data() + static_cast<std::size_t>(begin - columns.begin + n) * depth;
+        for (std::size_t k = 0; k < depth; ++k) {
+          panel[k * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
+              ToStored<Stored>(column[k]);
         }
       }
     }
@@ -106,6 +88,30 @@ MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, i
 
 MatrixProduct::Columns MatrixProduct::block(int index) const {
   return {index * block_columns_, std::min(outputs_, (index + 1) * block_columns_)};
+}
+
+std::vector<float> MatrixProduct::ReadColumns(const WeightSource& source, Columns columns) const {
+  const auto depth = static_cast<std::size_t>(inputs_);
+  const auto begin = static_cast<std::size_t>(columns.begin);
+  const auto count = static_cast<std::size_t>(columns.count());
+  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
+  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs_) * element,
+               "the source has another shape than the product");
+  const auto read = [&](std::size_t first, std::span<float> out) {
+    model::ConvertToFloat(source.tensor.dtype,
+                          source.tensor.bytes.subspan(first * element, out.size() * element), out);
+  };
+  std::vector<float> weights(count * depth);
+  if (source.is_output_by_input) {
+    read(begin * depth, weights);
+    return weights;
+  }
+  std::vector<float> line(count);
+  for (std::size_t k = 0; k < depth; ++k) {
+    read(k * static_cast<std::size_t>(outputs_) + begin, line);
+    for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
+  }
+  return weights;
 }
 
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "submix/decode/precision.h"
 #include "submix/model/safetensors.h"
@@ -81,6 +82,9 @@ class MatrixProduct {
   // `workers` threads equally busy.
   MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int granule,
                 int most_columns);
+
+  // These columns of the source, a row of [inputs] each. Requires: a source of this shape.
+  std::vector<float> ReadColumns(const WeightSource& source, Columns columns) const;
 
  private:
   int inputs_;

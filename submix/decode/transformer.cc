@@ -24,16 +24,21 @@ class LayerWorker {
 
   void RunLayer(int index) {
     const TransformerLayer<Stored>& layer = pass_.bank.layers[static_cast<std::size_t>(index)];
-    NormRows(layer.norm_1, layer.attention_in);
+    NormRows(hidden(), layer.norm_1, layer.attention_in);
     Multiply(layer.attention_in, wide(), 3 * width_, Epilogue::kNone);
     StoreKeysAndValues(index);
     Attend(index);
     ConvertRows(narrow(), layer.attention_out);
     Multiply(layer.attention_out, narrow(), width_, Epilogue::kAddToHidden);
-    NormRows(layer.norm_2, layer.mlp_in);
+    NormRows(hidden(), layer.norm_2, layer.mlp_in);
     Multiply(layer.mlp_in, wide(), 4 * width_, Epilogue::kGelu);
     ConvertRows(wide(), layer.mlp_out);
     Multiply(layer.mlp_out, narrow(), width_, Epilogue::kAddToHidden);
+  }
+
+  void RunHead(float* hidden_rows, float* logits, int logits_stride) {
+    NormRows(hidden_rows, pass_.bank.final_norm, pass_.bank.unembedding);
+    Multiply(pass_.bank.unembedding, logits, logits_stride, Epilogue::kNone);
   }
 
  private:
@@ -52,10 +57,10 @@ class LayerWorker {
     return factors.rank == 0 ? nullptr : &factors;
   }
 
-  void NormRows(const NormLayer& norm, const LinearLayer<Stored>& next) {
+  void NormRows(float* rows, const NormLayer& norm, const LinearLayer<Stored>& next) {
     auto* normed = reinterpret_cast<float*>(scratch_);
     for (int row = rows_.begin; row < rows_.end; ++row) {
-      NormalizeRow(Row(hidden(), row, width_), norm.gain.data(), norm.shift.data(),
+      NormalizeRow(Row(rows, row, width_), norm.gain.data(), norm.shift.data(),
                    static_cast<float>(pass_.bank.config.norm_epsilon), width_, normed);
       ConvertRow(normed, row, next);
     }
@@ -84,7 +89,7 @@ class LayerWorker {
                 Epilogue epilogue) {
     MatrixProduct::Operands operands;
     operands.packed = linear.packed;
-    operands.bias = linear.bias.data();
+    operands.bias = linear.bias.empty() ? nullptr : linear.bias.data();
     operands.activations = buffers_.activations.data();
     operands.scales = buffers_.scales.as<float>();
     operands.rows = pass_.rows();
@@ -191,7 +196,7 @@ void PrepareBuffers(const GptBank<Stored>& bank, const ProductSet& products, con
   buffers.narrow.Reserve(count * width * kFloat);
   buffers.wide.Reserve(count * 4 * width * kFloat);
   buffers.activations.Reserve(
-      count * ActivationRowBytes(bank.unembedding->format(), 4 * bank.config.width));
+      count * ActivationRowBytes(bank.unembedding.product->format(), 4 * bank.config.width));
   buffers.scales.Reserve(count * kFloat);
   buffers.low.Reserve(count * static_cast<std::size_t>(bank.most_rank) * kFloat);
   const std::size_t bytes = std::max(
@@ -221,37 +226,11 @@ void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuf
 }
 
 template <typename Stored>
-void RunHead(const GptBank<Stored>& bank, const float* hidden, int rows, PassBuffers& buffers,
-             float* logits, std::size_t logits_stride, WorkerTeam& team, int worker) {
-  const int width = bank.config.width;
-  const MatrixProduct& product = *bank.unembedding;
-  const std::size_t row_bytes = ActivationRowBytes(product.format(), width);
-  std::byte* scratch =
-      buffers.worker.data() + static_cast<std::size_t>(worker) * buffers.worker_bytes;
-  auto* normed = reinterpret_cast<float*>(scratch);
-  const WorkerTeam::Share share = team.ShareOf(rows, worker);
-  for (int row = share.begin; row < share.end; ++row) {
-    const auto index = static_cast<std::size_t>(row);
-    NormalizeRow(hidden + index * static_cast<std::size_t>(width), bank.final_norm.gain.data(),
-                 bank.final_norm.shift.data(), static_cast<float>(bank.config.norm_epsilon), width,
-                 normed);
-    StoreActivations(product.format(), {normed, static_cast<std::size_t>(width)},
-                     buffers.activations.data() + index * row_bytes,
-                     buffers.scales.as<float>() + index);
-  }
-  team.Barrier();
-  MatrixProduct::Operands operands;
-  operands.packed = bank.packed_unembedding;
-  operands.activations = buffers.activations.data();
-  operands.scales = buffers.scales.as<float>();
-  operands.rows = rows;
-  operands.results = logits;
-  operands.results_stride = logits_stride;
-  operands.scratch = scratch;
-  for (int block = worker; block < product.num_blocks(); block += team.size()) {
-    product.Multiply(block, operands);
-  }
-  team.Barrier();
+void RunHead(const GptBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
+             float* logits, int logits_stride, WorkerTeam& team, int worker) {
+  const SlabLayout no_slabs;
+  const Pass<Stored> pass{bank, no_slabs, 0, 0, 1, rows, {}};
+  LayerWorker<Stored>(pass, buffers, team, worker).RunHead(hidden, logits, logits_stride);
 }
 
 template void PrepareBuffers(const GptBank<float>&, const ProductSet&, const HeadPage&, int, int,
@@ -260,9 +239,9 @@ template void PrepareBuffers(const GptBank<Bfloat16>&, const ProductSet&, const 
                              int, PassBuffers&);
 template void RunLayers(const Pass<float>&, int, int, PassBuffers&, WorkerTeam&, int);
 template void RunLayers(const Pass<Bfloat16>&, int, int, PassBuffers&, WorkerTeam&, int);
-template void RunHead(const GptBank<float>&, const float*, int, PassBuffers&, float*, std::size_t,
-                      WorkerTeam&, int);
-template void RunHead(const GptBank<Bfloat16>&, const float*, int, PassBuffers&, float*,
-                      std::size_t, WorkerTeam&, int);
+template void RunHead(const GptBank<float>&, float*, int, PassBuffers&, float*, int, WorkerTeam&,
+                      int);
+template void RunHead(const GptBank<Bfloat16>&, float*, int, PassBuffers&, float*, int, WorkerTeam&,
+                      int);
 
 }  // namespace submix::decode

@@ -72,7 +72,7 @@ void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuf
 
 // logits [rows, V], rows `logits_stride` apart, of hidden rows before the final norm.
 template <typename Stored>
-void RunHead(const GptBank<Stored>& bank, const float* hidden, int rows, PassBuffers& buffers,
-             float* logits, std::size_t logits_stride, WorkerTeam& team, int worker);
+void RunHead(const GptBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
+             float* logits, int logits_stride, WorkerTeam& team, int worker);
 
 }  // namespace submix::decode
