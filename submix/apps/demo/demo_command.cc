@@ -321,8 +321,9 @@ class Demo {
         const auto tokenizer,
         tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));
     const auto random = base::MakeSystemRandomSource();
-    SUBMIX_ASSIGN_OR_RETURN(report_.extraction_non_private,
-                            eval::Extract(*predictor, *eval::MakeRowLaw(1), *tokenizer, attack, *random));
+    SUBMIX_ASSIGN_OR_RETURN(
+        report_.extraction_non_private,
+        eval::Extract(*predictor, *eval::MakeRowLaw(1), *tokenizer, attack, *random));
     PrintAttack("that part's model, served as it is", report_.extraction_non_private);
     return base::OkStatus();
   }
