@@ -7,10 +7,8 @@
 #include <utility>
 
 #include <dnnl.hpp>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -75,21 +73,13 @@ base::Status Save(const AlignedBuffer& buffer, const std::string& key, const std
 // The cache file's packed weights, if it is there, whole and of this key; else null.
 std::shared_ptr<const std::byte> Map(const std::string& path, const std::string& key,
                                      std::size_t bytes) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return nullptr;
-  struct stat status = {};
-  const std::size_t size = kHeaderBytes + bytes;
-  const bool is_whole =
-      ::fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == size;
-  void* begin = is_whole ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-  ::close(file);
-  if (begin == MAP_FAILED) return nullptr;
-  const std::shared_ptr<void> mapping(begin, [size](void* mapped) { ::munmap(mapped, size); });
+  const auto file = base::MapFile(path);
+  if (!file.ok() || file->bytes.size() != kHeaderBytes + bytes) return nullptr;
   std::string header(kHeaderBytes, '\0');
   key.copy(header.data(), key.size());
-  if (std::memcmp(begin, header.data(), kHeaderBytes) != 0) return nullptr;
-  (void)::madvise(begin, size, MADV_WILLNEED);
-  return {mapping, static_cast<const std::byte*>(begin) + kHeaderBytes};
+  if (std::memcmp(file->bytes.data(), header.data(), kHeaderBytes) != 0) return nullptr;
+  (void)::madvise(file->owner.get(), file->bytes.size(), MADV_WILLNEED);
+  return {file->owner, file->bytes.data() + kHeaderBytes};
 }
 
 std::string CachePath(const std::string& directory, const std::string& key) {

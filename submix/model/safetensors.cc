@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
@@ -26,40 +21,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are little-en
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-
-base::Status OpenError(const std::string& path, const char* action, int error) {
-  std::string message = path + ": " + action + " failed: " + std::strerror(error);
-  if (error == ENOENT || error == ENOTDIR) return base::NotFoundError(std::move(message));
-  return base::InternalError(std::move(message));
-}
-
-// A whole file, read-only, and what unmaps it. Our writers replace files and never shrink them, so
-// that the pages stay.
-struct Mapping {
-  std::shared_ptr<void> owner;
-  std::span<const std::byte> bytes;
-};
-
-base::StatusOr<Mapping> MapDescriptor(const std::string& path, int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return OpenError(path, "stat", errno);
-  if (!S_ISREG(info.st_mode)) return base::DataLossError(path + ": not a regular file");
-  const auto size = static_cast<std::size_t>(info.st_size);
-  if (size == 0) return Mapping{};  // mmap refuses zero bytes
-  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (address == MAP_FAILED) return OpenError(path, "mmap", errno);
-  return Mapping{{address, [size](void* mapped) { ::munmap(mapped, size); }},
-                 {static_cast<const std::byte*>(address), size}};
-}
-
-base::StatusOr<Mapping> MapFile(const std::string& path) {
-  // Without O_NONBLOCK a pipe in the file's place would make us wait for ever.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return OpenError(path, "open", errno);
-  base::StatusOr<Mapping> mapping = MapDescriptor(path, fd);
-  ::close(fd);
-  return mapping;
-}
 
 constexpr std::string_view kMetadata = "__metadata__";
 
@@ -191,11 +152,11 @@ std::string ShapeText(std::span<const std::int64_t> shape) {
 }
 
 base::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(Mapping mapping, MapFile(path));
+  SUBMIX_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MapFile(path));
   auto file = std::make_unique<SafetensorsFile>();
   file->path_ = path;
-  file->mapping_ = std::move(mapping.owner);
-  const base::Status status = file->Parse(mapping.bytes);
+  file->mapping_ = mapped.owner;
+  const base::Status status = file->Parse(mapped.bytes);
   if (status.ok()) return file;
   // A wrong header is damage, not the caller's argument.
   if (status.code() != base::StatusCode::kInvalidArgument) return status;

@@ -176,6 +176,10 @@ void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& c
   }
 }
 
+Json Claimed(const eval::PrivacyClaim& claim, double number) {
+  return claim.bounds.empty() ? Json() : Json(number);
+}
+
 Json ModelColumns(const AttackedLaw& law) {
   Json columns = {{"model", law.model}, {"guarantee", law.guarantee}, {kPromise, law.promise}};
   columns["order"] = law.epsilon < 0 ? Json() : Json(law.order);

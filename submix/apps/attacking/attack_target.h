@@ -116,6 +116,9 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& targe
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                   AccountReport& report);
 
+// A number of the claim; null where nothing is claimed, so that all is allowed.
+nlohmann::ordered_json Claimed(const eval::PrivacyClaim& claim, double number);
+
 // The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
 // budget).
 nlohmann::ordered_json ModelColumns(const AttackedLaw& law);

@@ -79,11 +79,6 @@ Status Report(const AuditFlags& flags, const AttackTarget& target, PrivacyUnit u
       " that errs: try another --seed and a smaller --error)");
 }
 
-// Null where nothing is claimed.
-Json Claimed(const eval::PrivacyClaim& claim, double number) {
-  return claim.bounds.empty() ? Json() : Json(number);
-}
-
 // --- epsilon
 
 struct EpsilonAuditOptions {
