@@ -213,7 +213,6 @@ struct Measured {
   double step_ms = 0;       // one token of every sequence, models alone
   double mechanism_ms = 0;  // one token of one sequence
   double prefill_ms = 0;    // the prompts of all sequences
-  decode::StageSeconds stages{};
 };
 
 // Weights that a step reads once, and keys and values that it reads.
@@ -242,7 +241,6 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
   measured.prefill_ms = MillisecondsSince(start);
   for (auto& append : appends) append.tokens = one;
   SUBMIX_RETURN_IF_ERROR(predictor.Step(appends, logits));
-  const decode::StageSeconds before = predictor.stage_seconds();
   std::vector<double> step_ms, mechanism_ms;
   for (int i = 0; i < settings.steps; ++i) {
     start = Clock::now();
@@ -253,10 +251,6 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
         draw.Draw(std::span(logits).first(static_cast<std::size_t>(c.members) * vocab), vocab));
     mechanism_ms.push_back(MillisecondsSince(start));
   }
-  for (int stage = 0; stage < decode::kNumStages; ++stage) {
-    const auto i = static_cast<std::size_t>(stage);
-    measured.stages[i] = 1e3 * (predictor.stage_seconds()[i] - before[i]) / settings.steps;
-  }
   measured.step_ms = Median(step_ms);
   measured.mechanism_ms = Median(mechanism_ms);
   for (const auto& append : appends) predictor.Close(append.sequence);
@@ -265,7 +259,6 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
 
 void Print(const Settings& settings, const Case& c, const Measured& measured,
            const decode::CpuPredictor& predictor, double bandwidth) {
-  const auto stage = [&](decode::Stage s) { return measured.stages[static_cast<std::size_t>(s)]; };
   const double bytes_ms = 1e3 * BytesOfStep(c, predictor) / bandwidth;
   const decode::CpuPredictorMemory memory = predictor.memory();
   const double ms_per_token = measured.step_ms / c.sequences + measured.mechanism_ms;
@@ -273,18 +266,14 @@ void Print(const Settings& settings, const Case& c, const Measured& measured,
       settings.json
           ? "{\"members\":%d,\"context\":%d,\"precision\":\"%s\",\"adapters\":\"%s\","
             "\"sequences\":%d,\"ms_per_step\":%.3f,\"ms_per_token\":%.3f,\"tokens_per_s\":%.1f,"
-            "\"stages\":{\"products\":%.3f,\"attention\":%.3f,\"head\":%.3f,\"adapters\":%.3f,"
-            "\"rows\":%.3f,\"mechanism\":%.3f},\"prefill_ms\":%.1f,\"ms_to_read_bytes\":%.3f,"
+            "\"mechanism_ms\":%.3f,\"prefill_ms\":%.1f,\"ms_to_read_bytes\":%.3f,"
             "\"bandwidth_gb_s\":%.1f,\"weight_mib\":%.1f,\"adapter_mib\":%.2f,"
             "\"cache_kib_per_token\":%.1f,\"peak_mib\":%.0f}\n"
           : "%4d rows, context %4d, %s, %s, %2d sequences: %.2f ms a step, %.2f ms a private token "
-            "(%.1f/s); products %.2f, attention %.2f, head %.2f, adapters %.2f, rows %.2f, "
-            "mechanism %.2f; prompt %.0f ms; its bytes alone %.2f ms at %.1f GB/s; weights %.1f "
-            "MiB, adapters %.2f MiB, cache %.1f KiB a token, peak %.0f MiB\n",
+            "(%.1f/s), mechanism %.2f ms; prompt %.0f ms; its bytes alone %.2f ms at %.1f GB/s; "
+            "weights %.1f MiB, adapters %.2f MiB, cache %.1f KiB a token, peak %.0f MiB\n",
       c.members, c.context, std::string(decode::PrecisionName(c.precision)).c_str(),
       c.adapters.c_str(), c.sequences, measured.step_ms, ms_per_token, 1e3 / ms_per_token,
-      stage(decode::Stage::kProducts), stage(decode::Stage::kAttention),
-      stage(decode::Stage::kHead), stage(decode::Stage::kAdapters), stage(decode::Stage::kRows),
       measured.mechanism_ms, measured.prefill_ms, bytes_ms, 1e-9 * bandwidth,
       static_cast<double>(memory.weights) / 0x1p20, static_cast<double>(memory.adapters) / 0x1p20,
       static_cast<double>(memory.cache_per_16_tokens) / 16 / 1024, ResidentMiB("VmHWM:"));

@@ -1,4 +1,5 @@
-// The commands of both programs, each in a file of its own name.
+// The commands of both programs and the sub-commands of three of them, each in a file of its own
+// name.
 #pragma once
 
 #include "submix/apps/command.h"
@@ -27,5 +28,12 @@ void AddFedavgCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);
+
+// Of `attack` and `audit`, beside those in the files of these.
+void AddMembershipAttack(CLI::App& attack, Action& action);
+void AddTimingAudit(CLI::App& audit, Action& action);
+// Of `account`, for mechanisms that are counted: the same run a number of times, fixed beforehand.
+// NAME says what a number costs, `plan NAME` also how many an epsilon buys.
+void AddCountedSubcommands(CLI::App& account, Action& action);
 
 }  // namespace submix::apps

@@ -14,12 +14,6 @@ const unsigned char* Bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-int HexValue(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  return -1;
-}
-
 }  // namespace
 
 Sha256Digest Sha256(std::string_view bytes) {
@@ -47,13 +41,9 @@ StatusOr<Sha256Digest> Sha256OfFile(const std::string& path) {
 }
 
 std::string ToHex(std::span<const std::uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    hex.push_back(kDigits[byte >> 4]);
-    hex.push_back(kDigits[byte & 15]);
-  }
+  std::string hex(2 * bytes.size() + 1, '\0');  // libsodium writes a NUL at the end
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  hex.pop_back();
   return hex;
 }
 
@@ -63,12 +53,10 @@ StatusOr<Sha256Digest> Sha256FromHex(std::string_view hex) {
     return InvalidArgumentError("expected 64 hexadecimal digits, found " +
                                 std::to_string(hex.size()) + " characters");
   }
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const int high = HexValue(hex[2 * i]);
-    const int low = HexValue(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return InvalidArgumentError("expected lower-case hexadecimal digits");
-    digest[i] = static_cast<std::uint8_t>(high * 16 + low);
+  if (hex.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
+    return InvalidArgumentError("expected lower-case hexadecimal digits");
   }
+  sodium_hex2bin(digest.data(), digest.size(), hex.data(), hex.size(), nullptr, nullptr, nullptr);
   return digest;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 Status ErrnoError(const std::string& path, const char* action, int error) {
   std::string message = path + ": " + action + " failed: " + std::strerror(error);
-  if (error == ENOENT) return NotFoundError(std::move(message));
+  if (error == ENOENT || error == ENOTDIR) return NotFoundError(std::move(message));
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     return ResourceExhaustedError(std::move(message) + "; free some space and run it again");
   }
@@ -91,6 +92,21 @@ StatusOr<std::string> ReadFile(const std::string& path) {
     }
     content.append(buffer, static_cast<std::size_t>(count));
   }
+}
+
+StatusOr<MappedFile> MapFile(const std::string& path) {
+  // Without O_NONBLOCK a pipe in the file's place would make us wait for ever.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return ErrnoError(path, "stat", errno);
+  if (!S_ISREG(info.st_mode)) return DataLossError(path + ": not a regular file");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size == 0) return MappedFile{};  // mmap refuses zero bytes
+  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (address == MAP_FAILED) return ErrnoError(path, "mmap", errno);
+  return MappedFile{{address, [size](void* mapped) { ::munmap(mapped, size); }},
+                    {static_cast<const std::byte*>(address), size}};
 }
 
 Status WriteFile(const std::string& path, std::string_view content, int mode) {

@@ -1,7 +1,9 @@
 // Files whose loss would matter: manifests, keys, deployments, anchors. Thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,14 @@ StatusOr<std::string> ReadFile(const std::string& path);
 // see the old content or the new, never a mixture. `mode` is the permission bits.
 // Errors: kResourceExhausted when the disk is full (the old content stays), kInternal.
 Status WriteFile(const std::string& path, std::string_view content, int mode = 0644);
+// A whole file, mapped read-only for as long as somebody holds it. Our writers replace files and
+// never shrink them, so that the pages stay.
+struct MappedFile {
+  std::shared_ptr<void> owner;
+  std::span<const std::byte> bytes;
+};
+// Errors: kNotFound; kDataLoss for what is not a regular file; kInternal.
+StatusOr<MappedFile> MapFile(const std::string& path);
 bool FileExists(const std::string& path);
 // Makes the directory and its parents. Ok if it is there.
 Status MakeDirectories(const std::string& path);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace submix::base {
 
@@ -12,10 +13,18 @@ enum class LogSeverity { kInfo, kWarning, kError };
 
 using LogSink = std::function<void(LogSeverity, std::string_view line)>;
 
+// Never destroyed: whoever logs at the end still finds it.
+inline LogSink& InstalledSink() {
+  static LogSink* const sink = new LogSink;
+  return *sink;
+}
+
 // Replaces the sink (default: none, lines are dropped). Call at start-up, before threads exist.
-void SetLogSink(LogSink sink);
+inline void SetLogSink(LogSink sink) { InstalledSink() = std::move(sink); }
 
 // Says `line` to the sink. Thread-safe if the sink is.
-void Log(LogSeverity severity, std::string_view line);
+inline void Log(LogSeverity severity, std::string_view line) {
+  if (const LogSink& sink = InstalledSink(); sink) sink(severity, line);
+}
 
 }  // namespace submix::base

@@ -72,29 +72,26 @@ void ProgressBar::Draw(bool final) {
   const double elapsed = std::chrono::duration<double>(last_draw_ - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(done_ - skipped_) / elapsed : 0;
   char numbers[160];
+  std::string cells;
   if (total_ > 0) {
     const double fraction = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
     const std::string rest =
         final ? "in " + Duration(elapsed)
               : "ETA " + (rate > 0 ? Duration(static_cast<double>(total_ - done_) / rate)
                                    : std::string("-"));
+    cells = " " + Cells(fraction);
     std::snprintf(numbers, sizeof numbers, "%3.0f %%  %.4g %s/s  %s", fraction * 100, rate,
                   unit_.c_str(), rest.c_str());
-    if (style_ == ProgressStyle::kBar) {
-      std::fprintf(stderr, "\r%-28s %s %s  %s\033[K%s", title_.c_str(), Cells(fraction).c_str(),
-                   numbers, note_.c_str(), final ? "\n" : "");
-      return;
-    }
   } else {
     std::snprintf(numbers, sizeof numbers, "%lld %s  %.4g %s/s  %s", static_cast<long long>(done_),
                   unit_.c_str(), rate, unit_.c_str(), Duration(elapsed).c_str());
-    if (style_ == ProgressStyle::kBar) {
-      std::fprintf(stderr, "\r%-28s %s  %s\033[K%s", title_.c_str(), numbers, note_.c_str(),
-                   final ? "\n" : "");
-      return;
-    }
   }
-  std::fprintf(stderr, "%s: %s  %s\n", title_.c_str(), numbers, note_.c_str());
+  if (style_ == ProgressStyle::kBar) {
+    std::fprintf(stderr, "\r%-28s%s %s  %s\033[K%s", title_.c_str(), cells.c_str(), numbers,
+                 note_.c_str(), final ? "\n" : "");
+  } else {
+    std::fprintf(stderr, "%s: %s  %s\n", title_.c_str(), numbers, note_.c_str());
+  }
 }
 
 }  // namespace submix::base

@@ -3,13 +3,18 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
+#include "submix/base/chacha_random_source.h"
 #include "submix/base/digest.h"
 #include "submix/base/random.h"
 
 namespace submix::base {
 
 // The ChaCha20 stream under this key.
-std::unique_ptr<RandomSource> MakeRepeatableRandomSource(const Sha256Digest& key);
+inline std::unique_ptr<RandomSource> MakeRepeatableRandomSource(const Sha256Digest& key) {
+  static_assert(sizeof key == ChaChaRandomSource::kKeyBytes);
+  return std::make_unique<ChaChaRandomSource>(std::as_bytes(std::span(key)));
+}
 
 }  // namespace submix::base

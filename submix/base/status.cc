@@ -3,29 +3,17 @@
 namespace submix::base {
 
 std::string_view StatusCodeName(StatusCode code) {
-  switch (code) {
-    case StatusCode::kOk:
-      return "ok";
-    case StatusCode::kInvalidArgument:
-      return "invalid argument";
-    case StatusCode::kNotFound:
-      return "not found";
-    case StatusCode::kAlreadyExists:
-      return "already exists";
-    case StatusCode::kFailedPrecondition:
-      return "failed precondition";
-    case StatusCode::kResourceExhausted:
-      return "resource exhausted";
-    case StatusCode::kDataLoss:
-      return "data loss";
-    case StatusCode::kUnavailable:
-      return "unavailable";
-    case StatusCode::kUnimplemented:
-      return "unimplemented";
-    case StatusCode::kInternal:
-      return "internal";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"ok",
+                                         "invalid argument",
+                                         "not found",
+                                         "already exists",
+                                         "failed precondition",
+                                         "resource exhausted",
+                                         "data loss",
+                                         "unavailable",
+                                         "unimplemented",
+                                         "internal"};
+  return kNames[static_cast<std::size_t>(code)];
 }
 
 std::string Status::ToString() const {

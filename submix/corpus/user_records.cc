@@ -1,62 +1,104 @@
 #include "submix/corpus/user_records.h"
 
-#include <memory>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <istream>
 #include <optional>
+#include <streambuf>
 #include <utility>
-#include <vector>
 
+#include <lzma.h>
 #include <nlohmann/json.hpp>
-
-#include "submix/corpus/byte_source.h"
 
 namespace submix::corpus {
 namespace {
 
 using base::Status;
+using base::StatusOr;
 
 using LineSink = std::function<Status(std::int64_t line, std::string_view text)>;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kExample = R"({"user": "u1", "text": "..."})";
 
-// Puts lines together from pieces and hands them on.
-class LineSplitter {
- public:
-  explicit LineSplitter(const LineSink& sink) : sink_(sink) {}
+constexpr std::string_view kXzMagic(
+    "\xfd"
+    "7zXZ\0",
+    6);
+// Far above what `xz -9` needs; a lying header cannot ask for more.
+constexpr std::uint64_t kMaxUnpackingBytes = std::uint64_t{1} << 30;
 
-  Status Add(std::string_view piece) {
-    for (;;) {
-      const std::size_t end = piece.find('\n');
-      if (end == std::string_view::npos) {
-        unfinished_ += piece;
-        return base::OkStatus();
-      }
-      if (unfinished_.empty()) {
-        SUBMIX_RETURN_IF_ERROR(Emit(piece.substr(0, end)));
-      } else {
-        unfinished_ += piece.substr(0, end);
-        SUBMIX_RETURN_IF_ERROR(Emit(unfinished_));
-        unfinished_.clear();
-      }
-      piece.remove_prefix(end + 1);
+// Whether the file starts with `magic`; leaves it at its start. Works on pipes too.
+bool StartsWith(std::istream& file, std::string_view magic) {
+  std::string start(magic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  const std::streamsize count = file.gcount();
+  file.clear();
+  for (std::streamsize i = 0; i < count; ++i) file.unget();
+  return start == magic;
+}
+
+// What an .xz file unpacks to. Ends where it is damaged, and then has a status.
+class XzBuffer final : public std::streambuf {
+ public:
+  XzBuffer(std::string path, std::istream& packed) : path_(std::move(path)), packed_(packed) {
+    if (lzma_stream_decoder(&stream_, kMaxUnpackingBytes, LZMA_CONCATENATED) != LZMA_OK) {
+      status_ = base::InternalError(path_ + ": liblzma could not be started");
     }
   }
+  ~XzBuffer() override { lzma_end(&stream_); }
+  XzBuffer(const XzBuffer&) = delete;
+  XzBuffer& operator=(const XzBuffer&) = delete;
 
-  // The last line may lack its newline.
-  Status Finish() { return unfinished_.empty() ? base::OkStatus() : Emit(unfinished_); }
+  // kDataLoss for a damaged or cut file.
+  const Status& status() const { return status_; }
+
+ protected:
+  int_type underflow() override {
+    stream_.next_out = reinterpret_cast<std::uint8_t*>(output_.data());
+    stream_.avail_out = output_.size();
+    while (status_.ok() && !at_end_ && stream_.avail_out == output_.size()) {
+      if (stream_.avail_in == 0) {
+        packed_.read(input_.data(), std::ssize(input_));
+        stream_.next_in = reinterpret_cast<const std::uint8_t*>(input_.data());
+        stream_.avail_in = static_cast<std::size_t>(packed_.gcount());
+      }
+      const lzma_ret result = lzma_code(&stream_, packed_ ? LZMA_RUN : LZMA_FINISH);
+      at_end_ = result == LZMA_STREAM_END;
+      if (!at_end_ && result != LZMA_OK) status_ = ErrorOf(result);
+    }
+    if (!status_.ok()) return traits_type::eof();
+    setg(output_.data(), output_.data(), output_.data() + output_.size() - stream_.avail_out);
+    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
+  }
 
  private:
-  Status Emit(std::string_view line) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (++line_number_ == 1 && line.starts_with(kByteOrderMark)) {
-      line.remove_prefix(kByteOrderMark.size());
+  Status ErrorOf(lzma_ret result) const {
+    switch (result) {
+      case LZMA_FORMAT_ERROR:
+        return base::DataLossError(path_ + ": is not an .xz file, although its name says so");
+      case LZMA_BUF_ERROR:
+        return base::DataLossError(path_ + ": the .xz file is cut short; copy it again");
+      case LZMA_MEMLIMIT_ERROR:
+        return base::DataLossError(path_ +
+                                   ": unpacking would take over 1 GiB of memory; pack it "
+                                   "again with `xz -6`");
+      case LZMA_MEM_ERROR:
+        return base::ResourceExhaustedError(path_ + ": not enough memory to unpack the .xz file");
+      default:
+        return base::DataLossError(path_ + ": the .xz file is damaged; copy it again");
     }
-    return sink_(line_number_, line);
   }
 
-  const LineSink& sink_;
-  std::string unfinished_;
-  std::int64_t line_number_ = 0;
+  std::string path_;
+  std::istream& packed_;
+  std::array<char, 1 << 16> input_;
+  std::array<char, 1 << 16> output_;
+  lzma_stream stream_ = LZMA_STREAM_INIT;
+  bool at_end_ = false;
+  Status status_;
 };
 
 // A field of the record as far as it has been read; the last of equal names counts.
@@ -69,7 +111,7 @@ struct StringField {
 class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
  public:
   // What the line says, or an error message without its place.
-  base::StatusOr<UserRecord> Parse(std::string_view line) {
+  StatusOr<UserRecord> Parse(std::string_view line) {
     if (!nlohmann::json::sax_parse(line.begin(), line.end(), this)) {
       return base::InvalidArgumentError(syntax_error_);
     }
@@ -132,7 +174,7 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
     --depth_;
     return true;
   }
-  static base::StatusOr<std::string> Take(const std::string& name, StringField& field) {
+  static StatusOr<std::string> Take(const std::string& name, StringField& field) {
     if (field.value) return *std::move(field.value);
     return base::InvalidArgumentError("\"" + name + "\" is " +
                                       (field.is_there ? "not a string" : "missing") +
@@ -154,14 +196,27 @@ bool IsBlank(std::string_view line) {
 }  // namespace
 
 Status ReadLines(const std::string& path, const LineSink& sink) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
-  LineSplitter splitter(sink);
-  std::vector<char> buffer(1 << 16);
-  for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::size_t count, source->Read(buffer));
-    if (count == 0) return splitter.Finish();
-    SUBMIX_RETURN_IF_ERROR(splitter.Add({buffer.data(), count}));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const std::string message = path + ": cannot be opened for reading: " + std::strerror(errno);
+    return errno == ENOENT ? base::NotFoundError(message) : base::InternalError(message);
   }
+  const bool is_packed = path.ends_with(".xz") || StartsWith(file, kXzMagic);
+  XzBuffer unpacked(path, file);
+  std::istream lines(is_packed ? static_cast<std::streambuf*>(&unpacked) : file.rdbuf());
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line) && unpacked.status().ok();) {
+    std::string_view text = line;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (++number == 1 && text.starts_with(kByteOrderMark)) {
+      text.remove_prefix(kByteOrderMark.size());
+    }
+    SUBMIX_RETURN_IF_ERROR(sink(number, text));
+  }
+  if (file.bad() || lines.bad()) {
+    return base::InternalError(path + ": reading failed: " + std::strerror(errno));
+  }
+  return unpacked.status();
 }
 
 Status ReadUserRecords(const std::string& path,
@@ -169,7 +224,7 @@ Status ReadUserRecords(const std::string& path,
   bool has_record = false;
   SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
     if (IsBlank(text)) return base::OkStatus();
-    base::StatusOr<UserRecord> record = RecordParser().Parse(text);
+    StatusOr<UserRecord> record = RecordParser().Parse(text);
     if (!record.ok()) {
       return base::InvalidArgumentError(path + ":" + std::to_string(line) + ": " +
                                         record.status().message());

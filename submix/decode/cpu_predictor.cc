@@ -43,79 +43,6 @@ struct Batch {
   }
 };
 
-template <typename Stored>
-class Impl final : public CpuPredictor {
- public:
-  Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
-       std::unique_ptr<ProductSet> products, std::vector<GptBank<Stored>> banks);
-
-  int num_members() const override { return num_members_; }
-  int vocab_size() const override { return config_.vocab_size; }
-  int context_length() const override { return config_.context_length; }
-
-  SequenceId Open() override {
-    sequences_[++last_sequence_].slabs.reserve(
-        static_cast<std::size_t>(PagesFor(config_.context_length)));
-    return last_sequence_;
-  }
-  void Close(SequenceId sequence) override {
-    const auto found = sequences_.find(sequence);
-    if (found == sequences_.end()) return;
-    for (std::byte* slab : found->second.slabs) slabs_.Return(slab);
-    sequences_.erase(found);
-  }
-
-  Status Step(std::span<const Append> appends, std::span<float> logits) override;
-  Status Score(std::span<const base::TokenId> tokens, std::size_t first,
-               const PositionSink& sink) override;
-
-  CpuPredictorMemory memory() const override;
-  StageSeconds stage_seconds() const override { return clock_.seconds(); }
-
- private:
-  std::size_t num_rows() const { return static_cast<std::size_t>(num_members_) + 1; }
-  std::size_t width() const { return static_cast<std::size_t>(config_.width); }
-  std::size_t vocab() const { return static_cast<std::size_t>(config_.vocab_size); }
-
-  // Extends the batch by one append; its slabs are taken.
-  void AddToBatch(const Append& append);
-  // Computes the batch. final_[bank] becomes [wanted, groups, C]: the outcome before the final
-  // norm. `slabs_of(bank, groups)` is the layout that the runs' slabs have.
-  template <typename SlabsOf>
-  void RunBatch(bool is_scoring, const SlabsOf& slabs_of);
-  template <typename SlabsOf>
-  void RunBank(std::size_t index, bool is_scoring, const SlabsOf& slabs_of, int worker);
-  // Groups of a bank that are computed at a time for the batch.
-  int GroupsAtATime(const GptBank<Stored>& bank) const {
-    return std::clamp(rows_at_a_time_ / std::max(1, batch_.size()), 1, bank.groups);
-  }
-  void Embed(const GptBank<Stored>& bank, int worker);
-  void CopyRows(const float* from, float* to, int groups, int worker);
-  void KeepWanted(const GptBank<Stored>& bank, std::size_t index, int group_begin, int groups,
-                  int worker);
-  // logits [count, M + 1, V] of the wanted tokens [begin, begin + count).
-  void RunHeads(int begin, int count, float* logits);
-  void ScatterLogits(const GptBank<Stored>& bank, int count, float* logits, int worker);
-
-  const int num_members_;
-  const int rows_at_a_time_;
-  const std::unique_ptr<WorkerTeam> team_;
-  const std::unique_ptr<ProductSet> products_;
-  const std::vector<GptBank<Stored>> banks_;
-  const model::GptConfig config_;
-  std::vector<SlabLayout> layouts_;  // a bank
-  SlabPool slabs_;
-  SequenceId last_sequence_ = 0;
-  std::unordered_map<SequenceId, Sequence> sequences_;
-
-  Batch batch_;
-  PassBuffers buffers_;
-  AlignedBuffer shared_;               // [tokens, C]: the outcome of the shared layers
-  std::vector<AlignedBuffer> finals_;  // a bank: [wanted, groups, C]
-  AlignedBuffer bank_logits_;          // of a bank that is not all rows
-  StageClock clock_;
-};
-
 HeadPage HeadPageOf(const model::GptConfig& config) {
   const int head_width = config.width / config.attention_heads;
   return {head_width, (head_width + 15) / 16 * 16};
@@ -145,243 +72,278 @@ std::size_t SlabBytes(const std::vector<SlabLayout>& layouts) {
 }
 
 template <typename Stored>
-Impl<Stored>::Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
-                   std::unique_ptr<ProductSet> products, std::vector<GptBank<Stored>> banks)
-    : num_members_(num_members),
-      rows_at_a_time_(rows_at_a_time),
-      team_(std::move(team)),
-      products_(std::move(products)),
-      banks_(std::move(banks)),
-      config_(banks_.front().config),
-      layouts_(LayOutSlabs(banks_)),
-      slabs_(SlabBytes(layouts_)),
-      finals_(banks_.size()) {}
+class Impl final : public CpuPredictor {
+ public:
+  Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
+       std::unique_ptr<ProductSet> products, std::vector<GptBank<Stored>> banks)
+      : num_members_(num_members),
+        rows_at_a_time_(rows_at_a_time),
+        team_(std::move(team)),
+        products_(std::move(products)),
+        banks_(std::move(banks)),
+        config_(banks_.front().config),
+        layouts_(LayOutSlabs(banks_)),
+        slabs_(SlabBytes(layouts_)),
+        finals_(banks_.size()) {}
 
-template <typename Stored>
-CpuPredictorMemory Impl<Stored>::memory() const {
-  CpuPredictorMemory memory;
-  for (const GptBank<Stored>& bank : banks_) {
-    memory.weights += bank.packed->bytes();
-    memory.adapters += bank.adapter_bytes;
-  }
-  memory.cache_per_16_tokens = slabs_.slab_bytes();
-  return memory;
-}
+  int num_members() const override { return num_members_; }
+  int vocab_size() const override { return config_.vocab_size; }
+  int context_length() const override { return config_.context_length; }
 
-template <typename Stored>
-void Impl<Stored>::AddToBatch(const Append& append) {
-  Sequence& sequence = sequences_.at(append.sequence);
-  const auto count = static_cast<int>(append.tokens.size());
-  while (static_cast<int>(sequence.slabs.size()) < PagesFor(sequence.length + count)) {
-    sequence.slabs.push_back(slabs_.Take());
+  SequenceId Open() override {
+    sequences_[++last_sequence_].slabs.reserve(
+        static_cast<std::size_t>(PagesFor(config_.context_length)));
+    return last_sequence_;
   }
-  batch_.runs.push_back({batch_.size(), count, sequence.length, sequence.slabs.data()});
-  for (int i = 0; i < count; ++i) {
-    batch_.tokens.push_back(append.tokens[static_cast<std::size_t>(i)]);
-    batch_.positions.push_back(sequence.length + i);
+  void Close(SequenceId sequence) override {
+    const auto found = sequences_.find(sequence);
+    if (found == sequences_.end()) return;
+    for (std::byte* slab : found->second.slabs) slabs_.Return(slab);
+    sequences_.erase(found);
   }
-  batch_.wanted.push_back(batch_.size() - 1);
-}
 
-template <typename Stored>
-Status Impl<Stored>::Step(std::span<const Append> appends, std::span<float> logits) {
-  SUBMIX_RETURN_IF_ERROR(
-      ensemble::CheckAppends(*this, appends, logits.size(), [this](SequenceId sequence) {
-        const auto found = sequences_.find(sequence);
-        return found == sequences_.end() ? -1 : std::int64_t{found->second.length};
-      }));
-  const auto layout_of = [this](std::size_t bank, int) { return layouts_[bank]; };
-  for (std::size_t begin = 0, end = 0; begin < appends.size(); begin = end) {
+  Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    SUBMIX_RETURN_IF_ERROR(
+        ensemble::CheckAppends(*this, appends, logits.size(), [this](SequenceId sequence) {
+          const auto found = sequences_.find(sequence);
+          return found == sequences_.end() ? -1 : std::int64_t{found->second.length};
+        }));
+    const auto layout_of = [this](std::size_t bank, int) { return layouts_[bank]; };
+    for (std::size_t begin = 0, end = 0; begin < appends.size(); begin = end) {
+      batch_.Clear();
+      do {
+        AddToBatch(appends[end++]);
+      } while (end < appends.size() &&
+               batch_.size() + static_cast<int>(appends[end].tokens.size()) <= rows_at_a_time_);
+      RunBatch(/*is_scoring=*/false, layout_of);
+      RunHeads(0, static_cast<int>(end - begin), logits.data() + begin * num_rows() * vocab());
+    }
+    for (const Append& append : appends) {
+      sequences_.at(append.sequence).length += static_cast<int>(append.tokens.size());
+    }
+    return base::OkStatus();
+  }
+
+  Status Score(std::span<const base::TokenId> tokens, std::size_t first,
+               const PositionSink& sink) override {
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckDocument(*this, tokens, first));
+    if (first >= tokens.size()) return base::OkStatus();
+    const auto inputs = static_cast<int>(tokens.size()) - 1;
     batch_.Clear();
-    do {
-      AddToBatch(appends[end++]);
-    } while (end < appends.size() &&
-             batch_.size() + static_cast<int>(appends[end].tokens.size()) <= rows_at_a_time_);
-    RunBatch(/*is_scoring=*/false, layout_of);
-    RunHeads(0, static_cast<int>(end - begin), logits.data() + begin * num_rows() * vocab());
-  }
-  for (const Append& append : appends) {
-    sequences_.at(append.sequence).length += static_cast<int>(append.tokens.size());
-  }
-  return base::OkStatus();
-}
+    for (int i = 0; i < inputs; ++i) {
+      batch_.tokens.push_back(tokens[static_cast<std::size_t>(i)]);
+      batch_.positions.push_back(i);
+      if (i + 1 >= static_cast<int>(first)) batch_.wanted.push_back(i);
+    }
+    // All positions pass a layer together, so that one layer's keys and values are enough.
+    const auto layout_of = [this](std::size_t bank, int groups) {
+      SlabLayout layout = layouts_[bank];
+      layout.begin = 0;
+      layout.groups = groups;
+      layout.has_one_layer = true;
+      return layout;
+    };
+    std::size_t slab_bytes = 0;
+    for (std::size_t bank = 0; bank < banks_.size(); ++bank) {
+      slab_bytes = std::max(slab_bytes, layout_of(bank, GroupsAtATime(banks_[bank])).bytes());
+    }
+    const AlignedBuffer pages(slab_bytes * static_cast<std::size_t>(PagesFor(inputs)));
+    std::vector<const std::byte*> slabs;
+    for (int page = 0; page < PagesFor(inputs); ++page) {
+      slabs.push_back(pages.data() + static_cast<std::size_t>(page) * slab_bytes);
+    }
+    batch_.runs.push_back({0, inputs, 0, slabs.data()});
+    RunBatch(/*is_scoring=*/true, layout_of);
 
-template <typename Stored>
-Status Impl<Stored>::Score(std::span<const base::TokenId> tokens, std::size_t first,
-                           const PositionSink& sink) {
-  SUBMIX_RETURN_IF_ERROR(ensemble::CheckDocument(*this, tokens, first));
-  if (first >= tokens.size()) return base::OkStatus();
-  const auto inputs = static_cast<int>(tokens.size()) - 1;
-  batch_.Clear();
-  for (int i = 0; i < inputs; ++i) {
-    batch_.tokens.push_back(tokens[static_cast<std::size_t>(i)]);
-    batch_.positions.push_back(i);
-    if (i + 1 >= static_cast<int>(first)) batch_.wanted.push_back(i);
+    const int at_a_time = std::max(1, kLogitRows / static_cast<int>(num_rows()));
+    const auto wanted = static_cast<int>(batch_.wanted.size());
+    std::vector<float> logits(static_cast<std::size_t>(std::min(at_a_time, wanted)) * num_rows() *
+                              vocab());
+    for (int begin = 0; begin < wanted; begin += at_a_time) {
+      const int count = std::min(at_a_time, wanted - begin);
+      RunHeads(begin, count, logits.data());
+      for (int i = 0; i < count; ++i) {
+        const std::span<const float> position(
+            logits.data() + static_cast<std::size_t>(i) * num_rows() * vocab(),
+            num_rows() * vocab());
+        SUBMIX_RETURN_IF_ERROR(sink(first + static_cast<std::size_t>(begin + i), position));
+      }
+    }
+    return base::OkStatus();
   }
-  // All positions pass a layer together, so that one layer's keys and values are enough.
-  const auto layout_of = [this](std::size_t bank, int groups) {
-    SlabLayout layout = layouts_[bank];
-    layout.begin = 0;
-    layout.groups = groups;
-    layout.has_one_layer = true;
-    return layout;
-  };
-  std::size_t slab_bytes = 0;
-  for (std::size_t bank = 0; bank < banks_.size(); ++bank) {
-    slab_bytes = std::max(slab_bytes, layout_of(bank, GroupsAtATime(banks_[bank])).bytes());
-  }
-  const AlignedBuffer pages(slab_bytes * static_cast<std::size_t>(PagesFor(inputs)));
-  std::vector<const std::byte*> slabs;
-  for (int page = 0; page < PagesFor(inputs); ++page) {
-    slabs.push_back(pages.data() + static_cast<std::size_t>(page) * slab_bytes);
-  }
-  batch_.runs.push_back({0, inputs, 0, slabs.data()});
-  RunBatch(/*is_scoring=*/true, layout_of);
 
-  const int at_a_time = std::max(1, kLogitRows / static_cast<int>(num_rows()));
-  const auto wanted = static_cast<int>(batch_.wanted.size());
-  std::vector<float> logits(static_cast<std::size_t>(std::min(at_a_time, wanted)) * num_rows() *
-                            vocab());
-  for (int begin = 0; begin < wanted; begin += at_a_time) {
-    const int count = std::min(at_a_time, wanted - begin);
-    RunHeads(begin, count, logits.data());
+  CpuPredictorMemory memory() const override {
+    CpuPredictorMemory memory;
+    for (const GptBank<Stored>& bank : banks_) {
+      memory.weights += bank.packed.bytes();
+      memory.adapters += bank.adapter_bytes;
+    }
+    memory.cache_per_16_tokens = slabs_.slab_bytes();
+    return memory;
+  }
+
+ private:
+  std::size_t num_rows() const { return static_cast<std::size_t>(num_members_) + 1; }
+  std::size_t width() const { return static_cast<std::size_t>(config_.width); }
+  std::size_t vocab() const { return static_cast<std::size_t>(config_.vocab_size); }
+
+  // Extends the batch by one append; its slabs are taken.
+  void AddToBatch(const Append& append) {
+    Sequence& sequence = sequences_.at(append.sequence);
+    const auto count = static_cast<int>(append.tokens.size());
+    while (static_cast<int>(sequence.slabs.size()) < PagesFor(sequence.length + count)) {
+      sequence.slabs.push_back(slabs_.Take());
+    }
+    batch_.runs.push_back({batch_.size(), count, sequence.length, sequence.slabs.data()});
     for (int i = 0; i < count; ++i) {
-      const std::span<const float> position(
-          logits.data() + static_cast<std::size_t>(i) * num_rows() * vocab(), num_rows() * vocab());
-      SUBMIX_RETURN_IF_ERROR(sink(first + static_cast<std::size_t>(begin + i), position));
+      batch_.tokens.push_back(append.tokens[static_cast<std::size_t>(i)]);
+      batch_.positions.push_back(sequence.length + i);
     }
+    batch_.wanted.push_back(batch_.size() - 1);
   }
-  return base::OkStatus();
-}
 
-template <typename Stored>
-template <typename SlabsOf>
-void Impl<Stored>::RunBatch(bool is_scoring, const SlabsOf& slabs_of) {
-  int longest = 0;
-  for (const TokenRun& run : batch_.runs) longest = std::max(longest, run.start + run.count);
-  shared_.Reserve(static_cast<std::size_t>(batch_.size()) * width() * sizeof(float));
-  for (std::size_t i = 0; i < banks_.size(); ++i) {
-    const GptBank<Stored>& bank = banks_[i];
-    const int at_a_time = GroupsAtATime(bank);
-    // Of the shared layers, of a share of the groups, of the last share.
-    for (const int groups : {1, at_a_time, bank.groups % at_a_time}) {
-      if (groups > 0) products_->Prepare(batch_.size() * groups);
+  // Computes the batch. final_[bank] becomes [wanted, groups, C]: the outcome before the final
+  // norm. `slabs_of(bank, groups)` is the layout that the runs' slabs have.
+  template <typename SlabsOf>
+  void RunBatch(bool is_scoring, const SlabsOf& slabs_of) {
+    int longest = 0;
+    for (const TokenRun& run : batch_.runs) longest = std::max(longest, run.start + run.count);
+    shared_.Reserve(static_cast<std::size_t>(batch_.size()) * width() * sizeof(float));
+    for (std::size_t i = 0; i < banks_.size(); ++i) {
+      const GptBank<Stored>& bank = banks_[i];
+      const int at_a_time = GroupsAtATime(bank);
+      // Of the shared layers, of a share of the groups, of the last share.
+      for (const int groups : {1, at_a_time, bank.groups % at_a_time}) {
+        if (groups > 0) products_->Prepare(batch_.size() * groups);
+      }
+      PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), batch_.size() * at_a_time,
+                     longest, buffers_);
+      finals_[i].Reserve(batch_.wanted.size() * static_cast<std::size_t>(bank.groups) * width() *
+                         sizeof(float));
     }
-    PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), batch_.size() * at_a_time,
-                   longest, buffers_);
-    finals_[i].Reserve(batch_.wanted.size() * static_cast<std::size_t>(bank.groups) * width() *
-                       sizeof(float));
-  }
-  PlanQueryBlocks(batch_.runs, buffers_);
-  team_->Run([&](int worker) {
-    if (worker == 0) clock_.Start();
-    for (std::size_t i = 0; i < banks_.size(); ++i) RunBank(i, is_scoring, slabs_of, worker);
-  });
-}
-
-template <typename Stored>
-template <typename SlabsOf>
-void Impl<Stored>::RunBank(std::size_t index, bool is_scoring, const SlabsOf& slabs_of,
-                           int worker) {
-  const GptBank<Stored>& bank = banks_[index];
-  const int shared_layers = bank.first_adapted_layer;
-  Embed(bank, worker);
-  if (shared_layers > 0) {
-    const SlabLayout slabs = slabs_of(index, 1);
-    const Pass<Stored> pass{bank, slabs, 0, 0, 1, batch_.size(), batch_.runs};
-    CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), 1, worker);
-    RunLayers(pass, 0, shared_layers, buffers_, *team_, worker, clock_);
-    CopyRows(buffers_.hidden.as<float>(), shared_.as<float>(), 1, worker);
-  }
-  const int at_a_time = GroupsAtATime(bank);
-  for (int begin = 0; begin < bank.groups; begin += at_a_time) {
-    const int groups = std::min(at_a_time, bank.groups - begin);
-    const SlabLayout slabs = slabs_of(index, at_a_time);
-    const Pass<Stored> pass{bank,          slabs,      is_scoring ? 0 : begin, begin, groups,
-                            batch_.size(), batch_.runs};
-    CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), groups, worker);
-    RunLayers(pass, shared_layers, bank.config.layers, buffers_, *team_, worker, clock_);
-    KeepWanted(bank, index, begin, groups, worker);
-  }
-}
-
-template <typename Stored>
-void Impl<Stored>::Embed(const GptBank<Stored>& bank, int worker) {
-  const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
-  for (int token = share.begin; token < share.end; ++token) {
-    const auto i = static_cast<std::size_t>(token);
-    bank.Embed(batch_.tokens[i], batch_.positions[i], shared_.as<float>() + i * width());
-  }
-  team_->Barrier();
-}
-
-// `groups` copies of the batch's rows.
-template <typename Stored>
-void Impl<Stored>::CopyRows(const float* from, float* to, int groups, int worker) {
-  const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
-  const std::size_t begin = static_cast<std::size_t>(share.begin) * width();
-  const std::size_t bytes =
-      static_cast<std::size_t>(share.end - share.begin) * width() * sizeof(float);
-  for (int group = 0; group < groups; ++group) {
-    const std::size_t shift =
-        static_cast<std::size_t>(group) * static_cast<std::size_t>(batch_.size()) * width();
-    std::memcpy(to + shift + begin, from + begin, bytes);
-  }
-  team_->Barrier();
-  if (worker == 0) clock_.Mark(Stage::kRows);
-}
-
-template <typename Stored>
-void Impl<Stored>::KeepWanted(const GptBank<Stored>& bank, std::size_t index, int group_begin,
-                              int groups, int worker) {
-  const WorkerTeam::Share share = team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
-  for (int i = share.begin; i < share.end; ++i) {
-    for (int group = 0; group < groups; ++group) {
-      const int row = group * batch_.size() + batch_.wanted[static_cast<std::size_t>(i)];
-      const int kept = i * bank.groups + group_begin + group;
-      std::memcpy(finals_[index].template as<float>() + static_cast<std::size_t>(kept) * width(),
-                  buffers_.hidden.as<float>() + static_cast<std::size_t>(row) * width(),
-                  width() * sizeof(float));
-    }
-  }
-  team_->Barrier();
-}
-
-template <typename Stored>
-void Impl<Stored>::RunHeads(int begin, int count, float* logits) {
-  for (std::size_t i = 0; i < banks_.size(); ++i) {
-    const GptBank<Stored>& bank = banks_[i];
-    const int rows = count * bank.groups;
-    products_->Prepare(rows);
-    PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, 1, buffers_);
-    const bool is_all = banks_.size() == 1;
-    if (!is_all) {
-      bank_logits_.Reserve(static_cast<std::size_t>(rows) * vocab() * sizeof(float));
-    }
-    const float* hidden =
-        finals_[i].template as<float>() + static_cast<std::size_t>(begin * bank.groups) * width();
-    float* results = is_all ? logits : bank_logits_.as<float>();
+    PlanQueryBlocks(batch_.runs, buffers_);
     team_->Run([&](int worker) {
-      if (worker == 0) clock_.Start();
-      RunHead(bank, hidden, rows, buffers_, results, vocab(), *team_, worker, clock_);
-      if (!is_all) ScatterLogits(bank, count, logits, worker);
+      for (std::size_t i = 0; i < banks_.size(); ++i) RunBank(i, is_scoring, slabs_of, worker);
     });
   }
-}
 
-template <typename Stored>
-void Impl<Stored>::ScatterLogits(const GptBank<Stored>& bank, int count, float* logits,
-                                 int worker) {
-  const WorkerTeam::Share share = team_->ShareOf(count * bank.groups, worker);
-  for (int row = share.begin; row < share.end; ++row) {
-    const auto token = static_cast<std::size_t>(row / bank.groups);
-    const auto target =
-        static_cast<std::size_t>(bank.rows[static_cast<std::size_t>(row % bank.groups)]);
-    std::memcpy(logits + (token * num_rows() + target) * vocab(),
-                bank_logits_.as<float>() + static_cast<std::size_t>(row) * vocab(),
-                vocab() * sizeof(float));
+  template <typename SlabsOf>
+  void RunBank(std::size_t index, bool is_scoring, const SlabsOf& slabs_of, int worker) {
+    const GptBank<Stored>& bank = banks_[index];
+    const int shared_layers = bank.first_adapted_layer;
+    Embed(bank, worker);
+    if (shared_layers > 0) {
+      const SlabLayout slabs = slabs_of(index, 1);
+      const Pass<Stored> pass{bank, slabs, 0, 0, 1, batch_.size(), batch_.runs};
+      CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), 1, worker);
+      RunLayers(pass, 0, shared_layers, buffers_, *team_, worker);
+      CopyRows(buffers_.hidden.as<float>(), shared_.as<float>(), 1, worker);
+    }
+    const int at_a_time = GroupsAtATime(bank);
+    for (int begin = 0; begin < bank.groups; begin += at_a_time) {
+      const int groups = std::min(at_a_time, bank.groups - begin);
+      const SlabLayout slabs = slabs_of(index, at_a_time);
+      const Pass<Stored> pass{bank,          slabs,      is_scoring ? 0 : begin, begin, groups,
+                              batch_.size(), batch_.runs};
+      CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), groups, worker);
+      RunLayers(pass, shared_layers, bank.config.layers, buffers_, *team_, worker);
+      KeepWanted(bank, index, begin, groups, worker);
+    }
   }
-}
+
+  // Groups of a bank that are computed at a time for the batch.
+  int GroupsAtATime(const GptBank<Stored>& bank) const {
+    return std::clamp(rows_at_a_time_ / std::max(1, batch_.size()), 1, bank.groups);
+  }
+
+  void Embed(const GptBank<Stored>& bank, int worker) {
+    const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
+    for (int token = share.begin; token < share.end; ++token) {
+      const auto i = static_cast<std::size_t>(token);
+      bank.Embed(batch_.tokens[i], batch_.positions[i], shared_.as<float>() + i * width());
+    }
+    team_->Barrier();
+  }
+
+  // `groups` copies of the batch's rows.
+  void CopyRows(const float* from, float* to, int groups, int worker) {
+    const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
+    const std::size_t begin = static_cast<std::size_t>(share.begin) * width();
+    const std::size_t bytes =
+        static_cast<std::size_t>(share.end - share.begin) * width() * sizeof(float);
+    for (int group = 0; group < groups; ++group) {
+      const std::size_t shift =
+          static_cast<std::size_t>(group) * static_cast<std::size_t>(batch_.size()) * width();
+      std::memcpy(to + shift + begin, from + begin, bytes);
+    }
+    team_->Barrier();
+  }
+
+  void KeepWanted(const GptBank<Stored>& bank, std::size_t index, int group_begin, int groups,
+                  int worker) {
+    const WorkerTeam::Share share = team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
+    for (int i = share.begin; i < share.end; ++i) {
+      for (int group = 0; group < groups; ++group) {
+        const int row = group * batch_.size() + batch_.wanted[static_cast<std::size_t>(i)];
+        const int kept = i * bank.groups + group_begin + group;
+        std::memcpy(finals_[index].template as<float>() + static_cast<std::size_t>(kept) * width(),
+                    buffers_.hidden.as<float>() + static_cast<std::size_t>(row) * width(),
+                    width() * sizeof(float));
+      }
+    }
+    team_->Barrier();
+  }
+
+  // logits [count, M + 1, V] of the wanted tokens [begin, begin + count).
+  void RunHeads(int begin, int count, float* logits) {
+    for (std::size_t i = 0; i < banks_.size(); ++i) {
+      const GptBank<Stored>& bank = banks_[i];
+      const int rows = count * bank.groups;
+      products_->Prepare(rows);
+      PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, 1, buffers_);
+      const bool is_all = banks_.size() == 1;
+      if (!is_all) {
+        bank_logits_.Reserve(static_cast<std::size_t>(rows) * vocab() * sizeof(float));
+      }
+      float* hidden =
+          finals_[i].template as<float>() + static_cast<std::size_t>(begin * bank.groups) * width();
+      float* results = is_all ? logits : bank_logits_.as<float>();
+      team_->Run([&](int worker) {
+        RunHead(bank, hidden, rows, buffers_, results, config_.vocab_size, *team_, worker);
+        if (!is_all) ScatterLogits(bank, count, logits, worker);
+      });
+    }
+  }
+
+  void ScatterLogits(const GptBank<Stored>& bank, int count, float* logits, int worker) {
+    const WorkerTeam::Share share = team_->ShareOf(count * bank.groups, worker);
+    for (int row = share.begin; row < share.end; ++row) {
+      const auto token = static_cast<std::size_t>(row / bank.groups);
+      const auto target =
+          static_cast<std::size_t>(bank.rows[static_cast<std::size_t>(row % bank.groups)]);
+      std::memcpy(logits + (token * num_rows() + target) * vocab(),
+                  bank_logits_.as<float>() + static_cast<std::size_t>(row) * vocab(),
+                  vocab() * sizeof(float));
+    }
+  }
+
+  const int num_members_;
+  const int rows_at_a_time_;
+  const std::unique_ptr<WorkerTeam> team_;
+  const std::unique_ptr<ProductSet> products_;
+  const std::vector<GptBank<Stored>> banks_;
+  const model::GptConfig config_;
+  std::vector<SlabLayout> layouts_;  // a bank
+  SlabPool slabs_;
+  SequenceId last_sequence_ = 0;
+  std::unordered_map<SequenceId, Sequence> sequences_;
+
+  Batch batch_;
+  PassBuffers buffers_;
+  AlignedBuffer shared_;               // [tokens, C]: the outcome of the shared layers
+  std::vector<AlignedBuffer> finals_;  // a bank: [wanted, groups, C]
+  AlignedBuffer bank_logits_;          // of a bank that is not all rows
+};
 
 // --- loading
 

@@ -11,7 +11,6 @@
 
 #include "submix/base/status.h"
 #include "submix/decode/precision.h"
-#include "submix/decode/stage_clock.h"
 #include "submix/ensemble/predictor.h"
 
 namespace submix::decode {
@@ -49,8 +48,6 @@ class CpuPredictor : public ensemble::Predictor {
   static base::StatusOr<std::unique_ptr<CpuPredictor>> Load(const CpuPredictorOptions& options);
 
   virtual CpuPredictorMemory memory() const = 0;
-  // Time spent in Step and Score so far, as the calling thread saw it.
-  virtual StageSeconds stage_seconds() const = 0;
 };
 
 }  // namespace submix::decode

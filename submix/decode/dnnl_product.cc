@@ -131,46 +131,96 @@ void ScaleAndAddBias(const std::int32_t* sums, float row_scale, const float* sca
   });
 }
 
-// weights [columns, inputs]: these columns of the source.
-std::vector<float> ReadColumns(const WeightSource& source, int inputs, int outputs,
-                               MatrixProduct::Columns columns) {
-  const auto depth = static_cast<std::size_t>(inputs);
-  const auto begin = static_cast<std::size_t>(columns.begin);
-  const auto count = static_cast<std::size_t>(columns.count());
-  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
-  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs) * element,
-               "the source has another shape than the product");
-  const auto read = [&](std::size_t first, std::span<float> out) {
-    const model::TensorView view{
-        source.tensor.dtype,
-        {static_cast<std::int64_t>(out.size())},
-        source.tensor.bytes.subspan(first * element, out.size() * element)};
-    model::ConvertToFloat(view, out);
-  };
-  std::vector<float> weights(count * depth);
-  if (source.is_output_by_input) {
-    read(begin * depth, weights);
-    return weights;
-  }
-  std::vector<float> line(count);
-  for (std::size_t k = 0; k < depth; ++k) {
-    read(k * static_cast<std::size_t>(outputs) + begin, line);
-    for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
-  }
-  return weights;
+int MostColumns(ActivationFormat format, int inputs) {
+  const std::size_t fitting = kMostBlockBytes / ActivationRowBytes(format, inputs);
+  return std::max(static_cast<int>(fitting) / kColumnGranule, 1) * kColumnGranule;
 }
 
 class DnnlProduct final : public MatrixProduct {
  public:
-  DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers);
+  DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers)
+      : MatrixProduct(inputs, outputs, format, workers, kColumnGranule,
+                      MostColumns(format, inputs)),
+        padded_inputs_(static_cast<int>(ActivationRowBytes(format, inputs) /
+                                        dnnl::memory::data_type_size(stored_type()))),
+        calls_(static_cast<std::size_t>(num_blocks())) {
+    SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
+    const OneOpenMpThread one;
+    const int last = block(num_blocks() - 1).count();
+    widths_.push_back(MakeWidth(block(0).count()));
+    if (last != block(0).count()) widths_.push_back(MakeWidth(last));
+  }
 
   std::size_t packed_bytes() const override {
     return PackedBegin(num_blocks() - 1) + BytesOf(WidthOf(num_blocks() - 1));
   }
-  void Pack(int index, const WeightSource& source, std::byte* packed) const override;
-  std::size_t scratch_bytes(int rows) const override;
-  void Multiply(int index, const Operands& operands) const override;
-  void Prepare(int rows) override;
+
+  void Pack(int index, const WeightSource& source, std::byte* packed) const override {
+    using dnnl::memory;
+    const OneOpenMpThread one;
+    const Columns columns = block(index);
+    const Width& width = WidthOf(index);
+    const std::vector<float> weights = ReadColumns(source, columns);
+    const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
+    std::vector<std::byte> rows(row_bytes * static_cast<std::size_t>(width.padded_columns));
+    std::vector<float> scales(static_cast<std::size_t>(width.padded_columns));
+    for (std::size_t n = 0; n < static_cast<std::size_t>(columns.count()); ++n) {
+      const std::size_t depth = static_cast<std::size_t>(inputs());
+      StoreActivations(format(), std::span(weights).subspan(n * depth, depth),
+                       rows.data() + n * row_bytes, &scales[n]);
+    }
+    std::byte* out = packed + PackedBegin(index);
+    std::memset(out, 0, BytesOf(width));  // oneDNN leaves some bytes as they are
+    const memory from(width.columns, engine_, rows.data());
+    const memory to(width.weights, engine_, out);
+    const memory scratchpad(width.packing_scratchpad, engine_);
+    Execute(width.packing, dnnl::stream(engine_),
+            {{DNNL_ARG_FROM, from.get()},
+             {DNNL_ARG_TO, to.get()},
+             {DNNL_ARG_SCRATCHPAD, scratchpad.get()}});
+    if (is_int8()) {
+      std::memcpy(out + Aligned(width.weights.get_size()), scales.data(),
+                  scales.size() * sizeof(float));
+    }
+  }
+
+  // Never less for more rows.
+  std::size_t scratch_bytes(int rows) const override {
+    const int most = PlannedRows(std::min(rows, kMostRows));
+    std::size_t bytes = 0;
+    for (const Width& width : widths_) {
+      bytes = std::max(bytes, FewRowsBytes() + Aligned(SumsBytes(width, most)) +
+                                  Aligned(width.scratchpad_bytes[static_cast<std::size_t>(most)]));
+    }
+    return bytes;
+  }
+
+  void Multiply(int index, const Operands& operands) const override {
+    const OneOpenMpThread one;
+    const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
+    for (int row = 0, rows = 0; row < operands.rows; row += rows) {
+      rows = RowsOfCall(operands.rows - row);
+      const int planned = PlannedRows(rows);
+      const std::byte* activations =
+          operands.activations + static_cast<std::size_t>(row) * row_bytes;
+      if (rows < planned) {
+        const std::size_t bytes = static_cast<std::size_t>(rows) * row_bytes;
+        std::memcpy(operands.scratch, activations, bytes);
+        std::memset(operands.scratch + bytes, 0, FewRowsBytes() - bytes);
+        activations = operands.scratch;
+      }
+      MultiplyRows(index, planned, activations, operands);
+      WriteResults(index, row, rows, operands);
+    }
+  }
+
+  void Prepare(int rows) override {
+    const OneOpenMpThread one;
+    for (int row = 0, count = 0; row < rows; row += count) {
+      count = RowsOfCall(rows - row);
+      PrepareCalls(PlannedRows(count));
+    }
+  }
 
  private:
   // What blocks of one width share. The last block may be narrower than the others.
@@ -220,204 +270,113 @@ class DnnlProduct final : public MatrixProduct {
            sizeof(float);
   }
 
-  Width MakeWidth(int columns) const;
-  void PlanPacking(Width& width) const;
-  dnnl::matmul::primitive_desc Plan(const dnnl::memory::desc& weights, int rows) const;
-  void PrepareCalls(int rows);
+  Width MakeWidth(int columns) const {
+    Width width;
+    width.padded_columns = std::max(RoundUp(columns, kColumnGranule), kLeastColumns);
+    const dnnl::memory::desc any({padded_inputs_, width.padded_columns}, stored_type(),
+                                 dnnl::memory::format_tag::any);
+    // One layout for all, though each might want its own.
+    width.weights = Planned([&] { return Plan(any, kMostRows).weights_desc(); });
+    PlanPacking(width);
+    const auto& dims = width.weights.data;
+    SUBMIX_CHECK(std::equal(dims.dims, dims.dims + 2, dims.padded_dims),
+                 "oneDNN pads the weight although it has whole tiles");
+    for (std::size_t rows = kLeastRows; rows <= kMostRows; ++rows) {
+      const std::size_t bytes = Planned(
+          [&] { return Plan(width.weights, static_cast<int>(rows)).scratchpad_desc().get_size(); });
+      width.scratchpad_bytes[rows] = std::max(width.scratchpad_bytes[rows - 1], bytes);
+    }
+    return width;
+  }
+
+  void PlanPacking(Width& width) const {
+    using dnnl::memory;
+    width.columns =
+        memory::desc({padded_inputs_, width.padded_columns}, stored_type(), memory::format_tag::ba);
+    width.packing = Planned([&] {
+      const dnnl::reorder::primitive_desc plan(engine_, width.columns, engine_, width.weights,
+                                               CallersScratchpad());
+      width.packing_scratchpad = plan.scratchpad_desc();
+      return dnnl::reorder(plan);
+    });
+  }
+
+  dnnl::matmul::primitive_desc Plan(const dnnl::memory::desc& weights, int rows) const {
+    using dnnl::memory;
+    const auto columns = weights.dims()[1];
+    const memory::desc activations({rows, padded_inputs_}, stored_type(), memory::format_tag::ab);
+    const memory::desc sums({rows, columns},
+                            is_int8() ? memory::data_type::s32 : memory::data_type::f32,
+                            memory::format_tag::ab);
+    return {dnnl::matmul::desc(activations, weights, sums), CallersScratchpad(), engine_};
+  }
+
+  void PrepareCalls(int rows) {
+    const auto at = static_cast<std::size_t>(rows);
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if (calls_[i][at] != nullptr) continue;
+      Width& width = widths_[WidthIndex(static_cast<int>(i))];
+      calls_[i][at] = Planned([&] {
+        const dnnl::matmul::primitive_desc plan = Plan(width.weights, rows);
+        dnnl::matmul& primitive = width.by_rows[at];
+        if (!primitive) primitive = dnnl::matmul(plan);
+        return std::make_unique<Call>(Call{primitive, dnnl::stream(engine_),
+                                           dnnl::memory(plan.src_desc(), engine_, nullptr),
+                                           dnnl::memory(plan.weights_desc(), engine_, nullptr),
+                                           dnnl::memory(plan.dst_desc(), engine_, nullptr),
+                                           dnnl::memory(plan.scratchpad_desc(), engine_, nullptr)});
+      });
+    }
+  }
+
+  // Into sums [rows, padded columns] in the scratch.
   void MultiplyRows(int index, int rows, const std::byte* activations,
-                    const Operands& operands) const;
-  void WriteResults(int index, int first_row, int rows, const Operands& operands) const;
+                    const Operands& operands) const {
+    const Call* const found =
+        calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
+    SUBMIX_CHECK(found != nullptr, "Prepare has not seen this many rows");
+    const Call& call = *found;
+    const auto set = [](const dnnl::memory& memory, const std::byte* bytes) {
+      // oneDNN only reads what a product reads.
+      CheckSuccess(dnnl_memory_set_data_handle(memory.get(), const_cast<std::byte*>(bytes)));
+    };
+    std::byte* const sums = operands.scratch + FewRowsBytes();
+    set(call.activations, activations);
+    set(call.weights, operands.packed + PackedBegin(index));
+    set(call.sums, sums);
+    set(call.scratchpad, sums + Aligned(SumsBytes(WidthOf(index), rows)));
+    Execute(call.primitive, call.stream,
+            {{DNNL_ARG_SRC, call.activations.get()},
+             {DNNL_ARG_WEIGHTS, call.weights.get()},
+             {DNNL_ARG_DST, call.sums.get()},
+             {DNNL_ARG_SCRATCHPAD, call.scratchpad.get()}});
+  }
+
+  void WriteResults(int index, int first_row, int rows, const Operands& operands) const {
+    const Columns columns = block(index);
+    const Width& width = WidthOf(index);
+    const int count = columns.count();
+    const float* bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
+    const auto* scales = reinterpret_cast<const float*>(operands.packed + PackedBegin(index) +
+                                                        Aligned(width.weights.get_size()));
+    for (int i = 0; i < rows; ++i) {
+      const auto row = static_cast<std::size_t>(first_row + i);
+      float* results = operands.results + row * operands.results_stride + columns.begin;
+      const std::byte* sums = operands.scratch + FewRowsBytes() + SumsBytes(width, i);
+      if (is_int8()) {
+        const auto* integers = reinterpret_cast<const std::int32_t*>(sums);
+        ScaleAndAddBias(integers, operands.scales[row], scales, bias, count, results);
+      } else {
+        AddBias(reinterpret_cast<const float*>(sums), bias, count, results);
+      }
+    }
+  }
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   int padded_inputs_;
   std::vector<Width> widths_;  // the first blocks', then the last one's if it is narrower
   std::vector<CallsOfBlock> calls_;
 };
-
-int MostColumns(ActivationFormat format, int inputs) {
-  const std::size_t fitting = kMostBlockBytes / ActivationRowBytes(format, inputs);
-  return std::max(static_cast<int>(fitting) / kColumnGranule, 1) * kColumnGranule;
-}
-
-DnnlProduct::DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers)
-    : MatrixProduct(inputs, outputs, format, workers, kColumnGranule, MostColumns(format, inputs)),
-      padded_inputs_(static_cast<int>(ActivationRowBytes(format, inputs) /
-                                      dnnl::memory::data_type_size(stored_type()))),
-      calls_(static_cast<std::size_t>(num_blocks())) {
-  SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
-  const OneOpenMpThread one;
-  const int last = block(num_blocks() - 1).count();
-  widths_.push_back(MakeWidth(block(0).count()));
-  if (last != block(0).count()) widths_.push_back(MakeWidth(last));
-}
-
-DnnlProduct::Width DnnlProduct::MakeWidth(int columns) const {
-  Width width;
-  width.padded_columns = std::max(RoundUp(columns, kColumnGranule), kLeastColumns);
-  const dnnl::memory::desc any({padded_inputs_, width.padded_columns}, stored_type(),
-                               dnnl::memory::format_tag::any);
-  // One layout for all, though each might want its own.
-  width.weights = Planned([&] { return Plan(any, kMostRows).weights_desc(); });
-  PlanPacking(width);
-  const auto& dims = width.weights.data;
-  SUBMIX_CHECK(std::equal(dims.dims, dims.dims + 2, dims.padded_dims),
-               "oneDNN pads the weight although it has whole tiles");
-  for (std::size_t rows = kLeastRows; rows <= kMostRows; ++rows) {
-    const std::size_t bytes = Planned(
-        [&] { return Plan(width.weights, static_cast<int>(rows)).scratchpad_desc().get_size(); });
-    width.scratchpad_bytes[rows] = std::max(width.scratchpad_bytes[rows - 1], bytes);
-  }
-  return width;
-}
-
-dnnl::matmul::primitive_desc DnnlProduct::Plan(const dnnl::memory::desc& weights, int rows) const {
-  using dnnl::memory;
-  const auto columns = weights.dims()[1];
-  const memory::desc activations({rows, padded_inputs_}, stored_type(), memory::format_tag::ab);
-  const memory::desc sums({rows, columns},
-                          is_int8() ? memory::data_type::s32 : memory::data_type::f32,
-                          memory::format_tag::ab);
-  return {dnnl::matmul::desc(activations, weights, sums), CallersScratchpad(), engine_};
-}
-
-void DnnlProduct::PlanPacking(Width& width) const {
-  using dnnl::memory;
-  width.columns =
-      memory::desc({padded_inputs_, width.padded_columns}, stored_type(), memory::format_tag::ba);
-  width.packing = Planned([&] {
-    const dnnl::reorder::primitive_desc plan(engine_, width.columns, engine_, width.weights,
-                                             CallersScratchpad());
-    width.packing_scratchpad = plan.scratchpad_desc();
-    return dnnl::reorder(plan);
-  });
-}
-
-void DnnlProduct::Pack(int index, const WeightSource& source, std::byte* packed) const {
-  using dnnl::memory;
-  const OneOpenMpThread one;
-  const Columns columns = block(index);
-  const Width& width = WidthOf(index);
-  const std::vector<float> weights = ReadColumns(source, inputs(), outputs(), columns);
-  const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
-  std::vector<std::byte> rows(row_bytes * static_cast<std::size_t>(width.padded_columns));
-  std::vector<float> scales(static_cast<std::size_t>(width.padded_columns));
-  for (std::size_t n = 0; n < static_cast<std::size_t>(columns.count()); ++n) {
-    const std::size_t depth = static_cast<std::size_t>(inputs());
-    StoreActivations(format(), std::span(weights).subspan(n * depth, depth),
-                     rows.data() + n * row_bytes, &scales[n]);
-  }
-  std::byte* out = packed + PackedBegin(index);
-  std::memset(out, 0, BytesOf(width));  // oneDNN leaves some bytes as they are
-  const memory from(width.columns, engine_, rows.data());
-  const memory to(width.weights, engine_, out);
-  const memory scratchpad(width.packing_scratchpad, engine_);
-  Execute(width.packing, dnnl::stream(engine_),
-          {{DNNL_ARG_FROM, from.get()},
-           {DNNL_ARG_TO, to.get()},
-           {DNNL_ARG_SCRATCHPAD, scratchpad.get()}});
-  if (is_int8()) {
-    std::memcpy(out + Aligned(width.weights.get_size()), scales.data(),
-                scales.size() * sizeof(float));
-  }
-}
-
-// Never less for more rows.
-std::size_t DnnlProduct::scratch_bytes(int rows) const {
-  const int most = PlannedRows(std::min(rows, kMostRows));
-  std::size_t bytes = 0;
-  for (const Width& width : widths_) {
-    bytes = std::max(bytes, FewRowsBytes() + Aligned(SumsBytes(width, most)) +
-                                Aligned(width.scratchpad_bytes[static_cast<std::size_t>(most)]));
-  }
-  return bytes;
-}
-
-void DnnlProduct::Prepare(int rows) {
-  const OneOpenMpThread one;
-  for (int row = 0, count = 0; row < rows; row += count) {
-    count = RowsOfCall(rows - row);
-    PrepareCalls(PlannedRows(count));
-  }
-}
-
-void DnnlProduct::PrepareCalls(int rows) {
-  const auto at = static_cast<std::size_t>(rows);
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (calls_[i][at] != nullptr) continue;
-    Width& width = widths_[WidthIndex(static_cast<int>(i))];
-    calls_[i][at] = Planned([&] {
-      const dnnl::matmul::primitive_desc plan = Plan(width.weights, rows);
-      dnnl::matmul& primitive = width.by_rows[at];
-      if (!primitive) primitive = dnnl::matmul(plan);
-      return std::make_unique<Call>(Call{primitive, dnnl::stream(engine_),
-                                         dnnl::memory(plan.src_desc(), engine_, nullptr),
-                                         dnnl::memory(plan.weights_desc(), engine_, nullptr),
-                                         dnnl::memory(plan.dst_desc(), engine_, nullptr),
-                                         dnnl::memory(plan.scratchpad_desc(), engine_, nullptr)});
-    });
-  }
-}
-
-void DnnlProduct::Multiply(int index, const Operands& operands) const {
-  const OneOpenMpThread one;
-  const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
-  for (int row = 0, rows = 0; row < operands.rows; row += rows) {
-    rows = RowsOfCall(operands.rows - row);
-    const int planned = PlannedRows(rows);
-    const std::byte* activations = operands.activations + static_cast<std::size_t>(row) * row_bytes;
-    if (rows < planned) {
-      const std::size_t bytes = static_cast<std::size_t>(rows) * row_bytes;
-      std::memcpy(operands.scratch, activations, bytes);
-      std::memset(operands.scratch + bytes, 0, FewRowsBytes() - bytes);
-      activations = operands.scratch;
-    }
-    MultiplyRows(index, planned, activations, operands);
-    WriteResults(index, row, rows, operands);
-  }
-}
-
-// Into sums [rows, padded columns] in the scratch.
-void DnnlProduct::MultiplyRows(int index, int rows, const std::byte* activations,
-                               const Operands& operands) const {
-  const Call* const found =
-      calls_[static_cast<std::size_t>(index)][static_cast<std::size_t>(rows)].get();
-  SUBMIX_CHECK(found != nullptr, "Prepare has not seen this many rows");
-  const Call& call = *found;
-  const auto set = [](const dnnl::memory& memory, const std::byte* bytes) {
-    // oneDNN only reads what a product reads.
-    CheckSuccess(dnnl_memory_set_data_handle(memory.get(), const_cast<std::byte*>(bytes)));
-  };
-  std::byte* const sums = operands.scratch + FewRowsBytes();
-  set(call.activations, activations);
-  set(call.weights, operands.packed + PackedBegin(index));
-  set(call.sums, sums);
-  set(call.scratchpad, sums + Aligned(SumsBytes(WidthOf(index), rows)));
-  Execute(call.primitive, call.stream,
-          {{DNNL_ARG_SRC, call.activations.get()},
-           {DNNL_ARG_WEIGHTS, call.weights.get()},
-           {DNNL_ARG_DST, call.sums.get()},
-           {DNNL_ARG_SCRATCHPAD, call.scratchpad.get()}});
-}
-
-void DnnlProduct::WriteResults(int index, int first_row, int rows, const Operands& operands) const {
-  const Columns columns = block(index);
-  const Width& width = WidthOf(index);
-  const int count = columns.count();
-  const float* bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
-  const auto* scales = reinterpret_cast<const float*>(operands.packed + PackedBegin(index) +
-                                                      Aligned(width.weights.get_size()));
-  for (int i = 0; i < rows; ++i) {
-    const auto row = static_cast<std::size_t>(first_row + i);
-    float* results = operands.results + row * operands.results_stride + columns.begin;
-    const std::byte* sums = operands.scratch + FewRowsBytes() + SumsBytes(width, i);
-    if (is_int8()) {
-      const auto* integers = reinterpret_cast<const std::int32_t*>(sums);
-      ScaleAndAddBias(integers, operands.scales[row], scales, bias, count, results);
-    } else {
-      AddBias(reinterpret_cast<const float*>(sums), bias, count, results);
-    }
-  }
-}
 
 }  // namespace
 

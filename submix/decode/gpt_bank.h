@@ -30,7 +30,7 @@ template <typename Stored>
 struct LinearLayer {
   MatrixProduct* product = nullptr;
   const std::byte* packed = nullptr;
-  std::vector<float> bias;                       // [outputs]
+  std::vector<float> bias;                       // [outputs], or empty
   std::vector<LowRankFactors<Stored>> adapters;  // [groups], or empty: nothing adapted
 };
 
@@ -55,14 +55,13 @@ struct GptBank {
   int most_rank = 0;
   std::vector<TransformerLayer<Stored>> layers;
   NormLayer final_norm;
-  MatrixProduct* unembedding = nullptr;
-  const std::byte* packed_unembedding = nullptr;
+  LinearLayer<Stored> unembedding;  // without a bias
 
   // What the above points into.
   std::unique_ptr<model::SafetensorsFile> file;
   model::TensorView token_embedding;      // [V, C]
   std::vector<float> position_embedding;  // [context_length, C]
-  std::unique_ptr<PackedWeights> packed;
+  PackedWeights packed;
   std::vector<AlignedBuffer> adapter_buffers;
   std::size_t adapter_bytes = 0;
 

@@ -1,11 +1,78 @@
 #include "submix/decode/matrix_product.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "submix/base/check.h"
+#include "submix/decode/kernels.h"
 
 namespace submix::decode {
 namespace {
 
 int RoundUp(int value, int granule) { return (value + granule - 1) / granule * granule; }
+
+// Keeps a block's panels in the second-level cache while many rows pass.
+constexpr int kMostColumns = 1024;
+
+// Our own loops: float32 activations, weights in panels of 32 columns, a pair of vectors an input,
+// read once from front to back while a tile of rows stays in registers. Each result is one sum in
+// the order of the inputs, whatever the number of rows.
+template <typename Stored>
+class PanelProduct final : public MatrixProduct {
+ public:
+  PanelProduct(int inputs, int outputs, int workers)
+      : MatrixProduct(inputs, outputs, ActivationFormat::kFloat32, workers, kPanelColumns,
+                      kMostColumns) {}
+
+  std::size_t packed_bytes() const override {
+    const int panels = (outputs() + kPanelColumns - 1) / kPanelColumns;
+    return PanelBytes() * static_cast<std::size_t>(panels);
+  }
+
+  void Pack(int index, const WeightSource& source, std::byte* packed) const override {
+    const Columns columns = block(index);
+    const std::vector<float> weights = ReadColumns(source, columns);
+    const auto depth = static_cast<std::size_t>(inputs());
+    for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
+      auto* panel = reinterpret_cast<Stored*>(
+          packed + PanelBytes() * static_cast<std::size_t>(begin / kPanelColumns));
+      std::memset(panel, 0, PanelBytes());
+      const int count = std::min(kPanelColumns, columns.end - begin);
+      for (int n = 0; n < count; ++n) {
+        const float* const column =
+            weights.data() + static_cast<std::size_t>(begin - columns.begin + n) * depth;
+        for (std::size_t k = 0; k < depth; ++k) {
+          panel[k * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
+              ToStored<Stored>(column[k]);
+        }
+      }
+    }
+  }
+
+  std::size_t scratch_bytes(int) const override { return 0; }
+
+  void Multiply(int index, const Operands& operands) const override {
+    const Columns columns = block(index);
+    PanelOperands<Stored> panel;
+    panel.panels = reinterpret_cast<const Stored*>(
+        operands.packed + PanelBytes() * static_cast<std::size_t>(columns.begin / kPanelColumns));
+    panel.x = reinterpret_cast<const float*>(operands.activations);
+    panel.x_stride = ActivationRowBytes(format(), inputs()) / sizeof(float);
+    panel.rows = operands.rows;
+    panel.inputs = inputs();
+    panel.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
+    panel.results = operands.results + columns.begin;
+    panel.results_stride = operands.results_stride;
+    panel.columns = columns.count();
+    MultiplyPanels(panel);
+  }
+
+ private:
+  std::size_t PanelBytes() const {
+    return static_cast<std::size_t>(inputs()) * kPanelColumns * sizeof(Stored);
+  }
+};
 
 }  // namespace
 
@@ -23,13 +90,40 @@ MatrixProduct::Columns MatrixProduct::block(int index) const {
   return {index * block_columns_, std::min(outputs_, (index + 1) * block_columns_)};
 }
 
+std::vector<float> MatrixProduct::ReadColumns(const WeightSource& source, Columns columns) const {
+  const auto depth = static_cast<std::size_t>(inputs_);
+  const auto begin = static_cast<std::size_t>(columns.begin);
+  const auto count = static_cast<std::size_t>(columns.count());
+  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
+  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs_) * element,
+               "the source has another shape than the product");
+  const auto read = [&](std::size_t first, std::span<float> out) {
+    model::ConvertToFloat(source.tensor.dtype,
+                          source.tensor.bytes.subspan(first * element, out.size() * element), out);
+  };
+  std::vector<float> weights(count * depth);
+  if (source.is_output_by_input) {
+    read(begin * depth, weights);
+    return weights;
+  }
+  std::vector<float> line(count);
+  for (std::size_t k = 0; k < depth; ++k) {
+    read(k * static_cast<std::size_t>(outputs_) + begin, line);
+    for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
+  }
+  return weights;
+}
+
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers) {
   if ((precision == Precision::kInt8 && ProcessorMultipliesInt8()) ||
       (precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16())) {
     return MakeDnnlProduct(precision, inputs, outputs, workers);
   }
-  return MakePanelProduct(precision != Precision::kFloat32, inputs, outputs, workers);
+  if (precision == Precision::kFloat32) {
+    return std::make_unique<PanelProduct<float>>(inputs, outputs, workers);
+  }
+  return std::make_unique<PanelProduct<Bfloat16>>(inputs, outputs, workers);
 }
 
 }  // namespace submix::decode

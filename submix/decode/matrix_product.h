@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "submix/decode/precision.h"
 #include "submix/model/safetensors.h"
@@ -82,6 +83,9 @@ class MatrixProduct {
   MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int granule,
                 int most_columns);
 
+  // These columns of the source, a row of [inputs] each. Requires: a source of this shape.
+  std::vector<float> ReadColumns(const WeightSource& source, Columns columns) const;
+
  private:
   int inputs_;
   int outputs_;
@@ -96,10 +100,6 @@ class MatrixProduct {
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers);
 
-// Our own loops over panels of 32 columns: float32 activations, weights of float32 or bfloat16.
-// Each result is one sum in the order of the inputs, whatever the number of rows.
-std::unique_ptr<MatrixProduct> MakePanelProduct(bool has_bfloat16_weights, int inputs, int outputs,
-                                                int workers);
 // oneDNN's: bfloat16 x bfloat16, or int8 x int8 with a weight scale per output. Results of int8 do
 // not depend on the number of rows; those of bfloat16 may, within rounding. Needs AVX-512, for int8
 // a processor that ProcessorMultipliesInt8. The packed layout is the processor's and oneDNN's.

@@ -3,15 +3,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <dnnl.hpp>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -25,20 +22,6 @@ namespace {
 constexpr std::size_t kHeaderBytes = 16384;
 // Changes whenever the packed form does.
 constexpr int kPackingFormat = 1;
-
-struct PackedLayout {
-  std::vector<std::size_t> offsets;  // in bytes behind the header
-  std::size_t bytes = 0;
-};
-
-PackedLayout LayOut(const std::vector<PackedWeight>& weights) {
-  PackedLayout layout;
-  for (const PackedWeight& weight : weights) {
-    layout.offsets.push_back(layout.bytes);
-    layout.bytes += weight.product->packed_bytes();
-  }
-  return layout;
-}
 
 // Everything the packed form depends on. Empty if the model file cannot be named.
 std::string CacheKey(const std::vector<PackedWeight>& weights, const std::string& model_path) {
@@ -64,73 +47,39 @@ std::string CacheKey(const std::vector<PackedWeight>& weights, const std::string
   return key.size() < kHeaderBytes ? key : "";
 }
 
-class InMemory final : public PackedWeights {
- public:
-  // The buffer begins with room for the header, so that it can be written as it is.
-  explicit InMemory(PackedLayout layout)
-      : layout_(std::move(layout)), buffer_(kHeaderBytes + layout_.bytes) {}
-
-  void Pack(const std::vector<PackedWeight>& weights, WorkerTeam& team) {
-    std::memset(buffer_.data(), 0, kHeaderBytes);
-    team.Run([&](int worker) {
-      for (std::size_t i = 0; i < weights.size(); ++i) {
-        const MatrixProduct& product = *weights[i].product;
-        for (int block = worker; block < product.num_blocks(); block += team.size()) {
-          product.Pack(block, weights[i].source,
-                       buffer_.data() + kHeaderBytes + layout_.offsets[i]);
-        }
+// Room for the header, so that it can be written as it is, then the packed weights.
+AlignedBuffer Pack(const std::vector<PackedWeight>& weights,
+                   const std::vector<std::size_t>& offsets, std::size_t bytes, WorkerTeam& team) {
+  AlignedBuffer buffer(kHeaderBytes + bytes);
+  std::memset(buffer.data(), 0, kHeaderBytes);
+  team.Run([&](int worker) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const MatrixProduct& product = *weights[i].product;
+      for (int block = worker; block < product.num_blocks(); block += team.size()) {
+        product.Pack(block, weights[i].source, buffer.data() + kHeaderBytes + offsets[i]);
       }
-    });
-  }
+    }
+  });
+  return buffer;
+}
 
-  base::Status Save(const std::string& key, const std::string& path) {
-    std::memcpy(buffer_.data(), key.data(), key.size());
-    return base::WriteFile(path, std::string_view(buffer_.as<char>(), buffer_.size()), 0600);
-  }
+base::Status Save(const AlignedBuffer& buffer, const std::string& key, const std::string& directory,
+                  const std::string& path) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  std::memcpy(buffer.data(), key.data(), key.size());
+  return base::WriteFile(path, std::string_view(buffer.as<char>(), buffer.size()), 0600);
+}
 
-  const std::byte* data(std::size_t index) const override {
-    return buffer_.data() + kHeaderBytes + layout_.offsets[index];
-  }
-  std::size_t bytes() const override { return layout_.bytes; }
-
- private:
-  const PackedLayout layout_;
-  AlignedBuffer buffer_;
-};
-
-class Mapped final : public PackedWeights {
- public:
-  Mapped(const std::byte* begin, PackedLayout layout) : begin_(begin), layout_(std::move(layout)) {}
-  ~Mapped() override { ::munmap(const_cast<std::byte*>(begin_), kHeaderBytes + layout_.bytes); }
-
-  const std::byte* data(std::size_t index) const override {
-    return begin_ + kHeaderBytes + layout_.offsets[index];
-  }
-  std::size_t bytes() const override { return layout_.bytes; }
-
- private:
-  const std::byte* const begin_;
-  const PackedLayout layout_;
-};
-
-// The cache file, if it is there, whole and of this key.
-std::unique_ptr<PackedWeights> Map(const std::string& path, const std::string& key,
-                                   const PackedLayout& layout) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return nullptr;
-  struct stat status = {};
-  const std::size_t size = kHeaderBytes + layout.bytes;
-  const bool is_whole =
-      ::fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == size;
-  void* begin = is_whole ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-  ::close(file);
-  if (begin == MAP_FAILED) return nullptr;
-  auto mapped = std::make_unique<Mapped>(static_cast<const std::byte*>(begin), layout);
+// The cache file's packed weights, if it is there, whole and of this key; else null.
+std::shared_ptr<const std::byte> Map(const std::string& path, const std::string& key,
+                                     std::size_t bytes) {
+  const auto file = base::MapFile(path);
+  if (!file.ok() || file->bytes.size() != kHeaderBytes + bytes) return nullptr;
   std::string header(kHeaderBytes, '\0');
   key.copy(header.data(), key.size());
-  if (std::memcmp(begin, header.data(), kHeaderBytes) != 0) return nullptr;
-  (void)::madvise(begin, size, MADV_WILLNEED);
-  return mapped;
+  if (std::memcmp(file->bytes.data(), header.data(), kHeaderBytes) != 0) return nullptr;
+  (void)::madvise(file->owner.get(), file->bytes.size(), MADV_WILLNEED);
+  return {file->owner, file->bytes.data() + kHeaderBytes};
 }
 
 std::string CachePath(const std::string& directory, const std::string& key) {
@@ -139,23 +88,24 @@ std::string CachePath(const std::string& directory, const std::string& key) {
 
 }  // namespace
 
-std::unique_ptr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeight>& weights,
-                                                   const std::string& model_path,
-                                                   const std::string& cache_directory,
-                                                   WorkerTeam& team) {
-  PackedLayout layout = LayOut(weights);
+PackedWeights PackedWeights::Load(const std::vector<PackedWeight>& weights,
+                                  const std::string& model_path, const std::string& cache_directory,
+                                  WorkerTeam& team) {
+  PackedWeights packed;
+  for (const PackedWeight& weight : weights) {
+    packed.offsets_.push_back(packed.bytes_);
+    packed.bytes_ += weight.product->packed_bytes();
+  }
   const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_path);
   const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
-  if (!path.empty()) {
-    if (auto mapped = Map(path, key, layout)) return mapped;
-  }
-  auto packed = std::make_unique<InMemory>(std::move(layout));
-  packed->Pack(weights, team);
-  if (!path.empty()) {
-    base::Status saved = base::MakeDirectories(cache_directory);
-    if (saved.ok()) saved = packed->Save(key, path);
-    if (!saved.ok())
-      base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
+  if (!path.empty()) packed.begin_ = Map(path, key, packed.bytes_);
+  if (packed.begin_ != nullptr) return packed;
+  const auto buffer =
+      std::make_shared<AlignedBuffer>(Pack(weights, packed.offsets_, packed.bytes_, team));
+  packed.begin_ = {buffer, buffer->data() + kHeaderBytes};
+  if (path.empty()) return packed;
+  if (const base::Status saved = Save(*buffer, key, cache_directory, path); !saved.ok()) {
+    base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
   }
   return packed;
 }

@@ -21,19 +21,21 @@ struct PackedWeight {
 // Immutable, thread-safe.
 class PackedWeights {
  public:
-  virtual ~PackedWeights() = default;
-
   // Packs with all workers. With a `cache_directory`, maps the file that fits `weights`, this
   // processor, oneDNN's version and the model file (its path, size and time of change), or leaves
   // one there; whatever keeps it from doing so only costs the time of packing. A cache file is as
   // trusted as the model file: whoever can write there decides the answers.
-  static std::unique_ptr<PackedWeights> Load(const std::vector<PackedWeight>& weights,
-                                             const std::string& model_path,
-                                             const std::string& cache_directory, WorkerTeam& team);
+  static PackedWeights Load(const std::vector<PackedWeight>& weights, const std::string& model_path,
+                            const std::string& cache_directory, WorkerTeam& team);
 
   // The packed form of weights[index].
-  virtual const std::byte* data(std::size_t index) const = 0;
-  virtual std::size_t bytes() const = 0;
+  const std::byte* data(std::size_t index) const { return begin_.get() + offsets_[index]; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::size_t> offsets_;
+  std::size_t bytes_ = 0;
+  std::shared_ptr<const std::byte> begin_;  // owns the memory or the mapping
 };
 
 // $XDG_CACHE_HOME/submix or ~/.cache/submix; empty if there is neither.

@@ -15,15 +15,8 @@ base::StatusOr<Precision> ParsePrecision(std::string_view text) {
 }
 
 std::string_view PrecisionName(Precision precision) {
-  switch (precision) {
-    case Precision::kFloat32:
-      return "f32";
-    case Precision::kBfloat16:
-      return "bf16";
-    case Precision::kInt8:
-      return "int8";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"f32", "bf16", "int8"};
+  return kNames[static_cast<std::size_t>(precision)];
 }
 
 bool ProcessorMultipliesBfloat16() {

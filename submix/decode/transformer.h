@@ -8,7 +8,6 @@
 #include "submix/decode/aligned_buffer.h"
 #include "submix/decode/gpt_bank.h"
 #include "submix/decode/key_value_cache.h"
-#include "submix/decode/stage_clock.h"
 #include "submix/decode/worker_team.h"
 
 namespace submix::decode {
@@ -69,12 +68,11 @@ void PlanQueryBlocks(std::span<const TokenRun> runs, PassBuffers& buffers);
 // hidden = layers [layer_begin, layer_end) of hidden.
 template <typename Stored>
 void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuffers& buffers,
-               WorkerTeam& team, int worker, StageClock& clock);
+               WorkerTeam& team, int worker);
 
 // logits [rows, V], rows `logits_stride` apart, of hidden rows before the final norm.
 template <typename Stored>
-void RunHead(const GptBank<Stored>& bank, const float* hidden, int rows, PassBuffers& buffers,
-             float* logits, std::size_t logits_stride, WorkerTeam& team, int worker,
-             StageClock& clock);
+void RunHead(const GptBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
+             float* logits, int logits_stride, WorkerTeam& team, int worker);
 
 }  // namespace submix::decode

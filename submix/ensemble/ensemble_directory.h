@@ -11,16 +11,33 @@
 
 namespace submix::ensemble {
 
-std::string ManifestPath(const std::string& ensemble_directory);
+inline std::string ManifestPath(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "manifest.json");
+}
 // The public model: config.json, vocab.json, merges.txt, model.safetensors.
-std::string PublicDirectory(const std::string& ensemble_directory);
+inline std::string PublicDirectory(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "public");
+}
 // One member's adapter: adapter_config.json, adapter_model.safetensors.
-std::string MemberPath(const std::string& ensemble_directory, const MemberEntry& member);
-std::string PartitionKeyPath(const std::string& ensemble_directory);
+inline std::string MemberPath(const std::string& ensemble_directory, const MemberEntry& member) {
+  return base::JoinPath(ensemble_directory, member.directory);
+}
+inline std::string PartitionKeyPath(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "partition.key");
+}
 
 // Held while the directory is changed (train, forget, deploy), so that two writers never meet;
 // readers need no lock, since every file is replaced atomically. Errors: kUnavailable if somebody
 // else writes; kNotFound if there is no such directory.
-base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(const std::string& ensemble_directory);
+inline base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
+    const std::string& ensemble_directory) {
+  auto lock = base::LockFile(base::JoinPath(ensemble_directory, "ensemble.lock"));
+  if (lock.status().code() == base::StatusCode::kUnavailable) {
+    return base::UnavailableError(ensemble_directory +
+                                  ": another train, forget or deploy is changing this ensemble; "
+                                  "run it again when that has ended");
+  }
+  return lock;
+}
 
 }  // namespace submix::ensemble

@@ -1,19 +1,18 @@
 #include "submix/model/safetensors.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include "submix/base/check.h"
+#include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/model/half_float.h"
-#include "submix/model/safetensors_header.h"
 
 namespace submix::model {
 namespace {
@@ -23,96 +22,96 @@ static_assert(std::endian::native == std::endian::little, "tensors are little-en
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 
-base::Status OpenError(const std::string& path, const char* action, int error) {
-  std::string message = path + ": " + action + " failed: " + std::strerror(error);
-  if (error == ENOENT || error == ENOTDIR) return base::NotFoundError(std::move(message));
-  return base::InternalError(std::move(message));
+constexpr std::string_view kMetadata = "__metadata__";
+
+base::Status TensorError(const std::string& path, const std::string& name,
+                         const std::string& problem) {
+  return base::DataLossError(path + ": tensor " + base::Quoted(name) + ": " + problem);
 }
 
-// A whole file, read-only. Our writers replace files and never shrink them, so that the pages stay.
-class Mapping {
- public:
-  Mapping() = default;
-  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
+base::StatusOr<Dtype> ParseDtype(const std::string& text, const std::string& path,
+                                 const std::string& name) {
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
+    if (text == DtypeName(dtype)) return dtype;
   }
-  ~Mapping() {
-    if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-  }
+  return base::UnimplementedError(path + ": tensor " + base::Quoted(name) + ": dtype " +
+                                  base::Quoted(text) +
+                                  " is not supported; convert it to F32, F16 or BF16");
+}
 
-  static base::StatusOr<Mapping> Open(const std::string& path) {
-    // Without O_NONBLOCK a pipe in the file's place would make us wait for ever.
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return OpenError(path, "open", errno);
-    base::StatusOr<Mapping> mapping = OfDescriptor(path, fd);
-    ::close(fd);
-    return mapping;
-  }
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  static base::StatusOr<Mapping> OfDescriptor(const std::string& path, int fd) {
-    struct stat info {};
-    if (::fstat(fd, &info) != 0) return OpenError(path, "stat", errno);
-    if (!S_ISREG(info.st_mode)) return base::DataLossError(path + ": not a regular file");
-    const auto size = static_cast<std::size_t>(info.st_size);
-    Mapping mapping;
-    if (size == 0) return mapping;  // mmap refuses zero bytes
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) return OpenError(path, "mmap", errno);
-    mapping.bytes_ = {static_cast<const std::byte*>(address), size};
-    return mapping;
-  }
-
-  std::span<const std::byte> bytes_;
-};
-
-class MappedFile final : public SafetensorsFile {
- public:
-  MappedFile(std::string path, Mapping mapping) : path_(std::move(path)) {
-    mapping_ = std::move(mapping);
-  }
-
-  base::Status Parse() {
-    const std::span<const std::byte> bytes = mapping_.bytes();
-    if (bytes.size() < kLengthBytes) {
-      return base::DataLossError(path_ + ": truncated: " + std::to_string(bytes.size()) +
-                                 " bytes, a header length alone takes 8");
+// The product of shape and element size, or an error if no file can hold it.
+base::StatusOr<std::size_t> TensorBytes(const TensorView& tensor, const std::string& path,
+                                        const std::string& name) {
+  std::size_t bytes = DtypeBytes(tensor.dtype);
+  for (const std::int64_t size : tensor.shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) {
+      return TensorError(path, name, "shape " + ShapeText(tensor.shape) + " overflows");
     }
-    std::uint64_t length = 0;
-    std::memcpy(&length, bytes.data(), kLengthBytes);
-    const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
-    if (length > kMaxHeaderBytes || length > rest.size()) {
-      return base::DataLossError(path_ + ": header length " + std::to_string(length) +
-                                 " does not fit; the file is truncated or not safetensors");
-    }
-    const auto header_bytes = static_cast<std::size_t>(length);
-    const std::string_view text(reinterpret_cast<const char*>(rest.data()), header_bytes);
-    const std::span<const std::byte> buffer = rest.subspan(header_bytes);
-    SUBMIX_ASSIGN_OR_RETURN(SafetensorsHeader header,
-                            ParseSafetensorsHeader(text, buffer.size(), path_));
-    for (auto& [name, entry] : header.entries) {
-      tensors_.emplace(name, TensorView{entry.dtype, std::move(entry.shape),
-                                        buffer.subspan(entry.begin, entry.end - entry.begin)});
-    }
-    metadata_ = std::move(header.metadata);
-    return base::OkStatus();
   }
+  return bytes;
+}
 
-  const std::string& path() const override { return path_; }
-  const std::map<std::string, TensorView, std::less<>>& tensors() const override {
-    return tensors_;
+base::StatusOr<TensorView> ParseTensor(const base::JsonObject& json,
+                                       std::span<const std::byte> buffer, const std::string& path,
+                                       const std::string& name) {
+  for (const std::string& field : json.fields()) {
+    if (field != "dtype" && field != "shape" && field != "data_offsets") {
+      return TensorError(path, name, "unknown field " + base::Quoted(field));
+    }
   }
-  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  TensorView tensor;
+  SUBMIX_ASSIGN_OR_RETURN(const std::string dtype, json.Text("dtype"));
+  SUBMIX_ASSIGN_OR_RETURN(tensor.dtype, ParseDtype(dtype, path, name));
+  SUBMIX_ASSIGN_OR_RETURN(tensor.shape, json.Integers("shape", 0, INT64_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::int64_t> offsets,
+                          json.Integers("data_offsets", 0, INT64_MAX));
+  if (offsets.size() != 2) return TensorError(path, name, "expected two data_offsets");
+  const auto begin = static_cast<std::size_t>(offsets[0]);
+  const auto end = static_cast<std::size_t>(offsets[1]);
+  if (begin > end || end > buffer.size()) {
+    return TensorError(path, name,
+                       "data_offsets " + ShapeText(offsets) + " are not within the " +
+                           std::to_string(buffer.size()) + " bytes behind the header");
+  }
+  tensor.bytes = buffer.subspan(begin, end - begin);
+  SUBMIX_ASSIGN_OR_RETURN(const std::size_t bytes, TensorBytes(tensor, path, name));
+  if (bytes != tensor.bytes.size()) {
+    return TensorError(path, name,
+                       dtype + " " + ShapeText(tensor.shape) + " needs " + std::to_string(bytes) +
+                           " bytes, data_offsets give " + std::to_string(tensor.bytes.size()));
+  }
+  return tensor;
+}
 
- private:
-  std::string path_;
-  Mapping mapping_;
-  std::map<std::string, TensorView, std::less<>> tensors_;
-  std::map<std::string, std::string> metadata_;
-};
+using Tensors = std::map<std::string, TensorView, std::less<>>;
+
+// The format demands that the tensors cover the buffer: no overlap, no hole, nothing behind.
+base::Status CheckCoverage(const Tensors& tensors, std::span<const std::byte> buffer,
+                           const std::string& path) {
+  std::vector<const Tensors::value_type*> order;
+  for (const auto& named : tensors) order.push_back(&named);
+  std::ranges::sort(order, {}, [](const auto* named) {
+    const std::byte* const begin = named->second.bytes.data();
+    return std::pair(begin, begin + named->second.bytes.size());
+  });
+  std::size_t covered = 0;
+  for (const auto* named : order) {
+    const auto begin = static_cast<std::size_t>(named->second.bytes.data() - buffer.data());
+    if (begin != covered) {
+      const std::string problem =
+          begin < covered ? "overlaps another tensor" : "leaves a hole before it";
+      return TensorError(path, named->first,
+                         problem + "; starts at byte " + std::to_string(begin) + ", expected " +
+                             std::to_string(covered));
+    }
+    covered += named->second.bytes.size();
+  }
+  if (covered != buffer.size()) {
+    return base::DataLossError(path + ": " + std::to_string(buffer.size() - covered) +
+                               " bytes behind the last tensor");
+  }
+  return base::OkStatus();
+}
 
 template <typename Widen>
 void Widen16(std::span<const std::byte> bytes, std::span<float> out, Widen widen) {
@@ -124,6 +123,18 @@ void Widen16(std::span<const std::byte> bytes, std::span<float> out, Widen widen
 }
 
 }  // namespace
+
+std::string_view DtypeName(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF32:
+      return "F32";
+    case Dtype::kF16:
+      return "F16";
+    case Dtype::kBf16:
+      return "BF16";
+  }
+  return "";
+}
 
 std::size_t DtypeBytes(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
 
@@ -141,23 +152,70 @@ std::string ShapeText(std::span<const std::int64_t> shape) {
 }
 
 base::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(Mapping mapping, Mapping::Open(path));
-  auto file = std::make_unique<MappedFile>(path, std::move(mapping));
-  SUBMIX_RETURN_IF_ERROR(file->Parse());
-  return std::unique_ptr<SafetensorsFile>(std::move(file));
+  SUBMIX_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MapFile(path));
+  auto file = std::make_unique<SafetensorsFile>();
+  file->path_ = path;
+  file->mapping_ = mapped.owner;
+  const base::Status status = file->Parse(mapped.bytes);
+  if (status.ok()) return file;
+  // A wrong header is damage, not the caller's argument.
+  if (status.code() != base::StatusCode::kInvalidArgument) return status;
+  return base::DataLossError(status.message());
+}
+
+base::Status SafetensorsFile::Parse(std::span<const std::byte> bytes) {
+  if (bytes.size() < kLengthBytes) {
+    return base::DataLossError(path_ + ": truncated: " + std::to_string(bytes.size()) +
+                               " bytes, a header length alone takes 8");
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
+  if (length > kMaxHeaderBytes || length > rest.size()) {
+    return base::DataLossError(path_ + ": header length " + std::to_string(length) +
+                               " does not fit; the file is truncated or not safetensors");
+  }
+  const auto header_bytes = static_cast<std::size_t>(length);
+  return ParseHeader({reinterpret_cast<const char*>(rest.data()), header_bytes},
+                     rest.subspan(header_bytes));
+}
+
+// Checked completely: what the header describes covers the buffer exactly, so that the views are in
+// bounds.
+base::Status SafetensorsFile::ParseHeader(std::string_view text,
+                                          std::span<const std::byte> buffer) {
+  if (!text.starts_with('{')) {
+    return base::DataLossError(path_ + ": the header does not begin with '{'; is it safetensors?");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject json, base::JsonObject::Parse(text, path_));
+  for (const std::string& name : json.fields()) {
+    if (name == kMetadata) {
+      SUBMIX_ASSIGN_OR_RETURN(metadata_, json.TextMap(name));
+      continue;
+    }
+    SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject object, json.Object(name));
+    SUBMIX_ASSIGN_OR_RETURN(tensors_[name], ParseTensor(object, buffer, path_, name));
+  }
+  return CheckCoverage(tensors_, buffer, path_);
+}
+
+base::StatusOr<TensorView> SafetensorsFile::Find(
+    std::string_view name, std::span<const std::int64_t> expected_shape) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    return base::NotFoundError(path_ + ": no tensor " + base::Quoted(name));
+  }
+  const TensorView& tensor = found->second;
+  if (!std::ranges::equal(tensor.shape, expected_shape)) {
+    return base::DataLossError(path_ + ": tensor " + base::Quoted(name) + ": expected " +
+                               ShapeText(expected_shape) + ", found " + ShapeText(tensor.shape));
+  }
+  return tensor;
 }
 
 base::StatusOr<std::vector<float>> SafetensorsFile::Read(
     std::string_view name, std::span<const std::int64_t> expected_shape) const {
-  const auto found = tensors().find(name);
-  if (found == tensors().end()) {
-    return base::NotFoundError(path() + ": no tensor " + base::Quoted(name));
-  }
-  const TensorView& tensor = found->second;
-  if (ShapeText(tensor.shape) != ShapeText(expected_shape)) {
-    return base::DataLossError(path() + ": tensor " + base::Quoted(name) + ": expected " +
-                               ShapeText(expected_shape) + ", found " + ShapeText(tensor.shape));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const TensorView tensor, Find(name, expected_shape));
   std::vector<float> values(static_cast<std::size_t>(tensor.num_elements()));
   ConvertToFloat(tensor, values);
   return values;
@@ -179,6 +237,97 @@ void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<flo
     case Dtype::kBf16:
       return Widen16(bytes, out, FloatFromBfloat16);
   }
+}
+
+// --- Writing
+
+namespace {
+
+void CheckElements(const NamedTensor& tensor) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : tensor.shape) elements *= size;
+  SUBMIX_CHECK(elements == static_cast<std::int64_t>(tensor.values.size()),
+               "a tensor's values must fill its shape");
+}
+
+std::vector<const NamedTensor*> InNameOrder(std::span<const NamedTensor> tensors) {
+  std::vector<const NamedTensor*> order;
+  for (const NamedTensor& tensor : tensors) {
+    CheckElements(tensor);
+    order.push_back(&tensor);
+  }
+  std::sort(order.begin(), order.end(),
+            [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    SUBMIX_CHECK(order[i - 1]->name != order[i]->name, "tensor names must be unique");
+  }
+  return order;
+}
+
+// Length, JSON and the spaces that align the tensors to 8 bytes. Adds the tensors' bytes to
+// `total_bytes`.
+std::string HeaderText(const std::vector<const NamedTensor*>& tensors, Dtype dtype,
+                       const std::map<std::string, std::string>& metadata,
+                       std::size_t& total_bytes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!metadata.empty()) json["__metadata__"] = metadata;
+  for (const NamedTensor* tensor : tensors) {
+    const std::size_t end = total_bytes + tensor->values.size() * DtypeBytes(dtype);
+    json[tensor->name] = {{"dtype", DtypeName(dtype)},
+                          {"shape", tensor->shape},
+                          {"data_offsets", {total_bytes, end}}};
+    total_bytes = end;
+  }
+  std::string text = json.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::array<char, 8> length{};
+  const std::uint64_t size = text.size();
+  std::memcpy(length.data(), &size, length.size());
+  return std::string(length.data(), length.size()) + text;
+}
+
+template <typename Narrow>
+void AppendNarrowed(std::string& content, std::span<const float> values, Narrow narrow) {
+  std::array<std::uint16_t, 4096> piece{};
+  while (!values.empty()) {
+    const std::size_t count = std::min(values.size(), piece.size());
+    std::transform(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
+                   piece.begin(), narrow);
+    content.append(reinterpret_cast<const char*>(piece.data()), 2 * count);
+    values = values.subspan(count);
+  }
+}
+
+void AppendValues(std::string& content, std::span<const float> values, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF32:
+      content.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+      return;
+    case Dtype::kF16:
+      return AppendNarrowed(content, values, HalfFromFloat);
+    case Dtype::kBf16:
+      return AppendNarrowed(content, values, Bfloat16FromFloat);
+  }
+}
+
+}  // namespace
+
+base::Status WriteSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                              Dtype dtype, const std::map<std::string, std::string>& metadata) {
+  const std::vector<const NamedTensor*> order = InNameOrder(tensors);
+  std::string content;
+  try {
+    std::size_t tensor_bytes = 0;
+    const std::string header = HeaderText(order, dtype, metadata, tensor_bytes);
+    content.reserve(header.size() + tensor_bytes);
+    content.append(header);
+    for (const NamedTensor* tensor : order) AppendValues(content, tensor->values, dtype);
+  } catch (const std::bad_alloc&) {
+    return base::ResourceExhaustedError(path + ": not enough memory to write it");
+  } catch (const nlohmann::json::exception&) {
+    return base::InvalidArgumentError(path + ": a tensor name or metadata is not UTF-8");
+  }
+  return base::WriteFile(path, content);
 }
 
 }  // namespace submix::model

@@ -16,6 +16,7 @@
 namespace submix::model {
 
 enum class Dtype { kF32, kF16, kBf16 };
+std::string_view DtypeName(Dtype dtype);  // "F32", "F16", "BF16"
 std::size_t DtypeBytes(Dtype dtype);
 
 // A view into a mapped file: little-endian, row-major, perhaps unaligned.
@@ -33,20 +34,32 @@ std::string ShapeText(std::span<const std::int64_t> shape);
 // A mapped file. Immutable, thread-safe.
 class SafetensorsFile {
  public:
-  virtual ~SafetensorsFile() = default;
   // Errors: kNotFound; kDataLoss naming file, tensor and what is wrong (truncated, overlapping or
   // missing bytes, sizes that do not fit shapes, duplicate names, overflow); kUnimplemented for
   // dtypes other than F32, F16, BF16; kInternal if the system refuses to read it.
   static base::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
 
-  virtual const std::string& path() const = 0;
-  virtual const std::map<std::string, TensorView, std::less<>>& tensors() const = 0;
-  virtual const std::map<std::string, std::string>& metadata() const = 0;
+  const std::string& path() const { return path_; }
+  const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // The tensor as floats. Errors: kNotFound naming file and tensor; kDataLoss if the shape is not
-  // `expected_shape`.
+  // The tensor as it lies in the file. Errors: kNotFound naming file and tensor; kDataLoss if the
+  // shape is not `expected_shape`.
+  base::StatusOr<TensorView> Find(std::string_view name,
+                                  std::span<const std::int64_t> expected_shape) const;
+  // The same as floats. Errors: those of Find.
   base::StatusOr<std::vector<float>> Read(std::string_view name,
                                           std::span<const std::int64_t> expected_shape) const;
+
+ private:
+  // `bytes` is the whole file.
+  base::Status Parse(std::span<const std::byte> bytes);
+  base::Status ParseHeader(std::string_view text, std::span<const std::byte> buffer);
+
+  std::string path_;
+  std::shared_ptr<void> mapping_;
+  std::map<std::string, TensorView, std::less<>> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
 // Conversion of one tensor, exact for F16 and BF16. Requires: out.size() == num_elements().

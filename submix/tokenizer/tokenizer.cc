@@ -1,8 +1,10 @@
 #include "submix/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -74,18 +76,6 @@ StatusOr<std::array<TokenId, 256>> TokensOfBytes(const std::string& path,
   return token_of_byte;
 }
 
-std::vector<std::string_view> SplitLines(std::string_view content) {
-  std::vector<std::string_view> lines;
-  while (!content.empty()) {
-    const std::size_t end = content.find('\n');
-    std::string_view line = content.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    content = end == std::string_view::npos ? "" : content.substr(end + 1);
-  }
-  return lines;
-}
-
 // What a line of merges.txt, "left right", says.
 struct ParsedMerge {
   TokenId left = 0;
@@ -115,17 +105,19 @@ StatusOr<ParsedMerge> ParseMerge(std::string_view line, const Vocabulary& vocabu
   return ParsedMerge{ids[0], ids[1], ids[2]};
 }
 
-StatusOr<BytePairMerges> ParseMerges(const std::string& path, std::string_view content,
+StatusOr<BytePairMerges> ParseMerges(const std::string& path, const std::string& content,
                                      const Vocabulary& vocabulary) {
-  const std::vector<std::string_view> lines = SplitLines(content);
-  BytePairMerges merges(lines.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].empty() || (i == 0 && lines[i].starts_with("#version"))) continue;
-    const std::string place = path + ":" + std::to_string(i + 1) + ": ";
-    StatusOr<ParsedMerge> merge = ParseMerge(lines[i], vocabulary);
+  BytePairMerges merges(1 + static_cast<std::size_t>(std::ranges::count(content, '\n')));
+  std::istringstream lines(content);
+  std::int32_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+    const std::string place = path + ":" + std::to_string(number) + ": ";
+    StatusOr<ParsedMerge> merge = ParseMerge(line, vocabulary);
     if (!merge.ok()) return base::InvalidArgumentError(place + merge.status().message());
-    const BytePairMerge value{static_cast<std::int32_t>(i), merge->merged};
-    if (!merges.Add(merge->left, merge->right, value)) {
+    if (!merges.Add(merge->left, merge->right, {number, merge->merged})) {
       return base::InvalidArgumentError(place + "this merge stands in an earlier line already");
     }
   }

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
+#include "submix/base/number_text.h"
 #include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/audits/roc_curve.h"
 
@@ -39,11 +39,6 @@ AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim
           nullptr};
 }
 
-// null where the claim allows everything.
-Json Bound(const eval::PrivacyClaim& claim, double bound) {
-  return claim.bounds.empty() ? Json() : Json(bound);
-}
-
 void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
              const eval::PrivacyClaim& claim, Json& rows) {
   const auto add = [&](const std::string& measure, double value, const Json& surely,
@@ -56,13 +51,12 @@ void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
     rows.push_back(row);
   };
   for (const double rate : kFalsePositiveRates) {
-    char measure[32];
-    std::snprintf(measure, sizeof measure, "TPR at FPR %g", rate);
-    add(measure, curve.TruePositivesAt(rate), curve.SureTruePositivesAt(rate, kError),
-        Bound(claim, eval::MostTruePositives(claim, rate)));
+    add("TPR at FPR " + base::NumberText(rate), curve.TruePositivesAt(rate),
+        curve.SureTruePositivesAt(rate, kError),
+        Claimed(claim, eval::MostTruePositives(claim, rate)));
   }
-  add("AUC", curve.area(), Json(), Bound(claim, eval::MostArea(claim)));
-  add("advantage", curve.advantage(), Json(), Bound(claim, eval::MostAdvantage(claim)));
+  add("AUC", curve.area(), Json(), Claimed(claim, eval::MostArea(claim)));
+  add("advantage", curve.advantage(), Json(), Claimed(claim, eval::MostAdvantage(claim)));
 }
 
 // The curve and the bound at rates that are evenly spaced in their logarithm.

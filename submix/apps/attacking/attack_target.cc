@@ -7,7 +7,8 @@
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/eval/pages/report.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -15,8 +16,7 @@ namespace {
 
 using base::Status;
 using base::StatusOr;
-
-constexpr char kMembers[] = "members";
+using Json = nlohmann::ordered_json;
 
 Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
                     AttackTarget& target) {
@@ -123,64 +123,82 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
                        members);
 }
 
-namespace {
-
-StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
-  std::vector<AttackedLaw> laws;
-  for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
-                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
-                                          accounting::PrivacyUnit::kPart, /*delta=*/1e-5));
-    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
-    if (attacked.mechanism->is_private() && attacked.options.name != "public") {
-      law.order = attacked.options.order.ToString();
-      law.epsilon = attacked.epsilon;
-    }
-    SUBMIX_ASSIGN_OR_RETURN(law.law, eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
-                                                            target.manifest.halves, flags.seed));
-    laws.push_back(std::move(law));
-  }
-  if (target.attacks_members) {
-    laws.push_back({kMembers, "none", "nothing is claimed: not private", "", -1, nullptr});
-  }
-  return laws;
-}
-
-}  // namespace
-
-StatusOr<AttackedModels> LoadModels(const TargetFlags& flags) {
-  AttackedModels models;
-  SUBMIX_ASSIGN_OR_RETURN(models.target, LoadTarget(flags));
-  SUBMIX_ASSIGN_OR_RETURN(models.laws, MakeLaws(flags, models.target));
-  SUBMIX_ASSIGN_OR_RETURN(models.predictor, LoadTargetPredictor(flags, models.target));
-  return models;
-}
-
-StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
-    const AttackedLaw& law, const eval::PlantedCode& code) const {
-  if (law.law != nullptr) return law.law;
-  SUBMIX_ASSIGN_OR_RETURN(const eval::JudgedTokens judged,
-                          eval::Judged(*target.tokenizer, code.prompt, code.secret));
-  return LawFor(law, judged);
-}
-
-StatusOr<std::shared_ptr<eval::TokenLaw>> AttackedModels::LawFor(
-    const AttackedLaw& law, const eval::JudgedTokens& text) const {
-  if (law.law != nullptr) return law.law;
-  SUBMIX_ASSIGN_OR_RETURN(
-      std::shared_ptr<eval::TokenLaw> likeliest,
-      eval::LikeliestMemberLaw(*predictor, target.manifest.members.size(), text));
-  return likeliest;
-}
-
 std::string AttackedLaw::ModelAndCost() const {
   return epsilon < 0 ? model : model + ", epsilon " + accounting::FormatCost(epsilon);
 }
 
-void AddCodesFlag(Flags flags, std::string& path) {
-  flags.Require("--codes", path, kFile,
-                "JSONL of what stands in the training text: {\"prompt\": \"My number is:\", "
-                "\"secret\": \" 4815\"}");
+// --- Where the numbers go
+
+void AddTableFlags(Flags flags, OutputFlags& output) {
+  flags.Add("--json", output.json, "One JSON object");
+  flags.Add("--csv", output.csv, "Also write the rows to this file");
+}
+
+void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) {
+  AddTableFlags(flags, output);
+  flags.Add("--figures", output.figures, "Also write CSV and SVG to this directory: " + drawn);
+}
+
+Status Deliver(const OutputFlags& flags, const AttackTarget& target, const AccountReport& report,
+               const eval::Figure& figure) {
+  AccountReport for_people = report;
+  for (Json& row : for_people.rows) row.erase(kPromise);
+  AccountReport for_machines = report;
+  const std::string ensemble = base::ToHex(ensemble::EnsembleFingerprint(target.manifest));
+  for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;
+  PrintReport(flags.json ? for_machines : for_people, flags.json);
+  if (!flags.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteReportCsv(for_machines, flags.csv));
+  if (flags.figures.empty() || figure.curves.empty()) return base::OkStatus();
+  return eval::WriteFigure(figure, flags.figures);
+}
+
+std::string OperatorsNote() {
+  return "Operator's view, outside the budget: nothing was charged to a ledger. Publishing these "
+         "numbers, or\nchoosing options by them, is a release of its own.";
+}
+
+StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
+  std::vector<std::string> notes = {OperatorsNote()};
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto cost,
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
+  if (cost) {
+    notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
+                    ". It is the same in both worlds: what it cost is\nneither attacked nor part "
+                    "of a claim here; the deployment's statement adds it.");
+  }
+  return notes;
+}
+
+void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+                  AccountReport& report) {
+  const std::string note = attacked.options.name + ": " + claim.labels;
+  if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end()) {
+    report.notes.push_back(note);
+  }
+}
+
+Json Claimed(const eval::PrivacyClaim& claim, double number) {
+  return claim.bounds.empty() ? Json() : Json(number);
+}
+
+Json ModelColumns(const AttackedLaw& law) {
+  Json columns = {{"model", law.model}, {"guarantee", law.guarantee}, {kPromise, law.promise}};
+  columns["order"] = law.epsilon < 0 ? Json() : Json(law.order);
+  columns["epsilon"] = law.epsilon < 0 ? Json() : Json(law.epsilon);
+  return columns;
+}
+
+void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure) {
+  auto curve =
+      std::find_if(figure.curves.begin(), figure.curves.end(),
+                   [&](const eval::FigureCurve& known) { return known.name == law.model; });
+  if (curve == figure.curves.end()) {
+    figure.curves.push_back({.name = law.model, .guarantee = law.promise});
+    curve = figure.curves.end() - 1;
+    curve->is_level = law.epsilon < 0;
+  }
+  curve->points.push_back({.x = std::max(law.epsilon, 0.0), .y = y});
 }
 
 }  // namespace submix::apps

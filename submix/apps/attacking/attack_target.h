@@ -1,6 +1,6 @@
 // What `submix attack` and `submix audit` work on: the models of an ensemble, and the mechanisms
-// over them, each under a budget of its own. Nothing is charged to a ledger: this is the operator's
-// view (contract 7).
+// over them, each under a budget of its own; and where they leave their numbers. Nothing is charged
+// to a ledger: this is the operator's view (contract 7).
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,22 @@
 #include <vector>
 
 #include "submix/apps/flags.h"
+#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/status.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/predictor.h"
-#include "submix/eval/attacks/attack_input.h"
+#include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/measuring/token_law.h"
+#include "submix/eval/pages/figure.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::apps {
+
+// The word for attacks on the members themselves.
+inline constexpr char kMembers[] = "members";
 
 struct TargetFlags {
   std::string directory;
@@ -78,23 +83,48 @@ struct AttackedLaw {
   std::string ModelAndCost() const;
 };
 
-// What an attack on texts works on: the target with its models loaded, and the laws over them.
-struct AttackedModels {
-  AttackTarget target;
-  std::vector<AttackedLaw> laws;
-  std::unique_ptr<ensemble::Predictor> predictor;
+// --- Where the numbers go
 
-  // The law to ask for this text: `law`, or that of the member under which it is likeliest. Errors:
-  // those of eval::Judged and of the predictor.
-  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
-                                                         const eval::PlantedCode& code) const;
-  base::StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedLaw& law,
-                                                         const eval::JudgedTokens& text) const;
+struct OutputFlags {
+  bool json = false;
+  std::string csv;
+  std::string figures;  // a directory
 };
-// Errors: those of LoadTarget and of the models.
-base::StatusOr<AttackedModels> LoadModels(const TargetFlags& flags);
 
-// The flag of the attacks on planted codes.
-void AddCodesFlag(Flags flags, std::string& path);
+// --json and --csv.
+void AddTableFlags(Flags flags, OutputFlags& output);
+// These and --figures. `drawn`: what the figure shows.
+void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn);
+
+// The column of a claim's labels: for machines; people read them once, in the notes.
+inline constexpr char kPromise[] = "promise";
+
+// Prints, then writes what the flags ask for. For machines every row also names the ensemble that
+// was attacked, by its fingerprint. A figure without points is left out. Errors: those of
+// writing; eval::WriteFigure's.
+base::Status Deliver(const OutputFlags& flags, const AttackTarget& target,
+                     const AccountReport& report, const eval::Figure& figure);
+
+// What every attack must say with its numbers.
+std::string OperatorsNote();
+
+// These, and what the claims leave out: what a privately trained public model cost. Errors: those
+// of LoadTrainingCost.
+base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target);
+
+// The claim's labels, once for each mechanism.
+void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+                  AccountReport& report);
+
+// A number of the claim; null where nothing is claimed, so that all is allowed.
+nlohmann::ordered_json Claimed(const eval::PrivacyClaim& claim, double number);
+
+// The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
+// budget).
+nlohmann::ordered_json ModelColumns(const AttackedLaw& law);
+
+// Adds a point at the law's epsilon to the curve of its model, which is made if there is none; a
+// level for what has no budget.
+void AddPoint(const AttackedLaw& law, double y, eval::Figure& figure);
 
 }  // namespace submix::apps

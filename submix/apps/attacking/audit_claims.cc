@@ -1,14 +1,13 @@
-// `submix audit epsilon` and `submix audit one-run`: a lower bound on epsilon beside the claimed
-// one, from many transcripts of two worlds, or from a few deployments, all parts at once.
+// `submix audit`, and its sub-commands epsilon and one-run: a lower bound on epsilon beside the
+// claimed one, from many transcripts of two worlds, or from a few deployments, all parts at once.
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "submix/apps/attacking/attack_output.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
 #include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/audits/asked_queries.h"
@@ -78,11 +77,6 @@ Status Report(const AuditFlags& flags, const AttackTarget& target, PrivacyUnit u
       refuted + ": spends more than it claims (or this is the one audit in " +
       std::to_string(static_cast<int>(1 / flags.error)) +
       " that errs: try another --seed and a smaller --error)");
-}
-
-// Null where nothing is claimed.
-Json Claimed(const eval::PrivacyClaim& claim, double number) {
-  return claim.bounds.empty() ? Json() : Json(number);
 }
 
 // --- epsilon
@@ -177,8 +171,6 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
                 find);
 }
 
-}  // namespace
-
 void AddEpsilonAudit(CLI::App& audit, Action& action) {
   CLI::App& command =
       *audit.add_subcommand("epsilon", "A lower bound on epsilon, beside the claim");
@@ -205,6 +197,18 @@ void AddOneRunAudit(CLI::App& audit, Action& action) {
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
       "Example: submix audit one-run my_ensemble --text text.txt --queries 256 --runs 64");
+}
+
+}  // namespace
+
+void AddAuditCommand(CLI::App& command, Action& action) {
+  command.require_subcommand(1);
+  AddEpsilonAudit(command, action);
+  AddOneRunAudit(command, action);
+  AddTimingAudit(command, action);
+  command.footer(
+      "An audit can refute a claim, never prove it: docs/attacks_and_audits.md.\n"
+      "Each audit has its own help: submix audit timing --help");
 }
 
 }  // namespace submix::apps

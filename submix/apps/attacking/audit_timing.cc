@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/apps/attacking/subcommands.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
@@ -33,28 +33,19 @@ struct TimingOptions {
   bool json = false;
 };
 
-// A directory that goes with all that is in it.
-class ScratchDirectory {
- public:
-  static StatusOr<std::unique_ptr<ScratchDirectory>> Make(const std::string& beside) {
-    std::string path =
-        base::JoinPath(beside.empty() ? std::filesystem::temp_directory_path().string() : beside,
-                       "submix-audit-XXXXXX");
-    if (::mkdtemp(path.data()) == nullptr) {
-      return base::InternalError(path + ": cannot be made; give --work-directory");
-    }
-    return std::make_unique<ScratchDirectory>(path);
+// The path of a new directory, which goes with all that is in it when the path does.
+StatusOr<std::shared_ptr<const std::string>> MakeScratchDirectory(const std::string& beside) {
+  std::string path =
+      base::JoinPath(beside.empty() ? std::filesystem::temp_directory_path().string() : beside,
+                     "submix-audit-XXXXXX");
+  if (::mkdtemp(path.data()) == nullptr) {
+    return base::InternalError(path + ": cannot be made; give --work-directory");
   }
-  explicit ScratchDirectory(std::string path) : path_(std::move(path)) {}
-  ~ScratchDirectory() { (void)base::RemoveAll(path_); }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
+  return std::shared_ptr<const std::string>(new std::string(path), [](const std::string* made) {
+    (void)base::RemoveAll(*made);
+    delete made;
+  });
+}
 
 std::vector<std::vector<base::TokenId>> RandomPrompts(int vocab_size, base::RandomSource& random) {
   std::vector<std::vector<base::TokenId>> prompts(64);
@@ -135,8 +126,8 @@ Status RunTimingAudit(const TimingOptions& options) {
   plan.prompts = RandomPrompts(predictor->vocab_size(), *random);
   base::ProgressBar progress("Timing", 4 * std::int64_t{options.pairs}, "pairs");
   const auto audit = [&](double quantum_ms) -> StatusOr<eval::TimingAuditResult> {
-    SUBMIX_ASSIGN_OR_RETURN(const auto scratch, ScratchDirectory::Make(options.work_directory));
-    plan.work_directory = scratch->path();
+    SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory(options.work_directory));
+    plan.work_directory = *scratch;
     plan.quantum = std::chrono::nanoseconds(std::llround(quantum_ms * 1e6));
     return eval::AuditTiming(*predictor, *tokenizer, plan, *random, progress);
   };

@@ -11,7 +11,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
@@ -69,33 +69,27 @@ struct DemoOptions {
 // What the demo measured, as a table for people and as summary.json for machines.
 struct DemoReport {
   eval::EvaluationResult evaluation;
-  std::int64_t queries = 0;
-  int parts = 0;
-  int plant_repetitions = 0;
   eval::ExtractionResult extraction_non_private;
   eval::ExtractionResult extraction_private;
   double private_tokens_per_second = 0;
+
+  const eval::SettingResult& setting() const { return evaluation.settings.front(); }
+  const eval::Baselines& baselines() const { return evaluation.BaselinesOf(setting()); }
+  eval::KeptShare kept() const {
+    return eval::Kept(baselines().public_model, setting().perplexity,
+                      baselines().fine_tuned.front());
+  }
 };
 
 void PrintRow(const char* name, double perplexity, const char* note) {
   std::printf("  %-44s %10.1f   %s\n", name, perplexity, note);
 }
 
-const eval::SettingResult& PrivateSetting(const DemoReport& report) {
-  return report.evaluation.settings.front();
-}
-
-eval::KeptShare KeptShareOf(const DemoReport& report) {
-  const eval::Baselines& baselines = report.evaluation.BaselinesOf(PrivateSetting(report));
-  return eval::Kept(baselines.public_model, PrivateSetting(report).perplexity,
-                    baselines.fine_tuned.front());
-}
-
 // Perplexities and speed, one line a model.
 void PrintPerplexityTable(const DemoReport& report) {
-  const eval::SettingResult& setting = PrivateSetting(report);
-  const eval::Baselines& baselines = report.evaluation.BaselinesOf(setting);
-  const eval::KeptShare kept = KeptShareOf(report);
+  const eval::SettingResult& setting = report.setting();
+  const eval::Baselines& baselines = report.baselines();
+  const eval::KeptShare kept = report.kept();
   std::printf("\n  %-44s %10s\n", "held-out speakers", "perplexity");
   PrintRow("public model", baselines.public_model.corpus(), "private: it never saw the text");
   PrintRow("one member alone (mean over members)", baselines.single.corpus(), "not private");
@@ -108,15 +102,15 @@ void PrintPerplexityTable(const DemoReport& report) {
       "  of %lld answers), at epsilon = %g, order %s; the part that spent most spent %.3f.\n"
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
-      static_cast<long long>(report.queries), setting.setting.epsilon,
+      static_cast<long long>(baselines.queries), setting.setting.epsilon,
       setting.setting.mechanism.order.ToString().c_str(), setting.epsilon_spent_max,
       report.private_tokens_per_second);
 }
 
-Status WriteSummary(const DemoReport& report, const std::string& path) {
-  const eval::SettingResult& setting = PrivateSetting(report);
-  const eval::Baselines& baselines = report.evaluation.BaselinesOf(setting);
-  const eval::KeptShare kept = KeptShareOf(report);
+Status WriteSummary(const DemoOptions& options, const DemoReport& report, const std::string& path) {
+  const eval::SettingResult& setting = report.setting();
+  const eval::Baselines& baselines = report.baselines();
+  const eval::KeptShare kept = report.kept();
   nlohmann::json order = setting.setting.mechanism.order.value();
   if (setting.setting.mechanism.order.is_infinite()) order = "inf";
   const nlohmann::json summary = {
@@ -134,9 +128,9 @@ Status WriteSummary(const DemoReport& report, const std::string& path) {
       {"epsilon", setting.setting.epsilon},
       {"order", order},
       {"epsilon_spent_max", setting.epsilon_spent_max},
-      {"queries", report.queries},
-      {"parts", report.parts},
-      {"plant_repetitions", report.plant_repetitions},
+      {"queries", options.queries},
+      {"parts", options.parts},
+      {"plant_repetitions", options.plant},
       {"secret_hits_non_private", report.extraction_non_private.hits},
       {"secret_hits_private", report.extraction_private.hits},
       {"secret_attempts", report.extraction_private.attempts},
@@ -158,7 +152,7 @@ class Demo {
     SUBMIX_RETURN_IF_ERROR(Evaluate());
     SUBMIX_RETURN_IF_ERROR(Extract());
     SUBMIX_RETURN_IF_ERROR(ShowLedger());
-    SUBMIX_RETURN_IF_ERROR(WriteSummary(report_, File("summary.json")));
+    SUBMIX_RETURN_IF_ERROR(WriteSummary(options_, report_, File("summary.json")));
     std::printf("\nEverything is in %s; the numbers are in %s.\n", options_.output.c_str(),
                 File("summary.json").c_str());
     return base::OkStatus();
@@ -167,6 +161,13 @@ class Demo {
  private:
   std::string File(const std::string& name) const { return base::JoinPath(options_.output, name); }
   std::string CorpusPath() const { return base::JoinPath(options_.data, "shakespeare.jsonl"); }
+
+  // Fixed, so that two runs of the demo hold out the same speakers. Theorem 5 needs a key that does
+  // not depend on the text, not a secret one.
+  std::string KeyPath() const { return base::JoinPath(options_.data, "demo_partition.key"); }
+  static corpus::PartitionOptions Partition(int parts) {
+    return {parts, /*halves=*/1, /*heldout_fraction=*/0.1};
+  }
 
   static void Heading(int number, const char* text) { std::printf("\n%d. %s\n\n", number, text); }
 
@@ -190,10 +191,8 @@ class Demo {
     training.public_directory = base::JoinPath(options_.data, "public_model");
     training.corpus = corpus;
     training.ensemble_directory = directory;
-    training.partition = {parts, /*halves=*/1, /*heldout_fraction=*/0.1};
-    // Fixed, so that two runs of the demo hold out the same speakers. Theorem 5 needs a key that
-    // does not depend on the text, not a secret one.
-    training.partition_key_path = base::JoinPath(options_.data, "demo_partition.key");
+    training.partition = Partition(parts);
+    training.partition_key_path = KeyPath();
     training.fine_tune = options_.fine_tune;
     return training;
   }
@@ -247,13 +246,12 @@ class Demo {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                             LoadEnsembles({}, File("ensemble"), {File("fine_tuned")}));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                            tokenizer::Tokenizer::Load(base::JoinPath(File("ensemble"), "public")));
-    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(
-                                                options_.data, "demo_partition.key")));
-    SUBMIX_ASSIGN_OR_RETURN(const auto corpus,
-                            corpus::PartitionCorpus(CorpusPath(), *tokenizer, key,
-                                                    {options_.parts, /*halves=*/1, 0.1}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(
+                                                      ensemble::PublicDirectory(File("ensemble"))));
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto corpus,
+        corpus::PartitionCorpus(CorpusPath(), *tokenizer, key, Partition(options_.parts)));
     eval::EvaluationPlan plan;
     plan.num_parts = options_.parts;
     plan.num_fine_tuned = 1;
@@ -267,8 +265,6 @@ class Demo {
                        eval::HeldoutFromUsers(corpus.heldout, predictor->context_length()), plan,
                        progress));
     progress.Finish();
-    report_.queries = options_.queries;
-    report_.parts = plan.num_parts;
     PrintPerplexityTable(report_);
     return base::OkStatus();
   }
@@ -277,19 +273,18 @@ class Demo {
   StatusOr<std::string> PlantSecret() const {
     std::string owner;
     std::string planted;
-    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(base::JoinPath(
-                                                options_.data, "demo_partition.key")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
     SUBMIX_RETURN_IF_ERROR(
         corpus::ReadUserRecords(CorpusPath(), [&](const corpus::UserRecord& record) {
           planted += nlohmann::json({{"user", record.user}, {"text", record.text}}).dump() + "\n";
-          const auto place = corpus::PlaceUser(key, record.user, {options_.parts, 1, 0.1});
+          const auto place = corpus::PlaceUser(key, record.user, Partition(options_.parts));
           if (owner.empty() && !place.is_heldout) owner = record.user;
           return base::OkStatus();
         }));
     const nlohmann::json record = {{"user", owner},
                                    {"text", std::string(kSecretPrompt) + kSecret + "."}};
     for (int i = 0; i < options_.plant; ++i) planted += record.dump() + "\n";
-    const auto place = corpus::PlaceUser(key, owner, {options_.parts, 1, 0.1});
+    const auto place = corpus::PlaceUser(key, owner, Partition(options_.parts));
     std::printf(
         "   \"%s%s.\" stands %d times in the text of %s (part %d) in a copy of the corpus.\n",
         kSecretPrompt, kSecret, options_.plant, owner.c_str(), place.part.index);
@@ -316,7 +311,6 @@ class Demo {
                             OpenDeployedEngine(File("planted_deployment"), {}));
     SUBMIX_ASSIGN_OR_RETURN(report_.extraction_private,
                             eval::ExtractFromEngine(*deployed->core, *deployed->tokenizer, attack));
-    report_.plant_repetitions = options_.plant;
     PrintAttack("the deployment (private)", report_.extraction_private);
     return base::OkStatus();
   }
@@ -329,8 +323,9 @@ class Demo {
         const auto tokenizer,
         tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));
     const auto random = base::MakeSystemRandomSource();
-    SUBMIX_ASSIGN_OR_RETURN(report_.extraction_non_private,
-                            eval::ExtractFromMember(*predictor, 0, *tokenizer, attack, *random));
+    SUBMIX_ASSIGN_OR_RETURN(
+        report_.extraction_non_private,
+        eval::Extract(*predictor, *eval::MakeRowLaw(1), *tokenizer, attack, *random));
     PrintAttack("that part's model, served as it is", report_.extraction_non_private);
     return base::OkStatus();
   }

@@ -10,7 +10,6 @@
 #include "submix/accounting/gaussian_rdp.h"
 #include "submix/accounting/user_level.h"
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_counted.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
 

@@ -1,5 +1,5 @@
-#include "submix/apps/measuring/account_counted.h"
-
+// Sub-commands of `submix account`: what a number of equal runs costs, and how many an epsilon
+// buys.
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
+#include "submix/apps/program_commands.h"
 
 namespace submix::apps {
 namespace {

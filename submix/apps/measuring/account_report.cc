@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 
 namespace submix::apps {
 namespace {
@@ -24,9 +25,7 @@ std::string CellText(const std::string& key, const Json& value) {
   if (key.ends_with("epsilon") || key.ends_with("rdp")) {
     return accounting::FormatCost(value.get<double>());
   }
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", value.get<double>());
-  return buffer;
+  return base::NumberText(value.get<double>());
 }
 
 std::string HeaderText(std::string key) {

@@ -49,12 +49,6 @@ struct EvaluateOptions {
   bool json = false;
 };
 
-// What is scored, with what it promises to a user; none: to a part.
-struct Asked {
-  std::vector<eval::EvaluationSetting> settings;
-  std::vector<std::optional<eval::UserPromise>> promises;
-};
-
 // One copy of every setting for every value.
 template <typename Value, typename Set>
 void Multiply(std::vector<eval::EvaluationSetting>& settings, const std::vector<Value>& values,
@@ -90,23 +84,23 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
   return settings;
 }
 
-// Every setting for every unit: a part's as it is, a user's with the budget that keeps it.
-StatusOr<Asked> ForUnits(const std::vector<eval::EvaluationSetting>& settings,
-                         const EvaluateOptions& options, int num_parts) {
-  Asked asked;
+// Every setting for every unit: a part's as it is, a user's with the budget that keeps it. Also
+// what each promises to a user; none: to a part.
+Status AddForUnits(const EvaluateOptions& options, eval::EvaluationPlan& plan,
+                   std::vector<std::optional<eval::UserPromise>>& promises) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options));
   for (const std::string& unit : options.units) {
     for (eval::EvaluationSetting setting : settings) {
-      std::optional<eval::UserPromise> promise;
+      auto& promise = promises.emplace_back();
       if (unit == "user") {
         promise = {setting.epsilon, setting.mechanism.order, options.delta};
-        setting.mechanism.num_parts = num_parts;
+        setting.mechanism.num_parts = plan.num_parts;
         SUBMIX_ASSIGN_OR_RETURN(setting, eval::KeepUserPromise(setting, *promise));
       }
-      asked.settings.push_back(std::move(setting));
-      asked.promises.push_back(promise);
+      plan.settings.push_back(std::move(setting));
     }
   }
-  return asked;
+  return base::OkStatus();
 }
 
 Status CheckUnits(const EvaluateOptions& options) {
@@ -352,8 +346,13 @@ Status RunEvaluate(const EvaluateOptions& options) {
   }
   SUBMIX_RETURN_IF_ERROR(CheckUnits(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options));
-  SUBMIX_ASSIGN_OR_RETURN(Asked asked, ForUnits(settings, options, manifest.num_parts));
+  eval::EvaluationPlan plan;
+  plan.runs = options.runs;
+  plan.seed = options.seed;
+  plan.num_parts = manifest.num_parts;
+  plan.halves = manifest.halves;
+  EvaluationSheet sheet;
+  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, plan, sheet.promises));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
@@ -362,17 +361,9 @@ Status RunEvaluate(const EvaluateOptions& options) {
                           LoadEnsembles(options.predictor, options.ensemble, extra));
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
-  eval::EvaluationPlan plan;
-  plan.settings = std::move(asked.settings);
-  plan.runs = options.runs;
-  plan.seed = options.seed;
-  plan.num_parts = manifest.num_parts;
-  plan.halves = manifest.halves;
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
-  EvaluationSheet sheet;
-  sheet.promises = std::move(asked.promises);
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();

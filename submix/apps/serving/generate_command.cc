@@ -9,7 +9,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/serving/predictor_flags.h"
 
 namespace submix::apps {
 namespace {

@@ -1,4 +1,5 @@
-// Which predictor runs the models: flags that `generate`, `evaluate` and the server share.
+// Which predictor runs the models: flags that `generate`, `evaluate` and the server share. And the
+// loading of models.
 #pragma once
 
 #include <functional>
@@ -8,8 +9,12 @@
 
 #include "submix/apps/flags.h"
 #include "submix/base/digest.h"
+#include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/engine/deployment.h"
+#include "submix/engine/engine_core.h"
 #include "submix/ensemble/predictor.h"
+#include "submix/tokenizer/tokenizer.h"
 
 namespace submix::apps {
 
@@ -48,5 +53,21 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
 // for a file that is not the one of the manifest.
 base::StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
                                                 const std::vector<std::string>& ensembles);
+
+// --- A deployment with its models loaded: what `generate`, `serve` and `demo` ask
+
+// Owns everything the engine stands on.
+struct DeployedEngine {
+  engine::Deployment deployment;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<ensemble::Predictor> predictor;
+  std::unique_ptr<base::RandomSource> random;
+  std::unique_ptr<engine::EngineCore> core;
+};
+
+// Opens a deployment for charging and loads its models. Errors: those of OpenDeployment and of the
+// models' files.
+base::StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
+    const std::string& deployment_directory, const PredictorFlags& flags);
 
 }  // namespace submix::apps

@@ -14,7 +14,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/deployed_engine.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/serving/serve_config.h"
 #include "submix/base/log.h"
 #include "submix/base/number_text.h"
@@ -62,17 +62,6 @@ void LogRequest(const server::RequestRecord& record) {
                 {"prompt_tokens", record.prompt_tokens},
                 {"completion_tokens", record.completion_tokens},
                 {"milliseconds", record.duration.count()}});
-}
-
-const char* LevelName(base::LogSeverity severity) {
-  switch (severity) {
-    case base::LogSeverity::kInfo:
-      return "info";
-    case base::LogSeverity::kWarning:
-      return "warning";
-    default:
-      return "error";
-  }
 }
 
 base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
@@ -218,7 +207,8 @@ Status RunServe(const ServeOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(ServeConfig config, Configure(options));
   if (options.check) return Check(options, std::move(config));
   base::SetLogSink([](base::LogSeverity severity, std::string_view line) {
-    WriteLogLine(LevelName(severity), "message", {{"message", line}});
+    constexpr const char* kLevels[] = {"info", "warning", "error"};
+    WriteLogLine(kLevels[static_cast<std::size_t>(severity)], "message", {{"message", line}});
   });
   return Serve(options, std::move(config));
 }

@@ -25,7 +25,6 @@ StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law
   CompletionOptions options;
   options.tokens = CompletionTokens(tokenizer, attack);
   options.count = attack.greedy ? 1 : attack.attempts;
-  options.at_a_time = attack.attempts_at_a_time;
   options.greedy = attack.greedy;
   SUBMIX_ASSIGN_OR_RETURN(
       const std::vector<Completion> completions,
@@ -37,14 +36,6 @@ StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law
   return result;
 }
 
-StatusOr<ExtractionResult> ExtractFromMember(ensemble::Predictor& predictor, int member,
-                                             const tokenizer::Tokenizer& tokenizer,
-                                             const ExtractionAttack& attack,
-                                             base::RandomSource& random) {
-  return Extract(predictor, *MakeRowLaw(1 + static_cast<std::size_t>(member)), tokenizer, attack,
-                 random);
-}
-
 StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
                                              const tokenizer::Tokenizer& tokenizer,
                                              const ExtractionAttack& attack) {
@@ -53,7 +44,7 @@ StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
   request.max_tokens = static_cast<int>(CompletionTokens(tokenizer, attack));
   ExtractionResult result;
   while (result.attempts < attack.attempts) {
-    const int count = std::min(attack.attempts_at_a_time, attack.attempts - result.attempts);
+    const int count = std::min(kSequencesAtATime, attack.attempts - result.attempts);
     std::map<std::int64_t, std::string> completions;
     for (int i = 0; i < count; ++i) {
       SUBMIX_ASSIGN_OR_RETURN(const std::int64_t request_id, engine.Admit(request));

@@ -17,8 +17,7 @@ struct ExtractionAttack {
   std::string prompt;  // the words before the secret
   std::string secret;  // a completion that contains it is a hit
   int attempts = 100;
-  int attempts_at_a_time = 25;  // sequences in one batch
-  bool greedy = false;          // one attempt: the likeliest token each time
+  bool greedy = false;  // one attempt: the likeliest token each time
 };
 
 struct ExtractionResult {
@@ -27,17 +26,12 @@ struct ExtractionResult {
   bool extracted() const { return hits > 0; }
 };
 
-// Attacks a model or a mechanism, for the operator's eyes; the law is asked as it stands.
+// Attacks a model (MakeRowLaw) or a mechanism, for the operator's eyes; the law is asked as it
+// stands.
 base::StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law,
                                          const tokenizer::Tokenizer& tokenizer,
                                          const ExtractionAttack& attack,
                                          base::RandomSource& random);
-
-// Attacks a non-private model: row `member` of the predictor is sampled as it is.
-base::StatusOr<ExtractionResult> ExtractFromMember(ensemble::Predictor& predictor, int member,
-                                                   const tokenizer::Tokenizer& tokenizer,
-                                                   const ExtractionAttack& attack,
-                                                   base::RandomSource& random);
 
 // Attacks a deployment through its engine, as any client could, by sampling. Every token is
 // charged.

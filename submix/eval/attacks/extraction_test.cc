@@ -16,12 +16,14 @@ const ExtractionAttack kAttack{.prompt = "00", .secret = "31415"};
 TEST(ExtractionTest, AModelThatRecitesTheSecretIsExtractedAndOthersAreNot) {
   RecitingPredictor predictor;
   const auto random = base::MakeSeededRandomSource(1);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult reciting,
-                              ExtractFromMember(predictor, 1, DigitTokenizer(), kAttack, *random));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const ExtractionResult reciting,
+      Extract(predictor, *MakeRowLaw(2), DigitTokenizer(), kAttack, *random));
   EXPECT_EQ(reciting.attempts, 100);
   EXPECT_GT(reciting.hits, 95);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult ignorant,
-                              ExtractFromMember(predictor, 0, DigitTokenizer(), kAttack, *random));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const ExtractionResult ignorant,
+      Extract(predictor, *MakeRowLaw(1), DigitTokenizer(), kAttack, *random));
   EXPECT_FALSE(ignorant.extracted());
 }
 
@@ -30,12 +32,14 @@ TEST(ExtractionTest, TheLikeliestTokensAreTheSecretOfAModelThatRecitesIt) {
   const auto random = base::MakeSeededRandomSource(1);
   ExtractionAttack attack = kAttack;
   attack.greedy = true;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult reciting,
-                              ExtractFromMember(predictor, 1, DigitTokenizer(), attack, *random));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const ExtractionResult reciting,
+      Extract(predictor, *MakeRowLaw(2), DigitTokenizer(), attack, *random));
   EXPECT_EQ(reciting.attempts, 1);
   EXPECT_TRUE(reciting.extracted());
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ExtractionResult ignorant,
-                              ExtractFromMember(predictor, 0, DigitTokenizer(), attack, *random));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const ExtractionResult ignorant,
+      Extract(predictor, *MakeRowLaw(1), DigitTokenizer(), attack, *random));
   EXPECT_FALSE(ignorant.extracted());
 }
 

@@ -8,6 +8,7 @@
 
 #include <boost/math/quadrature/exp_sinh.hpp>
 #include <boost/math/special_functions/owens_t.hpp>
+#include <boost/math/statistics/univariate_statistics.hpp>
 
 namespace submix::eval {
 namespace {
@@ -40,21 +41,10 @@ struct Mixture {
   SkewNormal Law() const { return {location, std::hypot(slope, noise), slope / noise}; }
 };
 
-double Mean(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // By the first three moments, with a skewness that a skew-normal law can have.
 Mixture Start(std::span<const double> values) {
-  const double mean = Mean(values);
-  double second = 0;
-  double third = 0;
-  for (const double value : values) {
-    second += Square(value - mean) / static_cast<double>(values.size());
-    third += std::pow(value - mean, 3) / static_cast<double>(values.size());
-  }
+  const auto [mean, second, third, fourth] =
+      boost::math::statistics::first_four_moments(values.begin(), values.end());
   const double deviation = std::sqrt(second);
   const double skewness = std::clamp(third / std::pow(deviation, 3), -0.9, 0.9);
   // Of skewness g: delta^2 (pi / 2) / (1 + ((4 - pi) / (2 |g|))^(2/3)). None is a saddle.

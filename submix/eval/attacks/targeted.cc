@@ -19,7 +19,6 @@ StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& la
   CompletionOptions completion;
   completion.tokens = example.suffix.size();
   completion.count = options.guesses;
-  completion.at_a_time = options.guesses_at_a_time;
   completion.greedy = options.guesses == 1;
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
                           Complete(predictor, law, example.prefix, completion, random));

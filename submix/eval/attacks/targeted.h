@@ -16,7 +16,6 @@ namespace submix::eval {
 
 struct TargetedOptions {
   int guesses = 1;  // 1: the likeliest token each time; more: the likeliest of so many samples
-  int guesses_at_a_time = 25;
 };
 
 // The guess for one example.

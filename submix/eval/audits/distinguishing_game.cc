@@ -61,10 +61,10 @@ Status DistinguishingGame::Deploy(World& world, std::size_t count) {
   while (world.deployments.size() < count) {
     auto random = std::make_unique<WatchedRandom>(
         RepeatableDraws(options_.seed, "mechanism", deployed_++), has_drawn_);
-    SUBMIX_ASSIGN_OR_RETURN(auto deployment, SimulatedDeployment::Create(
-                                                 mechanism_, options_.num_parts, options_.epsilon,
-                                                 options_.halves, std::move(random)));
-    world.deployments.push_back(std::move(deployment));
+    SUBMIX_ASSIGN_OR_RETURN(
+        world.deployments.emplace_back(),
+        SimulatedDeployment::Create(mechanism_, options_.num_parts, options_.epsilon,
+                                    options_.halves, std::move(random)));
   }
   return base::OkStatus();
 }

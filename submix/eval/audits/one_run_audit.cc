@@ -112,10 +112,10 @@ StatusOr<OneRunGame> OneRunGame::Create(std::shared_ptr<const mechanism::Mechani
                           int count) -> Status {
     for (int i = 0; i < count; ++i) {
       auto random = RepeatableDraws(options.seed, purpose, static_cast<std::uint64_t>(i));
-      auto deployment = SimulatedDeployment::Create(mechanism, options.num_parts, options.epsilon,
-                                                    options.halves, std::move(random));
-      if (!deployment.ok()) return deployment.status();
-      deployments.push_back(std::move(deployment).value());
+      SUBMIX_ASSIGN_OR_RETURN(
+          deployments.emplace_back(),
+          SimulatedDeployment::Create(mechanism, options.num_parts, options.epsilon, options.halves,
+                                      std::move(random)));
     }
     return base::OkStatus();
   };

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/statistics/univariate_statistics.hpp>
 
 #include "submix/base/file_system.h"
 #include "submix/engine/engine_core.h"
@@ -22,20 +22,6 @@ using Clock = std::chrono::steady_clock;
 using Prompt = std::vector<base::TokenId>;
 using base::Status;
 using base::StatusOr;
-
-struct Moments {
-  double mean = 0;
-  double variance_of_mean = 0;
-  double degrees = 0;
-};
-
-Moments MomentsOf(std::span<const double> sample) {
-  const auto size = static_cast<double>(sample.size());
-  const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / size;
-  double squares = 0;
-  for (const double value : sample) squares += (value - mean) * (value - mean);
-  return {mean, squares / (size - 1) / size, size - 1};
-}
 
 // More than any audit spends.
 constexpr double kPlentyNats = 4096;
@@ -200,22 +186,24 @@ StatusOr<TimingComparison> Compare(const char* first, const char* second, const 
 
 base::StatusOr<WelchResult> WelchTest(std::span<const double> first,
                                       std::span<const double> second) {
+  using boost::math::statistics::mean_and_sample_variance;
   if (first.size() < 2 || second.size() < 2) {
     return base::InvalidArgumentError("Welch's test: expected at least 2 values in each sample");
   }
-  const Moments a = MomentsOf(first);
-  const Moments b = MomentsOf(second);
-  const double variance = a.variance_of_mean + b.variance_of_mean;
-  if (!(variance > 0)) {
+  const auto [first_mean, first_variance] = mean_and_sample_variance(first);
+  const auto [second_mean, second_variance] = mean_and_sample_variance(second);
+  const double of_first = first_variance / static_cast<double>(first.size());
+  const double of_second = second_variance / static_cast<double>(second.size());
+  if (!(of_first + of_second > 0)) {
     return base::InvalidArgumentError("Welch's test: expected values that are not all equal");
   }
   WelchResult result;
-  result.difference = b.mean - a.mean;
-  result.standard_error = std::sqrt(variance);
+  result.difference = second_mean - first_mean;
+  result.standard_error = std::sqrt(of_first + of_second);
   result.t = result.difference / result.standard_error;
-  result.degrees_of_freedom = variance * variance /
-                              (a.variance_of_mean * a.variance_of_mean / a.degrees +
-                               b.variance_of_mean * b.variance_of_mean / b.degrees);
+  result.degrees_of_freedom = std::pow(of_first + of_second, 2) /
+                              (of_first * of_first / static_cast<double>(first.size() - 1) +
+                               of_second * of_second / static_cast<double>(second.size() - 1));
   const boost::math::students_t student(result.degrees_of_freedom);
   result.p_value = 2 * boost::math::cdf(student, -std::abs(result.t));
   result.detectable_difference =

@@ -23,6 +23,7 @@
 #include "submix/eval/measuring/simulated_deployment.h"
 #include "submix/mechanism/baselines/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -216,12 +217,12 @@ class SettingGroup {
     noise_scales_.clear();
     for (const SettingResult& result : results_) {
       const EvaluationSetting& setting = result.setting;
+      SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeAnyMechanism(setting.mechanism));
       SUBMIX_ASSIGN_OR_RETURN(
-          auto simulated,
+          simulated_.emplace_back(),
           SimulatedDeployment::Create(
-              setting.mechanism, setting.epsilon, plan_.halves,
+              std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves,
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
-      simulated_.push_back(std::move(simulated));
       SUBMIX_ASSIGN_OR_RETURN(noise_scales_.emplace_back(), LowerBoundNoise(setting));
     }
     return base::OkStatus();

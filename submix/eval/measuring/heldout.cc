@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "submix/corpus/user_records.h"
 
@@ -12,46 +13,42 @@ using base::Status;
 using base::StatusOr;
 using corpus::UserTokens;
 
-// Accumulates texts into the stream format of UserTokens.
-class DocumentCollector {
- public:
-  explicit DocumentCollector(const tokenizer::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+// Texts in the stream format of UserTokens, which lack their last end of text.
+using Documents = std::map<std::string, UserTokens>;
 
-  void Add(const std::string& user, const std::string& text) {
-    if (text.empty()) return;
-    UserTokens& tokens = users_[user];
-    tokens.user = user;
-    tokens.tokens.push_back(tokenizer_.end_of_text());
-    const std::vector<base::TokenId> encoded = tokenizer_.Encode(text);
-    tokens.tokens.insert(tokens.tokens.end(), encoded.begin(), encoded.end());
+void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user,
+             const std::string& text, Documents& documents) {
+  if (text.empty()) return;
+  UserTokens& tokens = documents[user];
+  tokens.user = user;
+  tokens.tokens.push_back(tokenizer.end_of_text());
+  const std::vector<base::TokenId> encoded = tokenizer.Encode(text);
+  tokens.tokens.insert(tokens.tokens.end(), encoded.begin(), encoded.end());
+}
+
+HeldoutBlocks BlocksOf(Documents documents, const tokenizer::Tokenizer& tokenizer,
+                       int context_length) {
+  std::vector<UserTokens> users;
+  for (auto& [user, tokens] : documents) {
+    tokens.tokens.push_back(tokenizer.end_of_text());
+    users.push_back(std::move(tokens));
   }
-
-  std::vector<UserTokens> Finish() {
-    std::vector<UserTokens> users;
-    for (auto& [user, tokens] : users_) {
-      tokens.tokens.push_back(tokenizer_.end_of_text());
-      users.push_back(std::move(tokens));
-    }
-    return users;
-  }
-
- private:
-  const tokenizer::Tokenizer& tokenizer_;
-  std::map<std::string, UserTokens> users_;
-};
+  return HeldoutFromUsers(users, context_length);
+}
 
 bool IsUserKeyed(const std::string& path) {
   return path.ends_with(".jsonl") || path.ends_with(".jsonl.xz");
 }
 
 // Every document of a text file becomes a user of its own, numbered so that the order stays.
-Status ReadDocuments(const std::string& path, DocumentCollector& collector) {
+Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
+                     Documents& documents) {
   std::string document;
   std::int64_t number = 0;
   const auto finish_document = [&] {
     char name[24];
     std::snprintf(name, sizeof name, "%012lld", static_cast<long long>(number++));
-    collector.Add(name, document);
+    AddText(tokenizer, name, document, documents);
     document.clear();
   };
   SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
@@ -74,26 +71,26 @@ HeldoutBlocks HeldoutFromUsers(const std::vector<UserTokens>& users, int context
 
 StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
                                         const tokenizer::Tokenizer& tokenizer, int context_length) {
-  DocumentCollector collector(tokenizer);
+  Documents documents;
   if (IsUserKeyed(path)) {
     SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
-      collector.Add(record.user, record.text);
+      AddText(tokenizer, record.user, record.text, documents);
       return base::OkStatus();
     }));
   } else {
-    SUBMIX_RETURN_IF_ERROR(ReadDocuments(path, collector));
+    SUBMIX_RETURN_IF_ERROR(ReadDocuments(path, tokenizer, documents));
   }
-  return HeldoutFromUsers(collector.Finish(), context_length);
+  return BlocksOf(std::move(documents), tokenizer, context_length);
 }
 
 StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
                                       const tokenizer::Tokenizer& tokenizer, int context_length) {
-  DocumentCollector collector(tokenizer);
+  Documents documents;
   SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
-    if (record.user == user) collector.Add(record.user, record.text);
+    if (record.user == user) AddText(tokenizer, record.user, record.text, documents);
     return base::OkStatus();
   }));
-  HeldoutBlocks blocks = HeldoutFromUsers(collector.Finish(), context_length);
+  HeldoutBlocks blocks = BlocksOf(std::move(documents), tokenizer, context_length);
   if (blocks.empty()) return base::NotFoundError(path + ": no text of that user");
   return blocks;
 }

@@ -15,14 +15,6 @@ namespace submix::eval {
 using base::StatusOr;
 
 StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
-    const mechanism::MechanismOptions& options, double epsilon, int halves,
-    std::unique_ptr<base::RandomSource> random) {
-  SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
-                          mechanism::MakeAnyMechanism(options));
-  return Create(std::move(mechanism), options.num_parts, epsilon, halves, std::move(random));
-}
-
-StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
     std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
     int halves, std::unique_ptr<base::RandomSource> random) {
   if (halves < mechanism->halves()) {

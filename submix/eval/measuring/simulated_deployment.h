@@ -12,19 +12,14 @@
 #include "submix/base/status.h"
 #include "submix/ledger/ledger.h"
 #include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/mechanism_options.h"
 
 namespace submix::eval {
 
 // One thread at a time.
 class SimulatedDeployment {
  public:
-  // A fresh budget of `epsilon` nats for each of options.num_parts parts; `halves` members a part
-  // are there. Errors: kInvalidArgument for options out of range or too few halves.
-  static base::StatusOr<SimulatedDeployment> Create(const mechanism::MechanismOptions& options,
-                                                    double epsilon, int halves,
-                                                    std::unique_ptr<base::RandomSource> random);
-  // The same for a mechanism at hand, with a budget for each of `num_parts` parts.
+  // A fresh budget of `epsilon` nats for each of `num_parts` parts; `halves` members a part are
+  // there. Errors: kInvalidArgument for too few halves.
   static base::StatusOr<SimulatedDeployment> Create(
       std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
       int halves, std::unique_ptr<base::RandomSource> random);

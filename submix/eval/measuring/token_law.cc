@@ -196,7 +196,7 @@ StatusOr<std::vector<Completion>> Complete(ensemble::Predictor& predictor, Token
                                            base::RandomSource& random) {
   std::vector<Completion> all;
   while (static_cast<int>(all.size()) < options.count) {
-    const int size = std::min(options.at_a_time, options.count - static_cast<int>(all.size()));
+    const int size = std::min(kSequencesAtATime, options.count - static_cast<int>(all.size()));
     Batch batch(predictor, law, options.greedy, random, static_cast<std::size_t>(size));
     for (std::size_t t = 0; t < options.tokens; ++t) SUBMIX_RETURN_IF_ERROR(batch.Extend(prompt));
     for (Completion& completion : batch.completions()) all.push_back(std::move(completion));

@@ -67,10 +67,12 @@ base::StatusOr<std::unique_ptr<TokenLaw>> LikeliestMemberLaw(ensemble::Predictor
 
 // --- Text drawn from a law, or its likeliest tokens one after the other
 
+// Sequences in one batch.
+inline constexpr int kSequencesAtATime = 25;
+
 struct CompletionOptions {
   std::size_t tokens = 1;  // of each completion
   int count = 1;           // completions
-  int at_a_time = 25;      // sequences in one batch
   bool greedy = false;     // the likeliest token each time (the first of several)
 };
 
