@@ -74,13 +74,11 @@ Status RunExposure(const ExposureAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
   AccountReport report;
   report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";
-  report.notes = {
-      OperatorsNote(),
-      "Where one rank is as likely as another it is 1.4 on average; compare with public. Each code "
-      "is\n"
-      "asked for under a fresh budget. If is_exact is false, the rank is among a sample, and\n"
-      "extrapolated is by a skew-normal law fitted to it: as good as the fit (fit_distance is\n"
-      "Kolmogorov and Smirnov's)."};
+  report.notes = {OperatorsNote(),
+                  "Where one rank is as likely as another it is 1.4 on average; compare with "
+                  "public. Each code is asked for under a fresh budget. If is_exact is false, the "
+                  "rank is among a sample, and extrapolated is by a skew-normal law fitted to it: "
+                  "as good as the fit (fit_distance is Kolmogorov and Smirnov's)."};
   base::ProgressBar progress("Scoring", total, "codes");
   for (std::size_t c = 0; c < codes.size(); ++c) {
     std::vector<std::shared_ptr<eval::TokenLaw>> laws;

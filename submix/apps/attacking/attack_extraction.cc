@@ -80,11 +80,10 @@ Status RunExtraction(const ExtractionOptions& options) {
   AccountReport report;
   report.title = "Extraction: planted codes that " + std::to_string(options.attempts) +
                  " completions of their prompts contain";
-  report.notes = {
-      OperatorsNote(),
-      "Each code is attacked under a fresh budget. Greedy takes the likeliest token of the "
-      "mixture,\n"
-      "which clients never see: a budget bounds probabilities, not which token is likeliest."};
+  report.notes = {OperatorsNote(),
+                  "Each code is attacked under a fresh budget. Greedy takes the likeliest token of "
+                  "the mixture, which clients never see: a budget bounds probabilities, not which "
+                  "token is likeliest."};
   eval::Figure figure = {.name = "extraction",
                          .title = "Planted codes extracted",
                          .x_label = "epsilon (nats at the order)",

@@ -41,7 +41,7 @@ Status Deliver(const OutputFlags& flags, const AttackTarget& target, const Accou
 
 std::string OperatorsNote() {
   return "Operator's view, outside the budget: nothing was charged to a ledger. Publishing these "
-         "numbers, or\nchoosing options by them, is a release of its own.";
+         "numbers, or choosing options by them, is a release of its own.";
 }
 
 base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
@@ -51,8 +51,8 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& targe
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
   if (cost) {
     notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
-                    ". It is the same in both worlds: what it cost is\nneither attacked nor part "
-                    "of a claim here; the deployment's statement adds it.");
+                    ". It is the same in both worlds: what it cost is neither attacked nor part of "
+                    "a claim here; the deployment's statement adds it.");
   }
   return notes;
 }

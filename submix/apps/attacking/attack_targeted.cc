@@ -73,9 +73,8 @@ Status RunTargeted(const TargetedAttackOptions& options) {
   report.title = "Targeted extraction: suffixes of private text guessed from their prefixes";
   report.notes = {
       OperatorsNote(),
-      "One guess an example, each under a fresh budget. The greedy guess (--guesses 1) takes the\n"
-      "likeliest token of the mixture, which clients never see. What public models guess alike "
-      "was\n"
+      "One guess an example, each under a fresh budget. The greedy guess (--guesses 1) takes the "
+      "likeliest token of the mixture, which clients never see. What public models guess alike was "
       "not learned from the private text: compare with --against public."};
   eval::Figure figure = {.name = "targeted",
                          .title = "Targeted extraction",

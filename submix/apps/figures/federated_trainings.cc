@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "submix/accounting/dp_fedavg.h"
+#include "submix/accounting/promise.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/measuring/repeatable_draws.h"
@@ -294,7 +295,7 @@ StatusOr<FederatedTrainings::Trained> FederatedTrainings::TrainOrLoad(
   trained.run.evaluations = file.evaluations();
   trained.parameters = std::move(result.parameters);
   if (result.statement.has_value()) {
-    trained.run.promise = {result.epsilon, options.delta, result.statement->ToText()};
+    trained.run.promise = {result.epsilon, options.delta, PromiseOf(*result.statement)};
   }
   return trained;
 }

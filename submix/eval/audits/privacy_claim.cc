@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "submix/accounting/fixed_nats.h"
-#include "submix/accounting/stated_bounds.h"
 #include "submix/base/check.h"
 #include "submix/divergence/renyi_divergence.h"
 

@@ -49,7 +49,7 @@ Json RunJson(const FederatedSetting& setting, const FederatedRun& run) {
   json["epsilon"] = run.promise.has_value() ? JsonNumber(run.promise->epsilon) : Json();
   if (run.promise.has_value()) {
     json["delta"] = run.promise->delta;
-    json["statement"] = run.promise->statement;
+    json["statement"] = run.promise->stated.ToText();
   }
   json["evaluations"] = Json::array();
   for (const FederatedEvaluation& evaluation : run.evaluations) {
@@ -111,7 +111,7 @@ std::string TrainingsTable(const std::vector<NamedTraining>& trainings, const Fe
         .Cell(last.perplexity)
         .Cell(PromiseOf(setting, run));
     if (run.promise.has_value()) {
-      statements += HtmlParagraph(name + ": " + run.promise->statement);
+      statements += HtmlParagraph(name + ":") + HtmlPromise(run.promise->stated);
     }
   }
   std::string html = HtmlHeading("Every training, at its end") + table.Html();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/status.h"
 
 namespace submix::eval {
@@ -61,7 +62,7 @@ struct FederatedEvaluation {
 struct FederatedPromise {
   double epsilon = 0;
   double delta = 0;
-  std::string statement = {};  // everything that must be said with it, lines
+  accounting::Promise stated = {};  // with everything that must be said with it
 };
 
 // Name and value of everything that a training is a function of.
