@@ -15,12 +15,12 @@ std::string Conversion(const PrivacyStatement& statement) {
   const auto best = BestEpsilon(bounds, statement.delta, ConversionKind::kImproved);
   if (!best.ok()) return "none: needs an order of at least 1.01 and a delta in (0, 1)";
   return "(" + FormatCost(best->epsilon) + ", " + base::NumberText(statement.delta) +
-         "), from order " + FormatOrder(best->order) + (bounds.size() == 1 ? "" : ", the best");
+         (bounds.size() == 1 ? "), from order " : "), from best order ") + FormatOrder(best->order);
 }
 
 std::string Divergence(const PrivacyStatement& statement) {
   return FormatCost(statement.epsilon.ToNatsRoundedUp()) + " nats at order " +
-         FormatOrder(statement.order) + ", both directions";
+         FormatOrder(statement.order) + ", both ways";
 }
 
 std::string Unit(const PrivacyStatement& statement) {
@@ -100,7 +100,7 @@ std::string NoPromise(const PrivacyStatement& statement) {
                                 "says of one part "
                               : "Nothing is proven: what the table says ";
   if (!statement.worst_case) return who + "is research, and holds for this data only.";
-  return who + "is research, and only claimed.";
+  return who + "is its authors' claim, not proven.";
 }
 
 Promise OfPart(const PrivacyStatement& part) {

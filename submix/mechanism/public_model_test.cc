@@ -51,7 +51,7 @@ TEST(PublicModelTest, StatesZeroForUsersToo) {
             "Whatever anybody asks, all answers together are (0, 1e-05)-differentially private for "
             "one user's text.");
   EXPECT_THAT(promise.columns, testing::ElementsAre("user", "part"));
-  EXPECT_THAT(promise.rows[1].cells, testing::Each("0 nats at order 2, both directions"));
+  EXPECT_THAT(promise.rows[1].cells, testing::Each("0 nats at order 2, both ways"));
 }
 
 TEST(PublicModelTest, RefusesWhatDoesNotFit) {

@@ -41,7 +41,7 @@ class ServeTest(WorkFolderTest):
 
     def test_check_says_what_would_be_done(self):
         text = run("serve", self.deployment, "--config", self.config, "--check").stdout
-        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "2 nats at order 2, both directions"):
+        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "2 nats at order 2, both ways"):
             self.assertIn(expected, text)
 
     def test_the_example_configuration_is_the_default(self):
@@ -132,7 +132,7 @@ class ServeTest(WorkFolderTest):
         self.assertEqual({*fields, "chain"}, ledger.keys())
         self.assertIn("(38.29, 1e-05)-differentially private for one user's text", ledger["promise"]["sentence"])
         promised = {row["label"]: row for row in ledger["promise"]["table"]}
-        self.assertEqual(promised["Renyi divergence"]["part"], "2 nats at order 2, both directions")
+        self.assertEqual(promised["Renyi divergence"]["part"], "2 nats at order 2, both ways")
         for row in ("unit", "neighbours", "holds for", "proof"):
             self.assertTrue(promised[row]["user"] and promised[row]["part"], promised)
         self.assertTrue(run("budget", self.deployment).stdout.endswith("\n".join(ledger["statement"]) + "\n"))
