@@ -52,6 +52,7 @@ std::string CountedOver(const PrivacyStatement& statement) {
 }
 
 std::string HoldsFor(const PrivacyStatement& statement) {
+  if (!statement.epsilon.is_payable() && !statement.proven) return "no data set";
   if (!statement.worst_case) return "this data only, and private itself";
   return statement.proven ? "every data set" : "every data set, as its authors claim";
 }

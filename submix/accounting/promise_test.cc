@@ -113,6 +113,7 @@ TEST(PromiseTest, WhatIsNotPrivatePromisesNothing) {
   const Promise promise = PromiseOf(statement);
   EXPECT_EQ(promise.sentence, "Nothing is promised to anybody: the answers are not private.");
   EXPECT_THAT(Cells(promise, "Renyi divergence").back(), StartsWith("inf nats"));
+  EXPECT_THAT(Cells(promise, "holds for"), ElementsAre("-", "no data set"));
 }
 
 TEST(PromiseTest, BoundsAtManyOrdersConvertAtTheBest) {

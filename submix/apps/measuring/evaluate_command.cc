@@ -368,15 +368,15 @@ void PrintTable(const EvaluationSheet& sheet) {
 
 // --- The command
 
-// What the settings' budgets mean. Requires: settings that were scored.
+// What the budgets of what was scored mean.
 StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
-    const std::vector<eval::EvaluationSetting>& settings, int num_parts) {
+    const eval::EvaluationResult& scored) {
   std::vector<accounting::PrivacyStatement> statements;
-  for (const eval::EvaluationSetting& setting : settings) {
-    mechanism::MechanismOptions declared = setting.mechanism;
-    declared.num_parts = num_parts;
-    SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared));
-    statements.push_back(mechanism->Statement(accounting::FixedNats::RoundDown(setting.epsilon)));
+  for (const eval::SettingResult& result : scored.settings) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
+                            mechanism::MakeMechanism(result.setting.mechanism));
+    statements.push_back(
+        mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
   }
   return statements;
 }
@@ -412,7 +412,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
-  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(plan.settings, manifest.num_parts));
+  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(sheet.result));
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, sheet));
   if (options.json) {
     PrintJson(sheet);
