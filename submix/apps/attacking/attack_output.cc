@@ -59,10 +59,18 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& targe
 
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                   AccountReport& report) {
-  const std::string note = attacked.options.name + ": " + claim.labels;
-  if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end()) {
-    report.notes.push_back(note);
+  const std::string& name = attacked.options.name;
+  if (claim.statement.has_value()) {
+    const auto is_same = [&](const auto& column) {
+      return column.first == name && column.second.Labels() == claim.labels;
+    };
+    if (std::ranges::none_of(report.statements, is_same)) {
+      report.statements.emplace_back(name, *claim.statement);
+    }
+    return;
   }
+  const std::string note = name + ": " + claim.labels;
+  if (std::ranges::find(report.notes, note) == report.notes.end()) report.notes.push_back(note);
 }
 
 Json ModelColumns(const AttackedLaw& law) {

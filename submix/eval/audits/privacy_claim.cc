@@ -65,6 +65,7 @@ base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, doub
     statement.adjacency = accounting::Adjacency::kReplace;
   }
   claim.labels = statement.Labels();
+  claim.statement = statement;
   SUBMIX_ASSIGN_OR_RETURN(
       const auto best,
       accounting::BestEpsilon(claim.bounds, delta, accounting::ConversionKind::kImproved));
