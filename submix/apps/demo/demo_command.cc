@@ -221,7 +221,7 @@ class Demo {
     report_.private_tokens_per_second = tokens / seconds;
     std::printf("\n   What is promised:\n\n");
     for (const std::string& line : engine::DeploymentPromise(deployed->deployment).Lines()) {
-      std::printf("   %s\n", line.c_str());
+      std::printf("%s%s\n", line.empty() ? "" : "   ", line.c_str());
     }
     return base::OkStatus();
   }
