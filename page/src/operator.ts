@@ -4,7 +4,7 @@ import { describe } from "./http_error";
 import { answersLeft, duration, rateBetween, share, spentParts } from "./ledger_figures";
 import type { Reading } from "./ledger_figures";
 import { readLedger } from "./operator_api";
-import type { Chain, Ledger } from "./operator_api";
+import type { Chain, Ledger, Promised } from "./operator_api";
 import { PartBars } from "./part_bars";
 import { offerThemes, rememberKey } from "./session";
 
@@ -78,6 +78,23 @@ function showChain(ledger: Ledger): void {
   byId("head", HTMLElement).title = ledger.head;
 }
 
+function showPromise(promise: Promised | null): void {
+  byId("promise-panel", HTMLElement).hidden = promise === null;
+  if (promise === null) return;
+  write("promise", promise.sentence);
+  write("promise-columns", element("td"), ...promise.columns.map((name) => heading("col", `one ${name}`)));
+  const rows = promise.rows.map(({ label, cells }) =>
+    element("tr", "", heading("row", label), ...cells.map((cell) => element("td", "", cell))),
+  );
+  write("promise-rows", ...rows);
+}
+
+function heading(scope: string, words: string): HTMLTableCellElement {
+  const made = element("th", "", words);
+  made.scope = scope;
+  return made;
+}
+
 function show(): void {
   if (last === null) return;
   const { ledger } = last;
@@ -88,8 +105,7 @@ function show(): void {
   showRate();
   showChain(ledger);
   bars.show(ledger.parts, sort.value === "spent");
-  write("statement", ...ledger.statement.map((line) => element("li", "", line)));
-  byId("statement-panel", HTMLElement).hidden = ledger.statement.length === 0;
+  showPromise(ledger.promise);
   byId("ledger", HTMLElement).hidden = false;
 }
 

@@ -20,7 +20,14 @@ export interface Ledger {
   records: number;
   head: string;
   chain: Chain;
-  statement: string[];
+  promise: Promised | null;
+}
+
+// What one user is promised, and a table of what must be said with every number.
+export interface Promised {
+  sentence: string;
+  columns: string[]; // whom each protects: "user", "part"
+  rows: { label: string; cells: string[] }[];
 }
 
 export async function readLedger(key: string, verify: boolean): Promise<Ledger> {
@@ -42,7 +49,7 @@ export async function readLedger(key: string, verify: boolean): Promise<Ledger> 
     records: amount(body["records"]) ?? 0,
     head: text(body["head"]),
     chain: chainOf(body["chain"]),
-    statement: Array.isArray(body["statement"]) ? body["statement"].map(String) : [],
+    promise: promiseOf(body["promise"]),
   };
 }
 
@@ -52,6 +59,17 @@ function partOf(part: Record<string, unknown>): Part {
     budget: amount(part["budget"]) ?? 0,
     spent: amount(part["spent"]) ?? 0,
     sureAnswers: amount(part["sure_answers"]),
+  };
+}
+
+function promiseOf(promise: unknown): Promised | null {
+  if (!isObject(promise)) return null;
+  const rows = Array.isArray(promise["table"]) ? promise["table"].filter(isObject) : [];
+  const columns = Object.keys(rows[0] ?? {}).filter((name) => name !== "label");
+  return {
+    sentence: text(promise["sentence"]),
+    columns,
+    rows: rows.map((row) => ({ label: text(row["label"]), cells: columns.map((name) => text(row[name])) })),
   };
 }
 

@@ -44,11 +44,14 @@ export function ledgerOf(k, reading, spentPart = 3) {
     records: 41_209 + 6 * reading,
     head: "9f2c41d07be3a85510cc6e0f9b7d2a4438f1e6d5a09b3c7e12f4085d6ab1c93e",
     lineage: "5ac01d77e2",
-    statement: [
-      "Part level: at Rényi order 8, everything ever answered differs by at most 2 nats between this world and one where a part is the public model (adjacency: null).",
-      "Worst case over all data sets and all prompts; proven: transcript filter (Theorem 1).",
-      "As (epsilon, delta) = (3.645, 1e-05) for one part.",
-    ],
+    promise: {
+      sentence: "Whatever anybody asks, all answers together are (7.138, 1e-05)-differentially private for one user's text.",
+      table: [
+        { label: "(epsilon, delta)", user: "(7.138, 1e-05), from order 4.266", part: "(3.216, 1e-05), from order 8" },
+        { label: "unit", user: "all text of one user key", part: "all text of the users in one part" },
+        { label: "proof", user: "proven: Theorem 1; from part to user key: Theorem 5", part: "proven: Theorem 1" },
+      ],
+    },
   };
 }
 

@@ -29,7 +29,11 @@ test("the ledger is drawn: a bar a part, answers left, records", () =>
     assert.equal(await page.textContent("#answers-left"), "0"); // part 3 is spent
     assert.match(await page.textContent("#spent-note"), /^mean of 8 parts; 1 spent/);
     assert.equal(await page.locator("#parts tr[data-level=out]").count(), 1);
-    assert.equal(await page.locator("#statement li").count(), 3);
+    const { promise } = ledgerOf(8, 1);
+    assert.equal(await page.textContent("#promise"), promise.sentence);
+    assert.deepEqual(await page.locator("#promise-columns th").allTextContents(), ["one user", "one part"]);
+    const rows = await page.locator("#promise-rows tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(rows, promise.table.map(({ label, user, part }) => [label, user, part]));
     assert.match(await page.textContent("#order-note"), /order 8.*every part/);
   }));
 

@@ -1,9 +1,10 @@
 #include "submix/accounting/privacy_statement.h"
 
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
-#include "submix/accounting/stated_bounds.h"
+#include "submix/accounting/user_level.h"
+#include "submix/base/number_text.h"
 
 namespace submix::accounting {
 namespace {
@@ -11,12 +12,9 @@ namespace {
 using divergence::RenyiOrder;
 
 constexpr int kShownDigits = 4;
-
-std::string FormatShort(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
-  return buffer;
-}
+// What is within this, relatively, of the shorter number counts as that number, so that 3 * 2 nats
+// do not read 6.001.
+constexpr double kTolerance = 1e-9;
 
 std::string UnitWords(PrivacyUnit unit) {
   switch (unit) {
@@ -30,6 +28,13 @@ std::string UnitWords(PrivacyUnit unit) {
   return "";
 }
 
+// The unit of the last digit that is shown. Requires: value > 0, finite.
+double LastDigit(double value) {
+  return std::pow(10, std::floor(std::log10(value)) - (kShownDigits - 1));
+}
+
+}  // namespace
+
 std::string AdjacencyWords(Adjacency adjacency) {
   switch (adjacency) {
     case Adjacency::kNull:
@@ -42,66 +47,6 @@ std::string AdjacencyWords(Adjacency adjacency) {
   return "";
 }
 
-std::string Bracketed(const std::string& labels) { return " [" + labels + "]"; }
-
-std::string BoundLine(const RdpBound& bound, const std::string& labels) {
-  return FormatCost(bound.rdp) + " nats of Renyi divergence at order " +
-         FormatShort(bound.order.value()) + ", in both directions, over all answers together" +
-         labels;
-}
-
-std::string ConversionLine(const std::vector<RdpBound>& bounds, double delta,
-                           const std::string& labels) {
-  const auto best = BestEpsilon(bounds, delta, ConversionKind::kImproved);
-  if (!best.ok()) {
-    return "no (epsilon, delta) follows: the conversion needs an order of at least 1.01 and a "
-           "delta in (0, 1)" +
-           labels;
-  }
-  const char* const which = bounds.size() == 1 ? ", the only order that binds" : ", the best";
-  return "(" + FormatCost(best->epsilon) + ", " + FormatShort(delta) +
-         ")-differential privacy, improved conversion from order " +
-         FormatShort(best->order.value()) + which + labels;
-}
-
-void AddUserLevelLines(const PrivacyStatement& statement, std::vector<std::string>& lines) {
-  if (statement.unit != PrivacyUnit::kPart) return;  // said already, or no parts
-  if (!statement.worst_case || !statement.proven) {
-    lines.push_back(
-        "for one user key nothing follows: that needs a part-level bound proven for every data "
-        "set");
-    return;
-  }
-  const std::vector<RdpBound> bounds = StatedUserLevelBounds(statement);
-  if (bounds.empty()) {
-    lines.push_back("for one user key nothing follows from orders of 1 and below");
-    return;
-  }
-  PrivacyStatement of_user = statement;
-  of_user.unit = PrivacyUnit::kUserKey;
-  of_user.adjacency = Adjacency::kReplace;
-  const std::string labels = Bracketed(of_user.Labels());
-  lines.push_back(BoundLine(bounds.front(), labels));
-  lines.push_back(ConversionLine(bounds, statement.delta, labels));
-}
-
-}  // namespace
-
-std::vector<std::string> PrivacyStatement::Lines() const {
-  const std::vector<RdpBound> bounds = StatedBounds(*this);
-  const std::string labels = Bracketed(Labels());
-  std::vector<std::string> lines = {"mechanism: " + mechanism, BoundLine(bounds.front(), labels),
-                                    ConversionLine(bounds, delta, labels)};
-  AddUserLevelLines(*this, lines);
-  return lines;
-}
-
-std::string PrivacyStatement::ToText() const {
-  std::string text;
-  for (const std::string& line : Lines()) text += line + "\n";
-  return text;
-}
-
 std::string PrivacyStatement::Labels() const {
   return "unit: " + UnitWords(unit) + "; adjacency: " + AdjacencyWords(adjacency) +
          (!worst_case ? "; data-dependent: for this data only, and private itself"
@@ -110,12 +55,74 @@ std::string PrivacyStatement::Labels() const {
          (proven ? "; proven: " : "; NOT proven: ") + proof;
 }
 
+PrivacyStatement PartLevelStatement(std::string mechanism, RenyiOrder order, FixedNats epsilon,
+                                    std::string proof) {
+  PrivacyStatement statement;
+  statement.mechanism = std::move(mechanism);
+  statement.order = order;
+  statement.epsilon = epsilon;
+  statement.worst_case = true;
+  statement.proven = true;
+  statement.proof = std::move(proof);
+  return statement;
+}
+
+PrivacyStatement ResearchStatement(std::string mechanism, RenyiOrder order, FixedNats epsilon,
+                                   std::string gap) {
+  PrivacyStatement statement =
+      PartLevelStatement(std::move(mechanism), order, epsilon, "research: " + gap);
+  statement.worst_case = false;
+  statement.proven = false;
+  return statement;
+}
+
+std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement) {
+  std::vector<RdpBound> bounds = {{statement.order, statement.epsilon.ToNatsRoundedUp()}};
+  bounds.insert(bounds.end(), statement.further_bounds.begin(), statement.further_bounds.end());
+  return bounds;
+}
+
+std::vector<RdpBound> StatedUserLevelBounds(const PrivacyStatement& statement) {
+  if (!statement.user_level_bounds.empty()) return statement.user_level_bounds;
+  const std::vector<RdpBound> part_bounds = StatedBounds(statement);
+  // One user's records are in one part: replacing that part covers it.
+  if (statement.adjacency == Adjacency::kReplace) return part_bounds;
+  std::vector<RdpBound> bounds;
+  for (const RdpBound& part : part_bounds) {
+    const auto user = UserLevelFromPartOrder(part.order);
+    if (user.ok()) bounds.push_back({user->order, user->factor * part.rdp});
+  }
+  return bounds;
+}
+
+std::optional<PrivacyStatement> UserLevelStatement(const PrivacyStatement& statement) {
+  if (!statement.worst_case || !statement.proven) return std::nullopt;
+  std::vector<RdpBound> bounds = StatedUserLevelBounds(statement);
+  if (bounds.empty()) return std::nullopt;
+  PrivacyStatement of_user = statement;
+  of_user.unit = PrivacyUnit::kUserKey;
+  of_user.adjacency = Adjacency::kReplace;
+  if (statement.adjacency == Adjacency::kNull && statement.user_level_bounds.empty()) {
+    of_user.proof += "; from part to user key: Theorem 5";
+  }
+  of_user.order = bounds.front().order;
+  of_user.epsilon = FixedNats::RoundUp(bounds.front().rdp);
+  of_user.further_bounds.assign(bounds.begin() + 1, bounds.end());
+  of_user.user_level_bounds.clear();
+  return of_user;
+}
+
 std::string FormatCost(double nats) {
-  if (!(nats > 0) || std::isinf(nats)) return FormatShort(nats);
-  // What is within 1e-9 of the shorter number counts as that number, so that 3 * 2 nats do not read
-  // 6.001.
-  const double last_digit = std::pow(10, std::floor(std::log10(nats)) - (kShownDigits - 1));
-  return FormatShort(std::ceil(nats / last_digit * (1 - 1e-9)) * last_digit);
+  if (!(nats > 0) || std::isinf(nats)) return base::NumberText(nats);
+  const double unit = LastDigit(nats);
+  return base::NumberText(std::ceil(nats / unit * (1 - kTolerance)) * unit);
+}
+
+std::string FormatOrder(RenyiOrder order) {
+  const double value = order.value();
+  if (order.is_infinite() || !(value > 0)) return order.ToString();
+  const double unit = LastDigit(value);
+  return base::NumberText(std::floor(value / unit * (1 + kTolerance)) * unit);
 }
 
 }  // namespace submix::accounting

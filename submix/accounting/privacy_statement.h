@@ -1,7 +1,8 @@
-// What a privacy number means, in words: no epsilon is shown without unit, adjacency, order, scope
-// and proof status (design contract 9).
+// What a privacy number means: no epsilon is shown without unit, adjacency, order, scope and proof
+// status (design contract 9). How people read it: promise.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,20 @@ enum class Adjacency {
   kPresence,  // the unit is there or not, everything else the same
 };
 
+// "replaced by the public model".
+std::string AdjacencyWords(Adjacency adjacency);
+
+// What is given away, and so what the numbers count.
+enum class Released { kAnswers, kModel, kAnswersAndPublicModel };
+
 // A guarantee and everything that must be said with it. Plain value.
 struct PrivacyStatement {
   std::string mechanism;  // as on the command line, such as "filtered-submix"
+  Released released = Released::kAnswers;
   PrivacyUnit unit = PrivacyUnit::kPart;
   Adjacency adjacency = Adjacency::kNull;
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  FixedNats epsilon;  // nats at `order`, over all answers ever given
+  FixedNats epsilon;  // nats at `order`, over all that is ever released
   // True: holds for every data set. False: computed from this data, and so private itself.
   bool worst_case = false;
   // True: `proof` names the theorem. False: `proof` says what it does not cover ("research").
@@ -42,17 +50,34 @@ struct PrivacyStatement {
   // User-level bounds proved directly (Theorem 6: doubled range). Empty: by Theorem 5 from `order`.
   std::vector<RdpBound> user_level_bounds;
 
-  // For people: one sentence a line, each epsilon with all its labels: the part-level bound, its
-  // (epsilon, delta) conversion, and what follows for one user key. The user level is stated only
-  // if the guarantee is proven and worst case; else a line says that nothing follows.
-  std::vector<std::string> Lines() const;
-  // The lines, each ended by a newline.
-  std::string ToText() const;
-  // What must stand beside every number of the statement: unit, adjacency, scope, proof status.
+  // What must stand beside every number of the statement, in one line, for files: unit, adjacency,
+  // scope, proof status.
   std::string Labels() const;
 };
 
+// One part is replaced by the public model: `epsilon` nats at `order` alone, over all answers,
+// proven for every data set by what `proof` names.
+PrivacyStatement PartLevelStatement(std::string mechanism, divergence::RenyiOrder order,
+                                    FixedNats epsilon, std::string proof);
+// The same, counted on this data and not proven: `gap` says what no proof covers.
+PrivacyStatement ResearchStatement(std::string mechanism, divergence::RenyiOrder order,
+                                   FixedNats epsilon, std::string gap);
+
+// For the statement's own unit, at the same time: (order, epsilon) first, then further orders.
+std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement);
+
+// What a part-level statement, proven and for every data set, means for one user key whose records
+// are changed, added or removed. Empty: nothing follows. Requires: statement.worst_case, proven.
+std::vector<RdpBound> StatedUserLevelBounds(const PrivacyStatement& statement);
+
+// The same as a statement for one user key. None: nothing follows, because the part-level statement
+// is not proven for every data set, or its orders are 1 and below. Requires: statement.unit is
+// kPart.
+std::optional<PrivacyStatement> UserLevelStatement(const PrivacyStatement& statement);
+
 // A privacy cost with four digits, rounded up.
 std::string FormatCost(double nats);
+// The order of a bound with four digits, rounded down: what holds at an order holds below it.
+std::string FormatOrder(divergence::RenyiOrder order);
 
 }  // namespace submix::accounting

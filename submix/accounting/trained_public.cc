@@ -5,8 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include "submix/accounting/stated_bounds.h"
-
 namespace submix::accounting {
 namespace {
 
@@ -36,6 +34,7 @@ std::optional<double> BoundAt(const std::vector<RdpBound>& bounds, RenyiOrder or
 PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<RdpBound> bounds) {
   PrivacyStatement statement;
   statement.mechanism = answers.mechanism;
+  statement.released = Released::kAnswersAndPublicModel;
   statement.unit = PrivacyUnit::kUserKey;
   statement.adjacency = Adjacency::kPresence;
   statement.worst_case = true;
@@ -51,10 +50,41 @@ PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<Rdp
   return statement;
 }
 
-// The lines after the first, which names the mechanism.
-void AddBody(const PrivacyStatement& statement, std::vector<std::string>& lines) {
-  const std::vector<std::string> body = statement.Lines();
-  lines.insert(lines.end(), body.begin() + 1, body.end());
+// For one user of both corpora.
+Promise OfSameUsers(const PrivacyStatement& answers, const PublicTraining& training) {
+  PrivacyStatement of_part = answers;
+  of_part.mechanism += " above a public model trained by " + training.mechanism;
+  PromiseLevel part = {"part", of_part,
+                       "nothing follows: the public model has read its users' text too"};
+  std::vector<RdpBound> bounds = AddedUserBounds(answers, training);
+  if (!bounds.empty()) {
+    const PrivacyStatement sum = AddedStatement(of_part, std::move(bounds));
+    return MakePromise(PromiseSentence(sum), {{"user", sum}, part});
+  }
+  PromiseLevel user = {"user", of_part,
+                       "nothing follows: that needs a proven user-level bound for the answers and "
+                       "a public model trained with users as its unit"};
+  user.statement.unit = PrivacyUnit::kUserKey;
+  return MakePromise(
+      "Nothing is proven for one user's text, which answers and public model may both have read.",
+      {user, part});
+}
+
+// For the users of the answers, then for those of the public model: each is one of the two.
+Promise OfOtherUsers(const PrivacyStatement& answers, const PublicTraining& training) {
+  Promise promise = PromiseOf(answers);
+  const PrivacyStatement of_training = TrainingStatement(training, answers.delta);
+  const bool is_user = training.unit == PrivacyUnit::kUserKey;
+  promise.sentence += " The public model is " + PrivateTo(of_training) +
+                      (is_user ? " for the text of one of its own users, who are others."
+                               : " for one document of its own users, who are others.");
+  promise.columns.push_back(is_user ? "user of the public model" : "document of the public model");
+  const Promise own = PromiseOf(of_training);
+  for (std::size_t row = 0; row < own.rows.size(); ++row) {
+    std::string& cell = promise.rows[row].cells.emplace_back(own.rows[row].cells.front());
+    if (own.rows[row].label == "unit") cell += ", in its corpus only";
+  }
+  return promise;
 }
 
 }  // namespace
@@ -62,6 +92,7 @@ void AddBody(const PrivacyStatement& statement, std::vector<std::string>& lines)
 PrivacyStatement TrainingStatement(const PublicTraining& training, double delta) {
   PrivacyStatement statement;
   statement.mechanism = training.mechanism;
+  statement.released = Released::kModel;
   statement.unit = training.unit;
   statement.adjacency = Adjacency::kPresence;
   statement.worst_case = true;
@@ -96,30 +127,9 @@ std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
   return sums;
 }
 
-std::vector<std::string> LinesAbovePublicTraining(const PrivacyStatement& answers,
-                                                  const PublicTraining& training) {
-  const std::string model = "a public model trained by " + training.mechanism;
-  if (!training.same_users) {
-    std::vector<std::string> lines = answers.Lines();
-    lines.push_back("above " + model + " on other users; each user is in one of the two corpora. " +
-                    "For those of the public model:");
-    AddBody(TrainingStatement(training, answers.delta), lines);
-    return lines;
-  }
-  std::vector<std::string> lines = {
-      "mechanism: " + answers.mechanism + ", above " + model + " on users of the same corpus",
-      "for one part nothing follows: the public model has read its users' text too"};
-  std::vector<RdpBound> bounds = AddedUserBounds(answers, training);
-  if (bounds.empty()) {
-    lines.push_back(
-        "for one user key nothing follows: that needs a proven user-level bound for the answers "
-        "and "
-        "a public model trained with users as its unit");
-    return lines;
-  }
-  lines.push_back("for one user key, answers and public model together:");
-  AddBody(AddedStatement(answers, std::move(bounds)), lines);
-  return lines;
+Promise PromiseAbovePublicTraining(const PrivacyStatement& answers,
+                                   const PublicTraining& training) {
+  return training.same_users ? OfSameUsers(answers, training) : OfOtherUsers(answers, training);
 }
 
 }  // namespace submix::accounting

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "submix/accounting/privacy_statement.h"
+#include "submix/accounting/promise.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 
 namespace submix::accounting {
@@ -24,11 +25,10 @@ struct PublicTraining {
 // What the training itself promises, at all orders at once.
 PrivacyStatement TrainingStatement(const PublicTraining& training, double delta);
 
-// For people, as PrivacyStatement::Lines. With the same users: the sum of both losses for one user
-// present or absent, and that nothing follows for a part; where nothing follows for a user, that.
-// With other users: what the answers promise, then what the training promises to its own.
-std::vector<std::string> LinesAbovePublicTraining(const PrivacyStatement& answers,
-                                                  const PublicTraining& training);
+// With the same users: the sum of both losses for one user present or absent, and that nothing
+// follows for a part; where nothing follows for a user, that. With other users: what the answers
+// promise, then what the training promises to its own; each user is in one of the two corpora.
+Promise PromiseAbovePublicTraining(const PrivacyStatement& answers, const PublicTraining& training);
 
 // Both losses for one user key who is in both corpora, present or absent: at each order the sum,
 // over all answers together. Empty: nothing follows, since the answers are not proven for every

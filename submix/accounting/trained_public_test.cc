@@ -9,9 +9,13 @@ namespace submix::accounting {
 namespace {
 
 using divergence::RenyiOrder;
-using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 PublicTraining Training() { return {"dp-sgd", {0.01, 1.1}, 500, PrivacyUnit::kUserKey, true}; }
 
@@ -28,10 +32,11 @@ PrivacyStatement Answers(double order, double epsilon) {
   return statement;
 }
 
-std::string Joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
+std::vector<std::string> Cells(const Promise& promise, const std::string& label) {
+  for (const PromiseRow& row : promise.rows) {
+    if (row.label == label) return row.cells;
+  }
+  return {};
 }
 
 TEST(TrainedPublicTest, LossesAddAtEveryOrderThatTheAnswersCover) {
@@ -49,21 +54,46 @@ TEST(TrainedPublicTest, LossesAddAtEveryOrderThatTheAnswersCover) {
 }
 
 TEST(TrainedPublicTest, TheSameUsersHaveNoPartLevelStatement) {
-  const std::string text = Joined(LinesAbovePublicTraining(Answers(8, 2), Training()));
-  EXPECT_THAT(text, HasSubstr("for one part nothing follows"));
-  EXPECT_THAT(text, Not(HasSubstr("unit: part")));
-  EXPECT_THAT(text, HasSubstr("unit: user key; adjacency: present or absent; worst case"));
-  EXPECT_THAT(text, HasSubstr("Theorems 14 and 15"));
+  const Promise promise = PromiseAbovePublicTraining(Answers(8, 2), Training());
+  EXPECT_THAT(promise.sentence,
+              MatchesRegex("Whatever anybody asks, all answers and the public model together are "
+                           "\\([0-9.]+, 1e-05\\)-differentially private for one user's text\\."));
+  EXPECT_THAT(promise.columns, ElementsAre("user", "part"));
+  EXPECT_EQ(Cells(promise, "(epsilon, delta)")[1],
+            "nothing follows: the public model has read its users' text too");
+  for (const char* label : {"Renyi divergence", "neighbours", "holds for", "proof"}) {
+    EXPECT_EQ(Cells(promise, label)[1], "-");
+  }
+  EXPECT_EQ(Cells(promise, "unit")[0], "all text of one user key");
+  EXPECT_EQ(Cells(promise, "neighbours")[0], "present or absent");
+  EXPECT_EQ(Cells(promise, "holds for")[0], "every data set");
+  EXPECT_EQ(Cells(promise, "counted over")[0], "all answers and the public model");
+  EXPECT_THAT(Cells(promise, "proof")[0], HasSubstr("Theorems 14 and 15"));
+  EXPECT_EQ(Cells(promise, "mechanism")[0],
+            "filtered-submix above a public model trained by dp-sgd");
 }
 
-TEST(TrainedPublicTest, OtherUsersKeepTheirPartsAndHaveALineOfTheirOwn) {
+TEST(TrainedPublicTest, OtherUsersKeepTheirPartsAndHaveAColumnOfTheirOwn) {
   PublicTraining training = Training();
   training.same_users = false;
   const PrivacyStatement answers = Answers(8, 2);
-  const std::vector<std::string> lines = LinesAbovePublicTraining(answers, training);
-  for (const std::string& line : answers.Lines()) EXPECT_THAT(lines, Contains(line));
-  EXPECT_THAT(Joined(lines), HasSubstr("on other users"));
-  EXPECT_THAT(lines.back(), HasSubstr("unit: user key; adjacency: present or absent"));
+  const Promise promise = PromiseAbovePublicTraining(answers, training);
+  const Promise of_answers = PromiseOf(answers);
+  const Promise of_training = PromiseOf(TrainingStatement(training, answers.delta));
+  EXPECT_THAT(promise.columns, ElementsAre("user", "part", "user of the public model"));
+  for (const PromiseRow& row : promise.rows) {
+    std::vector<std::string> expected = Cells(of_answers, row.label);
+    if (row.label != "unit") expected.push_back(Cells(of_training, row.label).front());
+    if (row.label == "unit") expected.push_back("all text of one user key, in its corpus only");
+    EXPECT_EQ(row.cells, expected) << row.label;
+  }
+  EXPECT_THAT(promise.sentence, StartsWith(of_answers.sentence + " The public model is ("));
+  EXPECT_THAT(promise.sentence,
+              EndsWith(")-differentially private for the text of one of its own users, who are "
+                       "others."));
+  training.unit = PrivacyUnit::kTrainingExample;
+  EXPECT_EQ(PromiseAbovePublicTraining(answers, training).columns.back(),
+            "document of the public model");
 }
 
 TEST(TrainedPublicTest, AnswersThatReadNoTextCostWhatTheTrainingCost) {
@@ -75,8 +105,9 @@ TEST(TrainedPublicTest, AnswersThatReadNoTextCostWhatTheTrainingCost) {
   for (const RenyiOrder order : DefaultOrders()) steps.push_back({order, StepsRdp(order)});
   const auto alone = BestEpsilon(steps, 1e-5, ConversionKind::kImproved);
   EXPECT_DOUBLE_EQ(BestEpsilon(sums, 1e-5, ConversionKind::kImproved)->epsilon, alone->epsilon);
-  EXPECT_THAT(Joined(LinesAbovePublicTraining(answers, Training())),
-              HasSubstr("(" + FormatCost(alone->epsilon) + ", 1e-05)-differential privacy"));
+  const Promise promise = PromiseAbovePublicTraining(answers, Training());
+  EXPECT_THAT(promise.sentence,
+              HasSubstr("(" + FormatCost(alone->epsilon) + ", 1e-05)-differentially private"));
 }
 
 TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
@@ -84,11 +115,15 @@ TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
   unproven.proven = false;
   PublicTraining of_documents = Training();
   of_documents.unit = PrivacyUnit::kTrainingExample;
-  for (const auto& lines : {LinesAbovePublicTraining(unproven, Training()),
-                            LinesAbovePublicTraining(Answers(8, 2), of_documents),
-                            LinesAbovePublicTraining(Answers(1, 2), Training())}) {
-    EXPECT_THAT(lines.back(), HasSubstr("for one user key nothing follows"));
-    EXPECT_THAT(Joined(lines), Not(HasSubstr("differential privacy, improved")));
+  for (const Promise& promise : {PromiseAbovePublicTraining(unproven, Training()),
+                                 PromiseAbovePublicTraining(Answers(8, 2), of_documents),
+                                 PromiseAbovePublicTraining(Answers(1, 2), Training())}) {
+    EXPECT_EQ(promise.sentence,
+              "Nothing is proven for one user's text, which answers and public model may both have "
+              "read.");
+    EXPECT_THAT(Cells(promise, "(epsilon, delta)"), Each(StartsWith("nothing follows")));
+    EXPECT_THAT(Cells(promise, "Renyi divergence"), Each("-"));
+    EXPECT_THAT(promise.ToText(), Not(HasSubstr("1e-05")));
   }
 }
 

@@ -19,18 +19,12 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
 
 }  // namespace
 
-std::vector<std::string> StatementLines(const Deployment& deployment) {
+accounting::Promise DeploymentPromise(const Deployment& deployment) {
   const accounting::PrivacyStatement answers = deployment.mechanism->Statement(
       accounting::FixedNats::RoundDown(deployment.config.options.epsilon));
-  if (!deployment.public_training.has_value()) return answers.Lines();
-  return LinesAbovePublicTraining(answers,
-                                  TrainingOf(*deployment.public_training, deployment.manifest));
-}
-
-std::string StatementText(const Deployment& deployment) {
-  std::string text;
-  for (const std::string& line : StatementLines(deployment)) text += line + "\n";
-  return text;
+  if (!deployment.public_training.has_value()) return PromiseOf(answers);
+  return PromiseAbovePublicTraining(answers,
+                                    TrainingOf(*deployment.public_training, deployment.manifest));
 }
 
 }  // namespace submix::engine

@@ -8,8 +8,10 @@
 namespace submix::engine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr const char* kCost =
     R"({"format": 1, "mechanism": "dp-sgd", "unit": "user", "sampling_probability": 0.01,
@@ -47,11 +49,11 @@ class DeploymentStatementTest : public testing::Test {
     return OpenDeployment(ensemble + "_deployed", DeploymentAccess::kReadOnly);
   }
 
-  std::string Statement(const std::string& cost, const std::string& trained_on,
-                        const std::string& mechanism = "filtered-submix") {
+  accounting::Promise Promised(const std::string& cost, const std::string& trained_on,
+                               const std::string& mechanism = "filtered-submix") {
     const auto deployment = Deploy(cost, trained_on, mechanism);
     SUBMIX_EXPECT_OK(deployment);
-    return StatementText(*deployment);
+    return DeploymentPromise(*deployment);
   }
 
   base::TemporaryDirectory directory_;
@@ -59,27 +61,29 @@ class DeploymentStatementTest : public testing::Test {
 };
 
 TEST_F(DeploymentStatementTest, APublicModelThatIsPublicChangesNothing) {
-  const std::string text = Statement("", "");
-  EXPECT_THAT(text, HasSubstr("unit: part"));
-  EXPECT_THAT(text, Not(HasSubstr("dp-sgd")));
+  const accounting::Promise promise = Promised("", "");
+  EXPECT_THAT(promise.columns, ElementsAre("user", "part"));
+  EXPECT_THAT(promise.rows[2].cells[1], "all text of the users in one part");
+  EXPECT_THAT(promise.ToText(), Not(HasSubstr("dp-sgd")));
 }
 
 TEST_F(DeploymentStatementTest, TheSameUsersAreTheDefaultAndLoseTheirPartLevelStatement) {
   for (const char* trained_on : {"", "same-users", "who knows"}) {
-    const std::string text = Statement(kCost, trained_on);
-    EXPECT_THAT(text, HasSubstr("for one part nothing follows"));
-    EXPECT_THAT(text, HasSubstr("answers and public model together"));
-    EXPECT_THAT(text, Not(HasSubstr("unit: part")));
+    const accounting::Promise promise = Promised(kCost, trained_on);
+    EXPECT_THAT(promise.sentence, HasSubstr("all answers and the public model together"));
+    EXPECT_THAT(promise.rows[0].cells[1], StartsWith("nothing follows"));
+    EXPECT_THAT(promise.rows[1].cells[1], "-");
   }
-  const std::string other = Statement(kCost, "other-users");
-  EXPECT_THAT(other, HasSubstr("unit: part"));
-  EXPECT_THAT(other, HasSubstr("on other users"));
+  const accounting::Promise other = Promised(kCost, "other-users");
+  EXPECT_THAT(other.columns, ElementsAre("user", "part", "user of the public model"));
+  EXPECT_THAT(other.rows[1].cells[1], HasSubstr("nats at order 8"));
 }
 
 TEST_F(DeploymentStatementTest, ThePublicMechanismCostsWhatItsModelCost) {
-  const std::string text = Statement(kCost, "", "public");
-  EXPECT_THAT(text, HasSubstr("unit: user key; adjacency: present or absent"));
-  EXPECT_THAT(text, Not(HasSubstr("(0, 1e-05)-differential privacy")));
+  const accounting::Promise promise = Promised(kCost, "", "public");
+  EXPECT_EQ(promise.rows[2].cells[0], "all text of one user key");
+  EXPECT_EQ(promise.rows[3].cells[0], "present or absent");
+  EXPECT_THAT(promise.ToText(), Not(HasSubstr("(0, 1e-05)")));
 }
 
 TEST_F(DeploymentStatementTest, NothingIsDeployedAboveAModelThatPromisesNothing) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -139,15 +140,9 @@ DClip::DClip(const MechanismOptions& options, double clip)
       charge_(FixedNats::RoundUp(AnswerNats(clip, options.num_parts, 1, options.order))) {}
 
 accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = "docs/privacy.md, theorem of clipped log ratios";
+  accounting::PrivacyStatement statement =
+      accounting::PartLevelStatement(std::string(name()), options_.order, budget,
+                                     "docs/privacy.md, theorem of clipped log ratios");
   const auto answers = static_cast<double>(budget.units() / charge_.units());
   const auto bound = [&](double moves, RenyiOrder order) {
     return accounting::RdpBound{order,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -138,16 +139,9 @@ FilteredDClip::FilteredDClip(const MechanismOptions& options, double clip)
       largest_charge_(FixedNats::RoundDown(options.target_leakage)) {}
 
 accounting::PrivacyStatement FilteredDClip::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = "docs/privacy.md, theorems of the transcript filter and of clipped log ratios";
-  return statement;
+  return accounting::PartLevelStatement(
+      std::string(name()), options_.order, budget,
+      "docs/privacy.md, theorems of the transcript filter and of clipped log ratios");
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -85,16 +86,8 @@ FilteredSubmix::FilteredSubmix(const MechanismOptions& options)
       solver_(options.order) {}
 
 accounting::PrivacyStatement FilteredSubmix::Statement(accounting::FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = "docs/privacy.md, theorem of the transcript filter";
-  return statement;
+  return accounting::PartLevelStatement(std::string(name()), options_.order, budget,
+                                        "docs/privacy.md, theorem of the transcript filter");
 }
 
 accounting::FixedNats FilteredSubmix::Charge(const PublicWeights& base, accounting::FixedNats limit,

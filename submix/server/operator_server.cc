@@ -36,6 +36,7 @@ base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
+  const accounting::Promise promise = engine::DeploymentPromise(deployment);
   return Json{{"mechanism", options.mechanism.name},
               {"order", options.mechanism.order.ToString()},
               {"unit", "part"},
@@ -44,7 +45,8 @@ base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
               {"records", head.records},
               {"head", base::ToHex(head.hash)},
               {"lineage", deployment.config.lineage},
-              {"statement", engine::StatementLines(deployment)}};
+              {"promise", accounting::PromiseJson<Json>(promise)},
+              {"statement", promise.Lines()}};
 }
 
 class LedgerHandler final : public HttpHandler {

@@ -69,6 +69,7 @@ check(answer("plan", "filtered-submix", "--epsilon", "8")["rows"][0]["answers"] 
 
 # Every column of epsilons is explained, to machines and to people; help gives an example that works.
 LABELS = ("unit: ", "adjacency: ", "roven: ")
+ROWS = ("unit", "neighbours", "holds for", "proof")
 for name in ("dp-sgd", "laplace", "gnmax", "dclip", "dp-decoding", "fedavg", "pmixed", "convert",
              "extraction"):
     result = answer(name)
@@ -78,7 +79,8 @@ for name in ("dp-sgd", "laplace", "gnmax", "dclip", "dp-decoding", "fedavg", "pm
     for text in result["statements"].values():
         check(all(label in text for label in LABELS), name, text)
     text = run(name)
-    check(text.returncode == 0 and all(label in text.stdout for label in LABELS), name, text)
+    check(text.returncode == 0 and all("\n" + row + " " in text.stdout for row in ROWS), name, text)
+    check(all(len(line) <= 100 for line in text.stdout.split("\n")), name, text)
     usage = run(name, "--help")
     example = [line for line in usage.stdout.splitlines() if "Example: submix account " in line]
     check(usage.returncode == 0 and len(example) == 1, name, usage)

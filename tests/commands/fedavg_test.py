@@ -60,8 +60,11 @@ def private_rounds(work):
     result = json.loads(fedavg(work, "out", *PRIVATE, "--rounds", 3, "--csv", work / "out.csv", "--head-words"))
     assert result["rounds"] == result["rounds_charged"] == 3, result
     assert abs(result["epsilon"] / calculator(result, 20, 3) - 1) < 1e-6, result
-    for words in ("unit: user key", "adjacency: present or absent", "independently", "3 rounds"):
-        assert words in result["statement"], result["statement"]
+    assert "-differentially private for one user's text." in result["promise"]["sentence"], result
+    promised = {row["label"]: row["user"] for row in result["promise"]["table"]}
+    for row, words in (("unit", "user key"), ("neighbours", "present or absent"), ("proof", "independently"),
+                       ("mechanism", "3 rounds charged")):
+        assert words in promised[row] and row in result["statement"], result
     assert result["heldout"]["tokens"] == 2000, result
     assert 0 <= result["heldout"]["accuracy_top1"] <= result["heldout"]["accuracy_top5"] <= 1
     assert all(sum(counts) == 2000 for counts in result["head_words"].values()), result
@@ -74,7 +77,7 @@ def private_rounds(work):
     # Nothing is left to do; the same is told to people.
     told = fedavg(work, "out", *PRIVATE, "--rounds", 3, "--head-words", form=())
     for words in (f"3 rounds, a population of {result['population']:.15g} users", "AccuracyTop1", "10: [",
-                  "unit: user key", "model"):
+                  "all text of one user key", "model"):
         assert words in told, told
     # What is spent cannot be changed by other options, nor by looking again.
     fedavg(work, "out", *PRIVATE, "--rounds", 4, "--seed", 2, code=1, stderr="other options")

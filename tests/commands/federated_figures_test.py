@@ -80,7 +80,8 @@ def check_training(training):
     assert (training["epsilon"] is not None) == is_private, training
     if is_private:
         assert abs(training["epsilon"] / calculator(training) - 1) < 1e-6, training
-        assert "unit: user key; adjacency: present or absent" in training["statement"], training
+        for row in ("unit              all text of one user key", "neighbours        present or absent"):
+            assert row in training["statement"], training
     else:
         assert training["promise"].startswith("nothing"), training
     rounds = [evaluation["round"] for evaluation in training["evaluations"]]

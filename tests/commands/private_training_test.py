@@ -60,12 +60,17 @@ class PrivateTrainingTest(unittest.TestCase):
             "--noise-multiplier", report["noise_multiplier"], "--steps", report["steps_charged"],
             "--delta", 1e-5, "--json"))["rows"]
         self.assertAlmostEqual(rows[0]["epsilon"], report["epsilon"], places=9)
-        self.assertIn("differential privacy", " ".join(report["statement"]))
+        self.assertIn("-differentially private for one user's text.", report["promise"]["sentence"])
+        promised = {row["label"]: row["user"] for row in report["promise"]["table"]}
+        self.assertEqual((promised["unit"], promised["neighbours"], promised["holds for"]),
+                         ("all text of one user key", "present or absent", "every data set"))
+        self.assertIn(report["promise"]["sentence"], " ".join(report["statement"]))
         self.assertIn("counts as public", " ".join(report["assumptions"]))
 
     def test_the_same_command_again_spends_nothing(self):
         text = submix(*training(self.work, "model", "--epochs", 4))
-        self.assertIn("unit: user key; adjacency: present or absent", text)
+        for row in ("unit              all text of one user key", "neighbours        present or absent"):
+            self.assertIn(row, text)
         again = json.loads(submix(*training(self.work, "model", "--epochs", 4, "--json")))
         self.assertEqual(again, self.report)
         submix(*training(self.work, "model", "--epochs", 5), code=1, stderr="other options")
@@ -86,9 +91,15 @@ class PrivateTrainingTest(unittest.TestCase):
         self.assertAlmostEqual(served["public_perplexity"] / served["single_perplexity"], 1, 6)
         promised = submix("deploy", model / "released", self.work / "deployment", "--mechanism",
                           "public")
-        self.assertIn("above a public model trained by dp-sgd", promised)
-        self.assertIn("unit: user key; adjacency: present or absent", promised)
-        self.assertNotIn("unit: part", promised)
+        self.assertIn("all answers and the public model together are (", promised)
+        table = {row["label"]: row for row in
+                 json.loads(submix("budget", self.work / "deployment", "--json"))["promise"]["table"]}
+        self.assertIn("above a public model trained by dp-sgd", table["mechanism"]["user"])
+        self.assertEqual((table["unit"]["user"], table["neighbours"]["user"]),
+                         ("all text of one user key", "present or absent"))
+        self.assertEqual(table["(epsilon, delta)"]["part"],
+                         "nothing follows: the public model has read its users' text too")
+        self.assertEqual(table["Renyi divergence"]["part"], "-")
         text = submix("generate", self.work / "deployment", "The tide", "--max-tokens", 8)
         self.assertGreater(len(text), len("The tide\n"))
         # What it cost is no part of what an attack on the ensemble above it measures.

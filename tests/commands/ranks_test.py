@@ -144,7 +144,8 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(report["rounds"], done + 2)
         self.assertLessEqual(done + 2, report["rounds_charged"])
         self.assertLessEqual(report["rounds_charged"], done + 2 + 2)
-        self.assertIn(f"{report['rounds_charged']} rounds charged", report["statement"])
+        promised = {row["label"]: row["user"] for row in report["promise"]["table"]}
+        self.assertIn(f"{report['rounds_charged']} rounds charged", promised["mechanism"])
 
     def test_an_ensemble_has_the_same_bits_on_any_number_of_ranks(self):
         for at_a_time in (1, 2):

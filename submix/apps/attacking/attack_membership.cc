@@ -82,8 +82,7 @@ Status RunMembership(const MembershipOptions& options) {
                  " served tokens: the attacker who knows the models of both worlds";
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
   report.notes.push_back(
-      "surely: what the transcripts show but for an error of 0.05; it must stay below the bound "
-      "of\n"
+      "surely: what the transcripts show but for an error of 0.05; it must stay below the bound of "
       "the claim. value is measured on the same transcripts and may exceed either by chance.");
   eval::Figure figure = {.name = "membership",
                          .title = "Membership inference on served tokens",

@@ -154,7 +154,7 @@ Status Deliver(const OutputFlags& flags, const AttackTarget& target, const Accou
 
 std::string OperatorsNote() {
   return "Operator's view, outside the budget: nothing was charged to a ledger. Publishing these "
-         "numbers, or\nchoosing options by them, is a release of its own.";
+         "numbers, or choosing options by them, is a release of its own.";
 }
 
 StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
@@ -164,18 +164,26 @@ StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
   if (cost) {
     notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
-                    ". It is the same in both worlds: what it cost is\nneither attacked nor part "
-                    "of a claim here; the deployment's statement adds it.");
+                    ". It is the same in both worlds: what it cost is neither attacked nor part of "
+                    "a claim here; the deployment's statement adds it.");
   }
   return notes;
 }
 
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                   AccountReport& report) {
-  const std::string note = attacked.options.name + ": " + claim.labels;
-  if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end()) {
-    report.notes.push_back(note);
+  const std::string& name = attacked.options.name;
+  if (claim.statement.has_value()) {
+    const auto is_same = [&](const auto& column) {
+      return column.first == name && column.second.Labels() == claim.labels;
+    };
+    if (std::ranges::none_of(report.statements, is_same)) {
+      report.statements.emplace_back(name, *claim.statement);
+    }
+    return;
   }
+  const std::string note = name + ": " + claim.labels;
+  if (std::ranges::find(report.notes, note) == report.notes.end()) report.notes.push_back(note);
 }
 
 Json Claimed(const eval::PrivacyClaim& claim, double number) {

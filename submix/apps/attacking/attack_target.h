@@ -112,7 +112,7 @@ std::string OperatorsNote();
 // of LoadTrainingCost.
 base::StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target);
 
-// The claim's labels, once for each mechanism.
+// The claim's statement, once for each mechanism; a note where nothing is claimed.
 void AddClaimNote(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                   AccountReport& report);
 

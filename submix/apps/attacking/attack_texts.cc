@@ -170,8 +170,8 @@ Status RunExtraction(const ExtractionOptions& options) {
   report.notes = {
       OperatorsNote(),
       "Each code is attacked under a fresh budget. Greedy takes the likeliest token of the "
-      "mixture,\n"
-      "which clients never see: a budget bounds probabilities, not which token is likeliest."};
+      "mixture, which clients never see: a budget bounds probabilities, not which token is "
+      "likeliest."};
   eval::Figure figure = {.name = "extraction",
                          .title = "Planted codes extracted",
                          .x_label = "epsilon (nats at the order)",
@@ -253,9 +253,8 @@ Status RunExposure(const ExposureAttackOptions& options) {
   report.notes = {
       OperatorsNote(),
       "Where one rank is as likely as another it is 1.4 on average; compare with public. Each code "
-      "is\n"
-      "asked for under a fresh budget. If is_exact is false, the rank is among a sample, and\n"
-      "extrapolated is by a skew-normal law fitted to it: as good as the fit (fit_distance is\n"
+      "is asked for under a fresh budget. If is_exact is false, the rank is among a sample, and "
+      "extrapolated is by a skew-normal law fitted to it: as good as the fit (fit_distance is "
       "Kolmogorov and Smirnov's)."};
   base::ProgressBar progress("Scoring", total, "codes");
   for (std::size_t c = 0; c < codes.size(); ++c) {
@@ -327,10 +326,9 @@ Status RunTargeted(const TargetedAttackOptions& options) {
   report.title = "Targeted extraction: suffixes of private text guessed from their prefixes";
   report.notes = {
       OperatorsNote(),
-      "One guess an example, each under a fresh budget. The greedy guess (--guesses 1) takes the\n"
+      "One guess an example, each under a fresh budget. The greedy guess (--guesses 1) takes the "
       "likeliest token of the mixture, which clients never see. What public models guess alike "
-      "was\n"
-      "not learned from the private text: compare with --against public."};
+      "was not learned from the private text: compare with --against public."};
   eval::Figure figure = {.name = "targeted",
                          .title = "Targeted extraction",
                          .x_label = "recall",

@@ -111,7 +111,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
                     " transcripts of " + std::to_string(flags.queries) +
                     " tokens in each world prove",
                 "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each "
-                "is wrong with\nprobability " +
+                "is wrong with probability " +
                     base::NumberText(options.audit.error) +
                     " at most. An audit refutes or does not; it proves no privacy.",
                 find);
@@ -161,14 +161,14 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
     row["epsilon_at_least"] = audit.epsilon;
     return audit.epsilon <= claim.epsilon;
   };
-  return Report(options.audit, target, PrivacyUnit::kPart,
-                "One-run audit: " + std::to_string(options.runs) + " runs of " +
-                    std::to_string(options.audit.target.queries) +
-                    " tokens, every part there or not by a coin of its own",
-                "Half of the coins choose how sure one must be to guess, the other half (coins) "
-                "are guessed.\nWeaker than `submix audit epsilon` at few parts; it looks at all of "
-                "them at once.",
-                find);
+  return Report(
+      options.audit, target, PrivacyUnit::kPart,
+      "One-run audit: " + std::to_string(options.runs) + " runs of " +
+          std::to_string(options.audit.target.queries) +
+          " tokens, every part there or not by a coin of its own",
+      "Half of the coins choose how sure one must be to guess, the other half (coins) are guessed. "
+      "Weaker than `submix audit epsilon` at few parts; it looks at all of them at once.",
+      find);
 }
 
 void AddEpsilonAudit(CLI::App& audit, Action& action) {

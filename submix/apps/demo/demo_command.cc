@@ -15,6 +15,7 @@
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_records.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
@@ -218,10 +219,9 @@ class Demo {
       SUBMIX_RETURN_IF_ERROR(Ask(*deployed, prompt, tokens, seconds));
     }
     report_.private_tokens_per_second = tokens / seconds;
-    const auto budget = accounting::FixedNats::RoundDown(options_.declared.epsilon);
-    std::printf("\n   What is promised:\n");
-    for (const std::string& line : deployed->deployment.mechanism->Statement(budget).Lines()) {
-      std::printf("   %s\n", line.c_str());
+    std::printf("\n   What is promised:\n\n");
+    for (const std::string& line : engine::DeploymentPromise(deployed->deployment).Lines()) {
+      std::printf("%s%s\n", line.empty() ? "" : "   ", line.c_str());
     }
     return base::OkStatus();
   }

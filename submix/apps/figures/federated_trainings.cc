@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "submix/accounting/calculators/dp_fedavg.h"
+#include "submix/accounting/promise.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
@@ -312,7 +313,7 @@ class FederatedTrainings {
     }
     trained.parameters = std::move(result.parameters);
     if (result.statement.has_value()) {
-      trained.run.promise = {result.epsilon, options.delta, result.statement->ToText()};
+      trained.run.promise = {result.epsilon, options.delta, PromiseOf(*result.statement)};
     }
     return trained;
   }

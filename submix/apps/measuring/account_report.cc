@@ -4,13 +4,18 @@
 #include <cmath>
 #include <cstdio>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
+#include "submix/base/text_table.h"
 
 namespace submix::apps {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// More statements side by side have too little room each.
+constexpr std::size_t kLabelsAbreast = 3;
 
 std::string CellText(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -54,6 +59,10 @@ void PrintTable(const Json& rows) {
   }
 }
 
+void PrintLines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+}
+
 // Text with what CSV would misread goes into quotes.
 std::string CsvCell(const Json& value) {
   if (value.is_null()) return "";
@@ -95,10 +104,28 @@ void PrintReport(const AccountReport& report, bool json) {
   std::printf("%s\n\n", report.title.c_str());
   PrintTable(report.rows);
   std::printf("\n");
-  for (const auto& [column, statement] : report.statements) {
-    std::printf("%s: %s\n", HeaderText(column).c_str(), statement.Labels().c_str());
+  PrintLabels(report.statements);
+  if (!report.statements.empty() && !report.notes.empty()) std::printf("\n");
+  for (const std::string& note : report.notes) PrintLines(base::WrappedLines(note));
+}
+
+void PrintLabels(const LabelledColumns& columns) {
+  for (std::size_t first = 0; first < columns.size(); first += kLabelsAbreast) {
+    std::vector<std::vector<std::string>> table = {{""}};
+    const std::size_t end = std::min(first + kLabelsAbreast, columns.size());
+    for (std::size_t c = first; c < end; ++c) {
+      const auto& [name, statement] = columns[c];
+      table.front().push_back(HeaderText(name));
+      const std::vector<accounting::PromiseRow> rows = accounting::LabelRows(statement);
+      table.resize(rows.size() + 1);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        if (c == first) table[r + 1].push_back(rows[r].label);
+        table[r + 1].push_back(rows[r].cells.front());
+      }
+    }
+    if (first > 0) std::printf("\n");
+    PrintLines(base::TableLines(table));
   }
-  for (const std::string& note : report.notes) std::printf("%s\n", note.c_str());
 }
 
 base::Status WriteReportCsv(const AccountReport& report, const std::string& path) {

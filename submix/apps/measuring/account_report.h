@@ -14,14 +14,16 @@
 
 namespace submix::apps {
 
+// Columns of numbers, and what must be said with each.
+using LabelledColumns = std::vector<std::pair<std::string, accounting::PrivacyStatement>>;
+
 struct AccountReport {
   std::string title;  // one line, for people
   // Objects with the same keys, in the order of the columns. Infinite numbers become null,
   // which people see as "-".
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  // A column, and what must be said with its numbers.
-  std::vector<std::pair<std::string, accounting::PrivacyStatement>> statements;
-  std::vector<std::string> notes;  // one line each, for people
+  LabelledColumns statements;
+  std::vector<std::string> notes;  // one paragraph each, for people
 };
 
 // A worst-case statement with this proof.
@@ -34,6 +36,9 @@ nlohmann::ordered_json OrderJson(divergence::RenyiOrder order);
 // A table, or one JSON object {"rows": […], "statements": {column: text}}. For people costs (keys
 // that end in "epsilon" or "rdp") have four digits, rounded up.
 void PrintReport(const AccountReport& report, bool json);
+
+// For people: unit, neighbours, scope and proof of each column, as a small table.
+void PrintLabels(const LabelledColumns& columns);
 
 // The rows, a line each, under the names of the columns. Errors: those of writing. Requires: at
 // least one row.

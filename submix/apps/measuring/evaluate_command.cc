@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
@@ -149,6 +150,7 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
 struct EvaluationSheet {
   eval::EvaluationResult result;
   std::vector<std::optional<eval::UserPromise>> promises;
+  std::vector<accounting::PrivacyStatement> statements;  // of each setting's budget
 };
 
 // A setting's budget as the promise that was asked for.
@@ -203,6 +205,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
                  {"perplexity_runs", result.perplexity.runs},
                  {"epsilon_spent_max", result.epsilon_spent_max},
                  {"epsilon_spent_mean", result.epsilon_spent_mean}};
+  object["promise"] = accounting::PromiseJson<Json>(PromiseOf(sheet.statements[index]));
   if (const auto& user = sheet.promises[index]) {
     object["user"] = {{"epsilon", user->epsilon}};
     if (user->delta > 0) {
@@ -318,6 +321,24 @@ void PrintJson(const EvaluationSheet& sheet) {
   std::printf("%s\n", object.dump().c_str());
 }
 
+// Of every mechanism once, for parts and, where users were promised something, for them.
+LabelledColumns ColumnsOf(const EvaluationSheet& sheet) {
+  LabelledColumns columns;
+  const auto add = [&](const std::string& name, const accounting::PrivacyStatement& statement) {
+    const auto same = [&](const auto& column) { return column.first == name; };
+    if (std::ranges::none_of(columns, same)) columns.emplace_back(name, statement);
+  };
+  for (std::size_t i = 0; i < sheet.statements.size(); ++i) {
+    const accounting::PrivacyStatement& statement = sheet.statements[i];
+    add(statement.mechanism, statement);
+    if (!sheet.promises[i].has_value()) continue;
+    if (const auto user = UserLevelStatement(statement)) {
+      add(statement.mechanism + ", for users", *user);
+    }
+  }
+  return columns;
+}
+
 void PrintTable(const EvaluationSheet& sheet) {
   std::printf(
       "Operator's view, outside the budget: publishing these numbers, or choosing options by\n"
@@ -335,9 +356,24 @@ void PrintTable(const EvaluationSheet& sheet) {
       if (sheet.result.settings[i].setting.queries == baselines.queries) PrintSettingRow(sheet, i);
     }
   }
+  std::printf("\n");
+  PrintLabels(ColumnsOf(sheet));
 }
 
 // --- The command
+
+// What the budgets of what was scored mean.
+StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
+    const eval::EvaluationResult& scored) {
+  std::vector<accounting::PrivacyStatement> statements;
+  for (const eval::SettingResult& result : scored.settings) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
+                            mechanism::MakeMechanism(result.setting.mechanism));
+    statements.push_back(
+        mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
+  }
+  return statements;
+}
 
 Status RunEvaluate(const EvaluateOptions& options) {
   if (options.corpus.empty() == options.heldout.empty()) {
@@ -367,6 +403,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
+  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(sheet.result));
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, sheet));
   if (options.json) {
     PrintJson(sheet);

@@ -58,7 +58,7 @@ void PrintForPeople(const engine::Deployment& deployment,
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
               static_cast<long long>(head.records), base::ToHex(head.hash).c_str(),
               deployment.config.lineage.c_str());
-  std::printf("%s", engine::StatementText(deployment).c_str());
+  std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
 }
 
 void PrintForMachines(const engine::Deployment& deployment,
@@ -72,6 +72,7 @@ void PrintForMachines(const engine::Deployment& deployment,
                      {"budget", account.budget.ToNatsRoundedUp()},
                      {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
   }
+  const accounting::Promise promise = engine::DeploymentPromise(deployment);
   const nlohmann::json object = {{"mechanism", options.mechanism.name},
                                  {"order", options.mechanism.order.ToString()},
                                  {"unit", "part"},
@@ -80,7 +81,8 @@ void PrintForMachines(const engine::Deployment& deployment,
                                  {"records", head.records},
                                  {"head", base::ToHex(head.hash)},
                                  {"lineage", deployment.config.lineage},
-                                 {"statement", engine::StatementLines(deployment)},
+                                 {"promise", accounting::PromiseJson<nlohmann::json>(promise)},
+                                 {"statement", promise.Lines()},
                                  {"verified", verified}};
   std::printf("%s\n", object.dump().c_str());
 }

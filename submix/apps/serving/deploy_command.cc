@@ -42,7 +42,7 @@ base::Status RunDeploy(DeployOptions options) {
                              mechanism::MakeAnyMechanism));
   std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
               deployment.config.options.mechanism.num_parts, declared.name.c_str());
-  std::printf("%s", engine::StatementText(deployment).c_str());
+  std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
   if (!deployment.mechanism->is_sound() && !options.declared.research) {
     std::printf(
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "

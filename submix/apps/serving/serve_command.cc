@@ -151,7 +151,7 @@ Status Check(const ServeOptions& options, ServeConfig config) {
   std::printf("connections  %d\nbatch        %d, and %d waiting\ncache        %s\n\n%s",
               listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
               config.cache_bytes_per_key > 0 ? "on" : "off",
-              engine::StatementText(deployment).c_str());
+              engine::DeploymentPromise(deployment).ToText().c_str());
   return base::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/calculators/dp_fedavg.h"
+#include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fedavg_model.h"
@@ -195,8 +196,12 @@ Json ReportJson(const FedAvgCommandOptions& options, const train::FederatedResul
   if (!options.model.public_directory.empty() && training.noise_multiplier > 0) {
     report["released"] = base::JoinPath(training.directory, "released");
   }
-  report["statement"] =
-      result.statement.has_value() ? result.statement->ToText() : "not private: no noise\n";
+  report["statement"] = "Nothing is promised to anybody: not private, no noise.\n";
+  if (result.statement.has_value()) {
+    const accounting::Promise promise = PromiseOf(*result.statement);
+    report["promise"] = accounting::PromiseJson<Json>(promise);
+    report["statement"] = promise.ToText();
+  }
   return report;
 }
 

@@ -6,8 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/accounting/promise.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/base/number_text.h"
+#include "submix/base/text_table.h"
 
 namespace submix::apps {
 namespace {
@@ -47,6 +49,7 @@ std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& option
 }
 
 void PrintJson(const train::PrivateTrainingOptions& options, const PrivateTrainingReport& report) {
+  const accounting::Promise promise = PromiseOf(report.statement);
   const nlohmann::ordered_json object = {
       {"ensemble", options.ensemble_directory},
       {"released", options.ensemble_directory + "/released"},
@@ -65,7 +68,8 @@ void PrintJson(const train::PrivateTrainingOptions& options, const PrivateTraini
       {"steps_wanted", report.steps_wanted},
       {"steps", report.steps},
       {"steps_charged", report.steps_charged},
-      {"statement", report.statement.Lines()},
+      {"promise", accounting::PromiseJson<nlohmann::ordered_json>(promise)},
+      {"statement", promise.Lines()},
       {"assumptions", Assumptions(options, report)}};
   std::printf("%s\n", object.dump().c_str());
 }
@@ -81,8 +85,12 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
     std::printf("; %lld more were paid for and lost to interruptions",
                 static_cast<long long>(report.steps_charged - report.steps));
   }
-  std::printf("\n\n%s", report.statement.ToText().c_str());
-  for (const std::string& line : Assumptions(options, report)) std::printf("%s\n", line.c_str());
+  std::printf("\n\n%s\n", PromiseOf(report.statement).ToText().c_str());
+  for (const std::string& assumption : Assumptions(options, report)) {
+    for (const std::string& line : base::WrappedLines(assumption)) {
+      std::printf("%s\n", line.c_str());
+    }
+  }
   std::printf(
       "\n%s/released may be asked without limit and given away: its public/ is the private model, "
       "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "

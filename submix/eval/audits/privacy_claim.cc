@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "submix/accounting/fixed_nats.h"
-#include "submix/accounting/stated_bounds.h"
 #include "submix/base/check.h"
 #include "submix/divergence/renyi_divergence.h"
 
@@ -66,6 +65,7 @@ base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, doub
     statement.adjacency = accounting::Adjacency::kReplace;
   }
   claim.labels = statement.Labels();
+  claim.statement = statement;
   SUBMIX_ASSIGN_OR_RETURN(
       const auto best,
       accounting::BestEpsilon(claim.bounds, delta, accounting::ConversionKind::kImproved));

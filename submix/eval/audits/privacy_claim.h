@@ -2,6 +2,7 @@
 // neighbouring worlds apart if the claim is true.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,10 @@ struct PrivacyClaim {
   double delta = 1e-5;
   double epsilon = 0;  // infinity if nothing is claimed
   bool is_sound = false;
-  std::string labels;  // unit, adjacency, proof: what stands beside every number of the claim
+  // Unit, adjacency, proof: what stands beside every number of the claim, in one line; and the
+  // statement that says so, none if nothing is claimed.
+  std::string labels;
+  std::optional<accounting::PrivacyStatement> statement = {};
 };
 
 // At part level, or for one user key whose records change (which only sound mechanisms claim).

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/status.h"
 #include "submix/eval/pages/figure.h"
 
@@ -59,7 +60,7 @@ struct FederatedEvaluation {
 struct FederatedPromise {
   double epsilon = 0;
   double delta = 0;
-  std::string statement = {};  // everything that must be said with it, lines
+  accounting::Promise stated = {};  // with everything that must be said with it
 };
 
 // Name and value of everything that a training is a function of.

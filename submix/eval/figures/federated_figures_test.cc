@@ -18,6 +18,9 @@ using base::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+const accounting::Promise kStated = {
+    "a sentence", {"user"}, {{"unit", {"all text of one user key"}}}};
+
 // Remembers what was asked for and answers with numbers of a formula.
 class FakeTraining {
  public:
@@ -30,7 +33,7 @@ class FakeTraining {
                 const double accuracy = 0.01 * static_cast<double>(part);
                 run.evaluations.push_back({setting.rounds * part / 4, accuracy, accuracy, 100});
               }
-              if (setting.noise_multiplier > 0) run.promise = {{2.5, 1e-4, "unit: user key\n"}};
+              if (setting.noise_multiplier > 0) run.promise = {{2.5, 1e-4, kStated}};
               run.options = {{"seed", "7"}};
               return run;
             },
@@ -152,7 +155,7 @@ TEST(FederatedFiguresTest, Table2WritesWhatWasTrainedPrivately) {
             "dp-fedavg,word-lstm,user,2.5,0.0001,100,0.04,5000\n"
             "fedsgd,word-lstm,user,inf,0,100,0.04,20000\n"
             "dp-fedsgd,word-lstm,user,2.5,0.0001,100,0.04,5000\n");
-  EXPECT_THAT(page.body, HasSubstr("unit: user key"));
+  EXPECT_THAT(page.body, HasSubstr("<td>unit</td><td>all text of one user key</td>"));
 }
 
 TEST(FederatedFiguresTest, RefusesANameThatItDoesNotKnow) {

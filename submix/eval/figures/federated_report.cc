@@ -53,7 +53,7 @@ Json TrainingJson(const std::string& name, const FederatedSetting& setting,
   json["epsilon"] = run.promise.has_value() ? JsonNumber(run.promise->epsilon) : Json();
   if (run.promise.has_value()) {
     json["delta"] = run.promise->delta;
-    json["statement"] = run.promise->statement;
+    json["statement"] = run.promise->stated.ToText();
   }
   json["evaluations"] = Json::array();
   for (const FederatedEvaluation& evaluation : run.evaluations) {
@@ -102,7 +102,7 @@ std::string TrainingsHtml(const NamedTrainings& trainings, const FederatedRuns& 
     table.Row({name, setting.expected_users, setting.clip_norm, NoiseDeviation(setting),
                static_cast<double>(last.round), 100 * last.accuracy_top1, PercentAt(run),
                last.perplexity, PromiseOf(setting, run)});
-    if (run.promise) statements += HtmlParagraph(name + ": " + run.promise->statement);
+    if (run.promise) statements += HtmlParagraph(name + ":") + HtmlPromise(run.promise->stated);
   }
   if (!statements.empty()) statements = HtmlHeading("What is promised") + statements;
   return table.HtmlUnder("Every training, at its end") + statements;

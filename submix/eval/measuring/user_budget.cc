@@ -7,7 +7,6 @@
 
 #include "submix/accounting/privacy_statement.h"
 #include "submix/accounting/rdp_conversion.h"
-#include "submix/accounting/stated_bounds.h"
 #include "submix/accounting/user_level.h"
 #include "submix/mechanism/research/any_mechanism.h"
 

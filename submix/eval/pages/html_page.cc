@@ -62,6 +62,17 @@ std::string HtmlHeading(const std::string& text) { return "<h2>" + EscapedHtml(t
 
 std::string HtmlParagraph(const std::string& text) { return "<p>" + EscapedHtml(text) + "</p>\n"; }
 
+std::string HtmlPromise(const accounting::Promise& promise) {
+  std::vector<std::string> headings = {""};
+  for (const std::string& column : promise.columns) headings.push_back("one " + column);
+  HtmlTable table(headings);
+  for (const accounting::PromiseRow& row : promise.rows) {
+    table.Row().Cell(row.label);
+    for (const std::string& cell : row.cells) table.Cell(cell);
+  }
+  return HtmlParagraph(promise.sentence) + table.Html();
+}
+
 std::string HtmlFolded(const std::string& title, const std::string& body) {
   return "<details><summary>" + EscapedHtml(title) + "</summary>\n" + body + "</details>\n";
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/promise.h"
+
 namespace submix::eval {
 
 std::string EscapedHtml(const std::string& text);
@@ -37,6 +39,8 @@ class HtmlTable {
 // "<h2>…</h2>".
 std::string HtmlHeading(const std::string& text);
 std::string HtmlParagraph(const std::string& text);
+// The sentence, then the table.
+std::string HtmlPromise(const accounting::Promise& promise);
 // Shown when the reader opens it. `body` is HTML.
 std::string HtmlFolded(const std::string& title, const std::string& body);
 // An SVG file as an element of a page; nothing for an empty one.

@@ -22,14 +22,11 @@ using base::StatusOr;
 constexpr std::size_t kShownRows = 60;
 
 std::string PromiseSection(const engine::Deployment& deployment) {
-  std::string html = HtmlHeading("What is promised");
-  html += HtmlParagraph(deployment.mechanism->is_sound()
-                            ? "The guarantee below is proven for every data set."
-                            : "RESEARCH: the guarantee below is NOT proven for every data set.");
-  for (const std::string& line : engine::StatementLines(deployment)) {
-    html += HtmlParagraph(line);
-  }
-  return html +
+  return HtmlHeading("What is promised") +
+         (deployment.mechanism->is_sound()
+              ? ""
+              : HtmlParagraph("RESEARCH: what is said below is NOT proven for every data set.")) +
+         HtmlPromise(engine::DeploymentPromise(deployment)) +
          HtmlParagraph(
              "Nothing protects users from the operator, who holds text, adapters and ledger. "
              "People with several user keys, or whose words stand in others' text, are not "

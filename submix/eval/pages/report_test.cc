@@ -76,9 +76,13 @@ TEST_F(ReportTest, SaysWhatIsPromisedSpentFoundAndWhereItComesFrom) {
   WriteResult("extraction.csv", "law,rate,\"what, exactly\"\nmembers,0.5,\"a \"\"hit\"\" <b>\"\n");
   WriteResult("extraction.svg", "<?xml version=\"1.0\"?>\n<svg>drawn</svg>\n");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
-  EXPECT_THAT(page, HasSubstr("proven for every data set"));
-  EXPECT_THAT(page, HasSubstr("unit: part"));
-  EXPECT_THAT(page, HasSubstr("unit: user key"));
+  EXPECT_THAT(page, HasSubstr("<h2>What is promised</h2>\n<p>Whatever anybody asks, all answers "
+                              "together are (38.29, 1e-05)-differentially private"));
+  EXPECT_THAT(page, HasSubstr("<th>one user</th><th>one part</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>unit</td><td>all text of one user key</td><td>all text of the "
+                              "users in one part</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>holds for</td><td>every data set</td><td>every data set</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>proof</td><td>proven: docs/privacy.md, "));
   EXPECT_THAT(page, HasSubstr("is whole, and its sums are the accounts'"));
   EXPECT_THAT(page, HasSubstr("<td>rank</td><td>8</td>"));
   EXPECT_THAT(page, HasSubstr("<svg>drawn</svg>"));

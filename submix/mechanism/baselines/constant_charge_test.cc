@@ -29,9 +29,11 @@ TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {
     EXPECT_NEAR(bound.rdp, 16 * .01 * bound.order.value(), 1e-12 * bound.order.value());
     EXPECT_GE(bound.rdp, 16 * (.01 * bound.order.value()));
   }
-  const std::string text = statement.ToText();
-  EXPECT_THAT(text, testing::HasSubstr("theorem of tests; at most 16 answers"));
-  EXPECT_THAT(text, testing::HasSubstr("unit: user key"));
+  EXPECT_THAT(statement.Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));
+  const auto user = accounting::UserLevelStatement(statement);
+  ASSERT_TRUE(user.has_value());
+  EXPECT_THAT(user->Labels(), testing::HasSubstr("unit: user key"));
+  EXPECT_THAT(user->Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));
 }
 
 }  // namespace

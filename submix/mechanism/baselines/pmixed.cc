@@ -43,15 +43,9 @@ PMixed::PMixed(const MechanismOptions& options, double radius, FixedNats charge)
     : options_(options), radius_(radius), charge_(charge) {}
 
 accounting::PrivacyStatement PMixed::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = "pmixed, accounting worst-case";
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = "docs/privacy.md, theorem of the ball";
+  accounting::PrivacyStatement statement =
+      accounting::PartLevelStatement("pmixed, accounting worst-case", options_.order, budget,
+                                     "docs/privacy.md, theorem of the ball");
   const auto answers = static_cast<double>(budget.units() / charge_.units());
   statement.user_level_bounds = {
       {options_.order,

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
 #include "submix/mechanism/testing/transcripts.h"
@@ -46,10 +47,12 @@ TEST(PublicModelTest, AnswersForNothingWhateverTheMembersSay) {
 TEST(PublicModelTest, StatesZeroForUsersToo) {
   const auto statement = Make(2)->Statement(FixedNats::RoundDown(2));
   EXPECT_EQ(statement.epsilon, FixedNats());
-  const std::string text = statement.ToText();
-  EXPECT_THAT(text, testing::HasSubstr("\n0 nats"));
-  EXPECT_THAT(text, testing::HasSubstr("(0, 1e-05)-differential privacy"));
-  EXPECT_THAT(text, testing::HasSubstr("unit: user key"));
+  const accounting::Promise promise = accounting::PromiseOf(statement);
+  EXPECT_EQ(promise.sentence,
+            "Whatever anybody asks, all answers together are (0, 1e-05)-differentially private for "
+            "one user's text.");
+  EXPECT_THAT(promise.columns, testing::ElementsAre("user", "part"));
+  EXPECT_THAT(promise.rows[1].cells, testing::Each("0 nats at order 2, both ways"));
 }
 
 TEST(PublicModelTest, RefusesWhatDoesNotFit) {

@@ -115,15 +115,9 @@ accounting::PrivacyStatement SampleAndAggregate::Statement(FixedNats budget) con
         std::string(name()), options_.order, budget, charge_, "theorem of noisy means",
         [this](RenyiOrder order) { return MovesNats(kMoves, noise_scale_, order); });
   }
-  accounting::PrivacyStatement statement;
-  statement.mechanism = std::string(name()) + ", accounting leave-one-out";
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.proven = statement.worst_case = true;
-  statement.proof = "docs/privacy.md, theorems of the transcript filter and of noisy means";
-  return statement;
+  return accounting::PartLevelStatement(
+      std::string(name()) + ", accounting leave-one-out", options_.order, budget,
+      "docs/privacy.md, theorems of the transcript filter and of noisy means");
 }
 
 FixedNats SampleAndAggregate::ExactCharge(std::span<const std::uint64_t> weights,

@@ -88,16 +88,9 @@ base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOption
 }
 
 accounting::PrivacyStatement Screened::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = std::string(name()) + " " + options_.screened_mechanism;
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = "docs/privacy.md, theorems of the transcript filter and of the screen";
-  return statement;
+  return accounting::PartLevelStatement(
+      std::string(name()) + " " + options_.screened_mechanism, options_.order, budget,
+      "docs/privacy.md, theorems of the transcript filter and of the screen");
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> Screened::Propose(const PartPredictions& predictions,

@@ -98,21 +98,13 @@ AdaPMixed::AdaPMixed(const MechanismOptions& options, NoisyScreen screen,
       published_(std::move(published)) {}
 
 accounting::PrivacyStatement AdaPMixed::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = false;
-  statement.proven = false;
-  statement.proof =
+  return accounting::ResearchStatement(
+      std::string(name()), options_.order, budget,
       published_
-          ? "research: PMixED's published accounting (its subset bound needs the ball at every "
-            "order), and whether an answer costs anything shows what the screen saw"
-          : "research: an answer's charge is exact for this ensemble only, and the end of the "
-            "budget is decided by private amounts";
-  return statement;
+          ? "PMixED's published accounting (its subset bound needs the ball at every order), and "
+            "whether an answer costs anything shows what the screen saw"
+          : "an answer's charge is exact for this ensemble only, and the end of the budget is "
+            "decided by private amounts");
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::Propose(const PartPredictions& predictions,

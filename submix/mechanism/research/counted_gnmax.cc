@@ -31,23 +31,14 @@ base::StatusOr<std::unique_ptr<CountedGnmax>> CountedGnmax::Create(
 }
 
 accounting::PrivacyStatement CountedGnmax::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism =
-      std::string(name()) + ", accounting " + std::string(ToString(options().accounting));
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.order = options().order;
-  statement.epsilon = budget;
-  if (is_published()) {
-    statement.adjacency = accounting::Adjacency::kReplace;
-    statement.proof =
-        "research: Theorem 6 of Papernot et al. 2018 counts from the private votes, so that the "
-        "charges, and the end that follows from them, are functions of all parts";
-  } else {
-    statement.adjacency = accounting::Adjacency::kNull;
-    statement.proof =
-        "research: a part's charge is exact for these votes only, and so depends on the other "
-        "parts";
-  }
+  accounting::PrivacyStatement statement = accounting::ResearchStatement(
+      std::string(name()) + ", accounting " + std::string(ToString(options().accounting)),
+      options().order, budget,
+      is_published()
+          ? "Theorem 6 of Papernot et al. 2018 counts from the private votes, so that the charges, "
+            "and the end that follows from them, are functions of all parts"
+          : "a part's charge is exact for these votes only, and so depends on the other parts");
+  if (is_published()) statement.adjacency = accounting::Adjacency::kReplace;
   return statement;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/mechanism/testing/transcripts.h"
@@ -25,10 +26,11 @@ TEST(EnsembleMeanTest, SaysThatItIsNotPrivate) {
   const auto mechanism = Make(2);
   EXPECT_FALSE(mechanism->is_sound());
   EXPECT_FALSE(mechanism->is_private());
-  const std::string text = mechanism->Statement(FixedNats::RoundDown(2)).ToText();
-  EXPECT_THAT(text, testing::HasSubstr("\ninf nats"));
-  EXPECT_THAT(text, testing::HasSubstr("NOT proven: not private"));
-  EXPECT_THAT(text, testing::HasSubstr("for one user key nothing follows"));
+  const auto promise = accounting::PromiseOf(mechanism->Statement(FixedNats::RoundDown(2)));
+  EXPECT_EQ(promise.sentence, "Nothing is promised to anybody: the answers are not private.");
+  EXPECT_THAT(promise.rows[0].cells[0], testing::StartsWith("nothing follows"));
+  EXPECT_THAT(promise.rows[1].cells[1], testing::StartsWith("inf nats"));
+  EXPECT_THAT(promise.rows[6].cells[1], testing::StartsWith("NOT proven: not private"));
 }
 
 TEST(EnsembleMeanTest, NoBudgetPaysForIt) {

@@ -17,15 +17,9 @@ base::StatusOr<std::unique_ptr<PublishedAggregate>> PublishedAggregate::Create(
 }
 
 accounting::PrivacyStatement PublishedAggregate::Statement(accounting::FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = std::string(name()) + ", accounting published";
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options().order;
-  statement.epsilon = budget;
-  statement.proof =
-      "research: the paper's sensitivity of 1/k is half of what a changed pmf moves the mean by";
-  return statement;
+  return accounting::ResearchStatement(
+      std::string(name()) + ", accounting published", options().order, budget,
+      "the paper's sensitivity of 1/k is half of what a changed pmf moves the mean by");
 }
 
 }  // namespace submix::mechanism

@@ -62,21 +62,16 @@ PublishedPMixed::PublishedPMixed(const MechanismOptions& options, std::vector<do
     : options_(options), radii_(std::move(radii)), kernel_(options.order) {}
 
 accounting::PrivacyStatement PublishedPMixed::Statement(FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism =
-      std::string(name()) + ", accounting " + std::string(ToString(options_.accounting));
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = options_.accounting != ChargeAccounting::kLeaveOneOut;
-  statement.proof =
-      statement.worst_case
-          ? "research: the triangle rule needs the ball at every order, the ball's radius depends "
-            "on the secret subset's size, and the tight amplification holds for Gaussian and "
-            "Laplace noise only"
-          : "research: a part's charge is exact for this ensemble only, and so depends on the "
-            "other parts";
+  const bool is_constant = options_.accounting == ChargeAccounting::kPublished;
+  accounting::PrivacyStatement statement = accounting::ResearchStatement(
+      std::string(name()) + ", accounting " + std::string(ToString(options_.accounting)),
+      options_.order, budget,
+      is_constant
+          ? "the triangle rule needs the ball at every order, the ball's radius depends on the "
+            "secret subset's size, and the tight amplification holds for Gaussian and Laplace "
+            "noise only"
+          : "a part's charge is exact for this ensemble only, and so depends on the other parts");
+  statement.worst_case = is_constant;
   return statement;
 }
 

@@ -38,19 +38,10 @@ base::StatusOr<std::unique_ptr<Submix>> Submix::Create(const MechanismOptions& o
 }
 
 accounting::PrivacyStatement Submix::Statement(accounting::FixedNats budget) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = budget;
-  statement.worst_case = false;
-  statement.proven = false;
-  statement.proof =
-      "research: a part's charge is exact for this ensemble only, and so depends on the other "
-      "parts; "
-      "the stop is decided by private ledgers and is not paid for";
-  return statement;
+  return accounting::ResearchStatement(std::string(name()), options_.order, budget,
+                                       "a part's charge is exact for this ensemble only, and so "
+                                       "depends on the other parts; the stop "
+                                       "is decided by private ledgers and is not paid for");
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> Submix::Propose(

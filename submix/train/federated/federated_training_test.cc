@@ -151,8 +151,8 @@ TEST_F(FederatedTrainingTest, CountsEveryRoundAsTheMomentsAccountant) {
     EXPECT_NEAR(reports_[round - 1].epsilon, EpsilonOf(round), 1e-9);
   }
   ASSERT_TRUE(result.statement.has_value());
-  const std::string text = result.statement->ToText();
-  EXPECT_THAT(text, HasSubstr("3 rounds charged"));
+  EXPECT_THAT(result.statement->mechanism, HasSubstr("3 rounds charged"));
+  const std::string text = result.statement->Labels();
   EXPECT_THAT(text, HasSubstr("unit: user key; adjacency: present or absent"));
   EXPECT_THAT(text, HasSubstr("independently"));
 }

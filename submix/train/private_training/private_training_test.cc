@@ -108,7 +108,7 @@ TEST_F(PrivateTrainingTest, MakesAnEnsembleThatVerifiesAndSaysWhatItCost) {
   EXPECT_EQ(report.steps_charged, 4);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const StepBudget budget, StepBudget::Plan({0.4, 1}, {20, 1e-5}));
   EXPECT_DOUBLE_EQ(report.epsilon, budget.EpsilonAfter(4).epsilon);
-  EXPECT_THAT(report.statement.ToText(), HasSubstr("unit: user key; adjacency: present or absent"));
+  EXPECT_THAT(report.statement.Labels(), HasSubstr("unit: user key; adjacency: present or absent"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
   EXPECT_EQ(manifest.hyper_parameters.at("private"), "dp-sgd");
@@ -151,7 +151,7 @@ TEST_F(PrivateTrainingTest, DocumentsAreUnitsOfTheirOwn) {
   options.unit = PrivacyUnit::kTrainingExample;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const PrivateTrainingReport report, Train(options));
   EXPECT_EQ(report.public_units, 3 * kUsers);
-  EXPECT_THAT(report.statement.ToText(), HasSubstr("unit: training example"));
+  EXPECT_THAT(report.statement.Labels(), HasSubstr("unit: training example"));
 }
 
 TEST_F(PrivateTrainingTest, APublicNumberOfUsersStandsInForTheirCount) {

@@ -129,6 +129,7 @@ accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
 accounting::PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order,
                                               double delta) {
   accounting::PrivacyStatement statement;
+  statement.released = accounting::Released::kModel;
   statement.adjacency = accounting::Adjacency::kPresence;
   for (const RdpBound& bound : bounds) {
     if (bound.order.value() != order) continue;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/accounting/promise.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/testing/status_matchers.h"
 
@@ -52,10 +53,12 @@ TEST(StepBudgetTest, TheStatementSaysWhatWasSpent) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const StepBudget budget, StepBudget::Plan({0.01, 1.1}, {8, 1e-5}));
   const auto statement = budget.Statement(accounting::PrivacyUnit::kUserKey, 100);
   EXPECT_EQ(statement.epsilon.units(), 100 * budget.charge().units());
-  const std::string text = statement.ToText();
   const std::string epsilon = accounting::FormatCost(AccountEpsilon({0.01, 1.1}, 100, 1e-5));
-  EXPECT_THAT(text, HasSubstr("(" + epsilon + ", 1e-05)-differential privacy"));
-  EXPECT_THAT(text, HasSubstr("unit: user key; adjacency: present or absent; worst case"));
+  EXPECT_EQ(PromiseOf(statement).sentence,
+            "Whatever is done with the model, it is (" + epsilon +
+                ", 1e-05)-differentially private for one user's text.");
+  EXPECT_THAT(statement.Labels(),
+              HasSubstr("unit: user key; adjacency: present or absent; worst case"));
 }
 
 TEST(StepBudgetTest, FindsTheLeastNoiseForANumberOfSteps) {
