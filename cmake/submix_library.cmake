@@ -7,7 +7,7 @@
 #   TESTS         x_test.cc files, one program together: <room>_tests
 #   OWN_TESTS     x_test.cc files with a program each, <room>_<x>_test: what includes libtorch
 #   TEST_DEPS     further libraries of the tests
-#   LABELS        ctest labels of the tests (default: unit)
+#   LABELS        ctest labels of TESTS (default: unit)
 function(submix_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;OWN_TESTS;TEST_DEPS;LABELS" ${ARGN})
   set(target submix_${ARG_NAME})
@@ -19,7 +19,7 @@ function(submix_library)
   submix_compile_options(${target})
   submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
   foreach(source IN LISTS ARG_OWN_TESTS)
-    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS unit ${ARG_LABELS}
+    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS unit
                 DEPS ${target} ${ARG_TEST_DEPS})
   endforeach()
 endfunction()
@@ -30,12 +30,15 @@ function(submix_room_tests room sources deps labels)
   if(NOT SUBMIX_BUILD_TESTS OR NOT sources)
     return()
   endif()
+  if(NOT labels)
+    set(labels unit)
+  endif()
   submix_test_program(${room}_tests "${sources}" "${deps}")
   foreach(source IN LISTS sources)
     get_filename_component(name ${room}_${source} NAME_WLE)
     submix_filter_of_source(filter ${source})
     add_test(NAME ${name} COMMAND ${room}_tests --gtest_filter=${filter})
-    set_tests_properties(${name} PROPERTIES LABELS "unit;${labels}" TIMEOUT 600
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600
                          FAIL_REGULAR_EXPRESSION "Running 0 tests")
     set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${room}_tests)
     set_property(GLOBAL PROPERTY SUBMIX_FILTER_${name} ${filter})

@@ -67,8 +67,9 @@ std::string HtmlPromise(const accounting::Promise& promise) {
   for (const std::string& column : promise.columns) headings.push_back("one " + column);
   HtmlTable table(headings);
   for (const accounting::PromiseRow& row : promise.rows) {
-    table.Row().Cell(row.label);
-    for (const std::string& cell : row.cells) table.Cell(cell);
+    std::vector<HtmlCell> cells = {row.label};
+    cells.insert(cells.end(), row.cells.begin(), row.cells.end());
+    table.Row(cells);
   }
   return HtmlParagraph(promise.sentence) + table.Html();
 }
