@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/accounting/promise.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/engine/sample.h"
@@ -85,7 +86,7 @@ Status Run(const std::string& directory) {
   options.num_parts = kNumParts;
   options.target_leakage = 0.05;  // nats a token: ten tokens and the budget is gone
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, submix::mechanism::MakeMechanism(options));
-  std::printf("%s", mechanism->Statement(budget).ToText().c_str());
+  std::printf("%s", submix::accounting::PromiseOf(mechanism->Statement(budget)).ToText().c_str());
 
   SUBMIX_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(directory, budget));
   const auto random = submix::base::MakeSystemRandomSource();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One figure with a model of GPT-2 small's shape (12 layers of 768, 50,257 words) and WikiText-2.
+"""One figure with a model of GPT-2 small's width and vocabulary (4 of its 12 layers of 768, 50,257 words)
+and WikiText-2.
 
 The weights are random: what is tested is that real sizes and formats go through, from text to
 picture. Usage: gpt2_small_test.py BUILD_DIR SOURCE_DIR. Skips without SOURCE_DIR/../shared/data.
@@ -19,7 +20,7 @@ import tempfile
 BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
 DATA = SOURCE / "../shared/data"
 SKIPPED = 77
-WIDTH, LAYERS, WORDS, POSITIONS = 768, 12, 50257, 1024
+WIDTH, LAYERS, WORDS, POSITIONS = 768, 4, 50257, 1024
 
 
 def tensors():
