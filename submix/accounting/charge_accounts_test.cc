@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::accounting {
-namespace {
+namespace charge_accounts_test {
 
 using Paid = std::vector<bool>;
 
@@ -93,5 +93,5 @@ TEST(ChargeAccountsDeathTest, SizesMustFit) {
   EXPECT_DEATH(ChargeAccounts(ChargeRule::kPerPart, {}, accounts), "one charge for each account");
 }
 
-}  // namespace
+}  // namespace charge_accounts_test
 }  // namespace submix::accounting

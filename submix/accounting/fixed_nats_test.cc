@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::accounting {
-namespace {
+namespace fixed_nats_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kUnit = std::ldexp(1.0, -FixedNats::kFractionBits);
@@ -96,5 +96,5 @@ TEST(FixedNatsDeathTest, RefusesWhatWouldBeABug) {
   EXPECT_DEATH(FixedNats::Unpayable() - FixedNats(), "a difference below zero");
 }
 
-}  // namespace
+}  // namespace fixed_nats_test
 }  // namespace submix::accounting

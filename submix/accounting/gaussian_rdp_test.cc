@@ -8,7 +8,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace gaussian_rdp_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -65,5 +65,5 @@ TEST(ZcdpTest, RefusesValuesOutOfRange) {
   EXPECT_EQ(EpsilonForZcdp(0, 0.1).value(), 0);
 }
 
-}  // namespace
+}  // namespace gaussian_rdp_test
 }  // namespace submix::accounting

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::accounting {
-namespace {
+namespace individual_filter_test {
 
 FixedNats Units(std::int64_t units) { return FixedNats::FromUnits(units); }
 
@@ -53,5 +53,5 @@ TEST(IndividualFilterDeathTest, PayingBeyondTheBudgetIsABug) {
   EXPECT_DEATH((void)IndividualFilter(FixedNats::Unpayable()), "finite amounts");
 }
 
-}  // namespace
+}  // namespace individual_filter_test
 }  // namespace submix::accounting

@@ -8,7 +8,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::accounting {
-namespace {
+namespace poisson_amplification_test {
 
 using divergence::RenyiOrder;
 
@@ -85,5 +85,5 @@ TEST(PoissonAmplificationTest, NeitherFormCostsMoreThanNoSubsampling) {
   }
 }
 
-}  // namespace
+}  // namespace poisson_amplification_test
 }  // namespace submix::accounting

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::accounting {
-namespace {
+namespace privacy_statement_test {
 
 using divergence::RenyiOrder;
 using ::testing::AllOf;
@@ -83,5 +83,5 @@ TEST(PrivacyStatementTest, ShownOrdersAreRoundedDown) {
   EXPECT_EQ(FormatOrder(RenyiOrder::Infinity()), "inf");
 }
 
-}  // namespace
+}  // namespace privacy_statement_test
 }  // namespace submix::accounting

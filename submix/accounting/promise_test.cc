@@ -7,7 +7,7 @@
 #include "submix/divergence/bounded_range.h"
 
 namespace submix::accounting {
-namespace {
+namespace promise_test {
 
 using divergence::RenyiOrder;
 using ::testing::AllOf;
@@ -199,5 +199,5 @@ TEST(PromiseTest, ATrainingHasOneColumn) {
   EXPECT_THAT(promise.columns, ElementsAre("document"));
 }
 
-}  // namespace
+}  // namespace promise_test
 }  // namespace submix::accounting

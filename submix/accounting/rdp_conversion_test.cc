@@ -10,7 +10,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace rdp_conversion_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -140,5 +140,5 @@ TEST(RdpConversionTest, RefusesValuesOutOfRangeAndNan) {
   }
 }
 
-}  // namespace
+}  // namespace rdp_conversion_test
 }  // namespace submix::accounting

@@ -7,7 +7,7 @@
 #include "submix/accounting/testing/reference_table.h"
 
 namespace submix::accounting {
-namespace {
+namespace subsampled_gaussian_rdp_test {
 
 using divergence::RenyiOrder;
 
@@ -67,5 +67,5 @@ TEST(SubsampledGaussianRdpTest, IsAnUpperBoundForTinyNoise) {
   EXPECT_GT(At(1, 0.01, 1e-4), 0.01 / 2e-8 * 0.99);
 }
 
-}  // namespace
+}  // namespace subsampled_gaussian_rdp_test
 }  // namespace submix::accounting

@@ -6,7 +6,7 @@
 #include "submix/accounting/user_level.h"
 
 namespace submix::accounting {
-namespace {
+namespace trained_public_test {
 
 using divergence::RenyiOrder;
 using ::testing::Each;
@@ -127,5 +127,5 @@ TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
   }
 }
 
-}  // namespace
+}  // namespace trained_public_test
 }  // namespace submix::accounting

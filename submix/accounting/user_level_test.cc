@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace user_level_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -97,5 +97,5 @@ TEST(UserLevelTest, NothingFollowsFromOrderOneAndBelow) {
   }
 }
 
-}  // namespace
+}  // namespace user_level_test
 }  // namespace submix::accounting

@@ -6,7 +6,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::base {
-namespace {
+namespace digest_test {
 
 constexpr char kAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
@@ -40,5 +40,5 @@ TEST(DigestTest, KeyedHashIsHmacSha256) {
   EXPECT_NE(KeyedHash(key, "Hi There"), 0x198a607eb44bfbc6u);
 }
 
-}  // namespace
+}  // namespace digest_test
 }  // namespace submix::base

@@ -9,7 +9,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::base {
-namespace {
+namespace file_system_test {
 
 using testing::_;
 using testing::ElementsAre;
@@ -81,5 +81,5 @@ TEST_F(FileSystemTest, MakesRenamesAndRemovesTrees) {
   SUBMIX_EXPECT_OK(RemoveAll(directory_.File("a")));
 }
 
-}  // namespace
+}  // namespace file_system_test
 }  // namespace submix::base

@@ -6,7 +6,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::base {
-namespace {
+namespace json_object_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -152,5 +152,5 @@ TEST(JsonObjectTest, QuotedTextIsShortAndPrintable) {
   EXPECT_LT(Quoted(std::string(1000, 'x')).size(), 110u);
 }
 
-}  // namespace
+}  // namespace json_object_test
 }  // namespace submix::base

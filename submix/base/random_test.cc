@@ -10,7 +10,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::base {
-namespace {
+namespace random_test {
 
 TEST(RandomTest, SeedDeterminesTheStream) {
   auto a = MakeSeededRandomSource(1);
@@ -77,5 +77,5 @@ TEST(RandomTest, SystemSourcesDiffer) {
   EXPECT_EQ(seen.size(), 20u);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace submix::base

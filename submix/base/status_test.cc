@@ -7,7 +7,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::base {
-namespace {
+namespace status_test {
 
 StatusOr<int> Half(int value) {
   if (value % 2 != 0) return InvalidArgumentError("odd");
@@ -43,5 +43,5 @@ TEST(StatusTest, ThisBuildStillSeesNan) {
   EXPECT_TRUE(!(nan >= 0));
 }
 
-}  // namespace
+}  // namespace status_test
 }  // namespace submix::base

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::base {
-namespace {
+namespace text_table_test {
 
 using ::testing::ElementsAre;
 
@@ -30,5 +30,5 @@ TEST(TextTableTest, WideCellsShareWhatIsLeftAndWrap) {
 
 TEST(TextTableTest, NoRowsAreNoLines) { EXPECT_TRUE(TableLines({}).empty()); }
 
-}  // namespace
+}  // namespace text_table_test
 }  // namespace submix::base

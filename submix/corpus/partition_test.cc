@@ -11,7 +11,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::corpus {
-namespace {
+namespace partition_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -145,5 +145,5 @@ TEST(PartitionTest, ReportsMissingAndDamagedKeys) {
   }
 }
 
-}  // namespace
+}  // namespace partition_test
 }  // namespace submix::corpus

@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::corpus {
-namespace {
+namespace user_records_test {
 
 using base::IsOk;
 using base::Status;
@@ -254,5 +254,5 @@ TEST_F(UserRecordsTest, ReadsTheSharedBlogs) {
   EXPECT_THAT(records_, SizeIs(2708));
 }
 
-}  // namespace
+}  // namespace user_records_test
 }  // namespace submix::corpus

@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::corpus {
-namespace {
+namespace user_tokens_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -201,5 +201,5 @@ TEST(CutIntoBlocksTest, CoversEveryTransitionOnceAndMixesNoUsers) {
   }
 }
 
-}  // namespace
+}  // namespace user_tokens_test
 }  // namespace submix::corpus

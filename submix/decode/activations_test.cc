@@ -11,7 +11,7 @@
 #include "submix/model/half_float.h"
 
 namespace submix::decode {
-namespace {
+namespace activations_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -138,5 +138,5 @@ TEST(ActivationsTest, ARowThatIsNotFiniteHasTheScaleNan) {
   }
 }
 
-}  // namespace
+}  // namespace activations_test
 }  // namespace submix::decode

@@ -22,7 +22,7 @@ void omp_set_num_threads(int threads);
 }
 
 namespace submix::decode {
-namespace {
+namespace dnnl_product_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -384,5 +384,5 @@ TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   EXPECT_EQ(Bits(results), Bits(Packed(GetParam(), weight, 4).Multiply(x)));
 }
 
-}  // namespace
+}  // namespace dnnl_product_test
 }  // namespace submix::decode

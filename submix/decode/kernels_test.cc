@@ -9,7 +9,7 @@
 #include "submix/model/half_float.h"
 
 namespace submix::decode {
-namespace {
+namespace kernels_test {
 
 // With the instruction set of the process: tests/processors runs these tests once for each.
 class KernelsTest : public ::testing::Test {
@@ -265,5 +265,5 @@ TEST_F(KernelsTest, PanelsOfAnyShape) {
   }
 }
 
-}  // namespace
+}  // namespace kernels_test
 }  // namespace submix::decode

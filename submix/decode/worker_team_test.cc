@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 namespace submix::decode {
-namespace {
+namespace worker_team_test {
 
 TEST(WorkerTeamTest, EveryWorkerRunsOnce) {
   for (const int size : {1, 2, 5}) {
@@ -76,5 +76,5 @@ TEST(WorkerTeamTest, AnIdleTeamSleeps) {
   EXPECT_LT(ProcessSeconds() - before, 0.05);
 }
 
-}  // namespace
+}  // namespace worker_team_test
 }  // namespace submix::decode

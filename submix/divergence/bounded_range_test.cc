@@ -12,7 +12,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::divergence {
-namespace {
+namespace bounded_range_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -91,5 +91,5 @@ TEST(BoundedRangeTest, KnowsItsEdges) {
   EXPECT_NEAR(At(1e300, 2), 2, 1e-12);
 }
 
-}  // namespace
+}  // namespace bounded_range_test
 }  // namespace submix::divergence

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::divergence {
-namespace {
+namespace divergence_kernel_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -129,5 +129,5 @@ TEST(DivergenceKernelDeathTest, HasNoFormAtOrderInfinity) {
   EXPECT_DEATH((void)DivergenceKernel(RenyiOrder::Infinity()), "no kernel at order infinity");
 }
 
-}  // namespace
+}  // namespace divergence_kernel_test
 }  // namespace submix::divergence

@@ -10,7 +10,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::divergence {
-namespace {
+namespace mixing_weight_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kEvaluations = 16;
@@ -121,5 +121,5 @@ TEST(LargestFeasibleTest, ReturnsAFeasibleWeightNearTheEndOfAnyMonotoneCost) {
   }
 }
 
-}  // namespace
+}  // namespace mixing_weight_test
 }  // namespace submix::divergence

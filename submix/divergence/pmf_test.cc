@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::divergence {
-namespace {
+namespace pmf_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -64,5 +64,5 @@ TEST(CompensatedSumTest, LetsInfinityAndNanThrough) {
   EXPECT_TRUE(std::isnan(Sum(std::vector<double>{1, std::nan(""), 2})));
 }
 
-}  // namespace
+}  // namespace pmf_test
 }  // namespace submix::divergence

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::divergence {
-namespace {
+namespace renyi_divergence_test {
 
 using Weights = std::vector<std::uint64_t>;
 using Pmf = std::vector<double>;
@@ -216,5 +216,5 @@ TEST(RenyiDivergenceDeathTest, WeightsMustShareOneTotal) {
   EXPECT_DEATH(RenyiDivergence(Pmf{1}, Pmf{0.5, 0.5}, RenyiOrder::Two()), "one support");
 }
 
-}  // namespace
+}  // namespace renyi_divergence_test
 }  // namespace submix::divergence

@@ -8,7 +8,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::divergence {
-namespace {
+namespace renyi_order_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -57,5 +57,5 @@ TEST(RenyiOrderTest, ComparesByValue) {
   EXPECT_NE(RenyiOrder::One(), RenyiOrder::Two());
 }
 
-}  // namespace
+}  // namespace renyi_order_test
 }  // namespace submix::divergence

@@ -13,7 +13,7 @@
 #include "submix/divergence/pmf.h"
 
 namespace submix::divergence {
-namespace {
+namespace softmax_test {
 
 std::vector<long double> LongDoubleSoftmax(const std::vector<float>& logits, double temperature) {
   std::vector<long double> pmf;
@@ -113,5 +113,5 @@ TEST(SoftmaxTest, RefusesLogitsThatAreNotFiniteWhereverTheyAre) {
   }
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace submix::divergence

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::engine {
-namespace {
+namespace answer_cache_test {
 
 const base::Sha256Digest kGeneration = base::Sha256("one");
 
@@ -89,5 +89,5 @@ TEST(AnswerCacheTest, WhatDoesNotFitIsNotKept) {
   EXPECT_EQ(nothing.Find("a", kGeneration, Question(1)), nullptr);
 }
 
-}  // namespace
+}  // namespace answer_cache_test
 }  // namespace submix::engine

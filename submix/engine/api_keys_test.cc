@@ -7,7 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::engine {
-namespace {
+namespace api_keys_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -113,5 +113,5 @@ TEST_F(ApiKeysTest, RefusesNamelessKeysAndNegativeQuotas) {
   EXPECT_TRUE(keys_.List()->empty());
 }
 
-}  // namespace
+}  // namespace api_keys_test
 }  // namespace submix::engine

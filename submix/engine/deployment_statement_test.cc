@@ -6,7 +6,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::engine {
-namespace {
+namespace deployment_statement_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -95,5 +95,5 @@ TEST_F(DeploymentStatementTest, NothingIsDeployedAboveAModelThatPromisesNothing)
               base::StatusIs(base::StatusCode::kFailedPrecondition, HasSubstr("without noise")));
 }
 
-}  // namespace
+}  // namespace deployment_statement_test
 }  // namespace submix::engine

@@ -11,7 +11,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::engine {
-namespace {
+namespace deployment_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -302,5 +302,5 @@ TEST_F(DeploymentTest, RefusesNewerAndDamagedFiles) {
   }
 }
 
-}  // namespace
+}  // namespace deployment_test
 }  // namespace submix::engine

@@ -6,7 +6,7 @@
 #include "submix/engine/testing/watched_engine.h"
 
 namespace submix::engine {
-namespace {
+namespace engine_core_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -206,5 +206,5 @@ TEST_F(EngineCoreTest, NothingIsRefusedWherePartsRunOutOneByOne) {
   }
 }
 
-}  // namespace
+}  // namespace engine_core_test
 }  // namespace submix::engine

@@ -7,7 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::engine {
-namespace {
+namespace key_usage_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -95,5 +95,5 @@ TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("newer Submix")));
 }
 
-}  // namespace
+}  // namespace key_usage_test
 }  // namespace submix::engine

@@ -13,7 +13,7 @@
 #include "submix/ledger/memory_ledger.h"
 
 namespace submix::engine {
-namespace {
+namespace sample_test {
 
 using accounting::FixedNats;
 using base::StatusCode;
@@ -142,5 +142,5 @@ TEST_F(SampleTest, SaysNothingOfTheNumbers) {
   EXPECT_EQ(token.status().message().find_first_of("0123456789"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace sample_test
 }  // namespace submix::engine

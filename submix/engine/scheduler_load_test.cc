@@ -8,7 +8,7 @@
 #include "submix/engine/testing/watched_engine.h"
 
 namespace submix::engine {
-namespace {
+namespace scheduler_load_test {
 
 constexpr int kClients = 64;
 constexpr int kRequestsEach = 4;
@@ -127,5 +127,5 @@ TEST(SchedulerLoadTest, QuotasHoldWhoeverAsksAtTheSameTime) {
   EXPECT_EQ(uses.at("a").tokens, kQuota);
 }
 
-}  // namespace
+}  // namespace scheduler_load_test
 }  // namespace submix::engine

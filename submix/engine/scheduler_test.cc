@@ -8,7 +8,7 @@
 #include "submix/engine/testing/watched_engine.h"
 
 namespace submix::engine {
-namespace {
+namespace scheduler_test {
 
 using base::Status;
 using base::StatusCode;
@@ -419,5 +419,5 @@ TEST_F(SchedulerTest, WhatDidNotFinishIsNotCached) {
   EXPECT_FALSE(Submit("first", 0, 60)->is_cached());
 }
 
-}  // namespace
+}  // namespace scheduler_test
 }  // namespace submix::engine

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::engine {
-namespace {
+namespace text_stream_test {
 
 TEST(TextStreamTest, PassesTextThroughWithoutStops) {
   TextStream stream({});
@@ -57,5 +57,5 @@ TEST(TextStreamTest, WhatIsNoUtf8IsReplaced) {
   EXPECT_EQ(text("\xF0\x9F\x98\x80\xC3\xA9"), "\xF0\x9F\x98\x80\xC3\xA9");
 }
 
-}  // namespace
+}  // namespace text_stream_test
 }  // namespace submix::engine

@@ -4,7 +4,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::ensemble {
-namespace {
+namespace ensemble_directory_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -37,5 +37,5 @@ TEST(EnsembleDirectoryTest, WhereThereIsNoDirectoryThereIsNoLock) {
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
 }
 
-}  // namespace
+}  // namespace ensemble_directory_test
 }  // namespace submix::ensemble

@@ -5,7 +5,7 @@
 #include "submix/ensemble/manifest.h"
 
 namespace submix::ensemble {
-namespace {
+namespace file_hashes_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -99,5 +99,5 @@ TEST_F(FileHashesTest, ADirectoryWithoutAnEnsembleHasNothingToHash) {
   EXPECT_EQ(manifest_.file_sha256.size(), 4u);
 }
 
-}  // namespace
+}  // namespace file_hashes_test
 }  // namespace submix::ensemble

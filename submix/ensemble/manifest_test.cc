@@ -9,7 +9,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::ensemble {
-namespace {
+namespace manifest_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -238,5 +238,5 @@ TEST(EnsembleFingerprintTest, ChangesWithWhatDecidesTheAnswers) {
   EXPECT_FALSE(differs([](Manifest& m) { m.hyper_parameters.clear(); }));
 }
 
-}  // namespace
+}  // namespace manifest_test
 }  // namespace submix::ensemble

@@ -7,7 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::ensemble {
-namespace {
+namespace training_cost_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -77,5 +77,5 @@ TEST_F(TrainingCostTest, RefusesWhatWouldMakeACostLookSmaller) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }
 
-}  // namespace
+}  // namespace training_cost_test
 }  // namespace submix::ensemble

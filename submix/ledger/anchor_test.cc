@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::ledger {
-namespace {
+namespace anchor_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -139,5 +139,5 @@ TEST_F(AnchorTest, IsMissingOrThereAlready) {
   EXPECT_EQ(position.head.records, 2);
 }
 
-}  // namespace
+}  // namespace anchor_test
 }  // namespace submix::ledger

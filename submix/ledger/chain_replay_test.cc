@@ -6,7 +6,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace chain_replay_test {
 
 using accounting::ChargeRule;
 using accounting::FixedNats;
@@ -162,5 +162,5 @@ TEST_F(ChainReplayTest, RefusesASecondCreation) {
   EXPECT_THAT(Replay(records_, replay), StatusIs(StatusCode::kDataLoss, HasSubstr("creation")));
 }
 
-}  // namespace
+}  // namespace chain_replay_test
 }  // namespace submix::ledger

@@ -9,7 +9,7 @@
 #include "submix/ledger/testing/postgres_server.h"
 
 namespace submix::ledger {
-namespace {
+namespace ledger_contract_test {
 
 using accounting::ChargeRule;
 using accounting::FixedNats;
@@ -317,5 +317,5 @@ TEST_P(DurableLedgerTest, AnAnchorLeftBehindByACrashIsAdvanced) {
   EXPECT_EQ(position.head.records, 2);
 }
 
-}  // namespace
+}  // namespace ledger_contract_test
 }  // namespace submix::ledger

@@ -9,7 +9,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace ledger_damage_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -230,5 +230,5 @@ TEST_F(LedgerDamageTest, AnAnchorLeftBehindByACrashIsAdvanced) {
   EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
 }
 
-}  // namespace
+}  // namespace ledger_damage_test
 }  // namespace submix::ledger

@@ -8,7 +8,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace ledger_migration_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -113,5 +113,5 @@ TEST_F(LedgerMigrationTest, AnOldLedgerIsHeldToItsAnchor) {
               StatusIs(StatusCode::kDataLoss, HasSubstr("record 5 is not the one")));
 }
 
-}  // namespace
+}  // namespace ledger_migration_test
 }  // namespace submix::ledger

@@ -11,7 +11,7 @@
 #include "submix/ledger/testing/postgres_server.h"
 
 namespace submix::ledger {
-namespace {
+namespace ledger_thread_test {
 
 constexpr int kWriters = 4;
 constexpr int kChargesEach = 40;
@@ -101,5 +101,5 @@ TEST_F(DurableLedgerThreadTest, PostgresAddsUpOverManyConnections) {
   SUBMIX_EXPECT_OK(first->Verify());
 }
 
-}  // namespace
+}  // namespace ledger_thread_test
 }  // namespace submix::ledger

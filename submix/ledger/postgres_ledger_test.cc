@@ -11,7 +11,7 @@
 #include "submix/ledger/testing/postgres_server.h"
 
 namespace submix::ledger {
-namespace {
+namespace postgres_ledger_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -377,5 +377,5 @@ TEST_F(PostgresLedgerTest, AnUnreachableServerIsNamedOnOneLine) {
                              Not(HasSubstr("\n")))));
 }
 
-}  // namespace
+}  // namespace postgres_ledger_test
 }  // namespace submix::ledger

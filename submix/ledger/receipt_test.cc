@@ -8,7 +8,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace receipt_test {
 
 Receipt PaidReceipt() {
   const auto ledger = MakeMemoryLedger(2, accounting::FixedNats::FromUnits(10));
@@ -52,5 +52,5 @@ TEST(ReceiptTest, SurvivesBeingMovedToItself) {
   EXPECT_EQ(receipt.charges(), Amounts({4, 0}));
 }
 
-}  // namespace
+}  // namespace receipt_test
 }  // namespace submix::ledger

@@ -12,7 +12,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace sqlite_ledger_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -240,5 +240,5 @@ TEST_F(SqliteLedgerTest, AReadOnlyFileIsRefused) {
   EXPECT_EXIT(ExitWithCodeOfOpen(options_), refused, "");
 }
 
-}  // namespace
+}  // namespace sqlite_ledger_test
 }  // namespace submix::ledger

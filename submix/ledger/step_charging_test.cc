@@ -5,7 +5,7 @@
 #include "submix/ledger/testing/ledger_fixture.h"
 
 namespace submix::ledger {
-namespace {
+namespace step_charging_test {
 
 using accounting::ChargeRule;
 using accounting::FixedNats;
@@ -90,5 +90,5 @@ TEST(StepChargingTest, ChangesNothingWhenOneRequestIsWrong) {
   EXPECT_EQ(Spent(accounts), (Units{0, 0}));
 }
 
-}  // namespace
+}  // namespace step_charging_test
 }  // namespace submix::ledger

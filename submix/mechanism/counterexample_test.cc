@@ -15,7 +15,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace counterexample_test {
 
 using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
@@ -123,5 +123,5 @@ TEST(CounterexampleTest, APrivateStopHasInfiniteDivergence) {
   }
 }
 
-}  // namespace
+}  // namespace counterexample_test
 }  // namespace submix::mechanism

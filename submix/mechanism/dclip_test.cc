@@ -18,7 +18,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace dclip_test {
 
 using accounting::FixedNats;
 using divergence::BoundedRangeDivergence;
@@ -302,5 +302,5 @@ TEST(DClipTest, RefusesWhatItCannotCharge) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("2 parts")));
 }
 
-}  // namespace
+}  // namespace dclip_test
 }  // namespace submix::mechanism

@@ -17,7 +17,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace filtered_dclip_test {
 
 using accounting::FixedNats;
 using divergence::BoundedRangeDivergence;
@@ -302,5 +302,5 @@ TEST(FilteredDClipTest, WholeTranscriptsStayWithinTheBudget) {
   EXPECT_GT(largest, .7) << "the search is too weak";
 }
 
-}  // namespace
+}  // namespace filtered_dclip_test
 }  // namespace submix::mechanism

@@ -16,7 +16,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace filtered_submix_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -292,5 +292,5 @@ TEST(FilteredSubmixTest, RefusesPredictionsThatDoNotFit) {
   refused({{}, {{}, {}}}, 2);
 }
 
-}  // namespace
+}  // namespace filtered_submix_test
 }  // namespace submix::mechanism

@@ -10,7 +10,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::mechanism {
-namespace {
+namespace mapped_predictions_test {
 
 using base::StatusCode;
 using testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST(CheckSamplingOptionsTest, NamesTheOptionThatIsOutOfRange) {
   refused({.top_k = -1}, "top_k");
 }
 
-}  // namespace
+}  // namespace mapped_predictions_test
 }  // namespace submix::mechanism

@@ -15,7 +15,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace mixing_scale_test {
 
 using divergence::RenyiOrder;
 
@@ -171,5 +171,5 @@ TEST(ScaleSolverTest, TakesTheMeanOfTheHalves) {
             Solve(base, public_pmf, {.75, .25}, {.75, .25}, order, .001));
 }
 
-}  // namespace
+}  // namespace mixing_scale_test
 }  // namespace submix::mechanism

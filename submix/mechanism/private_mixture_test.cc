@@ -11,7 +11,7 @@
 #include "submix/mechanism/operator_view.h"
 
 namespace submix::mechanism {
-namespace {
+namespace private_mixture_test {
 
 TEST(PrivateMixtureTest, DrawsTokensAsOftenAsTheirWeightsSay) {
   const std::array<std::uint64_t, 4> weights{1, 0, 6, 3};
@@ -79,5 +79,5 @@ TEST(PrivateMixtureDeathTest, HasMassBelowTheLimitAndIsDrawnFromOnce) {
   EXPECT_DEATH(OperatorView::Draw(mixture, *random), "once");  // NOLINT(bugprone-use-after-move)
 }
 
-}  // namespace
+}  // namespace private_mixture_test
 }  // namespace submix::mechanism

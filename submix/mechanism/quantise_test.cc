@@ -12,7 +12,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace quantise_test {
 
 std::vector<std::uint64_t> Quantised(const Pmf& pmf, std::size_t remainder_token = 0) {
   std::vector<std::uint64_t> weights(pmf.size());
@@ -168,5 +168,5 @@ TEST(PartDirectionTest, IsNullIfOneHalfIsNoPmf) {
   EXPECT_TRUE(is_null({infinity, -infinity}, public_pmf));
 }
 
-}  // namespace
+}  // namespace quantise_test
 }  // namespace submix::mechanism

@@ -12,7 +12,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace submix_charge_test {
 
 using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
@@ -270,5 +270,5 @@ TEST(ShiftExcessTest, NatsAndExcessAreInverse) {
   }
 }
 
-}  // namespace
+}  // namespace submix_charge_test
 }  // namespace submix::mechanism

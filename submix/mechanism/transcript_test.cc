@@ -14,7 +14,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace transcript_test {
 
 using accounting::ChargeRule;
 using accounting::FixedNats;
@@ -287,5 +287,5 @@ TEST(TranscriptTest, PayingAfterwardsIsFalsified) {
   EXPECT_GT(result.largest, 10);
 }
 
-}  // namespace
+}  // namespace transcript_test
 }  // namespace submix::mechanism

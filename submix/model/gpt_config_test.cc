@@ -7,7 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::model {
-namespace {
+namespace gpt_config_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -121,5 +121,5 @@ TEST_F(GptConfigTest, DamagedAndMissingFilesAreRefused) {
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
 }
 
-}  // namespace
+}  // namespace gpt_config_test
 }  // namespace submix::model

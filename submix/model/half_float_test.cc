@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::model {
-namespace {
+namespace half_float_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -93,5 +93,5 @@ TEST(HalfFloatTest, ValuesBelowHalfOfTheLeastBecomeZeroWithTheirSign) {
   EXPECT_EQ(HalfFromFloat(-0.0f), 0x8000);
 }
 
-}  // namespace
+}  // namespace half_float_test
 }  // namespace submix::model

@@ -8,7 +8,7 @@
 #include "submix/model/safetensors.h"
 
 namespace submix::model {
-namespace {
+namespace lora_adapter_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -264,5 +264,5 @@ TEST_F(LoraAdapterFileTest, AnAdapterReadFromPeftIsWrittenBackWithTheSameTensors
   }
 }
 
-}  // namespace
+}  // namespace lora_adapter_test
 }  // namespace submix::model

@@ -14,7 +14,7 @@
 #include "submix/model/safetensors.h"
 
 namespace submix::model {
-namespace {
+namespace safetensors_damage_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -288,5 +288,5 @@ TEST(SafetensorsMutationTest, MutatedHeadersAreRefusedOrHarmless) {
   EXPECT_LT(opened, kMutations / 2);
 }
 
-}  // namespace
+}  // namespace safetensors_damage_test
 }  // namespace submix::model

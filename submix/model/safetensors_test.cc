@@ -13,7 +13,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::model {
-namespace {
+namespace safetensors_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -193,5 +193,5 @@ TEST_F(SafetensorsTest, TheBundledModelIsTheReferenceModelInHalfPrecision) {
   }
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace submix::model

@@ -10,7 +10,7 @@
 #include "submix/server/testing/served_engine.h"
 
 namespace submix::server {
-namespace {
+namespace http_server_test {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
@@ -423,5 +423,5 @@ TEST(HttpServer, RecordsHoldNoText) {
   EXPECT_FALSE(record.streamed);
 }
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace submix::server

@@ -12,7 +12,7 @@
 #include "submix/server/testing/served_engine.h"
 
 namespace submix::server {
-namespace {
+namespace keyed_server_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -121,5 +121,5 @@ TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {
   EXPECT_EQ(served_->records().front().key, keys_.List().value().front().id);
 }
 
-}  // namespace
+}  // namespace keyed_server_test
 }  // namespace submix::server

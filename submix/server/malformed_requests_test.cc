@@ -12,7 +12,7 @@
 #include "submix/server/testing/served_engine.h"
 
 namespace submix::server {
-namespace {
+namespace malformed_requests_test {
 
 constexpr int kRequests = 10'000;
 constexpr int kThreads = 8;
@@ -170,5 +170,5 @@ TEST(MalformedRequests, AreAnsweredOrDroppedAndReleaseNothingUnpaid) {
             200);
 }
 
-}  // namespace
+}  // namespace malformed_requests_test
 }  // namespace submix::server

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace submix::server {
-namespace {
+namespace openai_request_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -265,5 +265,5 @@ TEST(OpenAiRequest, ErrorsDoNotRepeatText) {
   }
 }
 
-}  // namespace
+}  // namespace openai_request_test
 }  // namespace submix::server

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 namespace submix::server {
-namespace {
+namespace openai_response_test {
 
 using engine::FinishReason;
 using nlohmann::json;
@@ -98,5 +98,5 @@ TEST(OpenAiResponse, ErrorsAndModels) {
   EXPECT_EQ(json::parse(ModelBody("m", 5))["id"], "m");
 }
 
-}  // namespace
+}  // namespace openai_response_test
 }  // namespace submix::server

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::server {
-namespace {
+namespace page_files_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsNull;
@@ -103,5 +103,5 @@ TEST(PageFilesTableTest, PolicyAllowsTheOwnOriginAlone) {
   }
 }
 
-}  // namespace
+}  // namespace page_files_test
 }  // namespace submix::server

@@ -15,7 +15,7 @@
 #include "submix/server/testing/served_engine.h"
 
 namespace submix::server {
-namespace {
+namespace server_load_test {
 
 using std::chrono::steady_clock;
 using testing::AllOf;
@@ -182,5 +182,5 @@ TEST(ServerLoad, SpentPartsAreNotSeenAndNotOverspent) {
   EXPECT_EQ(ready_after.head + ready_after.body, ready_before.head + ready_before.body);
 }
 
-}  // namespace
+}  // namespace server_load_test
 }  // namespace submix::server

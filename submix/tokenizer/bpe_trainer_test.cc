@@ -18,7 +18,7 @@
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::tokenizer {
-namespace {
+namespace bpe_trainer_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -184,5 +184,5 @@ TEST(BpeTrainerTest, ReportsAMissingDirectory) {
               StatusIs(StatusCode::kNotFound, HasSubstr("nowhere")));
 }
 
-}  // namespace
+}  // namespace bpe_trainer_test
 }  // namespace submix::tokenizer

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::tokenizer {
-namespace {
+namespace byte_alphabet_test {
 
 std::string AllBytes() {
   std::string bytes;
@@ -42,5 +42,5 @@ TEST(ByteAlphabetTest, OrdersBytesByTheirCharacters) {
   EXPECT_EQ(order[255], 0xad);
 }
 
-}  // namespace
+}  // namespace byte_alphabet_test
 }  // namespace submix::tokenizer

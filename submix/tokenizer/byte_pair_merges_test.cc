@@ -8,7 +8,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::tokenizer {
-namespace {
+namespace byte_pair_merges_test {
 
 using base::TokenId;
 using ::testing::ElementsAre;
@@ -97,5 +97,5 @@ TEST(BytePairMergesTest, IsFastOnVeryLongWords) {
   EXPECT_THAT(Merged(merges, std::vector<TokenId>(1 << 20, 0)), ElementsAre(20));
 }
 
-}  // namespace
+}  // namespace byte_pair_merges_test
 }  // namespace submix::tokenizer

@@ -8,7 +8,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::tokenizer {
-namespace {
+namespace pre_tokenizer_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -72,5 +72,5 @@ TEST(WordScannerTest, TakesLinearTimeOnLongRuns) {
   EXPECT_THAT(Words(std::string(kSize, '\xff')), ElementsAre(std::string(kSize, '\xff')));
 }
 
-}  // namespace
+}  // namespace pre_tokenizer_test
 }  // namespace submix::tokenizer

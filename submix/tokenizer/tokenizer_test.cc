@@ -12,7 +12,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::tokenizer {
-namespace {
+namespace tokenizer_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -230,5 +230,5 @@ TEST_F(TokenizerLoadTest, RefusesAMergeIntoTheEndOfText) {
   EXPECT_THAT(Load(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("merges.txt:1")));
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace submix::tokenizer

@@ -11,7 +11,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace bounded_range_composition_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -159,5 +159,5 @@ TEST(BoundedRangeCompositionTest, RefusesWhatItCannotDo) {
               StatusIs(StatusCode::kUnimplemented, HasSubstr("20000")));
 }
 
-}  // namespace
+}  // namespace bounded_range_composition_test
 }  // namespace submix::accounting

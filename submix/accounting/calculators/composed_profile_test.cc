@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace composed_profile_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -113,5 +113,5 @@ TEST(ComposedProfileTest, RefusesWhatItCannotCompose) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("delta")));
 }
 
-}  // namespace
+}  // namespace composed_profile_test
 }  // namespace submix::accounting

@@ -10,7 +10,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::accounting {
-namespace {
+namespace dp_decoding_rdp_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -101,5 +101,5 @@ TEST(DpDecodingRdpTest, KnowsItsEdges) {
   EXPECT_EQ(DpDecodingRdp(1, 5, RenyiOrder::Infinity()), kInfinity);
 }
 
-}  // namespace
+}  // namespace dp_decoding_rdp_test
 }  // namespace submix::accounting

@@ -8,7 +8,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace dp_fedavg_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -106,5 +106,5 @@ TEST(DpFedavgTest, RefusesSettingsOutOfRange) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("delta")));
 }
 
-}  // namespace
+}  // namespace dp_fedavg_test
 }  // namespace submix::accounting

@@ -10,7 +10,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::accounting {
-namespace {
+namespace extraction_bound_test {
 
 using divergence::RenyiOrder;
 
@@ -81,5 +81,5 @@ TEST(ExtractionBoundTest, SaysNothingWhereNothingFollows) {
   EXPECT_EQ(FanoExtractionBound(100, 10), 1);
 }
 
-}  // namespace
+}  // namespace extraction_bound_test
 }  // namespace submix::accounting

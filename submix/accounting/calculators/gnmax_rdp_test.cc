@@ -7,7 +7,7 @@
 #include "submix/accounting/testing/reference_table.h"
 
 namespace submix::accounting {
-namespace {
+namespace gnmax_rdp_test {
 
 using divergence::RenyiOrder;
 
@@ -96,5 +96,5 @@ TEST(GnmaxRdpTest, ForFixedHigherOrdersTheCostGrowsWithTheError) {
   }
 }
 
-}  // namespace
+}  // namespace gnmax_rdp_test
 }  // namespace submix::accounting

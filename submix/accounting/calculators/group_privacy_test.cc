@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace group_privacy_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -62,5 +62,5 @@ TEST(GroupPrivacyTest, RefusesOrdersThatAreTooLow) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("c")));
 }
 
-}  // namespace
+}  // namespace group_privacy_test
 }  // namespace submix::accounting

@@ -6,7 +6,7 @@
 #include "submix/accounting/testing/reference_table.h"
 
 namespace submix::accounting {
-namespace {
+namespace laplace_rdp_test {
 
 using divergence::RenyiOrder;
 
@@ -51,5 +51,5 @@ TEST(LaplaceRdpTest, SplittingTheSensitivityOverCoordinatesCostsLess) {
   }
 }
 
-}  // namespace
+}  // namespace laplace_rdp_test
 }  // namespace submix::accounting

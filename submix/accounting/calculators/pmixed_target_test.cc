@@ -7,7 +7,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace pmixed_target_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -72,5 +72,5 @@ TEST(PmixedTargetTest, RefusesSettingsOutOfRange) {
   refused({.delta = 1}, "delta");
 }
 
-}  // namespace
+}  // namespace pmixed_target_test
 }  // namespace submix::accounting

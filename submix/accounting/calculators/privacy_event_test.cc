@@ -11,7 +11,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::accounting {
-namespace {
+namespace privacy_event_test {
 
 using divergence::RenyiOrder;
 
@@ -95,5 +95,5 @@ TEST(PrivacyEventTest, BoundedRangeIsTheDivergenceRooms) {
             divergence::BoundedRangeDivergence(0.0875, RenyiOrder::Two()));
 }
 
-}  // namespace
+}  // namespace privacy_event_test
 }  // namespace submix::accounting

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::accounting {
-namespace {
+namespace privacy_loss_distribution_test {
 
 using Distribution = PrivacyLossDistribution;
 constexpr auto kLower = Distribution::Bound::kLower;
@@ -104,5 +104,5 @@ TEST(PrivacyLossDistributionTest, TailsThatAreLeftOutGoTheSafeWay) {
   EXPECT_EQ(Distribution(loss, 0.1, kLower).DeltaForEpsilon(1e6), 0);
 }
 
-}  // namespace
+}  // namespace privacy_loss_distribution_test
 }  // namespace submix::accounting

@@ -8,7 +8,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace rdp_accountant_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -89,5 +89,5 @@ TEST(RdpAccountantTest, MostRunsIsTheLargestCountThatFits) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("delta")));
 }
 
-}  // namespace
+}  // namespace rdp_accountant_test
 }  // namespace submix::accounting

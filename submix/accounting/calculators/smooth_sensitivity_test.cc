@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::accounting {
-namespace {
+namespace smooth_sensitivity_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -173,5 +173,5 @@ TEST(SmoothReleaseTest, RefusesOrdersAtWhichTheCostIsInfinite) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("noise")));
 }
 
-}  // namespace
+}  // namespace smooth_sensitivity_test
 }  // namespace submix::accounting

@@ -5,7 +5,7 @@
 #include "submix/eval/measuring/testing/reciting_predictor.h"
 
 namespace submix::eval {
-namespace {
+namespace attack_input_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -63,5 +63,5 @@ TEST(AttackInputTest, WrongLinesAreNamedAndNotQuoted) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"suffix\"")));
 }
 
-}  // namespace
+}  // namespace attack_input_test
 }  // namespace submix::eval

@@ -6,7 +6,7 @@
 #include "submix/eval/attacks/exposure.h"
 
 namespace submix::eval {
-namespace {
+namespace code_space_test {
 
 TEST(CodeSpaceTest, EveryCodeOccursOnceAndOnlyTheAlphabetMoves) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const CodeSpace space, CodeSpace::Create(" a7-2b", "0123456789"));
@@ -48,5 +48,5 @@ TEST(CodeSpaceTest, RefusesWhatLeavesNothingToGuess) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("once")));
 }
 
-}  // namespace
+}  // namespace code_space_test
 }  // namespace submix::eval

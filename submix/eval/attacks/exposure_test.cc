@@ -8,7 +8,7 @@
 #include "submix/eval/measuring/testing/reciting_predictor.h"
 
 namespace submix::eval {
-namespace {
+namespace exposure_test {
 
 TEST(ExposureTest, IsTheLogarithmOfTheSpaceLessThatOfTheRank) {
   std::vector<double> others;
@@ -90,5 +90,5 @@ TEST(ExposureTest, LargeSpacesAreSampled) {
   EXPECT_GT(planted.reciting.by_skew_normal, 20);
 }
 
-}  // namespace
+}  // namespace exposure_test
 }  // namespace submix::eval

@@ -7,7 +7,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
-namespace {
+namespace extraction_test {
 
 constexpr int kParts = RecitingPredictor::kMembers;
 
@@ -82,5 +82,5 @@ TEST(ExtractionTest, TheDeploymentDoesNotGiveTheSecretAwayAndPaysForEveryAttempt
   EXPECT_GT(ledger->Accounts().value()[1].spent.ToNatsRoundedUp(), 0.5);
 }
 
-}  // namespace
+}  // namespace extraction_test
 }  // namespace submix::eval

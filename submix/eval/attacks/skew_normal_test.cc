@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::eval {
-namespace {
+namespace skew_normal_test {
 
 // The likeliest parameters of quantiles of known laws, from SciPy 1.10 (skewnorm.logpdf, maximised
 // by Nelder and Mead's method to 1e-10).
@@ -85,5 +85,5 @@ TEST(SkewNormalTest, WhatHasNoSpreadHasNoFit) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("at least 8")));
 }
 
-}  // namespace
+}  // namespace skew_normal_test
 }  // namespace submix::eval

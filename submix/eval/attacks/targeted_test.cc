@@ -7,7 +7,7 @@
 #include "submix/eval/measuring/testing/reciting_predictor.h"
 
 namespace submix::eval {
-namespace {
+namespace targeted_test {
 
 const TargetedExample kKnown = {{0, 0}, {3, 1, 4, 1}};
 const TargetedExample kUnknown = {{0, 0}, {3, 1, 2, 1}};
@@ -60,5 +60,5 @@ TEST(TargetedTest, TheChallengeStopsAtTheHundredAndFirstError) {
   EXPECT_NEAR(summary.recall, 2.0 / 103, 1e-15);
 }
 
-}  // namespace
+}  // namespace targeted_test
 }  // namespace submix::eval

@@ -8,7 +8,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
-namespace {
+namespace asked_queries_test {
 
 constexpr int kParts = 4;
 constexpr int kVocabulary = 30;
@@ -68,5 +68,5 @@ TEST(AskedQueriesTest, TooLittleTextIsRefused) {
       base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("40 positions")));
 }
 
-}  // namespace
+}  // namespace asked_queries_test
 }  // namespace submix::eval

@@ -13,7 +13,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
-namespace {
+namespace audited_mechanisms_test {
 
 using accounting::FixedNats;
 using mechanism::Mechanism;
@@ -187,5 +187,5 @@ TEST(AuditedMechanismsTest, HalvedChargesAreFound) {
   }
 }
 
-}  // namespace
+}  // namespace audited_mechanisms_test
 }  // namespace submix::eval

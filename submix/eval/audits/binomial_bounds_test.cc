@@ -5,7 +5,7 @@
 #include "submix/eval/audits/roc_curve.h"
 
 namespace submix::eval {
-namespace {
+namespace binomial_bounds_test {
 
 // Quantiles of the beta distribution, from SciPy 1.10 (betaincinv).
 TEST(BinomialBoundsTest, AreClopperAndPearsons) {
@@ -41,5 +41,5 @@ TEST(BinomialBoundsTest, TailsFromSciPy) {
   EXPECT_NEAR(BinomialUpperTail(2, 2, 0.3), 0.09, 1e-15);
 }
 
-}  // namespace
+}  // namespace binomial_bounds_test
 }  // namespace submix::eval

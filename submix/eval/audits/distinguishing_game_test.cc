@@ -9,7 +9,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
-namespace {
+namespace distinguishing_game_test {
 
 using mechanism::Pmf;
 using mechanism::SimulatedPredictions;
@@ -90,5 +90,5 @@ TEST(DistinguishingGameTest, RefusesTooFewTranscripts) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("at least 2")));
 }
 
-}  // namespace
+}  // namespace distinguishing_game_test
 }  // namespace submix::eval

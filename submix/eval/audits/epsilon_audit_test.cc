@@ -11,7 +11,7 @@
 #include "submix/eval/measuring/repeatable_draws.h"
 
 namespace submix::eval {
-namespace {
+namespace epsilon_audit_test {
 
 using divergence::RenyiOrder;
 
@@ -81,5 +81,5 @@ TEST(EpsilonAuditTest, WhatNeverHappensWithoutTheTextIsBoundedByTheNumberOfTrial
   EXPECT_NEAR(audit.epsilon, std::log((p - 1e-5) / (1 - p)), 1e-9);
 }
 
-}  // namespace
+}  // namespace epsilon_audit_test
 }  // namespace submix::eval

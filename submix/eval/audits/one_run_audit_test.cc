@@ -9,7 +9,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::eval {
-namespace {
+namespace one_run_audit_test {
 
 using mechanism::Pmf;
 using mechanism::SimulatedPredictions;
@@ -101,5 +101,5 @@ TEST(OneRunAuditTest, WhatIsNotPrivateIsGuessed) {
   EXPECT_EQ(one.guesses.coins, 2);  // of four the other two chose
 }
 
-}  // namespace
+}  // namespace one_run_audit_test
 }  // namespace submix::eval

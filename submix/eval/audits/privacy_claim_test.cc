@@ -7,7 +7,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
-namespace {
+namespace privacy_claim_test {
 
 using accounting::PrivacyUnit;
 using divergence::RenyiOrder;
@@ -82,5 +82,5 @@ TEST(PrivacyClaimTest, WhatIsNotPrivateClaimsNothing) {
   EXPECT_NEAR(MostArea(claim), 1, 1e-12);
 }
 
-}  // namespace
+}  // namespace privacy_claim_test
 }  // namespace submix::eval

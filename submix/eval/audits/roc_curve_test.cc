@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::eval {
-namespace {
+namespace roc_curve_test {
 
 TEST(RocCurveTest, CountsEveryPairOnceAndTiesHalf) {
   const std::vector<double> with = {3, 2, 2, 0};
@@ -56,5 +56,5 @@ TEST(RocCurveTest, EqualScoresTellNothingAndInfiniteOnesEverything) {
   EXPECT_EQ(RocCurve(always, never).TruePositivesAt(0), 1);
 }
 
-}  // namespace
+}  // namespace roc_curve_test
 }  // namespace submix::eval

@@ -10,7 +10,7 @@
 #include "submix/engine/testing/watched_engine.h"
 
 namespace submix::eval {
-namespace {
+namespace timing_audit_test {
 
 using std::chrono::milliseconds;
 
@@ -99,5 +99,5 @@ TEST(TimingAuditTest, RefusesPlansThatSayNothing) {
   }
 }
 
-}  // namespace
+}  // namespace timing_audit_test
 }  // namespace submix::eval

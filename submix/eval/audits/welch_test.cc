@@ -6,7 +6,7 @@
 #include "submix/eval/audits/timing_audit.h"
 
 namespace submix::eval {
-namespace {
+namespace welch_test {
 
 // The examples of the article on the test in Wikipedia, which gives t, degrees of freedom and p to
 // two or three digits (2.46, 25.0, 0.021; 1.57, 9.9, 0.149); more digits by mpmath.
@@ -49,5 +49,5 @@ TEST(WelchsTest, RefusesWhatHasNoVariance) {
   EXPECT_EQ(WelchTest(equal, equal).status().code(), base::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace welch_test
 }  // namespace submix::eval

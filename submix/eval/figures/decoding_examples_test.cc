@@ -6,7 +6,7 @@
 #include "submix/ensemble/testing/fake_predictor.h"
 
 namespace submix::eval {
-namespace {
+namespace decoding_examples_test {
 
 // Theorem 1 of the paper: epsilon = T log((1 + (V - 1) l) / (1 - l)).
 TEST(DecodingExamplesTest, ATokenCostsWhatTheTheoremSays) {
@@ -38,5 +38,5 @@ TEST(DecodingExamplesTest, OneCompletionForEachWeightOfTheFirstLongTexts) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("48 tokens")));
 }
 
-}  // namespace
+}  // namespace decoding_examples_test
 }  // namespace submix::eval

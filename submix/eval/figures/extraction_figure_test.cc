@@ -10,7 +10,7 @@
 #include "submix/corpus/partition.h"
 
 namespace submix::eval {
-namespace {
+namespace extraction_figure_test {
 
 TEST(ExtractionFigureTest, EveryHalfHoldsOneUserAndNoTwoShareANumber) {
   const base::HashKey key{7};
@@ -36,5 +36,5 @@ TEST(ExtractionFigureTest, TheSameSeedPlantsTheSameNumbers) {
   EXPECT_NE(PlantCodes(5, 3, key, 1).codes, PlantCodes(5, 3, key, 2).codes);
 }
 
-}  // namespace
+}  // namespace extraction_figure_test
 }  // namespace submix::eval

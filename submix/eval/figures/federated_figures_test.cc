@@ -11,7 +11,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::eval {
-namespace {
+namespace federated_figures_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -163,5 +163,5 @@ TEST(FederatedFiguresTest, RefusesANameThatItDoesNotKnow) {
               StatusIs(StatusCode::kNotFound, HasSubstr("dp-fedavg-fig12")));
 }
 
-}  // namespace
+}  // namespace federated_figures_test
 }  // namespace submix::eval

@@ -4,7 +4,7 @@
 #include "submix/mechanism/research/adapmixed.h"
 
 namespace submix::eval {
-namespace {
+namespace perplexity_study_test {
 
 // The paper's table: .472 for the answers, .002 for the screen, .450 for the conversion. Its order
 // and delta follow from the last; 50 members and 2,560 queries give the second.
@@ -34,5 +34,5 @@ TEST(PrivacyLossTest, IsOfAScreenedMechanismOnly) {
   EXPECT_FALSE(loss.has_value());
 }
 
-}  // namespace
+}  // namespace perplexity_study_test
 }  // namespace submix::eval

@@ -7,7 +7,7 @@
 #include "submix/ensemble/testing/fake_predictor.h"
 
 namespace submix::eval {
-namespace {
+namespace evaluation_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -262,5 +262,5 @@ TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
 }
 
-}  // namespace
+}  // namespace evaluation_test
 }  // namespace submix::eval

@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::eval {
-namespace {
+namespace finished_runs_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -105,5 +105,5 @@ TEST_F(FinishedRunsTest, APlaceThatCannotBeWrittenIsKnownAtOnce) {
               StatusIs(StatusCode::kNotFound, HasSubstr("none/checkpoint")));
 }
 
-}  // namespace
+}  // namespace finished_runs_test
 }  // namespace submix::eval

@@ -10,7 +10,7 @@
 #include "submix/mechanism/operator_view.h"
 
 namespace submix::eval {
-namespace {
+namespace gnmax_bound_test {
 
 constexpr int kParts = 7;
 constexpr std::size_t kTokens = 5;
@@ -64,5 +64,5 @@ TEST(GnmaxBoundTest, NoTokenIsLikelierInTheExactLaw) {
   }
 }
 
-}  // namespace
+}  // namespace gnmax_bound_test
 }  // namespace submix::eval

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::eval {
-namespace {
+namespace perplexity_runs_test {
 
 TEST(PerplexityRunsTest, SpreadIsTheSamplesStandardDeviation) {
   EXPECT_NEAR((PerplexityRuns{{2, 4, 4, 4, 5, 5, 7, 9}}).deviation(), std::sqrt(32.0 / 7), 1e-12);
@@ -36,5 +36,5 @@ TEST(KeptTest, NothingGainedIsNoShare) {
   EXPECT_EQ(by_luck.high, std::numeric_limits<double>::infinity());
 }
 
-}  // namespace
+}  // namespace perplexity_runs_test
 }  // namespace submix::eval

@@ -8,7 +8,7 @@
 #include "submix/eval/measuring/evaluation.h"
 
 namespace submix::eval {
-namespace {
+namespace resumed_evaluation_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -250,5 +250,5 @@ TEST(ResumedEvaluationTest, EverySettingAndRunHasDrawsOfItsOwn) {
   EXPECT_NE(runs[0], runs[1]);
 }
 
-}  // namespace
+}  // namespace resumed_evaluation_test
 }  // namespace submix::eval

@@ -12,7 +12,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
-namespace {
+namespace user_budget_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -76,5 +76,5 @@ TEST(UserBudgetTest, NothingFollowsFromResearchAndFromNothing) {
               StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("no budget")));
 }
 
-}  // namespace
+}  // namespace user_budget_test
 }  // namespace submix::eval

@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::eval {
-namespace {
+namespace figure_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -83,5 +83,5 @@ TEST(FigureTest, IsDrawn) {
   EXPECT_FALSE(std::filesystem::exists(path + ".gnuplot"));
 }
 
-}  // namespace
+}  // namespace figure_test
 }  // namespace submix::eval

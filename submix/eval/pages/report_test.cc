@@ -6,7 +6,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::eval {
-namespace {
+namespace report_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -103,5 +103,5 @@ TEST_F(ReportTest, ADirectoryWithoutResultsIsAMistake) {
   EXPECT_THAT(Page("dclip"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds no .csv")));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace submix::eval

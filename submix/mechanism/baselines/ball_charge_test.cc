@@ -10,7 +10,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace ball_charge_test {
 
 using divergence::RenyiOrder;
 
@@ -98,5 +98,5 @@ TEST(LargestBallRadiusTest, FitsTheLimitAndHardlyMisses) {
   EXPECT_GT(LargestBallRadius(8, 1, RenyiOrder::Two(), 8000), 7.9);
 }
 
-}  // namespace
+}  // namespace ball_charge_test
 }  // namespace submix::mechanism

@@ -5,7 +5,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::mechanism {
-namespace {
+namespace constant_charge_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -36,5 +36,5 @@ TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {
   EXPECT_THAT(user->Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));
 }
 
-}  // namespace
+}  // namespace constant_charge_test
 }  // namespace submix::mechanism

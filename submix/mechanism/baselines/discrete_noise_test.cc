@@ -15,7 +15,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::mechanism {
-namespace {
+namespace discrete_noise_test {
 
 using base::RandomSource;
 using divergence::RenyiOrder;
@@ -318,5 +318,5 @@ TEST(DiscreteNoiseTest, LaplaceDivergenceIsConvexInTheShift) {
   }
 }
 
-}  // namespace
+}  // namespace discrete_noise_test
 }  // namespace submix::mechanism

@@ -15,7 +15,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace dp_decoding_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -237,5 +237,5 @@ TEST(DpDecodingTest, OneTokenNeedsNoDecision) {
   EXPECT_EQ(Law(*Make(1, 2, .1), SimulatedPredictions({1}, {{1}}), {true}), Pmf{1});
 }
 
-}  // namespace
+}  // namespace dp_decoding_test
 }  // namespace submix::mechanism

@@ -15,7 +15,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace empirical_divergence_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -120,5 +120,5 @@ TEST(EmpiricalDivergenceTest, ManyReleasesProveNoMoreThanTheCharge) {
   }
 }
 
-}  // namespace
+}  // namespace empirical_divergence_test
 }  // namespace submix::mechanism

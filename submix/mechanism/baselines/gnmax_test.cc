@@ -16,7 +16,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace gnmax_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -256,5 +256,5 @@ TEST(GnmaxTest, RefusesWhatItCannotCharge) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("2^20")));
 }
 
-}  // namespace
+}  // namespace gnmax_test
 }  // namespace submix::mechanism

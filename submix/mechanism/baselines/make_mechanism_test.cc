@@ -9,7 +9,7 @@
 #include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
-namespace {
+namespace make_mechanism_test {
 
 using divergence::RenyiOrder;
 
@@ -49,5 +49,5 @@ TEST(MakeMechanismTest, NamesWhatIsWrong) {
   refused(wrong, "order");
 }
 
-}  // namespace
+}  // namespace make_mechanism_test
 }  // namespace submix::mechanism

@@ -11,7 +11,7 @@
 #include "submix/divergence/renyi_divergence.h"
 
 namespace submix::mechanism {
-namespace {
+namespace noisy_votes_test {
 
 using divergence::RenyiOrder;
 
@@ -126,5 +126,5 @@ TEST(NoisyVotesDeathTest, RefusesVotesForNothing) {
   EXPECT_DEATH(NoisyVotesLaw(one, 0, probability), "noise scale");
 }
 
-}  // namespace
+}  // namespace noisy_votes_test
 }  // namespace submix::mechanism

@@ -12,7 +12,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace part_law_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -75,5 +75,5 @@ TEST(PartLawTest, ThePublicModelMustBeAPmf) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("public")));
 }
 
-}  // namespace
+}  // namespace part_law_test
 }  // namespace submix::mechanism

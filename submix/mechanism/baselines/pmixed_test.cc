@@ -16,7 +16,7 @@
 #include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
-namespace {
+namespace pmixed_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -131,5 +131,5 @@ TEST(PMixedTest, NamesWhatIsWrong) {
   refused(PMixedOptions(ChargeAccounting::kLeaveOneOut, 8, 2, .5, .01), "research");
 }
 
-}  // namespace
+}  // namespace pmixed_test
 }  // namespace submix::mechanism

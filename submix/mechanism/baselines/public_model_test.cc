@@ -11,7 +11,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace public_model_test {
 
 using accounting::FixedNats;
 
@@ -63,5 +63,5 @@ TEST(PublicModelTest, RefusesWhatDoesNotFit) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("2 parts")));
 }
 
-}  // namespace
+}  // namespace public_model_test
 }  // namespace submix::mechanism

@@ -18,7 +18,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace sample_and_aggregate_test {
 
 using accounting::FixedNats;
 using accounting::LaplaceRdp;
@@ -241,5 +241,5 @@ TEST(SampleAndAggregateTest, RefusesWhatItCannotCharge) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("public")));
 }
 
-}  // namespace
+}  // namespace sample_and_aggregate_test
 }  // namespace submix::mechanism

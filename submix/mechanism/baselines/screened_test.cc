@@ -14,7 +14,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace screened_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -278,5 +278,5 @@ TEST(ScreenedTest, RefusesWhatItCannotCharge) {
   refused(options, "filtered-submix, dclip");
 }
 
-}  // namespace
+}  // namespace screened_test
 }  // namespace submix::mechanism

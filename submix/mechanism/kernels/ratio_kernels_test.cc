@@ -11,7 +11,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace ratio_kernels_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -120,5 +120,5 @@ TEST(RatioKernelsTest, FloorsAreExactUpToTwoToThe62) {
   }
 }
 
-}  // namespace
+}  // namespace ratio_kernels_test
 }  // namespace submix::mechanism

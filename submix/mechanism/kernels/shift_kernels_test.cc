@@ -13,7 +13,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace shift_kernels_test {
 
 // A block of a part: everything that the kernels read.
 struct Block {
@@ -152,5 +152,5 @@ TEST(AddMomentsTest, AddsUpTheMembers) {
   EXPECT_EQ(*std::min_element(lanes.least, lanes.least + kLanes), -.25);
 }
 
-}  // namespace
+}  // namespace shift_kernels_test
 }  // namespace submix::mechanism

@@ -11,7 +11,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace weight_kernels_test {
 
 // No multiple of any vector, and more than a block.
 constexpr std::size_t kCount = kBlockTokens + 509;
@@ -107,5 +107,5 @@ TEST(WeightKernelsTest, ASumTellsNumbersFromNone) {
   }
 }
 
-}  // namespace
+}  // namespace weight_kernels_test
 }  // namespace submix::mechanism

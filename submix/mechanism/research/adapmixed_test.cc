@@ -15,7 +15,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace adapmixed_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -157,5 +157,5 @@ TEST(AdaPMixedTest, NamesWhatIsWrong) {
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("infinity")));
 }
 
-}  // namespace
+}  // namespace adapmixed_test
 }  // namespace submix::mechanism

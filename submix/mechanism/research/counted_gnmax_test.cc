@@ -10,7 +10,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace counted_gnmax_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -113,5 +113,5 @@ TEST(CountedGnmaxTest, ExactChargesDependOnOtherParts) {
   }
 }
 
-}  // namespace
+}  // namespace counted_gnmax_test
 }  // namespace submix::mechanism

@@ -10,7 +10,7 @@
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
-namespace {
+namespace ensemble_mean_test {
 
 using accounting::FixedNats;
 
@@ -68,5 +68,5 @@ TEST(EnsembleMeanTest, WithAPrivateMechanismTheOperatorTakesOnlyWhoPaid) {
             (std::vector<bool>{true, false}));
 }
 
-}  // namespace
+}  // namespace ensemble_mean_test
 }  // namespace submix::mechanism

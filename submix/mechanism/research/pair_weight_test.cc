@@ -14,7 +14,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace pair_weight_test {
 
 using divergence::RenyiOrder;
 
@@ -154,5 +154,5 @@ TEST(LargestPairWeightTest, StaysFeasibleOnDisjointHalves) {
   }
 }
 
-}  // namespace
+}  // namespace pair_weight_test
 }  // namespace submix::mechanism

@@ -10,7 +10,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace published_aggregate_test {
 
 using accounting::FixedNats;
 using accounting::LaplaceRdp;
@@ -66,5 +66,5 @@ TEST(PublishedAggregateTest, ThePublishedSensitivityIsHalfTheTrueOne) {
               2 * static_cast<double>(Published(kInfinity)->noise_scale()), 2);
 }
 
-}  // namespace
+}  // namespace published_aggregate_test
 }  // namespace submix::mechanism

@@ -18,7 +18,7 @@
 #include "submix/mechanism/research/renyi_ball.h"
 
 namespace submix::mechanism {
-namespace {
+namespace published_pmixed_test {
 
 using accounting::FixedNats;
 using divergence::RenyiOrder;
@@ -146,5 +146,5 @@ TEST(PublishedPMixedTest, NamesWhatIsWrong) {
   refused(PMixedOptions(ChargeAccounting::kLeaveOneOut, 8, 2, .5, .01), "ball radius");
 }
 
-}  // namespace
+}  // namespace published_pmixed_test
 }  // namespace submix::mechanism

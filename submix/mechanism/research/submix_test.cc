@@ -14,7 +14,7 @@
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
-namespace {
+namespace submix_test {
 
 using accounting::FixedNats;
 using divergence::RenyiDivergence;
@@ -224,5 +224,5 @@ TEST(SubmixTest, WorksOnOneToken) {
   EXPECT_EQ(proposal->charges(), std::vector<FixedNats>(2));
 }
 
-}  // namespace
+}  // namespace submix_test
 }  // namespace submix::mechanism

@@ -19,7 +19,7 @@
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
-namespace {
+namespace federated_gpt_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -241,5 +241,5 @@ const auto kName = [](const auto& info) { return info.param ? "Full" : "Lora"; }
 INSTANTIATE_TEST_SUITE_P(Parameters, FederatedGptTest, ::testing::Bool(), kName);
 INSTANTIATE_TEST_SUITE_P(Parameters, FederatedGptTrainingTest, ::testing::Bool(), kName);
 
-}  // namespace
+}  // namespace federated_gpt_test
 }  // namespace submix::train

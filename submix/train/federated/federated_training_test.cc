@@ -17,7 +17,7 @@
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
 
 namespace submix::train {
-namespace {
+namespace federated_training_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -364,5 +364,5 @@ TEST_F(FederatedTrainingTest, StopsWhenAskedAndWhenTheReportCannotBeWritten) {
   EXPECT_NEAR(result.epsilon, EpsilonOf(3), 1e-9);
 }
 
-}  // namespace
+}  // namespace federated_training_test
 }  // namespace submix::train

@@ -9,7 +9,7 @@
 #include "submix/train/federated/word_stretches.h"
 
 namespace submix::train {
-namespace {
+namespace local_pass_test {
 
 using base::TokenId;
 
@@ -151,5 +151,5 @@ TEST(LocalPassTest, AUserWhoseNumbersOverflowContributesNothing) {
   EXPECT_EQ(Norm(update), 0);
 }
 
-}  // namespace
+}  // namespace local_pass_test
 }  // namespace submix::train

@@ -9,7 +9,7 @@
 #include "submix/train/federated/word_metrics.h"
 
 namespace submix::train {
-namespace {
+namespace public_start_test {
 
 using base::TokenId;
 using ::testing::ElementsAre;
@@ -42,5 +42,5 @@ TEST(PublicStartTest, OnePassTeachesWhatTheTextRepeats) {
   EXPECT_LT(after.loss, before.loss - 1);
 }
 
-}  // namespace
+}  // namespace public_start_test
 }  // namespace submix::train

@@ -8,7 +8,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::train {
-namespace {
+namespace user_words_test {
 
 using ::testing::ElementsAre;
 
@@ -30,5 +30,5 @@ TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
   EXPECT_THAT(FirstWords(all, 2), ElementsAre(ElementsAre(4, 1)));
 }
 
-}  // namespace
+}  // namespace user_words_test
 }  // namespace submix::train

@@ -10,7 +10,7 @@
 #include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
-namespace {
+namespace word_lstm_test {
 
 using base::TokenId;
 
@@ -174,5 +174,5 @@ TEST(WordLstmTest, LearnsAShortTextByHeart) {
   EXPECT_LT(loss, 0.05);
 }
 
-}  // namespace
+}  // namespace word_lstm_test
 }  // namespace submix::train

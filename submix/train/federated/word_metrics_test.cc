@@ -11,7 +11,7 @@
 #include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
-namespace {
+namespace word_metrics_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -148,5 +148,5 @@ TEST_F(WordMetricsTest, RefusesNoText) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no held-out words")));
 }
 
-}  // namespace
+}  // namespace word_metrics_test
 }  // namespace submix::train

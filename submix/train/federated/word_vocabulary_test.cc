@@ -10,7 +10,7 @@
 #include "submix/base/testing/temporary_directory.h"
 
 namespace submix::train {
-namespace {
+namespace word_vocabulary_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -92,5 +92,5 @@ TEST_F(WordVocabularyTest, RefusesTooFewWordsAndBrokenLists) {
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
 }
 
-}  // namespace
+}  // namespace word_vocabulary_test
 }  // namespace submix::train

@@ -12,7 +12,7 @@
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
 
 namespace submix::train {
-namespace {
+namespace ensemble_training_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -216,5 +216,5 @@ TEST_F(EnsembleTrainingTest, ForgettingRefusesUnknownUsers) {
               StatusIs(StatusCode::kNotFound, _));
 }
 
-}  // namespace
+}  // namespace ensemble_training_test
 }  // namespace submix::train

@@ -11,7 +11,7 @@
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
-namespace {
+namespace fine_tune_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -229,5 +229,5 @@ TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("learning rate")));
 }
 
-}  // namespace
+}  // namespace fine_tune_test
 }  // namespace submix::train

@@ -9,7 +9,7 @@
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
-namespace {
+namespace pretrain_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -107,5 +107,5 @@ TEST_F(PretrainTest, DocumentsEndAtTheirMarkerAndAtTheEndOfAFile) {
   EXPECT_EQ(few, std::vector<base::TokenId>(expected.begin(), expected.begin() + 3));
 }
 
-}  // namespace
+}  // namespace pretrain_test
 }  // namespace submix::train

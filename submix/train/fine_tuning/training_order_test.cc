@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::train {
-namespace {
+namespace training_order_test {
 
 std::vector<std::size_t> Epoch(TrainingOrder& order, std::int64_t epoch) {
   std::vector<std::size_t> seen;
@@ -43,5 +43,5 @@ TEST(TrainingOrderTest, NoBlocksMeanNoSteps) {
   EXPECT_EQ(TrainingOrder(0, 8, 7).steps_per_epoch(), 0);
 }
 
-}  // namespace
+}  // namespace training_order_test
 }  // namespace submix::train

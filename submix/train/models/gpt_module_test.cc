@@ -11,7 +11,7 @@
 #include "submix/train/models/member_models.h"
 
 namespace submix::train {
-namespace {
+namespace gpt_module_test {
 
 // Two rows a member of random tokens, the last one short.
 TokenBatch MakeBatch(const model::GptConfig& config, int groups) {
@@ -155,5 +155,5 @@ TEST(FusedOperationsTest, CrossEntropyEqualsTorch) {
   EXPECT_TRUE(at::allclose(actual[1], expected[1], 1e-4, 1e-4));
 }
 
-}  // namespace
+}  // namespace gpt_module_test
 }  // namespace submix::train

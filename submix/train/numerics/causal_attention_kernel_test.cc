@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::train {
-namespace {
+namespace causal_attention_kernel_test {
 
 std::vector<float> Normal(std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
@@ -137,5 +137,5 @@ TEST(CausalAttentionKernelTest, BackwardEqualsFiniteDifferences) {
   }
 }
 
-}  // namespace
+}  // namespace causal_attention_kernel_test
 }  // namespace submix::train

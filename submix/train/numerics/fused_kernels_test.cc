@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::train {
-namespace {
+namespace fused_kernels_test {
 
 std::vector<float> Normal(std::size_t count, double deviation, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
@@ -115,5 +115,5 @@ TEST(FusedKernelsTest, EveryNanIsANanInBfloat16) {
   for (const float value : back) EXPECT_TRUE(std::isnan(value));
 }
 
-}  // namespace
+}  // namespace fused_kernels_test
 }  // namespace submix::train

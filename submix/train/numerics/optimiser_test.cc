@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace submix::train {
-namespace {
+namespace optimiser_test {
 
 TEST(AdamWTest, FollowsTheFormulaOfThePaper) {
   const AdamWOptions options = {
@@ -70,5 +70,5 @@ TEST(LearningRateTest, NoWarmUpStartsAtThePeak) {
   EXPECT_DOUBLE_EQ(LearningRate(schedule, 0, 3), 1e-4);
 }
 
-}  // namespace
+}  // namespace optimiser_test
 }  // namespace submix::train

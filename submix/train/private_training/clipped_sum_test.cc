@@ -13,7 +13,7 @@
 #include "submix/ledger/memory_ledger.h"
 
 namespace submix::train {
-namespace {
+namespace clipped_sum_test {
 
 using ::testing::Each;
 using ::testing::FloatEq;
@@ -229,5 +229,5 @@ TEST(ClippedSumDeathTest, WithoutAPaidReceiptThereIsNoResult) {
                "needs a receipt");
 }
 
-}  // namespace
+}  // namespace clipped_sum_test
 }  // namespace submix::train

@@ -14,7 +14,7 @@
 #include "submix/train/private_training/user_gradient.h"
 
 namespace submix::train {
-namespace {
+namespace dp_sgd_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -252,5 +252,5 @@ TEST_F(DpSgdTest, RefusesWhatDoesNotFitTheModel) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 to 25")));
 }
 
-}  // namespace
+}  // namespace dp_sgd_test
 }  // namespace submix::train

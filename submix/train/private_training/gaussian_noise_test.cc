@@ -10,7 +10,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::train {
-namespace {
+namespace gaussian_noise_test {
 
 double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
@@ -81,5 +81,5 @@ TEST(GaussianNoiseTest, TheTailGoesOnBeyondWhatDoublesOfOneWordReach) {
   EXPECT_NEAR(draw / std::sqrt(2 * std::ldexp(1.0, -129)), 1, 1e-12);
 }
 
-}  // namespace
+}  // namespace gaussian_noise_test
 }  // namespace submix::train

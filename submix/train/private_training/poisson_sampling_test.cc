@@ -11,7 +11,7 @@
 #include "submix/base/testing/seeded_random.h"
 
 namespace submix::train {
-namespace {
+namespace poisson_sampling_test {
 
 double Binomial(int n, int k, double p) {
   return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
@@ -90,5 +90,5 @@ TEST(FixedSizeSamplingTest, TakesNobodyOrEverybody) {
   EXPECT_EQ(SampleFixedSize(3, 3, *random), (std::vector<std::size_t>{0, 1, 2}));
 }
 
-}  // namespace
+}  // namespace poisson_sampling_test
 }  // namespace submix::train

@@ -17,7 +17,7 @@
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
-namespace {
+namespace private_training_test {
 
 using accounting::PrivacyUnit;
 using base::StatusCode;
@@ -231,5 +231,5 @@ TEST_F(PrivateTrainingTest, OtherTrainingsAndForgettingLeaveItAlone) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("differential privacy")));
 }
 
-}  // namespace
+}  // namespace private_training_test
 }  // namespace submix::train

@@ -9,7 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 
 namespace submix::train {
-namespace {
+namespace step_budget_test {
 
 using accounting::ConversionKind;
 using accounting::SubsampledGaussianRun;
@@ -95,5 +95,5 @@ TEST(StepBudgetTest, RefusesWhatHasNoMeaning) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("one step costs more")));
 }
 
-}  // namespace
+}  // namespace step_budget_test
 }  // namespace submix::train

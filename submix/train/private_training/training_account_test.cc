@@ -6,7 +6,7 @@
 #include "submix/train/private_training/step_budget.h"
 
 namespace submix::train {
-namespace {
+namespace training_account_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -113,5 +113,5 @@ TEST_F(TrainingAccountTest, AnOlderCopyIsNoticed) {
   EXPECT_THAT(Open(), StatusIs(StatusCode::kDataLoss, _));
 }
 
-}  // namespace
+}  // namespace training_account_test
 }  // namespace submix::train

@@ -16,7 +16,7 @@
 #include "submix/train/private_training/clipped_sum.h"
 
 namespace submix::train {
-namespace {
+namespace user_gradient_test {
 
 using Blocks = std::vector<std::vector<base::TokenId>>;
 
@@ -240,5 +240,5 @@ TEST_F(UserGradientTest, AUsersBitsDoNotDependOnWhoCameBefore) {
   EXPECT_TRUE(std::ranges::equal(after, expected));
 }
 
-}  // namespace
+}  // namespace user_gradient_test
 }  // namespace submix::train
