@@ -123,12 +123,8 @@ function(submix_test_compile_options target)
   # gcc 12 takes std::string's own code, once precompiled, for ours, and warns of it falsely.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds
     -Wno-stringop-overflow -Wno-stringop-overread>)
-  # Most of the rest goes into optimising GoogleTest's templates: little of it, under a sanitizer none.
-  if(SUBMIX_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-  else()
-    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
-  endif()
+  # Half of the rest would go into optimising GoogleTest's templates; what computes is in the rooms.
+  target_compile_options(${target} PRIVATE -O0)
 endfunction()
 
 # Warnings, no fast-math, for everything of ours.

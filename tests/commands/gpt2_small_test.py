@@ -82,11 +82,11 @@ def main():
         work = pathlib.Path(name)
         (work / "gpt2").mkdir()
         write_model(work / "gpt2")
-        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 24000)
+        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 12000)
         cut(DATA / "wikitext-2/test.txt", work / "heldout.txt", 12000)
         subprocess.run([BUILD / "submix", "reproduce", "submix-fig3", "--small",
                         "--public", work / "gpt2", "--corpus", work / "private.txt",
-                        "--users-are-blocks", "128", "--heldout", work / "heldout.txt",
+                        "--users-are-blocks", "64", "--heldout", work / "heldout.txt",
                         "--top-layers", "2", "--out", work / "out"], check=True)
         figure = json.loads((work / "out/submix-fig3.json").read_text())
         # It knows nothing, and learns a little from a few thousand words.
