@@ -1,9 +1,10 @@
 // Gaussian noise for private training, from the caller's random source. Torch-free.
 //
-// Box and Muller's pairs in double, from uniforms that stay fine at both ends: the magnitude of a
-// draw is exact to about 2^-52 of itself, tails to 13 standard deviations included. Add it to
-// numbers on a much coarser grid and round (clipped_sum.h), so that a released number shows nothing
-// of how doubles are spaced (Mironov 2012).
+// Box and Muller's pairs in double, from uniforms that stay fine at both ends, tails to 13 standard
+// deviations included: a draw is within 2^-48.5 of its pair's radius of what exact arithmetic would
+// make of continuous uniforms (derived in docs/privacy.md, Theorem 14). Add it to numbers on a much
+// coarser grid and round (clipped_sum.h), so that a released number shows nothing of how doubles
+// are spaced (Mironov 2012).
 #pragma once
 
 #include <array>
