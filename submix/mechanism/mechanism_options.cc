@@ -25,7 +25,7 @@ std::string_view ToString(ChargeAccounting accounting) {
   for (const auto& [value, name] : kAccountingNames) {
     if (value == accounting) return name;
   }
-  SUBMIX_CHECK(false, "an accounting without a name");
+  base::CheckFailed(__FILE__, __LINE__, "accounting", "an accounting without a name");
 }
 
 base::StatusOr<ChargeAccounting> ParseChargeAccounting(std::string_view text) {
