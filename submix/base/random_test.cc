@@ -1,7 +1,11 @@
 #include "submix/base/random.h"
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +15,22 @@
 
 namespace submix::base {
 namespace random_test {
+
+// Serves given words, each once.
+class GivenWords final : public RandomSource {
+ public:
+  explicit GivenWords(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
+  void Fill(std::span<std::byte> bytes) override {
+    ASSERT_EQ(bytes.size(), sizeof(std::uint64_t));
+    ASSERT_LT(next_, words_.size()) << "a draw too many";
+    std::memcpy(bytes.data(), &words_[next_++], sizeof(std::uint64_t));
+  }
+  bool is_used_up() const { return next_ == words_.size(); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::size_t next_ = 0;
+};
 
 TEST(RandomTest, SeedDeterminesTheStream) {
   auto a = MakeSeededRandomSource(1);
@@ -50,6 +70,40 @@ TEST(RandomTest, BelowIsUniform) {
   for (const int count : counts) chi_square += (count - 10000.0) * (count - 10000.0) / 10000.0;
   // 5 degrees of freedom: P(chi^2 > 25.7) = 1e-4, and the seed is fixed.
   EXPECT_LT(chi_square, 25.7);
+}
+
+// A modulo without rejection draws a cell of small bounds hardly more often than the others, but
+// half of all draws from the first cell here: the values below 2^62 have two preimages.
+TEST(RandomTest, BelowIsUniformWhereAModuloIsNot) {
+  auto source = MakeSeededRandomSource(7);
+  constexpr std::uint64_t kCell = std::uint64_t{1} << 62;
+  std::array<int, 3> counts{};
+  constexpr int kDraws = 3000;
+  for (int i = 0; i < kDraws; ++i) ++counts[source->NextBelow(3 * kCell) / kCell];
+  double chi_square = 0;
+  for (const int count : counts) chi_square += (count - 1000.0) * (count - 1000.0) / 1000.0;
+  // 2 degrees of freedom: P(chi^2 > 18.4) = 1e-4, and the seed is fixed. The modulo has about 375.
+  EXPECT_LT(chi_square, 18.4);
+}
+
+// Exactly the words from 2^64 mod bound on are taken: a whole multiple of the bound.
+TEST(RandomTest, BelowDrawsAgainWhatWouldMakeSomeResultsLikelier) {
+  struct Case {
+    std::uint64_t bound;
+    std::uint64_t excess;  // 2^64 mod bound
+  };
+  constexpr std::uint64_t kBit62 = std::uint64_t{1} << 62;
+  for (const auto& [bound, excess] :
+       {Case{3, 1}, Case{10, 6}, Case{3 * kBit62, kBit62}, Case{2 * kBit62 + 1, 2 * kBit62 - 1}}) {
+    GivenWords words({0, excess - 1, excess, ~std::uint64_t{0}});
+    EXPECT_EQ(words.NextBelow(bound), excess % bound) << bound;
+    EXPECT_EQ(words.NextBelow(bound), ~std::uint64_t{0} % bound) << bound;
+    EXPECT_TRUE(words.is_used_up());
+  }
+  // A power of two divides 2^64: no word is drawn again.
+  GivenWords words({0, 5});
+  EXPECT_EQ(words.NextBelow(8), 0u);
+  EXPECT_EQ(words.NextBelow(8), 5u);
 }
 
 TEST(RandomTest, BelowWorksForTheLargestBounds) {

@@ -1,5 +1,6 @@
 #include "submix/mechanism/mapped_predictions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -101,20 +102,22 @@ TEST(MappedPredictionsTest, BreaksTiesByTokenId) {
 TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
   for (const SamplingOptions& options : {SamplingOptions{}, SamplingOptions{.top_k = 2}}) {
     for (const float bad : {kNan, kInfinity, -kInfinity}) {
-      std::vector<float> members;
-      for (int row = 0; row < 4; ++row) {
-        for (const float logit : Logits({.25, .25, .4, .1})) members.push_back(logit);
-      }
-      members[3 * 4 + 0] = bad;  // part 1, half 1, a token that top-k leaves out
-      MappedPredictions mapped;
-      SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), members, 2, options));
-      const PartPredictions view = mapped.view();
-      ASSERT_EQ(view.num_parts, 2);
-      for (const int half : {0, 1}) {
-        EXPECT_TRUE(std::equal(view.public_pmf.begin(), view.public_pmf.end(),
-                               view.member(1, half).begin()));
-        EXPECT_FALSE(std::equal(view.public_pmf.begin(), view.public_pmf.end(),
-                                view.member(0, half).begin()));
+      for (const std::size_t broken_half : {0, 1}) {
+        std::vector<float> members;
+        for (int row = 0; row < 6; ++row) {
+          for (const float logit : Logits({.25, .25, .4, .1})) members.push_back(logit);
+        }
+        members[(2 + broken_half) * 4 + 0] = bad;  // of part 1, a token that top-k leaves out
+        MappedPredictions mapped;
+        SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), members, 2, options));
+        const PartPredictions view = mapped.view();
+        ASSERT_EQ(view.num_parts, 3);
+        for (const int part : {0, 1, 2}) {
+          for (const int half : {0, 1}) {
+            EXPECT_EQ(std::ranges::equal(view.public_pmf, view.member(part, half)), part == 1)
+                << part << ' ' << half << ", half " << broken_half << " is broken";
+          }
+        }
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/ledger/memory_ledger.h"
+#include "submix/train/private_training/gaussian_noise.h"
 
 namespace submix::train {
 namespace clipped_sum_test {
@@ -199,6 +200,31 @@ TEST(ClippedSumTest, NoiseHasTheStandardDeviationThatIsAccounted) {
     sum.Release(estimator, kMultiplier, PaidReceipt(), *random, again);
     EXPECT_NE(again, noise);
     EXPECT_LT(base::KolmogorovScore({again.begin(), again.end()}, cdf, cdf), 2.8);
+  }
+}
+
+// Number for number: the draws of the same source, times the deviation that is accounted, rounded
+// to the grid of 2^-36 of the sensitivity. All else here is a power of two, so nothing else rounds.
+TEST(ClippedSumTest, TheReleaseIsTheAveragePlusTheAccountedMultipleOfTheDraws) {
+  constexpr std::size_t kSize = 200;
+  constexpr double kMultiplier = 1.3;
+  for (const bool clipped_divisor : {false, true}) {
+    ClippedSum sum(kSize, 0.5);
+    std::vector<float> update(kSize);
+    update[7] = 0.25f;
+    sum.Add(update);
+    const AverageEstimator estimator = {clipped_divisor, 0.25, 8};
+    const double grid = (clipped_divisor ? 2 : 1) * 0.5 / (0.25 * 8) * 0x1p-36;
+    const auto of_the_noise = base::MakeSeededRandomSource(12);
+    const auto of_the_release = base::MakeSeededRandomSource(12);
+    std::vector<float> released(kSize);
+    sum.Release(estimator, kMultiplier, PaidReceipt(), *of_the_release, released);
+    GaussianNoise noise(*of_the_noise);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      const double average = i == 7 ? 0.25 / (0.25 * 8) : 0;
+      const double units = average / grid + std::round(kMultiplier * 0x1p36 * noise.Next());
+      ASSERT_EQ(released[i], static_cast<float>(grid * units)) << i;
+    }
   }
 }
 

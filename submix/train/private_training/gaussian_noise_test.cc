@@ -69,6 +69,18 @@ TEST(GaussianNoiseTest, HasTheNormalMomentsAndIndependentDraws) {
   EXPECT_LT(score(square_neighbours, 0, 4), 5);
 }
 
+TEST(GaussianNoiseTest, APairOfWordsIsARadiusAndAnAngle) {
+  // u = 3/4, at an eighth and at three eighths of the circle.
+  Words words({std::uint64_t{1} << 62, std::uint64_t{1} << 61,  //
+               std::uint64_t{1} << 62, std::uint64_t{3} << 61});
+  GaussianNoise noise(words);
+  const double leg = std::sqrt(-std::log(0.75));
+  EXPECT_NEAR(noise.Next(), leg, 1e-15);
+  EXPECT_NEAR(noise.Next(), leg, 1e-15);
+  EXPECT_NEAR(noise.Next(), -leg, 1e-15);
+  EXPECT_NEAR(noise.Next(), leg, 1e-15);
+}
+
 TEST(GaussianNoiseTest, TheTailGoesOnBeyondWhatDoublesOfOneWordReach) {
   // u = 2^-64 * (0 + 2^-65): the least there is, at angle 0.
   Words least({std::uint64_t{1} << 63, 0, 0});
