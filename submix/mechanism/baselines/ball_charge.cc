@@ -11,12 +11,21 @@ namespace {
 using divergence::RenyiOrder;
 
 constexpr double kLargestRadius = 8;
+// Of the ratio's power, in nats: above it the power may not fit a double.
+constexpr double kLargestPower = 600;
 
 // The largest D_order(P || Q) with dP/dQ in [1 - l, 1 + u]: a convex function of the ratio, whose
-// mean under Q is 1, is largest on the two ends. As 1 + E[g], so that nothing cancels.
+// mean under Q is 1, is largest on the two ends. As 1 + E[g], so that nothing cancels; in
+// logarithms where a power is too large for that, and nothing cancels either.
 double ChordDivergence(double l, double u, RenyiOrder order) {
   if (u <= 0 || l <= 0) return 0;
   if (order.is_infinite()) return std::log1p(u);
+  const double a = order.value();
+  const double power = a * std::log1p(u);
+  if (power > kLargestPower) {
+    const double end = std::exp(a * std::log1p(-l) - power);  // of the lower end against the upper
+    return (power - std::log1p(u / l) + std::log1p(u / l * end)) / (a - 1);
+  }
   const divergence::DivergenceKernel kernel(order);
   return kernel.DivergenceFromExpectation((l * kernel.G(u) + u * kernel.G(-l)) / (l + u));
 }

@@ -25,6 +25,30 @@ TEST(BallChargeTest, TheNumbersOfTheProofs) {
   EXPECT_NEAR(BallReplaceCharge({.5, 64, 1}, order), .000701730304895, 1e-13);
 }
 
+// Powers beyond the range of a double; computed with 60 digits.
+TEST(BallChargeTest, HighOrdersOfLargeBallsDoNotOverflow) {
+  const RenyiOrder order = *RenyiOrder::Create(512);
+  EXPECT_NEAR(BallCharge({1.5, 8, 1}, order), .856596347851775628, 1e-12);
+  EXPECT_NEAR(BallCharge({4, 8, 1}, order), 3.88144664884121019, 1e-12);
+  EXPECT_NEAR(BallCharge({8, 80, .5}, order), 3.62316643258730020, 1e-12);
+  EXPECT_NEAR(BallCharge({8, 1, 1}, order), 7.99999934362745030, 1e-12);
+  EXPECT_NEAR(BallReplaceCharge({4, 8, 1}, order), 5.92289871135671513, 1e-12);
+  EXPECT_NEAR(BallReplaceCharge({8, 1, 1}, order), 15.9999999997797746, 1e-12);
+  EXPECT_NEAR(BallCharge({6, 32, 1}, *RenyiOrder::Create(128)), 5.92555747917592755, 1e-12);
+}
+
+// The two ways to compute it meet: the charge rises with the radius, where they change over too.
+TEST(BallChargeTest, NeverFallsWithTheRadius) {
+  for (const double order : {64.0, 100.5, 512.0}) {
+    double before = 0;
+    for (double radius = 0; radius <= 8; radius += 0x1p-10) {
+      const double charge = BallCharge({radius, 3, .9}, *RenyiOrder::Create(order));
+      ASSERT_GE(charge, before * (1 - 1e-13)) << order << ' ' << radius;
+      before = charge;
+    }
+  }
+}
+
 // A law of the ball: within [e^-b, e^b] of the public one, many tokens at the ends.
 Pmf InBall(base::RandomSource& random, const Pmf& public_pmf, double radius) {
   for (int attempt = 0;; ++attempt) {

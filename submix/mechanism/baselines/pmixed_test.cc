@@ -121,6 +121,25 @@ TEST(PMixedTest, WorstCaseTranscriptsStayWithinTheBudget) {
   EXPECT_GT(largest, .5) << "the search is too weak";
 }
 
+TEST(PMixedTest, EveryOptionThatIsAllowedHasACharge) {
+  for (const double order : {1.0, 2.0, 64.0, 512.0, 65536.0, kInfinity}) {
+    for (const int num_parts : {1, 2, 32, 1000}) {
+      for (const double p : {.01, .5, 1.0}) {
+        for (const double target : {1e-6, .002, 1.0, 20.0, 8000.0}) {
+          const auto mechanism = PMixed::Create(
+              PMixedOptions(ChargeAccounting::kWorstCase, num_parts, order, p, target));
+          SUBMIX_ASSERT_OK(mechanism);
+          const auto statement = (*mechanism)->Statement(FixedNats::RoundDown(8000));
+          EXPECT_GE(statement.user_level_bounds[0].rdp, 0);
+          if (target == 20 && num_parts == 1 && p == 1) {
+            EXPECT_GT((*mechanism)->radius(), 7.9);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(PMixedTest, NamesWhatIsWrong) {
   const auto refused = [](const MechanismOptions& options, const char* word) {
     EXPECT_THAT(PMixed::Create(options),
