@@ -15,6 +15,10 @@ namespace {
 
 constexpr double kLargestIntegerOrder = 64;
 
+double LargestOrNan(const double (&lanes)[kLanes]) {
+  return std::accumulate(lanes, lanes + kLanes, lanes[0], LargerOrNan);
+}
+
 }  // namespace
 
 ShiftExcess::ShiftExcess(divergence::RenyiOrder order) : order_(order) {
@@ -45,8 +49,7 @@ void ShiftExcess::Add(const double* den, const double* shift, std::size_t count,
 
 DirectedExcess ShiftExcess::Excess(const DirectedLanes& lanes, double total) const {
   if (order_.is_infinite()) {
-    return {*std::max_element(lanes.forward, lanes.forward + kLanes),
-            *std::max_element(lanes.backward, lanes.backward + kLanes)};
+    return {LargestOrNan(lanes.forward), LargestOrNan(lanes.backward)};
   }
   return {std::accumulate(lanes.forward, lanes.forward + kLanes, 0.0) / total,
           std::accumulate(lanes.backward, lanes.backward + kLanes, 0.0) / total};

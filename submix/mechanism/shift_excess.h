@@ -6,7 +6,7 @@
 // infinity.
 #pragma once
 
-#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -18,10 +18,15 @@
 
 namespace submix::mechanism {
 
+// NaN if either is: std::max would hide the second, and a charge that is no number must be paid by
+// nobody.
+inline double LargerOrNan(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+
 struct DirectedExcess {
   double forward = 0;
   double backward = 0;
-  double larger() const { return std::max(forward, backward); }
+  // NaN if either is.
+  double larger() const { return LargerOrNan(forward, backward); }
 };
 
 // The kernel of one order. Orders 2 .. 64 take vectorised sums, others divergence's kernel.
@@ -45,7 +50,7 @@ class ShiftExcess {
                     double total) const;
 
   // The charge of an excess over `support_size` tokens: the larger direction, with the error of the
-  // sums and of the last operations on top, rounded up.
+  // sums and of the last operations on top, rounded up. Unpayable if either direction is NaN.
   accounting::FixedNats ChargeOf(const DirectedExcess& excess, std::size_t support_size) const;
 
   // Relative error of a sum over `support_size` tokens, in either direction, with room to spare:

@@ -24,7 +24,7 @@ class Supremum {
     // The term never grows with den, but rounding might make it seem so.
     least_relief_ = std::min(least_relief_, std::max(0.0, term - relieved));
   }
-  double value() const { return std::max(0.0, sum_.value() - least_relief_); }
+  double value() const { return LargerOrNan(sum_.value() - least_relief_, 0); }
 
  private:
   const divergence::DivergenceKernel& kernel_;
@@ -37,8 +37,8 @@ class Supremum {
 DirectedExcess LargestRatios(std::span<const double> den, std::span<const double> shift) {
   DirectedExcess most;
   for (std::size_t x = 0; x < den.size(); ++x) {
-    if (shift[x] > 0) most.forward = std::max(most.forward, shift[x] / den[x]);
-    if (shift[x] < 0) most.backward = std::max(most.backward, -shift[x] / (den[x] + shift[x]));
+    most.forward = LargerOrNan(most.forward, shift[x] / den[x]);
+    most.backward = LargerOrNan(most.backward, -shift[x] / (den[x] + shift[x]));
   }
   return most;
 }

@@ -117,6 +117,33 @@ TEST(ExactChargeTest, IsInfiniteWhereAPartAloneLacksSupport) {
   EXPECT_EQ(charge.backward, kInfinity);
 }
 
+// A number that is none, in one direction or in one token: nobody pays, whatever the other says.
+TEST(ShiftExcessTest, ANanInOneDirectionIsUnpayable) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double order : {1.0, 1.5, 2.0, 8.0, kInfinity}) {
+    const ShiftExcess kernel(Order(order));
+    EXPECT_TRUE(kernel.ChargeOf({.1, .2}, 4).is_payable());
+    EXPECT_FALSE(kernel.ChargeOf({.1, kNan}, 4).is_payable()) << order;
+    EXPECT_FALSE(kernel.ChargeOf({kNan, .1}, 4).is_payable()) << order;
+    for (const std::size_t bad : {0, 1, 8, 19}) {
+      const std::vector<double> den(20, 1.0);
+      std::vector<double> shift(20, .125);
+      std::fill_n(shift.begin(), 10, -.125);
+      shift[bad] = kNan;
+      EXPECT_FALSE(kernel.ChargeOf(kernel.Of(den, shift, 1, 20), 20).is_payable()) << order;
+      const DirectedExcess exact = ExactExcess(den, shift, .5, 20, Order(order));
+      EXPECT_TRUE(std::isnan(exact.forward)) << order << ' ' << bad;
+      EXPECT_TRUE(std::isnan(exact.backward)) << order << ' ' << bad;
+    }
+    DirectedLanes lanes;
+    lanes.forward[2] = 1;
+    lanes.backward[5] = kNan;
+    const DirectedExcess excess = kernel.Excess(lanes, 1);
+    EXPECT_EQ(excess.forward, 1);
+    EXPECT_FALSE(kernel.ChargeOf(excess, 4).is_payable()) << order;
+  }
+}
+
 TEST(ExactChargeTest, NeverFallsWithTheMixingWeight) {
   const auto random = base::MakeSeededRandomSource(1);
   for (int i = 0; i < 200; ++i) {

@@ -32,7 +32,7 @@ void AddOrderTwo(const double* den, const double* shift, std::size_t count, Dire
 void AddIntegerOrder(int order, const double* den, const double* shift, std::size_t count,
                      DirectedLanes& lanes);
 
-// Takes the maximum with t and t': order infinity.
+// Takes the maximum with t and t': order infinity. NaN if one is.
 void MaxRatio(const double* den, const double* shift, std::size_t count, DirectedLanes& lanes);
 
 // What the two halves of a part say of some tokens, and how that becomes their shift at a scale:
