@@ -19,6 +19,7 @@ constexpr double kUnitsOfSensitivity = 0x1p36;
 constexpr double kMostNoise = 0x1p20;
 // Without a clipping norm: fine enough for float32, and numbers to 2^16.
 constexpr double kUnclippedUnit = 0x1p-24;
+constexpr const char* kTooManyUpdates = "more updates than the sum's grid is made for";
 
 }  // namespace
 
@@ -59,7 +60,7 @@ double AverageEstimator::Sensitivity(double clip_norm) const {
 }
 
 ClippedSum::ClippedSum(ParameterVectors vectors, const UpdateClipping& clipping)
-    : vectors_(std::move(vectors)), sum_(vectors_.back().end + 1) {
+    : vectors_(std::move(vectors)), sum_(vectors_.back().end + 2) {
   Clear(clipping);
 }
 
@@ -79,7 +80,9 @@ void ClippedSum::Add(std::span<const float> update, double weight) {
   SUBMIX_CHECK(update.size() == size(), "an update of another model");
   SUBMIX_CHECK(weight >= 0 && weight <= 1, "a weight out of range");
   const auto weight_units = static_cast<std::int64_t>(weight * kUnitsOfWeight);
-  sum_.back() += weight_units;
+  sum_[size()] += weight_units;
+  ++sum_.back();
+  CheckCount();
   const double exact_weight = static_cast<double>(weight_units) / kUnitsOfWeight;
   const std::vector<double> factors = ClippingFactors(clipping_, VectorNorms(vectors_, update));
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
@@ -97,14 +100,21 @@ void ClippedSum::Add(std::span<const float> update, double weight) {
 void ClippedSum::Add(const ClippedSum& other) {
   SUBMIX_CHECK(other.clipping_ == clipping_ && other.sum_.size() == sum_.size(),
                "sums of different steps");
+  SUBMIX_CHECK(other.sum_.back() <= kMostUpdates - sum_.back(), kTooManyUpdates);
   for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += other.sum_[i];
 }
 
-void ClippedSum::SumToRoot(Ranks& ranks) { ranks.SumToRoot(sum_); }
+void ClippedSum::SumToRoot(Ranks& ranks) {
+  ranks.SumToRoot(sum_);
+  // The number itself cannot wrap: no rank has more than kMostUpdates.
+  if (ranks.is_root()) CheckCount();
+}
+
+void ClippedSum::CheckCount() const { SUBMIX_CHECK(sum_.back() <= kMostUpdates, kTooManyUpdates); }
 
 double ClippedSum::Divisor(const AverageEstimator& estimator) const {
   const double least = estimator.sampling_probability * estimator.weight;
-  const double weight = static_cast<double>(sum_.back()) / kUnitsOfWeight;
+  const double weight = static_cast<double>(sum_[size()]) / kUnitsOfWeight;
   return estimator.clipped_divisor ? std::max(least, weight) : least;
 }
 

@@ -55,6 +55,10 @@ struct AverageEstimator {
 // One thread at a time.
 class ClippedSum {
  public:
+  // What the grid is made for: so many updates of at most 2^40 units each stay below 2^63. Beyond
+  // it the integers might wrap, and one user would move the sum by more than S.
+  static constexpr std::int64_t kMostUpdates = (std::int64_t{1} << 22) - 1;
+
   // Requires: clipping.norm > 0.
   ClippedSum(ParameterVectors vectors, const UpdateClipping& clipping);
   // Of vectors of `size` numbers, clipped as a whole.
@@ -66,7 +70,8 @@ class ClippedSum {
   void Clear(const UpdateClipping& clipping);
   // Adds weight * update, clipped. The weight is rounded down to a multiple of 2^-20. An update
   // with a number that is not finite adds its weight and zeros: a function of this user alone.
-  // Requires: 0 <= weight <= 1; fewer than 2^22 updates between Clear.
+  // Requires: 0 <= weight <= 1; at most kMostUpdates updates between Clear, in all sums that are
+  // added up.
   void Add(std::span<const float> update, double weight = 1);
   // Adds everything that another sum of the same clipping holds.
   void Add(const ClippedSum& other);
@@ -83,13 +88,14 @@ class ClippedSum {
   void ReleaseWithoutPrivacy(const AverageEstimator& estimator, std::span<float> average) const;
 
  private:
-  std::size_t size() const { return sum_.size() - 1; }
+  std::size_t size() const { return vectors_.back().end; }
+  void CheckCount() const;
   double Divisor(const AverageEstimator& estimator) const;
 
   const ParameterVectors vectors_;
   UpdateClipping clipping_;
   double unit_ = 0;  // of the sum
-  // The sum, [N]; behind it the sum of the weights, in units of 2^-20.
+  // The sum, [N]; behind it the sum of the weights, in units of 2^-20, and the number of updates.
   std::vector<std::int64_t> sum_;
 };
 

@@ -239,6 +239,23 @@ TEST(ClippedSumTest, WithoutNoiseTheReleaseIsTheAverage) {
   for (std::size_t i = 0; i < 300; ++i) EXPECT_NEAR(released[i], average[i], 1e-9);
 }
 
+TEST(ClippedSumDeathTest, MoreUpdatesThanItsGridIsMadeForAreRefused) {
+  ClippedSum power(1, 0x1p-20);
+  power.Add(std::vector<float>{1});
+  const ClippedSum one = power;
+  ClippedSum sum(1, 0x1p-20);
+  for (std::int64_t updates = 1; updates <= ClippedSum::kMostUpdates; updates *= 2) {
+    sum.Add(power);
+    if (2 * updates <= ClippedSum::kMostUpdates) power.Add(ClippedSum(power));
+  }
+  // As many as there may be, all the same: the integers hold them.
+  EXPECT_NEAR(Average(sum, 1)[0], 0x1p-20 * ClippedSum::kMostUpdates, 1e-5);
+  EXPECT_DEATH(sum.Add(std::vector<float>{1}), "more updates");
+  EXPECT_DEATH(sum.Add(one), "more updates");
+  sum.Clear();
+  sum.Add(one);
+}
+
 TEST(ClippedSumDeathTest, WithoutAPaidReceiptThereIsNoResult) {
   ClippedSum sum(Vectors({3}), {.norm = 1});
   std::vector<float> average(3);

@@ -41,6 +41,10 @@ Status CheckOptions(const DpSgdOptions& options, const model::GptConfig& config)
   if (!(options.expected_batch > 0 && std::isfinite(options.expected_batch))) {
     return refuse("expected batch: expected more than 0");
   }
+  // So that no batch comes near what a sum holds.
+  if (options.expected_batch > static_cast<double>(ClippedSum::kMostUpdates) / 2) {
+    return refuse("expected batch: expected at most 2^21 units");
+  }
   if (options.steps < 1) return refuse("steps: expected 1 or more");
   if (options.blocks_at_a_time < 1) return refuse("blocks at a time: expected 1 or more");
   return CheckTrainingOptions(options, config);
