@@ -54,6 +54,15 @@ double FixedNats::ToNatsRoundedUp() const {
   return std::ldexp(units, -kFractionBits);
 }
 
+// With e the error and d = 2^-53: the true bound is at most nats / (1 - e) <= nats (1 + e + 2 e^2),
+// and this is at least nats (1 + 2 e) (1 - d)^2, which is more: e - 2 e^2 >= 3 d.
+double Outward(double nats, double relative_error) { return nats * (1 + 2 * relative_error); }
+
+// (1 - 3 e) (1 + 2 e) (1 + d)^4 < 1, as e >= 8 d.
+double Inward(double limit_nats, double relative_error) {
+  return limit_nats * (1 - 3 * relative_error);
+}
+
 FixedNats operator+(FixedNats a, FixedNats b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a.units_, b.units_, &sum)) return FixedNats::Unpayable();

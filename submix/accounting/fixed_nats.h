@@ -39,4 +39,21 @@ class FixedNats {
   std::int64_t units_ = 0;
 };
 
+// More than the relative error of every formula of divergence/ and accounting/ that a charge or a
+// stated bound comes from (each header says its own: 1e-11 at most), and of ten operations after it
+// (2^-53 each).
+inline constexpr double kBoundError = 0x1p-36;  // 1.5e-11
+
+// A bound that was computed with this relative error at most, as it is charged and stated: never
+// less than the true one. Requires: nats >= 0, infinity or NaN, which stays NaN; an error between
+// 2^-50 and 2^-8.
+double Outward(double nats, double relative_error = kBoundError);
+// What a bound may be computed to be, so that Outward of it is within the limit.
+double Inward(double limit_nats, double relative_error = kBoundError);
+
+// For bounds at other orders, and for users, of a mechanism whose parameter is set by Inward: so
+// wide that they hold for every parameter within the whole limit, as a ledger's older answers may
+// have. (Such a bound grows at most with the square of the one that binds: 6 kBoundError.)
+inline constexpr double kAnyChoiceError = 4 * kBoundError;
+
 }  // namespace submix::accounting

@@ -85,6 +85,27 @@ TEST(FixedNatsTest, SumsAreExactAndSaturate) {
   EXPECT_EQ(FixedNats::Unpayable() + FixedNats::Unpayable(), FixedNats::Unpayable());
 }
 
+TEST(OutwardTest, IsNeverLessThanWhatWasComputedWithThisError) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    // Computed too small by the whole error.
+    const double error = std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52,
+                                    -9 - static_cast<int>(random() % 42));
+    const double computed = std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52,
+                                       static_cast<int>(random() % 60) - 50);
+    const long double most =
+        static_cast<long double>(computed) / (1 - static_cast<long double>(error));
+    ASSERT_GE(Outward(computed, error), most) << error;
+    ASSERT_LE(Outward(computed, error), most * (1 + 2.1L * error)) << "no more than it takes";
+    ASSERT_LE(Outward(Inward(computed, error), error), computed);
+    ASSERT_GE(Inward(computed, error), computed * (1 - 3.1 * error));
+  }
+  EXPECT_GE(Outward(3), 3 * (1 + 1e-11));
+  EXPECT_EQ(Outward(0), 0);
+  EXPECT_EQ(Outward(kInfinity), kInfinity);
+  EXPECT_FALSE(FixedNats::RoundUp(Outward(std::nan(""))).is_payable());
+}
+
 TEST(FixedNatsDeathTest, RefusesWhatWouldBeABug) {
   EXPECT_DEATH(FixedNats::FromUnits(-1), "below zero");
   EXPECT_DEATH(FixedNats::RoundUp(-1e-9), "below zero");

@@ -12,9 +12,9 @@ namespace {
 using divergence::RenyiOrder;
 
 constexpr int kShownDigits = 4;
-// What is within this, relatively, of the shorter number counts as that number, so that 3 * 2 nats
-// do not read 6.001.
-constexpr double kTolerance = 1e-9;
+// What is within some roundings of the shorter number counts as that number, so that 3 * 2 nats do
+// not read 6.001. Bounds that were computed are outward by far more (fixed_nats.h).
+constexpr double kTolerance = 0x1p-48;
 
 std::string UnitWords(PrivacyUnit unit) {
   switch (unit) {

@@ -71,6 +71,8 @@ TEST(PrivacyStatementTest, UnitsWithoutPartsSaySo) {
 TEST(PrivacyStatementTest, ShownCostsAreRoundedUp) {
   EXPECT_EQ(FormatCost(0.123401), "0.1235");
   EXPECT_EQ(FormatCost(3 * 2.0), "6");
+  EXPECT_EQ(FormatCost(0.1 + 0.2), "0.3");
+  EXPECT_EQ(FormatCost(6 * (1 + 1e-10)), "6.001");
   EXPECT_EQ(FormatCost(0), "0");
   EXPECT_EQ(FormatCost(FixedNats::Unpayable().ToNatsRoundedUp()), "inf");
 }

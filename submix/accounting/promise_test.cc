@@ -125,8 +125,8 @@ TEST(PromiseTest, BoundsAtManyOrdersConvertAtTheBest) {
   statement.epsilon =
       FixedNats::RoundUp(kAnswers * divergence::BoundedRangeDivergence(kRange, RenyiOrder::Two()));
   EXPECT_THAT(Cells(PromiseOf(statement), "(epsilon, delta)").back(), StartsWith("(12.09"));
-  for (double order = 1.5; order < 20; order += 0.01) {
-    const RenyiOrder at = RenyiOrder::Create(order).value();
+  for (int hundredths = 150; hundredths < 2000; ++hundredths) {
+    const RenyiOrder at = RenyiOrder::Create(hundredths / 100.0).value();
     statement.further_bounds.push_back(
         {at, kAnswers * divergence::BoundedRangeDivergence(kRange, at)});
     statement.user_level_bounds.push_back(

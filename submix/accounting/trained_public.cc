@@ -15,9 +15,9 @@ constexpr const char* kTrainingProof =
 
 // What all steps cost, in nats.
 double StepsRdp(const PublicTraining& training, RenyiOrder order) {
-  return static_cast<double>(training.steps) *
-         SubsampledGaussianRdp(training.step.sampling_probability, training.step.noise_multiplier,
-                               order);
+  return Outward(static_cast<double>(training.steps) *
+                 SubsampledGaussianRdp(training.step.sampling_probability,
+                                       training.step.noise_multiplier, order));
 }
 
 // The least bound of those at this order and above: divergences grow with the order.

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 PublicTraining Training() { return {"dp-sgd", {0.01, 1.1}, 500, PrivacyUnit::kUserKey, true}; }
 
-double StepsRdp(RenyiOrder order) { return 500 * SubsampledGaussianRdp(0.01, 1.1, order); }
+double StepsRdp(RenyiOrder order) { return Outward(500 * SubsampledGaussianRdp(0.01, 1.1, order)); }
 
 PrivacyStatement Answers(double order, double epsilon) {
   PrivacyStatement statement;

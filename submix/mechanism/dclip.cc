@@ -122,8 +122,9 @@ base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& opt
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
   SUBMIX_RETURN_IF_ERROR(CheckClipOptions(options.clip));
   const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
-  const double clip = std::min(LargestClip(options.num_parts, options.order, limit * (1 - 0x1p-40)),
-                               kLargestClip / ReachOf(options.clip, 1));
+  const double clip =
+      std::min(LargestClip(options.num_parts, options.order, accounting::Inward(limit)),
+               kLargestClip / ReachOf(options.clip, 1));
   if (clip < 0) {
     return base::InvalidArgumentError(
         "target leakage (beta): one answer of dclip costs at least " +
@@ -137,7 +138,8 @@ DClip::DClip(const MechanismOptions& options, double clip)
     : options_(options),
       clip_(clip),
       window_(WindowOf(options.clip, clip)),
-      charge_(FixedNats::RoundUp(AnswerNats(clip, options.num_parts, 1, options.order))) {}
+      charge_(FixedNats::RoundUp(
+          accounting::Outward(AnswerNats(clip, options.num_parts, 1, options.order)))) {}
 
 accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
   accounting::PrivacyStatement statement =
@@ -145,8 +147,8 @@ accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
                                      "docs/privacy.md, theorem of clipped log ratios");
   const auto answers = static_cast<double>(budget.units() / charge_.units());
   const auto bound = [&](double moves, RenyiOrder order) {
-    return accounting::RdpBound{order,
-                                answers * AnswerNats(clip_, options_.num_parts, moves, order)};
+    const double nats = answers * AnswerNats(clip_, options_.num_parts, moves, order);
+    return accounting::RdpBound{order, accounting::Outward(nats, accounting::kAnyChoiceError)};
   };
   for (const double value : kStatedOrders) {
     const auto order = RenyiOrder::Create(value);

@@ -121,8 +121,8 @@ double SpreadCharge(const RatioSpread& spread, double scale, double others, Reny
   if (order.is_infinite()) return moves ? by_range : 0;
   const double a = order.value();
   const double deviation = scale * std::sqrt(spread.variance) + kScoreRounding;
-  const double by_variance = a / 2 * std::exp(2 * (others + kScoreRounding) + a * range) *
-                             deviation * deviation * (1 + 0x1p-40);
+  const double by_variance =
+      a / 2 * std::exp(2 * (others + kScoreRounding) + a * range) * deviation * deviation;
   return moves ? std::min(by_range, by_variance) : 0;
 }
 
@@ -158,9 +158,9 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
     const RatioSpread spread =
         SpreadOf(PartRatios(predictions, part, scores, window_), scores, weight);
     const double scale =
-        LargestScale(spread, others(), options_.order, limit.ToNatsRoundedUp() * (1 - 0x1p-40));
+        LargestScale(spread, others(), options_.order, accounting::Inward(limit.ToNatsRoundedUp()));
     const double nats = SpreadCharge(spread, scale, others(), options_.order);
-    charges.push_back(FixedNats::RoundUp(nats * (1 + 0x1p-40)));
+    charges.push_back(FixedNats::RoundUp(accounting::Outward(nats)));
     scales.push_back(scale);
   }
   return std::unique_ptr<Proposal>(

@@ -77,9 +77,8 @@ DirectedExcess ShiftExcess::Of(std::span<const double> den, std::span<const doub
 
 accounting::FixedNats ShiftExcess::ChargeOf(const DirectedExcess& excess,
                                             std::size_t support_size) const {
-  const double outward = excess.larger() * (1 + RelativeError(support_size));
-  // log1p, a quotient and the product before them: at most 2^-51 of the result.
-  return accounting::FixedNats::RoundUp(Nats(outward) * (1 + 0x1p-50));
+  const double outward = accounting::Outward(excess.larger(), RelativeError(support_size));
+  return accounting::FixedNats::RoundUp(accounting::Outward(Nats(outward)));
 }
 
 double ShiftExcess::Nats(double excess) const {

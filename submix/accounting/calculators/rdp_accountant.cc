@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
 
 namespace submix::accounting {
@@ -11,7 +12,6 @@ namespace {
 using divergence::RenyiOrder;
 
 constexpr double kMostRuns = 0x1p53;
-constexpr double kRounding = 1e-12;
 
 }  // namespace
 
@@ -34,7 +34,9 @@ void RdpAccountant::Compose(const PrivacyEvent& event) {
   } else {
     history_.push_back(event);
     last_run_.clear();
-    for (const RdpBound& bound : bounds_) last_run_.push_back(RunRdp(event.run, bound.order));
+    for (const RdpBound& bound : bounds_) {
+      last_run_.push_back(Outward(RunRdp(event.run, bound.order)));
+    }
   }
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
     bounds_[i].rdp += static_cast<double>(event.count) * last_run_[i];
@@ -48,8 +50,8 @@ base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonDelta&
     if (order.value() < kLeastImprovedOrder) continue;
     SUBMIX_ASSIGN_OR_RETURN(const double budget,
                             RdpForEpsilon(order, target, ConversionKind::kImproved));
-    // Down, whatever rounding did; NaN where both are infinite.
-    const double count = std::floor(budget / RunRdp(run, order) * (1 - kRounding));
+    // Down, by more than the product with the count rounds; NaN where both are infinite.
+    const double count = std::floor(Inward(budget / Outward(RunRdp(run, order)), 0x1p-50));
     if (!(count > static_cast<double>(most.count))) continue;
     most = {order, static_cast<std::int64_t>(std::min(count, kMostRuns))};
   }

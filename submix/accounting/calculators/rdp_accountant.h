@@ -14,7 +14,7 @@
 
 namespace submix::accounting {
 
-// The bounds of a whole history at these orders. They hold at the same time.
+// The bounds of a whole history at these orders, outward. They hold at the same time.
 std::vector<RdpBound> CountRdp(std::span<const PrivacyEvent> history,
                                std::span<const divergence::RenyiOrder> orders);
 
@@ -27,11 +27,12 @@ class RdpAccountant {
   void Compose(const PrivacyEvent& event);
   // Everything composed, equal neighbours merged.
   const std::vector<PrivacyEvent>& history() const { return history_; }
+  // Outward (fixed_nats.h), for up to 10^5 events.
   const std::vector<RdpBound>& bounds() const { return bounds_; }
 
  private:
   std::vector<PrivacyEvent> history_;
-  std::vector<double> last_run_;  // what one run of the last event costs at each order
+  std::vector<double> last_run_;  // what one run of the last event costs at each order, outward
   std::vector<RdpBound> bounds_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/accounting/fixed_nats.h"
 #include "submix/accounting/gaussian_rdp.h"
 #include "submix/base/testing/status_matchers.h"
 
@@ -26,8 +27,8 @@ TEST(RdpAccountantTest, AddsUpAndMergesEqualNeighbours) {
       {GaussianRun{2}, 7}, {LaplaceRun{5}, 2}, {GaussianRun{2}, 1}};
   EXPECT_EQ(accountant.history(), expected);
   for (const RdpBound& bound : accountant.bounds()) {
-    const double sum =
-        EventRdp({GaussianRun{2}, 8}, bound.order) + EventRdp({LaplaceRun{5}, 2}, bound.order);
+    const double sum = Outward(EventRdp({GaussianRun{2}, 8}, bound.order) +
+                               EventRdp({LaplaceRun{5}, 2}, bound.order));
     if (std::isinf(sum)) continue;
     EXPECT_NEAR(bound.rdp, sum, 1e-13 * sum);
   }
@@ -65,7 +66,8 @@ TEST(RdpAccountantTest, OrderInfinityGivesPurePrivacy) {
   const PrivacyEvent event = {PureDpRun{0.01}, 3};
   const auto best =
       BestEpsilon(CountRdp({&event, 1}, DefaultOrders()), 1e-12, ConversionKind::kImproved).value();
-  EXPECT_NEAR(best.epsilon, 0.03, 1e-15);
+  EXPECT_GE(best.epsilon, 0.03);
+  EXPECT_LE(best.epsilon, 0.03 * (1 + 1e-10));
   EXPECT_TRUE(best.order.is_infinite());
 }
 
@@ -80,7 +82,7 @@ TEST(RdpAccountantTest, MostRunsIsTheLargestCountThatFits) {
           .epsilon;
     };
     EXPECT_GT(most.count, 0);
-    EXPECT_LE(epsilon(most.count), 4 * (1 + 1e-12));
+    EXPECT_LE(epsilon(most.count), 4);
     EXPECT_GT(epsilon(most.count + 1), 4);
   }
   EXPECT_EQ(MostRuns(ZcdpRun{0}, {1, 1e-5}, DefaultOrders()).value().count, std::int64_t{1} << 53);

@@ -29,8 +29,8 @@ accounting::PrivacyStatement ConstantChargeStatement(
   statement.proof =
       "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " answers";
   for (const divergence::RenyiOrder further : accounting::DefaultOrders()) {
-    // A product of two doubles is off by 2^-53.
-    const double nats = static_cast<double>(answers) * answer_nats(further) * (1 + 0x1p-50);
+    const double nats = accounting::Outward(static_cast<double>(answers) * answer_nats(further),
+                                            accounting::kAnyChoiceError);
     if (std::isfinite(nats)) statement.further_bounds.push_back({further, nats});
   }
   return statement;

@@ -26,7 +26,7 @@ TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {
   EXPECT_EQ(statement.epsilon, FixedNats::RoundDown(2));
   for (const auto& bound : statement.further_bounds) {
     if (bound.order.is_infinite()) continue;
-    EXPECT_NEAR(bound.rdp, 16 * .01 * bound.order.value(), 1e-12 * bound.order.value());
+    EXPECT_NEAR(bound.rdp, 16 * .01 * bound.order.value(), 1e-10 * bound.order.value());
     EXPECT_GE(bound.rdp, 16 * (.01 * bound.order.value()));
   }
   EXPECT_THAT(statement.Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));

@@ -19,9 +19,6 @@ namespace {
 using accounting::FixedNats;
 using divergence::RenyiOrder;
 
-// Room for the rounding of DpDecodingNats.
-constexpr double kOutward = 1 + 0x1p-38;
-
 constexpr double kLargestOdds = 0x1p63;  // k P + u over u
 
 // The largest odds within `limit_nats`, between two doubles that enclose them.
@@ -109,8 +106,8 @@ DpDecoding::Weights DpDecoding::WeightsFor(std::size_t support_size) const {
     const std::int64_t uniform =
         std::max<std::int64_t>(1, k * (kTotalWeight - part_total) / tokens);
     const double real_odds = 1 + static_cast<double>(k * part_total) / static_cast<double>(uniform);
-    const double nats = DpDecodingNats(real_odds, support_size, options_.order) * kOutward;
-    if (FixedNats::RoundUp(nats) <= charge_) {
+    const double nats = DpDecodingNats(real_odds, support_size, options_.order);
+    if (FixedNats::RoundUp(accounting::Outward(nats)) <= charge_) {
       return {part_total, static_cast<std::uint64_t>(uniform)};
     }
     part_total -= part_total / 1024 + 1;  // rounding took more than the room for it
@@ -123,10 +120,11 @@ double DpDecoding::LargestNats(RenyiOrder order) const {
   double largest = 0;
   for (const std::size_t support_size : {std::size_t{2}, kLargestSupport}) {
     const double odds =
-        LargestOdds(charge_.ToNatsRoundedUp() * kOutward, support_size, options_.order).infeasible;
+        LargestOdds(accounting::Outward(charge_.ToNatsRoundedUp()), support_size, options_.order)
+            .infeasible;
     largest = std::max(largest, DpDecodingNats(odds, support_size, order));
   }
-  return largest * kOutward;
+  return accounting::Outward(largest);
 }
 
 accounting::PrivacyStatement DpDecoding::Statement(FixedNats budget) const {

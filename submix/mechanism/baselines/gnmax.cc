@@ -141,7 +141,7 @@ double GnmaxAnswerNats(double noise_scale, RenyiOrder order) {
   if (order.is_infinite()) return std::numeric_limits<double>::infinity();
   const double inverse_variance = 1 / (noise_scale * noise_scale);
   const double b = std::max(order.value(), 1 + std::sqrt(kLawRounding / inverse_variance));
-  return (b * inverse_variance + (2 * b - 1) / (b - 1) * kLawRounding) * (1 + 0x1p-48);
+  return accounting::Outward(b * inverse_variance + (2 * b - 1) / (b - 1) * kLawRounding, 0x1p-49);
 }
 
 base::StatusOr<std::unique_ptr<Gnmax>> Gnmax::Create(const MechanismOptions& options) {
@@ -162,7 +162,7 @@ base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options) {
         "order: Gaussian noise has no bound at order inf; gnmax needs a finite one");
   }
   const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
-  const double noise_scale = LeastNoiseScale(limit * (1 - 0x1p-40), options.order);
+  const double noise_scale = LeastNoiseScale(accounting::Inward(limit), options.order);
   if (!std::isfinite(noise_scale)) {
     return base::InvalidArgumentError("target leakage (beta): one answer of gnmax costs at least " +
                                       std::to_string(2 * kLawRounding) +

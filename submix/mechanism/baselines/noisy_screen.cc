@@ -78,7 +78,7 @@ double NoisyScreen::ShiftNats(double squared_shift) const {
 double NoisyScreen::WorstCaseNats() const {
   // |p - h0| <= sqrt(2), and rounding adds at most 1/2 a token.
   const double longest = std::sqrt(2) * shift_scale_ + .5 * std::sqrt(options_.top_tokens);
-  return ShiftNats(longest * longest) * (1 + 0x1p-40);
+  return accounting::Outward(ShiftNats(longest * longest));
 }
 
 double NoisyScreen::PublishedNats() const {
@@ -115,7 +115,7 @@ accounting::FixedNats ScreenedQuery::Charge(int part) const {
     const auto shift = static_cast<double>(shifts_[static_cast<std::size_t>(part) * width + x]);
     squares += shift * shift;
   }
-  return accounting::FixedNats::RoundUp(screen_.ShiftNats(squares) * (1 + 0x1p-40));
+  return accounting::FixedNats::RoundUp(accounting::Outward(screen_.ShiftNats(squares)));
 }
 
 std::vector<std::int64_t> ScreenedQuery::Sum(const std::vector<bool>& takes_part) const {

@@ -14,11 +14,9 @@ namespace {
 
 using accounting::FixedNats;
 
-// Room for the rounding of a radius, of q and of the charge itself.
-constexpr double kOutward = 1 + 0x1p-40;
-
+// With room for the rounding of the radius and of q.
 Ball BallOf(const MechanismOptions& options, double radius) {
-  return {radius * kOutward, options.num_parts, ProbabilityOfAnyPart(options)};
+  return {accounting::Outward(radius), options.num_parts, ProbabilityOfAnyPart(options)};
 }
 
 }  // namespace
@@ -34,7 +32,7 @@ base::StatusOr<std::unique_ptr<PMixed>> PMixed::Create(const MechanismOptions& o
   const double radius = LargestBallRadius(options.num_parts, ProbabilityOfAnyPart(options),
                                           options.order, limit.ToNatsRoundedUp() * (1 - 0x1p-20));
   const FixedNats charge =
-      FixedNats::RoundUp(BallCharge(BallOf(options, radius), options.order) * kOutward);
+      FixedNats::RoundUp(accounting::Outward(BallCharge(BallOf(options, radius), options.order)));
   SUBMIX_CHECK(charge <= limit, "a ball that costs more than it may");
   return std::unique_ptr<PMixed>(new PMixed(options, radius, charge));
 }
@@ -48,8 +46,8 @@ accounting::PrivacyStatement PMixed::Statement(FixedNats budget) const {
                                      "docs/privacy.md, theorem of the ball");
   const auto answers = static_cast<double>(budget.units() / charge_.units());
   statement.user_level_bounds = {
-      {options_.order,
-       answers * BallReplaceCharge(BallOf(options_, radius_), options_.order) * kOutward}};
+      {options_.order, accounting::Outward(answers * BallReplaceCharge(BallOf(options_, radius_),
+                                                                       options_.order))}};
   return statement;
 }
 

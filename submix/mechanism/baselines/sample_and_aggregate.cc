@@ -128,7 +128,8 @@ FixedNats SampleAndAggregate::ExactCharge(std::span<const std::uint64_t> weights
                                                        : public_weights[x] - weights[x]);
   }
   // A sum of V terms >= 0 is off by at most V 2^-53.
-  return FixedNats::RoundUp(nats * (1 + static_cast<double>(weights.size()) * 0x1p-52));
+  const double of_the_sum = static_cast<double>(weights.size() + 8) * 0x1p-53;
+  return FixedNats::RoundUp(accounting::Outward(nats, of_the_sum));
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> SampleAndAggregate::Propose(

@@ -165,9 +165,9 @@ base::StatusOr<double> NoiseForSteps(double sampling_probability, const RdpBound
     return base::InvalidArgumentError("Gaussian noise costs infinity at order infinity");
   }
   const std::optional<double> noise = LeastNoise([&](double multiplier) {
-    return static_cast<double>(steps) *
-               accounting::SubsampledGaussianRdp(sampling_probability, multiplier, most.order) <=
-           most.rdp;
+    return accounting::Outward(static_cast<double>(steps) *
+                               accounting::SubsampledGaussianRdp(sampling_probability, multiplier,
+                                                                 most.order)) <= most.rdp;
   });
   if (!noise) return NoNoisePays(steps, most.rdp);
   return *noise;

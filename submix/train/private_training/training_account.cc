@@ -65,8 +65,8 @@ void TrainingAccount::Count(const PrivacyEvent& event) {
 }
 
 base::StatusOr<std::optional<ledger::Receipt>> TrainingAccount::Charge(const TrainingStep& step) {
-  const FixedNats charge = FixedNats::RoundUp(
-      accounting::SubsampledGaussianRdp(step.sampling_probability, step.noise_multiplier, order_));
+  const FixedNats charge = FixedNats::RoundUp(accounting::Outward(
+      accounting::SubsampledGaussianRdp(step.sampling_probability, step.noise_multiplier, order_)));
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger_->Remaining());
   if (charge > remaining[0]) return std::optional<ledger::Receipt>();
   ++next_.number;
