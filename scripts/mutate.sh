@@ -65,7 +65,7 @@ outcome() {
 # One object a mutant: sources of a library are compiled one by one, without debug information.
 prepare_copy() {
   local programs result
-  if [[ ! -d $copy ]]; then git worktree add --detach "$copy" HEAD >/dev/null; fi
+  if [[ ! -d $copy ]]; then git worktree add --quiet --detach "$copy" HEAD; fi
   git -C "$copy" checkout --quiet --force --detach "$(git rev-parse HEAD)"
   (cd "$copy" && cmake --preset release -DCMAKE_UNITY_BUILD_BATCH_SIZE=1 -DSUBMIX_BUILD_BENCHMARKS=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -DNDEBUG") >/dev/null
