@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_structure.h"
 
 namespace submix::base {
 namespace {
@@ -22,60 +22,17 @@ std::string LineText(std::string_view text, std::size_t byte) {
   return std::to_string(1 + std::count(text.begin(), end, '\n'));
 }
 
-// Walks the text for what the parsed value no longer shows, in time linear in it; the parser's own
-// callbacks would search each array anew at each of its elements.
-class StructureWatch final : public nlohmann::json_sax<Json> {
- public:
-  // Empty if there is none, or if the text is no JSON: that is the parser's to say.
-  const std::string& problem() const { return problem_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return Open(); }
-  bool end_object() override { return Close(); }
-  bool start_array(std::size_t) override { return Open(); }
-  bool end_array() override { return Close(); }
-  bool key(string_t& key) override {
-    if (open_.back().insert(key).second) return true;
-    problem_ = "duplicate key " + Quoted(key);
-    return false;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  bool Open() {
-    if (open_.size() >= kMaxDepth) {
-      problem_ = "nested too deeply";
-      return false;
-    }
-    open_.emplace_back();
-    return true;
-  }
-  bool Close() {
-    open_.pop_back();
-    return true;
-  }
-
-  std::vector<std::set<std::string>> open_;  // the keys of each object and array that is open
-  std::string problem_;
-};
-
 StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
   // The library takes a NUL for the end of the text and would not see what follows.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return InvalidArgumentError(where + ":" + LineText(text, nul) + ": not valid JSON: a NUL byte");
   }
-  StructureWatch watch;
   try {
-    Json::sax_parse(text, &watch);
-    if (!watch.problem().empty()) return InvalidArgumentError(where + ": " + watch.problem());
+    const JsonStructure structure = ReadJsonStructure(text, kMaxDepth);
+    if (structure.is_too_deep) return InvalidArgumentError(where + ": nested too deeply");
+    if (structure.duplicate_key) {
+      return InvalidArgumentError(where + ": duplicate key " + Quoted(*structure.duplicate_key));
+    }
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     return InvalidArgumentError(where + ":" + LineText(text, error.byte) + ": not valid JSON");

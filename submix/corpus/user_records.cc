@@ -112,6 +112,10 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
  public:
   // What the line says, or an error message without its place.
   StatusOr<UserRecord> Parse(std::string_view line) {
+    // The library takes a NUL for the end of the text and would not see what follows.
+    if (const std::size_t nul = line.find('\0'); nul != std::string_view::npos) {
+      return base::InvalidArgumentError(SyntaxError(nul + 1));
+    }
     if (!nlohmann::json::sax_parse(line.begin(), line.end(), this)) {
       return base::InvalidArgumentError(syntax_error_);
     }
@@ -153,14 +157,18 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::json::exception& error) override {
     const bool is_encoding =
         std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
-    const std::string place = "byte " + std::to_string(position) + " of the line";
-    syntax_error_ = is_encoding ? place + " is not UTF-8: convert the file to UTF-8"
-                                : "invalid JSON at " + place + ": expected one object such as " +
-                                      std::string(kExample);
+    syntax_error_ = is_encoding ? "byte " + std::to_string(position) +
+                                      " of the line is not UTF-8: convert the file to UTF-8"
+                                : SyntaxError(position);
     return false;
   }
 
  private:
+  // `position` counts from 1.
+  static std::string SyntaxError(std::size_t position) {
+    return "invalid JSON at byte " + std::to_string(position) +
+           " of the line: expected one object such as " + std::string(kExample);
+  }
   bool OtherValue() {
     if (field_ != nullptr) *field_ = StringField{true, std::nullopt};
     field_ = nullptr;

@@ -129,6 +129,11 @@ TEST_F(UserRecordsTest, RefusesInvalidJsonByLine) {
   }
 }
 
+TEST_F(UserRecordsTest, RefusesANulByteAndWhatFollowsIt) {
+  EXPECT_THAT(ReadText(std::string("{\"user\": \"a\", \"text\": \"x\"}\0{\"secret\"", 36)),
+              IsRefused(1, "invalid JSON at byte 27 of the line"));
+}
+
 TEST_F(UserRecordsTest, RefusesIllFormedUtf8ByLine) {
   EXPECT_THAT(ReadText("{\"user\": \"a\", \"text\": \"secret \xff\"}\n"), IsRefused(1, "UTF-8"));
   EXPECT_THAT(ReadText("{\"user\": \"a\", \"text\": \"secret \xe9t\xe9\"}\n"),

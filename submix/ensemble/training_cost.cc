@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
@@ -10,19 +11,26 @@
 namespace submix::ensemble {
 
 std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double delta) {
-  char text[640];
-  const int length = std::snprintf(
-      text, sizeof text,
-      "{\n  \"format\": 1,\n  \"mechanism\": \"%s\",\n  \"unit\": \"%s\",\n"
-      "  \"adjacency\": \"present or absent\",\n  \"sampling_probability\": %.17g,\n"
-      "  \"noise_multiplier\": %.17g,\n  \"steps\": %lld,\n  \"delta\": %.17g,\n",
-      cost.mechanism.c_str(), cost.unit_is_user ? "user" : "document", cost.sampling_probability,
-      cost.noise_multiplier, static_cast<long long>(cost.steps), delta);
-  char last[64] = "  \"epsilon\": null\n}\n";
-  if (std::isfinite(epsilon)) {
-    std::snprintf(last, sizeof last, "  \"epsilon\": %.17g\n}\n", epsilon);
+  const auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.17g", value);
+    return std::string(text);
+  };
+  const std::pair<const char*, std::string> fields[] = {
+      {"format", "1"},
+      {"mechanism", base::JsonText(cost.mechanism)},
+      {"unit", cost.unit_is_user ? "\"user\"" : "\"document\""},
+      {"adjacency", "\"present or absent\""},
+      {"sampling_probability", number(cost.sampling_probability)},
+      {"noise_multiplier", number(cost.noise_multiplier)},
+      {"steps", std::to_string(cost.steps)},
+      {"delta", number(delta)},
+      {"epsilon", std::isfinite(epsilon) ? number(epsilon) : "null"}};
+  std::string text;
+  for (const auto& [name, value] : fields) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + std::string(name) + "\": " + value;
   }
-  return std::string(text, static_cast<std::size_t>(length)) + last;
+  return text + "\n}\n";
 }
 
 base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& model_directory) {

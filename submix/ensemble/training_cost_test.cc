@@ -54,6 +54,13 @@ TEST_F(TrainingCostTest, ReadsWhatItWrote) {
   EXPECT_EQ(cost->steps, 12);
 }
 
+TEST_F(TrainingCostTest, WritesAnyName) {
+  TrainingCost written{"\"" + std::string(1'000, 'x'), true, 0.1, 1, 12};
+  Write(TrainingCostJson(written, 3.25, 1e-6));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cost, LoadTrainingCost(directory_.path()));
+  EXPECT_EQ(cost->mechanism, written.mechanism);
+}
+
 TEST_F(TrainingCostTest, AModelTrainedWithoutNoiseIsNobodysPublicModel) {
   Write(TrainingCostJson({"fedavg", true, 0.1, 0, 12}, INFINITY, 1e-6));
   EXPECT_THAT(LoadTrainingCost(directory_.path()),

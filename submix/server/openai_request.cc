@@ -5,17 +5,18 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "submix/base/json_structure.h"
 
 namespace submix::server {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxStops = 4;
 constexpr std::size_t kMaxStopBytes = 256;  // finding a partial stop is quadratic in its length
 
@@ -25,45 +26,20 @@ ApiError BadJson(const std::string& why) {
   return {.message = "The body is not the JSON object that was expected: " + why + "."};
 }
 
-// Sees every event of the parser: depth, and keys given twice (two readers of one body must not see
-// two requests).
-class ShapeCheck {
- public:
-  // Returns whether the parser is to keep what it read.
-  bool operator()(int depth, json::parse_event_t event, const json& value) {
-    if (depth > kMaxDepth) problem_ = "it is nested too deeply";
-    if (event == json::parse_event_t::object_start) {
-      keys_.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      keys_.pop_back();
-    } else if (event == json::parse_event_t::key &&
-               !keys_.back().insert(value.get_ref<const std::string&>()).second) {
-      problem_ = "a key is given twice";
-    }
-    return problem_.empty();
-  }
-  const std::string& problem() const { return problem_; }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-  std::string problem_;
-};
-
 std::variant<json, ApiError> ParseObject(std::string_view body) {
   if (body.find('\0') != std::string_view::npos) return BadJson("it holds a NUL byte");
-  ShapeCheck shape;
+  // Two readers of one body must not see two requests.
+  const base::JsonStructure structure = base::ReadJsonStructure(body, kMaxDepth);
+  if (structure.is_too_deep) return BadJson("it is nested too deeply");
+  if (structure.duplicate_key) return BadJson("a key is given twice");
   json object;
   try {
-    object = json::parse(body.begin(), body.end(),
-                         [&](int depth, json::parse_event_t event, const json& value) {
-                           return shape(depth, event, value);
-                         });
+    object = json::parse(body);
   } catch (const json::parse_error& error) {
     return BadJson("it cannot be read at byte " + std::to_string(error.byte));
   } catch (const json::exception&) {
     return BadJson("a number is out of range");
   }
-  if (!shape.problem().empty()) return BadJson(shape.problem());
   if (!object.is_object()) return BadJson("it is no object");
   return object;
 }

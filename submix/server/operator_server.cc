@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShortestKey = 16;
 constexpr std::string_view kScheme = "Bearer ";
 
 // Answers that the part can surely still back: every charge is at most the target leakage.
@@ -111,23 +110,6 @@ class ListeningOperatorServer final : public OperatorServer {
 };
 
 }  // namespace
-
-base::Status CheckOperatorOptions(const OperatorServerOptions& options) {
-  const std::string& host = options.listener.host;
-  if (options.listener.unix_socket.empty() && host != "127.0.0.1" && host != "::1" &&
-      host != "localhost") {
-    return base::InvalidArgumentError(
-        "the operator's listener may only be on loopback or a Unix "
-        "socket, not on " +
-        host);
-  }
-  if (options.key.size() < kShortestKey) {
-    return base::InvalidArgumentError("the operator's key has " +
-                                      std::to_string(options.key.size()) +
-                                      " bytes: give at least " + std::to_string(kShortestKey));
-  }
-  return base::OkStatus();
-}
 
 base::StatusOr<std::unique_ptr<OperatorServer>> OperatorServer::Start(
     const OperatorServerOptions& options, const engine::Deployment& deployment,

@@ -9,19 +9,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "submix/base/status.h"
 #include "submix/engine/counters.h"
 #include "submix/engine/deployment.h"
-#include "submix/server/listener.h"
+#include "submix/server/operator_options.h"
 
 namespace submix::server {
-
-struct OperatorServerOptions {
-  ListenerOptions listener;
-  std::string key;  // at least 16 bytes, sent as "Authorization: Bearer KEY"
-};
 
 // Thread-safe.
 class OperatorServer {
@@ -34,8 +28,5 @@ class OperatorServer {
   virtual ~OperatorServer() = default;
   virtual int port() const = 0;
 };
-
-// What may be listened on: kInvalidArgument for what may not.
-base::Status CheckOperatorOptions(const OperatorServerOptions& options);
 
 }  // namespace submix::server
