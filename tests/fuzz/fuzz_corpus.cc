@@ -1,0 +1,82 @@
+#include <lzma.h>
+
+#include "submix/base/check.h"
+#include "submix/corpus/user_records.h"
+#include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/fuzzed_directory.h"
+
+namespace submix::fuzz {
+namespace {
+
+struct CorpusLines {
+  base::Status status;
+  std::vector<std::string> lines;
+};
+
+CorpusLines LinesOf(const std::string& path) {
+  CorpusLines read;
+  read.status = corpus::ReadLines(path, [&](std::int64_t, std::string_view text) {
+    read.lines.emplace_back(text);
+    return base::OkStatus();
+  });
+  return read;
+}
+
+void CheckRecords(const std::string& path) {
+  std::int64_t last_line = 0;
+  const base::Status status = corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+    SUBMIX_CHECK(!record.user.empty(), "a record has a user");
+    SUBMIX_CHECK(record.line > last_line, "lines are numbered in order");
+    last_line = record.line;
+    return base::OkStatus();
+  });
+  if (!status.ok()) return;
+  for (const std::string& line : LinesOf(path).lines) {
+    SUBMIX_CHECK(line.find('\0') == std::string::npos, "no JSON holds a NUL byte");
+  }
+}
+
+std::string Packed(std::string_view text) {
+  std::string packed(lzma_stream_buffer_bound(text.size()), '\0');
+  std::size_t size = 0;
+  const lzma_ret result = lzma_easy_buffer_encode(
+      0, LZMA_CHECK_CRC32, nullptr, reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+      reinterpret_cast<std::uint8_t*>(packed.data()), &size, packed.size());
+  SUBMIX_CHECK(result == LZMA_OK, "liblzma must pack");
+  packed.resize(size);
+  return packed;
+}
+
+// `recipe` says what happens to the packed file: a byte is changed, and its end is cut off. A
+// damaged file is an error or reads as before: its checksums see one wrong byte for sure.
+void FuzzPacked(std::string_view recipe, std::string_view text) {
+  static const FuzzedDirectory directory;
+  if (text.starts_with("\xfd\x37zXZ")) return;  // would be unpacked as it is
+  const CorpusLines expected = LinesOf(directory.Put("plain", text));
+  std::string packed = Packed(text);
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(recipe[i]); };
+  char& damaged = packed[(std::size_t{at(0)} << 8 | at(1)) % packed.size()];
+  damaged = static_cast<char>(damaged ^ at(2));
+  packed.resize(packed.size() - std::min<std::size_t>(at(3), packed.size()));
+  const CorpusLines found = LinesOf(directory.Put("packed.xz", packed));
+  SUBMIX_CHECK(!found.status.ok() || found.lines == expected.lines,
+               "damage is noticed or changes nothing");
+  SUBMIX_CHECK(found.status.ok() || at(2) != 0 || at(3) != 0, "what was packed is unpacked");
+}
+
+}  // namespace
+
+// Of inputs "pack", four bytes of a recipe and a text, the text is packed; others are the file.
+void FuzzCorpus(std::string_view input) {
+  static const FuzzedDirectory directory;
+  constexpr std::string_view kPack = "pack";
+  constexpr std::size_t kRecipeBytes = 4;
+  if (input.starts_with(kPack) && input.size() >= kPack.size() + kRecipeBytes) {
+    input.remove_prefix(kPack.size());
+    return FuzzPacked(input.substr(0, kRecipeBytes), input.substr(kRecipeBytes));
+  }
+  const std::string path = directory.Put("corpus.jsonl", input);
+  CheckRecords(path);
+}
+
+}  // namespace submix::fuzz

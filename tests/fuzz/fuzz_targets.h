@@ -1,0 +1,22 @@
+// Every reader of foreign bytes as libFuzzer calls it (docs/fuzzing.md). A target feeds one input
+// to the product's own reader and checks what must hold of whatever the reader accepts; it may not
+// crash, leak, hang or take memory without bound. One thread at a time.
+#pragma once
+
+#include <string_view>
+
+namespace submix::fuzz {
+
+void FuzzAdapter(std::string_view input);      // adapter_config.json ==== adapter_model.safetensors
+void FuzzCorpus(std::string_view input);       // JSONL, .xz, or JSONL to be packed and damaged
+void FuzzDeployment(std::string_view input);   // deployment.json and keys.json
+void FuzzHttpBody(std::string_view input);     // of POST /v1/completions and /v1/chat/completions
+void FuzzLedgerChain(std::string_view input);  // records, or the anchor's file
+void FuzzLedgerFile(std::string_view input);   // edits of a ledger's SQLite file
+void FuzzManifest(std::string_view input);     // manifest.json and private_training.json
+void FuzzModelConfig(std::string_view input);  // config.json
+void FuzzSafetensors(std::string_view input);
+void FuzzServeConfig(std::string_view input);  // the TOML of `submix serve --config`
+void FuzzTokenizer(std::string_view input);    // vocab.json ==== merges.txt ==== a text
+
+}  // namespace submix::fuzz
