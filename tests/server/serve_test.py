@@ -61,6 +61,7 @@ class ServeTest(WorkFolderTest):
         self.refused('[server]\nport = "80"\n', "server.port", "integer")
         self.refused("[timeouts]\nheader = 0\n", "timeouts.header", "from 0.1 to a day")
         self.refused("[server\n", "wrong.toml:1", "not TOML")
+        self.refused("\n" + ".".join(["a"] * 100_000) + " = 1\n", "wrong.toml:2", "more than 4096 bytes")
         self.refused('[server]\nhost = "0.0.0.0"\nrequire_api_key = false\n', "loopback")
         self.refused('[tls]\ncertificate = "x"\n', "private_key")
         key = f'key_file = "{self.work}/operator.key"\n'

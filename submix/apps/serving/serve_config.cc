@@ -220,6 +220,20 @@ base::StatusOr<ServeConfig> Read(const toml::table& file, const std::string& pat
   return config;
 }
 
+// The library takes a key of many parts apart in a recursion as deep; a key cannot leave its line.
+Status CheckLineLengths(std::string_view text, const std::string& path) {
+  constexpr std::size_t kLongestLine = 4'096;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    if (length > kLongestLine) {
+      return base::InvalidArgumentError(path + ":" + std::to_string(line) +
+                                        ": a line of more than 4096 bytes; make it shorter");
+    }
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return base::OkStatus();
+}
+
 bool IsLoopback(const server::ListenerOptions& listener) {
   return !listener.unix_socket.empty() || listener.host == "127.0.0.1" || listener.host == "::1" ||
          listener.host == "localhost";
@@ -229,6 +243,7 @@ bool IsLoopback(const server::ListenerOptions& listener) {
 
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+  SUBMIX_RETURN_IF_ERROR(CheckLineLengths(text, path));
   try {
     return Read(toml::parse(text), path);
   } catch (const toml::parse_error& error) {
