@@ -23,6 +23,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
 
 namespace submix::apps {
