@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One figure with a model of GPT-2 small's width and vocabulary (4 of its 12 layers of 768, 50,257 words)
+"""One figure with a model of GPT-2 small's width and vocabulary (2 of its 12 layers of 768, 50,257 words)
 and WikiText-2.
 
 The weights are random: what is tested is that real sizes and formats go through, from text to
@@ -20,7 +20,7 @@ import tempfile
 BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
 DATA = SOURCE / "../shared/data"
 SKIPPED = 77
-WIDTH, LAYERS, WORDS, POSITIONS = 768, 4, 50257, 1024
+WIDTH, LAYERS, WORDS, POSITIONS = 768, 2, 50257, 1024
 
 
 def tensors():
@@ -82,8 +82,8 @@ def main():
         work = pathlib.Path(name)
         (work / "gpt2").mkdir()
         write_model(work / "gpt2")
-        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 12000)
-        cut(DATA / "wikitext-2/test.txt", work / "heldout.txt", 12000)
+        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 8000)
+        cut(DATA / "wikitext-2/test.txt", work / "heldout.txt", 8000)
         subprocess.run([BUILD / "submix", "reproduce", "submix-fig3", "--small",
                         "--public", work / "gpt2", "--corpus", work / "private.txt",
                         "--users-are-blocks", "64", "--heldout", work / "heldout.txt",
