@@ -30,18 +30,18 @@ selected() {
   fi
 }
 
-# file, old, new, the place of the copy: replaces, or fails if `old` is not there exactly once.
+# FILE OLD [NEW]: replaces, if there is a NEW; fails if OLD is not there exactly once.
 replace() {
   python3 - "$@" <<'END'
 import sys
-path, old, new, to = sys.argv[1:]
+path, old, *new = sys.argv[1:]
 with open(path, encoding="utf-8") as file:
     text = file.read()
 if text.count(old) != 1:
     sys.exit(f"{path}: expected once, found {text.count(old)} times: {old}")
-if to:
-    with open(to, "w", encoding="utf-8") as file:
-        file.write(text.replace(old, new))
+if new:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new[0]))
 END
 }
 
@@ -82,10 +82,10 @@ if ! $check_only; then prepare_copy; fi
 declare -A total=() killed=()
 while IFS=$'\t' read -r programs file old new; do
   if $check_only; then
-    replace "$file" "$old" "$new" ""
+    replace "$file" "$old"
     continue
   fi
-  replace "$file" "$old" "$new" "$copy/$file"
+  replace "$copy/$file" "$old" "$new"
   result=$(outcome "$programs")
   git -C "$copy" checkout --quiet -- "$file"
   room=$(dirname "$file")

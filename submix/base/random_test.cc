@@ -16,14 +16,15 @@
 namespace submix::base {
 namespace random_test {
 
-// Serves given words, each once.
+// Serves given words, each once, then words that no bound draws again.
 class GivenWords final : public RandomSource {
  public:
   explicit GivenWords(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
   void Fill(std::span<std::byte> bytes) override {
     ASSERT_EQ(bytes.size(), sizeof(std::uint64_t));
-    ASSERT_LT(next_, words_.size()) << "a draw too many";
-    std::memcpy(bytes.data(), &words_[next_++], sizeof(std::uint64_t));
+    const std::uint64_t word = next_ < words_.size() ? words_[next_] : ~std::uint64_t{0};
+    std::memcpy(bytes.data(), &word, sizeof(std::uint64_t));
+    ++next_;
   }
   bool is_used_up() const { return next_ == words_.size(); }
 

@@ -222,7 +222,8 @@ TEST(ClippedSumTest, TheReleaseIsTheAveragePlusTheAccountedMultipleOfTheDraws) {
     GaussianNoise noise(*of_the_noise);
     for (std::size_t i = 0; i < kSize; ++i) {
       const double average = i == 7 ? 0.25 / (0.25 * 8) : 0;
-      const double units = average / grid + std::round(kMultiplier * 0x1p36 * noise.Next());
+      const double units =
+          average / grid + static_cast<double>(std::round(kMultiplier * 0x1p36 * noise.Next()));
       ASSERT_EQ(released[i], static_cast<float>(grid * units)) << i;
     }
   }

@@ -1,10 +1,10 @@
 // Gaussian noise for private training, from the caller's random source. Torch-free.
 //
-// Box and Muller's pairs in double, from uniforms that stay fine at both ends, tails to 13 standard
-// deviations included: a draw is within 2^-48.5 of its pair's radius of what exact arithmetic would
-// make of continuous uniforms (derived in docs/privacy.md, Theorem 14). Add it to numbers on a much
-// coarser grid and round (clipped_sum.h), so that a released number shows nothing of how doubles
-// are spaced (Mironov 2012).
+// Box and Muller's pairs in long double, from uniforms that stay fine at both ends, tails to 13
+// standard deviations included: a draw is within 2^-59 of its pair's radius of what exact
+// arithmetic would make of continuous uniforms (derived in docs/privacy.md, Theorem 14). Add it to
+// numbers on a much coarser grid and round (clipped_sum.h), so that a released number shows nothing
+// of how floating point is spaced (Mironov 2012).
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class GaussianNoise {
   ~GaussianNoise();
 
   // From the standard normal law, independent of all others.
-  double Next();
+  long double Next();
 
  private:
   std::uint64_t NextBits();
@@ -34,7 +34,7 @@ class GaussianNoise {
   base::RandomSource& random_;
   std::array<std::uint64_t, 512> bits_{};
   std::size_t used_ = 512;
-  double second_ = 0;
+  long double second_ = 0;
   bool has_second_ = false;
 };
 
