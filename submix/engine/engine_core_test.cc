@@ -81,12 +81,47 @@ TEST_F(EngineCoreTest, WithoutADurableChargeThereIsNoToken) {
   EXPECT_TRUE(engine_->idle());
 }
 
-TEST_F(EngineCoreTest, ABrokenMemberIsSilentAndFree) {
-  Start(/*budget=*/2);
-  predictor_->BreakMember(2);
-  SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
-  EXPECT_LT(ledger_->SpentByPart(2), 1e-12);  // nothing but the outward rounding
-  EXPECT_GT(ledger_->SpentByPart(1), 0);
+// Where the charge is what a part says against the public model, whoever says nothing of their own
+// pay for the outward rounding alone.
+TEST_F(EngineCoreTest, MembersThatAreBrokenOrWithoutTextAreSilentAndPayForRounding) {
+  struct Tested {
+    const char* mechanism;
+    double rounding;  // of 20 answers
+  };
+  for (const Tested tested : {Tested{"filtered-submix", 1e-12}, Tested{"filtered-dclip", 1e-10}}) {
+    SCOPED_TRACE(tested.mechanism);
+    Start({.mechanism = tested.mechanism});
+    predictor_->BreakMember(2);
+    predictor_->MakeMemberPublic(1);
+    SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
+    EXPECT_LT(ledger_->SpentByPart(2), tested.rounding);
+    EXPECT_LT(ledger_->SpentByPart(1), tested.rounding);
+    EXPECT_GT(ledger_->SpentByPart(0), 1e-3);
+  }
+}
+
+// Theorems 6, 7 and 9 at the user level: a part takes part in the same answers in both worlds, so
+// what it says must not make an answer cheaper.
+TEST_F(EngineCoreTest, MembersThatAreBrokenOrWithoutTextPayAConstantChargeInFull) {
+  constexpr auto kDefault = mechanism::ChargeAccounting::kDefault;
+  constexpr auto kWorstCase = mechanism::ChargeAccounting::kWorstCase;
+  struct Tested {
+    const char* mechanism;
+    mechanism::ChargeAccounting accounting;
+  };
+  for (const Tested tested :
+       {Tested{"dclip", kDefault}, Tested{"dp-decoding", kDefault}, Tested{"gnmax", kWorstCase},
+        Tested{"pmixed", kWorstCase}, Tested{"sample-and-aggregate", kDefault}}) {
+    SCOPED_TRACE(tested.mechanism);
+    Start({.mechanism = tested.mechanism, .accounting = tested.accounting});
+    predictor_->BreakMember(2);
+    predictor_->MakeMemberPublic(1);
+    SUBMIX_ASSERT_OK(engine_->Generate(MakeRequest(20), [](const TokenEvent&) {}));
+    EXPECT_GT(ledger_->SpentByPart(0), 0.1);
+    for (int part = 1; part < kParts; ++part) {
+      EXPECT_EQ(ledger_->SpentByPart(part), ledger_->SpentByPart(0)) << part;
+    }
+  }
 }
 
 TEST_F(EngineCoreTest, ABrokenPublicModelEndsOnlyTheSequenceItBreaks) {

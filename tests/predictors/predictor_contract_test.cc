@@ -182,6 +182,24 @@ TEST_F(PredictorContractTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
   EXPECT_TRUE(std::isnan(Row(*predictor, logits, 0, 2)[0]));
 }
 
+// A member without text: the same work as any other's, on a second factor of zeros.
+TEST_F(PredictorContractTest, AMemberThatAddsNothingIsThePublicRow) {
+  for (const std::vector<int>& layers : {std::vector<int>{}, std::vector<int>{2}}) {
+    const std::string empty = Adapter(3, layers);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(auto adapter, model::LoadLoraAdapter(empty, config_));
+    for (model::LoraModule& module : adapter.modules) std::ranges::fill(module.b, 0.0f);
+    SUBMIX_ASSERT_OK(model::SaveLoraAdapter(adapter, empty));
+    const auto predictor = Load({Adapter(2, layers), empty, Adapter(4, layers)});
+    const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 9);
+    const Logits scored = ScoreOrDie(*predictor, tokens).back();
+    const Logits stepped = StepOrDie(*predictor, {{predictor->Open(), tokens}});
+    for (const Logits& logits : {scored, stepped}) {
+      ExpectNear(Row(*predictor, logits, 0, 2), Row(*predictor, logits, 0, 0), 0);
+      EXPECT_NE(Row(*predictor, logits, 0, 1)[0], Row(*predictor, logits, 0, 0)[0]);
+    }
+  }
+}
+
 TEST_F(PredictorContractTest, WholeModelsAndAdaptersMix) {
   const std::string other = directory_.File("other");
   model::WriteTinyModel(other, config_, /*seed=*/77);

@@ -1,7 +1,7 @@
-// The deterministic timing test: whether the members agree with the public model, contradict it or
-// are broken, whether the parts can pay or not, the same work is done for a token. Work is counted,
-// not timed: rows of the predictor, ledger transactions, heap allocations, and every call of a
-// function of the mechanisms and their solvers.
+// The deterministic timing test: whether the members agree with the public model, contradict it,
+// are broken or got no text, whether the parts can pay or not, the same work is done for a token.
+// Work is counted, not timed: rows of the predictor, ledger transactions, heap allocations, and
+// every call of a function of the mechanisms and their solvers.
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -33,6 +33,7 @@ struct Situation {
   double spread = kConsensus;
   int parts_without_budget = 0;
   int broken_member = -1;
+  int public_member = -1;  // it got no text
 };
 constexpr int kParts = WatchedEngine::kParts;
 constexpr Situation kSituations[] = {
@@ -44,6 +45,7 @@ constexpr Situation kSituations[] = {
     {"contested, one part exhausted", kContested, 1},
     {"contested, one part left", kContested, kParts - 1},
     {"contested, a member broken", kContested, 0, 2},
+    {"contested, a member without text", kContested, 0, -1, 2},
 };
 
 struct Work {
@@ -159,6 +161,7 @@ Work WorkOfAnswers(const TestedMechanism& tested, const Situation& situation, in
   WatchedEngine engine(EngineOptions(tested, situation));
   Exhaust(engine.ledger, situation.parts_without_budget);
   if (situation.broken_member >= 0) engine.predictor.fake.BreakMember(situation.broken_member);
+  if (situation.public_member >= 0) engine.predictor.fake.MakeMemberPublic(situation.public_member);
   SchedulerOptions options;
   options.quantum = quantum;
   const auto scheduler = Scheduler::Start(engine.MakeCore(), options).value();

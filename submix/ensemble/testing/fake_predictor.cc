@@ -20,7 +20,8 @@ void FakePredictor::WriteRows(base::TokenId last, std::span<float> logits) const
   for (int row = 0; row <= num_members_; ++row) {
     for (std::size_t x = 0; x < vocab; ++x) {
       const double phase = 1.7 * static_cast<double>(x) + 0.9 * last;
-      const double shift = row == 0 ? 0 : spread_ * std::sin(phase * row + row);
+      const bool is_public = row == 0 || row == public_member_ + 1;
+      const double shift = is_public ? 0 : spread_ * std::sin(phase * row + row);
       const bool is_broken =
           row == 0 ? last == breaking_token_ : row == broken_member_ + 1 && broken_member_ >= 0;
       logits[static_cast<std::size_t>(row) * vocab + x] =

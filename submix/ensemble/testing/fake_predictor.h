@@ -25,6 +25,8 @@ class FakePredictor final : public Predictor {
 
   // Breaks a member: its logits are NaN from now on.
   void BreakMember(int member) { broken_member_ = member; }
+  // Takes a member's text away: its logits are the public model's from now on.
+  void MakeMemberPublic(int member) { public_member_ = member; }
   // Breaks the public model: its logits are NaN after this token.
   void BreakPublicModelAfter(base::TokenId token) { breaking_token_ = token; }
   std::size_t open_sequences() const { return sequences_.size(); }
@@ -36,6 +38,7 @@ class FakePredictor final : public Predictor {
   const int vocab_size_;
   const double spread_;
   int broken_member_ = -1;
+  int public_member_ = -1;
   base::TokenId breaking_token_ = -1;
   SequenceId next_ = 1;
   std::map<SequenceId, std::vector<base::TokenId>> sequences_;
