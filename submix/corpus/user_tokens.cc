@@ -27,26 +27,6 @@ base::StatusOr<TokensByUser> TokenizeUsers(const std::string& path,
   return users;
 }
 
-base::Status CheckMembersHaveUsers(const std::string& path, const PartitionedCorpus& corpus) {
-  const std::size_t num_members = corpus.members.size();
-  std::size_t num_training_users = 0;
-  std::size_t num_empty = 0;
-  for (const std::vector<UserTokens>& member : corpus.members) {
-    num_training_users += member.size();
-    if (member.empty()) ++num_empty;
-  }
-  const std::string counts = path + ": " + std::to_string(num_training_users) +
-                             " users to train on, " + std::to_string(num_members) + " members";
-  if (num_training_users < num_members) {
-    return base::InvalidArgumentError(counts + ": use fewer parts");
-  }
-  if (num_empty > 0) {
-    return base::InvalidArgumentError(counts + ", of which " + std::to_string(num_empty) +
-                                      " got no user: use fewer parts");
-  }
-  return base::OkStatus();
-}
-
 }  // namespace
 
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
@@ -67,7 +47,6 @@ base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
         placement.is_heldout ? corpus.heldout : corpus.members[static_cast<std::size_t>(member)];
     group.push_back(UserTokens{user, std::move(tokens)});
   }
-  SUBMIX_RETURN_IF_ERROR(CheckMembersHaveUsers(path, corpus));
   return corpus;
 }
 

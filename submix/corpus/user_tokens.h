@@ -28,9 +28,9 @@ struct PartitionedCorpus {
   std::int64_t num_tokens = 0;  // of all users, boundaries included
 };
 
-// Reads and tokenizes the corpus. Errors: those of ReadUserRecords; kInvalidArgument for fewer
-// training users than members ("... users, ... members: use fewer parts") or a member that got no
-// user. Requires: options in range.
+// Reads and tokenizes the corpus. A member may get no user: whether one does is private, so nothing
+// is refused for it (Theorem 5: every data set has a deployment). Errors: those of ReadUserRecords.
+// Requires: options in range.
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,

@@ -15,7 +15,6 @@ namespace user_tokens_test {
 using base::StatusCode;
 using base::StatusIs;
 using base::TokenId;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -143,17 +142,15 @@ TEST_F(PartitionCorpusTest, DoesNotDependOnTheOrderOfUsersInTheFile) {
   EXPECT_EQ(flatten(forward), flatten(backward));
 }
 
-TEST_F(PartitionCorpusTest, RefusesFewerUsersThanMembers) {
-  EXPECT_THAT(Partition(LinesOfUsers(3), PartitionOptions{2, 2, 0}),
-              StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("corpus.jsonl"), HasSubstr("3 users to train on, 4 members"),
-                             HasSubstr("use fewer parts"))));
-}
-
-TEST_F(PartitionCorpusTest, RefusesAMemberWithoutUsers) {
-  EXPECT_THAT(Partition(LinesOfUsers(40), PartitionOptions{32, 1, 0}),
-              StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("got no user"), HasSubstr("use fewer parts"))));
+// The neighbouring world of a user who is alone in a part.
+TEST_F(PartitionCorpusTest, MembersMayGetNoUser) {
+  for (const PartitionOptions& options :
+       {PartitionOptions{2, 2, 0}, PartitionOptions{32, 1, 0}, PartitionOptions{2, 1, 0.999999}}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus corpus,
+                                Partition(LinesOfUsers(3), options));
+    EXPECT_EQ(std::ssize(corpus.members), options.num_parts * options.halves);
+    EXPECT_EQ(MemberOfUser(corpus).size(), 3u);
+  }
 }
 
 TEST_F(PartitionCorpusTest, PassesOnTheErrorsOfReading) {

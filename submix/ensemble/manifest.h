@@ -12,7 +12,7 @@
 
 namespace submix::ensemble {
 
-// One trained member.
+// One member.
 struct MemberEntry {
   std::string directory;   // "members/00a"; pairs are a and b, lone members have no letter
   int generation = 0;      // the generation that trained it
@@ -21,6 +21,9 @@ struct MemberEntry {
   // Over everything the member is a function of: base, options, seed and its text. Private; lets an
   // equal member be copied instead of trained anew. Empty: unknown, equal to none.
   std::string recipe_sha256;
+
+  // Nothing was trained: the member got no text, and adds nothing to the public model. Private.
+  bool is_public_model() const { return complete && steps == 0; }
 };
 
 struct DeploymentEntry {

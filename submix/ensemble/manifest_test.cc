@@ -103,6 +103,16 @@ TEST_F(ManifestTest, WhatIsSavedIsLoaded) {
   ExpectEqual(loaded, Example());
 }
 
+TEST_F(ManifestTest, AMemberWithoutStepsIsThePublicModelOnceItIsComplete) {
+  SUBMIX_ASSERT_OK(Save(Example()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
+  EXPECT_FALSE(loaded.members[0].is_public_model());
+  EXPECT_TRUE(loaded.members[3].is_public_model());
+  MemberEntry begun = loaded.members[3];
+  begun.complete = false;
+  EXPECT_FALSE(begun.is_public_model());
+}
+
 TEST_F(ManifestTest, TheDocumentedExampleIsValid) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page,
                               base::ReadFile(SUBMIX_DATA_DIR "/../docs/manifest_format.md"));

@@ -39,8 +39,7 @@ two=(--parts 2)
 options=(--rank 2 --targets c_attn --top-layers 1
          --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0)
 
-# A small good corpus: so many users that a fresh key leaves no part empty (2^-25), and both parts are
-# filled under the demo's key.
+# A small good corpus.
 for user in {a..z}; do
   echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"
 done >"$work/good.jsonl"
@@ -63,8 +62,7 @@ printf '{"user": 7, "text": "x"}\n' >"$work/number_user.jsonl"
 expect 1 "number_user.jsonl:1" "${train[@]}" "$work/number_user.jsonl" "$work/e3" "${public[@]}" "${two[@]}" "${options[@]}"
 printf '{"user": "a", "text": "x"}\n\n{"user": "b", "text": \n' >"$work/invalid.jsonl"
 expect 1 "invalid.jsonl:3" "${train[@]}" "$work/invalid.jsonl" "$work/e4" "${public[@]}" "${two[@]}" "${options[@]}"
-expect 1 "fewer parts" "${train[@]}" "$work/good.jsonl" "$work/e5" "${public[@]}" --parts 50 "${options[@]}"
-for directory in e1 e2 e3 e4 e5; do absent "$work/$directory/manifest.json"; done
+for directory in e1 e2 e3 e4; do absent "$work/$directory/manifest.json"; done
 
 # The public model.
 cp -r "$data/public_model" "$work/cut"

@@ -55,6 +55,10 @@ base::Status RunForget(const ForgetOptions& options) {
       "spent.\n"
       "Now delete the user's records from the corpus.\n",
       result.member.c_str(), result.generation);
+  if (result.is_public_model) {
+    std::printf(
+        "For you alone: nobody's text is left for that member, which is the public model now.\n");
+  }
   return base::OkStatus();
 }
 

@@ -1,4 +1,5 @@
 // `submix train`: an ensemble from user-keyed text, or one model trained with differential privacy.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "submix/apps/training/private_training_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
+#include "submix/ensemble/manifest.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/shared_members.h"
@@ -22,6 +24,19 @@ struct TrainOptions {
   PrivateTrainingFlags private_training;
   std::string public_trained_on = "same-users";
 };
+
+// How many members got no text depends on who is in the corpus: it is said here and nowhere else.
+base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+  const auto count =
+      std::ranges::count_if(manifest.members, &ensemble::MemberEntry::is_public_model);
+  if (count == 0) return base::OkStatus();
+  std::printf(
+      "For you alone: %td of the %zu members got no text and are the public model; do not publish "
+      "this number, nor choose --parts or a key by it.\n",
+      count, manifest.members.size());
+  return base::OkStatus();
+}
 
 base::Status RunTrain(TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
@@ -44,7 +59,7 @@ base::Status RunTrain(TrainOptions& options) {
   std::printf("%s holds %d parts, %d member(s) each. Next: submix deploy %s DEPLOYMENT\n",
               training.ensemble_directory.c_str(), training.partition.num_parts,
               training.partition.halves, training.ensemble_directory.c_str());
-  return base::OkStatus();
+  return PrintMembersWithoutText(training.ensemble_directory);
 }
 
 }  // namespace

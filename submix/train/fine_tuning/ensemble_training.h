@@ -1,6 +1,7 @@
 // From a user-keyed corpus to an ensemble directory (SubMix Algorithm 1): partition by keyed hash,
-// one member for each half, manifest with hashes. Resumable: finished members are kept, an
-// unfinished one goes on at its last checkpoint.
+// one member for each half, manifest with hashes. A member without text is the public model, in
+// files of the same shape as any other's. Resumable: finished members are kept, an unfinished one
+// goes on at its last checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,10 @@ struct EnsembleTrainingOptions {
   Ranks* ranks = nullptr;
 };
 
-// Trains what is missing. Errors: those of the corpus and of the public model; kInvalidArgument for
-// fewer users than members; kFailedPrecondition if the directory holds an ensemble of other
-// options; kResourceExhausted on a full disk (run it again to go on); kUnavailable if somebody else
-// writes it. After an error the other ranks wait, and are to be ended.
+// Trains what is missing. Errors: those of the corpus and of the public model; kFailedPrecondition
+// if the directory holds an ensemble of other options; kResourceExhausted on a full disk (run it
+// again to go on); kUnavailable if somebody else writes it. After an error the other ranks wait,
+// and are to be ended.
 base::Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress);
 
 }  // namespace submix::train

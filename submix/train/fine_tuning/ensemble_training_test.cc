@@ -1,5 +1,6 @@
 #include "submix/train/fine_tuning/ensemble_training.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "submix/base/file_system.h"
@@ -10,6 +11,7 @@
 #include "submix/train/fine_tuning/shared_members.h"
 #include "submix/train/fine_tuning/testing/byte_model.h"
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
+#include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
 namespace ensemble_training_test {
@@ -36,9 +38,17 @@ class EnsembleTrainingTest : public testing::Test {
   static std::string User(int user) { return "user " + std::to_string(user); }
 
   void WriteCorpus(const std::string& name, int left_out, int longer) const {
-    std::ofstream stream(File(name));
+    std::vector<int> users;
     for (int user = 0; user < kUsers; ++user) {
-      if (user == left_out) continue;
+      if (user != left_out) users.push_back(user);
+    }
+    WriteCorpusOf(name, users, longer);
+  }
+
+  void WriteCorpusOf(const std::string& name, const std::vector<int>& users,
+                     int longer = -1) const {
+    std::ofstream stream(File(name));
+    for (const int user : users) {
       for (int text = 0; text < (user == longer ? 3 : 2); ++text) {
         stream << R"({"user": ")" << User(user) << R"(", "text": "I am number )" << user * 7 + text
                << R"( and say so."})"
@@ -77,6 +87,41 @@ class EnsembleTrainingTest : public testing::Test {
         .value();
   }
 
+  // Whether a member's row of the reference predictor is, bit for bit, the public model's.
+  std::vector<bool> RowsThatArePublic(const std::string& ensemble) const {
+    TorchPredictorOptions options;
+    options.public_directory = ensemble::PublicDirectory(File(ensemble));
+    options.threads = 1;
+    const auto manifest = ensemble::LoadManifest(File(ensemble));
+    SUBMIX_EXPECT_OK(manifest);
+    for (const auto& member : manifest->members) {
+      options.member_directories.push_back(ensemble::MemberPath(File(ensemble), member));
+    }
+    const auto predictor = TorchPredictor::Load(options);
+    SUBMIX_EXPECT_OK(predictor);
+    const auto row = static_cast<std::size_t>((*predictor)->vocab_size());
+    std::vector<float> logits((manifest->members.size() + 1) * row);
+    const std::vector<base::TokenId> prompt = {'I', ' ', 'a'};
+    const ensemble::Predictor::Append append = {(*predictor)->Open(), prompt};
+    SUBMIX_EXPECT_OK((*predictor)->Step(std::span(&append, 1), logits));
+    std::vector<bool> are_public;
+    for (std::size_t m = 1; m <= manifest->members.size(); ++m) {
+      are_public.push_back(std::equal(logits.begin(), logits.begin() + std::ptrdiff_t(row),
+                                      logits.begin() + std::ptrdiff_t(m * row)));
+    }
+    return are_public;
+  }
+
+  static void TrainOnRanks(int size, EnsembleTrainingOptions options) {
+    const FineTuneOptions fine_tune = options.fine_tune;
+    const auto root = [&](Ranks& ranks) {
+      options.ranks = &ranks;
+      SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent));
+    };
+    const auto serve = [&](Ranks& ranks) { SUBMIX_EXPECT_OK(ServeMembers(ranks, fine_tune)); };
+    RunOnThreadRanks(size, root, serve);
+  }
+
   base::TemporaryDirectory directory_;
 };
 
@@ -89,6 +134,59 @@ TEST_F(EnsembleTrainingTest, MakesACompleteEnsembleThatVerifies) {
     EXPECT_GT(member.steps, 0);
   }
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
+}
+
+// Theorem 5 compares worlds that differ in one user, who may be alone in a part or in a half.
+TEST_F(EnsembleTrainingTest, EveryDataSetMakesAnEnsembleInWhichWhoHasNoTextIsThePublicModel) {
+  struct DataSet {
+    const char* name;
+    corpus::PartitionOptions partition;
+    std::vector<int> users;
+    bool lora = true;
+  };
+  const DataSet data_sets[] = {{"one user", {kParts, 1, 0}, {4}},
+                               {"one half of one part", {kParts, 2, 0}, {4}},
+                               {"whole models", {kParts, 1, 0}, {4}, false},
+                               {"two users, pairs", {kParts, 2, 0}, {4, 5}},
+                               {"all held out", {kParts, 2, 0.999999}, {0, 1, 2}}};
+  for (const DataSet& set : data_sets) {
+    SCOPED_TRACE(set.name);
+    WriteCorpusOf("few.jsonl", set.users);
+    EnsembleTrainingOptions options = Options(set.name, "few.jsonl");
+    options.partition = set.partition;
+    options.fine_tune.members_at_a_time = 2;
+    if (!set.lora) options.fine_tune.lora.reset();
+    SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File(set.name)));
+    SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File(set.name)));
+    std::vector<bool> expected(manifest.members.size(), true);
+    for (const int user : set.users) {
+      const auto place = corpus::PlaceUser(base::HashKey{}, User(user), set.partition);
+      if (place.is_heldout) continue;
+      expected[static_cast<std::size_t>(place.part.index * set.partition.halves + place.half)] =
+          false;
+    }
+    EXPECT_EQ(RowsThatArePublic(set.name), expected);
+    for (std::size_t m = 0; m < expected.size(); ++m) {
+      EXPECT_TRUE(manifest.members[m].complete);
+      EXPECT_EQ(manifest.members[m].is_public_model(), expected[m]) << m;
+    }
+  }
+}
+
+// So that every predictor does the same work for it: one of its shape, of numbers that add zero.
+TEST_F(EnsembleTrainingTest, AMemberWithoutTextHasFilesOfTheShapeOfAnyOther) {
+  WriteCorpusOf("few.jsonl", {4});
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "few.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
+  const std::size_t trained = PartOf(4), empty = trained == 0 ? 1 : 0;
+  const auto file = [&](std::size_t member) {
+    return base::ReadFile(ensemble::MemberPath(File("e"), manifest.members[member]) +
+                          "/adapter_config.json");
+  };
+  EXPECT_EQ(file(trained).value(), file(empty).value());
+  EXPECT_EQ(Adapter("e", trained).size(), Adapter("e", empty).size());
+  EXPECT_NE(Adapter("e", trained), Adapter("e", empty));
 }
 
 TEST_F(EnsembleTrainingTest, AUsersTextReachesNoMemberButItsOwn) {
@@ -124,26 +222,25 @@ TEST_F(EnsembleTrainingTest, GoesOnAfterAnInterruptionWithTheSameBits) {
   }
 }
 
-// Three members, in groups of one and of two; the third rank of three has none of the latter.
+// Three members, in groups of one and of two; the third rank of three has none of the latter. Of
+// one user, two members have nothing to train on.
 TEST_F(EnsembleTrainingTest, GivesTheSameBitsOnAnyNumberOfRanks) {
-  for (const int at_a_time : {1, 2}) {
-    const std::string name = std::to_string(at_a_time) + " at a time";
-    EnsembleTrainingOptions options = Options("alone, " + name, "corpus.jsonl");
-    options.fine_tune.members_at_a_time = at_a_time;
-    SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
-    for (const int size : {2, 3}) {
-      const std::string spread = std::to_string(size) + " ranks, " + name;
-      options.ensemble_directory = File(spread);
-      const auto root = [&](Ranks& ranks) {
-        options.ranks = &ranks;
-        SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent));
-      };
-      const FineTuneOptions fine_tune = options.fine_tune;
-      const auto serve = [&](Ranks& ranks) { SUBMIX_EXPECT_OK(ServeMembers(ranks, fine_tune)); };
-      RunOnThreadRanks(size, root, serve);
-      RunOnThreadRanks(size, root, serve);  // nothing is left to do
-      for (std::size_t part = 0; part < kParts; ++part) {
-        EXPECT_EQ(Adapter(spread, part), Adapter("alone, " + name, part)) << part;
+  WriteCorpusOf("one user.jsonl", {4});
+  for (const char* corpus : {"corpus.jsonl", "one user.jsonl"}) {
+    for (const int at_a_time : {1, 2}) {
+      const std::string name = std::to_string(at_a_time) + " at a time, " + corpus;
+      SCOPED_TRACE(name);
+      EnsembleTrainingOptions options = Options("alone, " + name, corpus);
+      options.fine_tune.members_at_a_time = at_a_time;
+      SUBMIX_ASSERT_OK(TrainEnsemble(options, kSilent));
+      for (const int size : {2, 3}) {
+        const std::string spread = std::to_string(size) + " ranks, " + name;
+        options.ensemble_directory = File(spread);
+        TrainOnRanks(size, options);
+        TrainOnRanks(size, options);  // nothing is left to do
+        for (std::size_t part = 0; part < kParts; ++part) {
+          EXPECT_EQ(Adapter(spread, part), Adapter("alone, " + name, part)) << size << ' ' << part;
+        }
       }
     }
   }
@@ -208,6 +305,30 @@ TEST_F(EnsembleTrainingTest, ForgettingIsRepeatableAndNeverReadsTheUserAgain) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("f", "without.jsonl"), kSilent));
   SUBMIX_ASSERT_OK(ForgetUser(File("f"), File("without.jsonl"), User(neighbour), kSilent));
   EXPECT_EQ(Adapter("e", PartOf(4)), Adapter("f", PartOf(4)));
+}
+
+TEST_F(EnsembleTrainingTest, ForgettingTheLastUserOfAPartLeavesThePublicModel) {
+  std::vector<int> users = {4};
+  for (int user = 0; user < kUsers; ++user) {
+    if (PartOf(user) != PartOf(4)) users.push_back(user);
+  }
+  WriteCorpusOf("alone.jsonl", users);
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "alone.jsonl"), kSilent));
+  for (int call = 0; call < 2; ++call) {  // the second one has nothing to do
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult result,
+                                ForgetUser(File("e"), File("alone.jsonl"), User(4), kSilent));
+    EXPECT_EQ(result.generation, 2);
+    EXPECT_TRUE(result.is_public_model);
+  }
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
+  users.erase(users.begin());
+  WriteCorpusOf("without.jsonl", users);
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("without", "without.jsonl"), kSilent));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(Adapter("e", part), Adapter("without", part)) << part;
+    EXPECT_EQ(manifest.members[part].is_public_model(), part == PartOf(4));
+  }
 }
 
 TEST_F(EnsembleTrainingTest, ForgettingRefusesUnknownUsers) {

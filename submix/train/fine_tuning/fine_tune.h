@@ -40,8 +40,10 @@ struct MemberTask {
   // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
   // when the member is done; "DIRECTORY.partial" holds the checkpoint until then.
   std::string output_directory;
-  std::vector<std::vector<base::TokenId>> blocks;  // each of at most block_tokens tokens
-  std::uint64_t seed = 0;                          // from a public seed and the member's index
+  // Each of at most block_tokens tokens. None: the member is written as it starts, an adapter that
+  // adds zero or a copy of the public model.
+  std::vector<std::vector<base::TokenId>> blocks;
+  std::uint64_t seed = 0;  // from a public seed and the member's index
 };
 
 // Updates that the task takes: epochs * ceil(blocks / batch_size), blocks of fewer than two tokens

@@ -46,12 +46,6 @@ StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensem
   RemoveForgotten(manifest, key, corpus);
   auto& users = corpus.members[member];
   std::erase_if(users, [&](const corpus::UserTokens& tokens) { return tokens.user == user; });
-  if (users.empty()) {
-    return base::InvalidArgumentError(
-        "the user is the last one of that half: nothing is left to train it on; retire the "
-        "ensemble "
-        "and train a new one with fewer parts");
-  }
   return std::move(users);
 }
 
@@ -66,7 +60,8 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
     return base::FailedPreconditionError(
         ensemble_directory +
         ": trained with differential privacy: what it may know of a user is bounded by its "
-        "statement, and cannot be taken out; to be without the user, train a new one");
+        "statement, and cannot be taken out; a training without the user would add its own cost "
+        "for all others");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
@@ -75,10 +70,11 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   const auto index = static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
   const std::string mark = ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
-    return ForgetResult{manifest.members[index].directory, manifest.generation};
+    const ensemble::MemberEntry& member = manifest.members[index];
+    return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
   }
   SUBMIX_RETURN_IF_ERROR(CheckUserExists(corpus_path, user));
-  if (place.is_heldout) return ForgetResult{"", manifest.generation};
+  if (place.is_heldout) return ForgetResult{"", manifest.generation, false};
 
   SUBMIX_ASSIGN_OR_RETURN(const FineTuneOptions options,
                           FineTuneOptionsFrom(manifest.hyper_parameters));
@@ -116,7 +112,7 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   manifest.forgotten.push_back(mark);
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
-  return ForgetResult{member.directory, manifest.generation};
+  return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
 }
 
 }  // namespace submix::train

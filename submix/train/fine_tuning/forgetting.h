@@ -11,16 +11,18 @@ namespace submix::train {
 struct ForgetResult {
   std::string member;  // directory of the new member; empty if the user was held out
   int generation = 0;  // the ensemble's, after it
+  // No text is left for the member, which is the public model from now on. Private.
+  bool is_public_model = false;
 };
 
 // Retrains the one member that held the user's text, from the public model, on what is left of that
-// half and with the ensemble's own options; deletes the old member; writes a new generation of the
-// manifest, which names the one before and remembers (keyed) whom not to read again. The caller
-// then binds the ledger to the new generation (engine/rebinding.h). Repeating an interrupted call
-// ends it. Exact for the models; the trace in the spent budget stays, covered by it (privacy.md,
-// on forgetting). Errors: kNotFound if the corpus has no such user; kInvalidArgument if nothing
-// would be left of the half; kFailedPrecondition for an ensemble trained with differential privacy;
-// those of reading the corpus and of training.
+// half, if anything, and with the ensemble's own options; deletes the old member; writes a new
+// generation of the manifest, which names the one before and remembers (keyed) whom not to read
+// again. The caller then binds the ledger to the new generation (engine/rebinding.h). Repeating an
+// interrupted call ends it. Exact for the models; the trace in the spent budget stays, covered by
+// it (privacy.md, on forgetting). Errors: kNotFound if the corpus has no such user;
+// kFailedPrecondition for an ensemble trained with differential privacy; those of reading the
+// corpus and of training.
 base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                         const std::string& corpus_path, const std::string& user,
                                         base::ProgressStyle progress);
