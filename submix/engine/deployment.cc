@@ -2,12 +2,13 @@
 
 #include <climits>
 #include <filesystem>
-#include <vector>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/engine/earlier_deployments.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::engine {
@@ -114,6 +115,20 @@ StatusOr<DeploymentOptions> OptionsFromJson(const JsonObject& object) {
   return options;
 }
 
+json EarlierToJson(const EarlierBudgets& earlier) {
+  return {{"lineages", earlier.lineages}, {"most_units", earlier.most.units()}};
+}
+
+StatusOr<EarlierBudgets> EarlierFromJson(const JsonObject& object) {
+  EarlierBudgets earlier;
+  SUBMIX_ASSIGN_OR_RETURN(earlier.lineages, object.Texts("lineages"));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::int64_t units,
+      object.Integer("most_units", 0, std::numeric_limits<std::int64_t>::max()));
+  earlier.most = accounting::FixedNats::FromUnits(units);
+  return earlier;
+}
+
 // The mechanism of these options, if it is one that a deployment may answer with.
 StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
     const DeploymentOptions& options, const mechanism::MechanismMaker& make) {
@@ -149,6 +164,10 @@ StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::s
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject options, object.Object("options"));
   SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(options));
   SUBMIX_ASSIGN_OR_RETURN(config.options.mechanism.num_parts, object.Int("parts", 1, INT_MAX));
+  if (object.Has("after")) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject after, object.Object("after"));
+    SUBMIX_ASSIGN_OR_RETURN(config.earlier, EarlierFromJson(after));
+  }
   return config;
 }
 
@@ -173,7 +192,7 @@ Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
     return base::AlreadyExistsError(
         ensemble_directory + ": already deployed as " + manifest.deployments.front().name +
         "; a budget belongs to the data, so a second one would add to it: use that deployment, or "
-        "train an ensemble on new data");
+        "train an ensemble anew and deploy it with --after");
   }
   SUBMIX_RETURN_IF_ERROR(
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)).status());
@@ -194,20 +213,51 @@ StatusOr<bool> FinishInterrupted(const ensemble::Manifest& manifest, const std::
   return false;
 }
 
-std::vector<ledger::Account> NewAccounts(int num_parts, accounting::FixedNats budget) {
+std::vector<ledger::Account> NewAccounts(const std::vector<accounting::FixedNats>& spent,
+                                         accounting::FixedNats budget) {
   std::vector<ledger::Account> accounts;
-  for (int part = 0; part < num_parts; ++part) {
-    accounts.push_back({"part " + std::to_string(part), budget, accounting::FixedNats()});
+  for (std::size_t part = 0; part < spent.size(); ++part) {
+    accounts.push_back({"part " + std::to_string(part), budget, spent[part]});
   }
   return accounts;
+}
+
+// A whole deployment in a directory that nobody looks into yet; sets config.lineage.
+Status BuildDeployment(const std::string& directory,
+                       const std::vector<accounting::FixedNats>& spent, DeploymentConfig& config) {
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
+  const DeploymentOptions& options = config.options;
+  const Status created = ledger::DurableLedger::Create(
+      LedgerOptions(directory, config),
+      NewAccounts(spent, accounting::FixedNats::RoundDown(options.epsilon)),
+      options.mechanism.order.ToString());
+  if (!created.ok()) {
+    (void)base::RemoveAll(directory);
+    return created;
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto ledger,
+                          ledger::DurableLedger::OpenReadOnly(LedgerOptions(directory, config)));
+  config.lineage = ledger->lineage();
+  return SaveDeploymentConfig(config, directory);
+}
+
+Status CheckHasNotEnded(const ledger::DurableLedgerOptions& options,
+                        const std::string& deployment_directory) {
+  if (!ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok()) return base::OkStatus();
+  return base::FailedPreconditionError(
+      deployment_directory +
+      ": ended: what it spent counts in a later deployment, made with --after; use that one");
 }
 
 }  // namespace
 
 base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config) {
-  const json canonical = {{"ensemble", base::ToHex(config.ensemble_fingerprint)},
-                          {"options", OptionsToJson(config.options)},
-                          {"parts", config.options.mechanism.num_parts}};
+  json canonical = {{"ensemble", base::ToHex(config.ensemble_fingerprint)},
+                    {"options", OptionsToJson(config.options)},
+                    {"parts", config.options.mechanism.num_parts}};
+  if (!config.earlier.lineages.empty()) canonical["after"] = EarlierToJson(config.earlier);
   return base::Sha256("submix deployment 1\n" + canonical.dump());
 }
 
@@ -245,12 +295,14 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
                  {"parts", config.options.mechanism.num_parts},
                  {"options", OptionsToJson(config.options)}};
   if (!config.ledger_location.empty()) object["ledger"] = config.ledger_location;
+  if (!config.earlier.lineages.empty()) object["after"] = EarlierToJson(config.earlier);
   return base::WriteFile(DeploymentConfigPath(deployment_directory), object.dump(2) + "\n");
 }
 
 Status CreateDeployment(const std::string& deployment_directory,
                         const std::string& ensemble_directory, const DeploymentOptions& options,
-                        const std::string& ledger_location, const mechanism::MechanismMaker& make) {
+                        const std::string& ledger_location, const mechanism::MechanismMaker& make,
+                        const std::vector<std::string>& after) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
     return base::InvalidArgumentError(
@@ -277,23 +329,11 @@ Status CreateDeployment(const std::string& deployment_directory,
   config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
   config.ledger_location = ledger_location;
 
+  SUBMIX_ASSIGN_OR_RETURN(const CarriedOver carried,
+                          CarryOver(after, {manifest, config.options, *mechanism}, make));
+  config.earlier = carried.budgets;
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
-  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(unfinished));
-  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(unfinished));
-  const Status created = ledger::DurableLedger::Create(
-      LedgerOptions(unfinished, config),
-      NewAccounts(manifest.num_parts, accounting::FixedNats::RoundDown(options.epsilon)),
-      options.mechanism.order.ToString());
-  if (!created.ok()) {
-    (void)base::RemoveAll(unfinished);
-    return created;
-  }
-  SUBMIX_ASSIGN_OR_RETURN(auto ledger,
-                          ledger::DurableLedger::OpenReadOnly(LedgerOptions(unfinished, config)));
-  config.lineage = ledger->lineage();
-  ledger.reset();
-  SUBMIX_RETURN_IF_ERROR(SaveDeploymentConfig(config, unfinished));
+  SUBMIX_RETURN_IF_ERROR(BuildDeployment(unfinished, carried.spent, config));
 
   // The manifest first: a ledger that the ensemble does not know of must never be able to answer.
   ensemble::DeploymentEntry entry;
@@ -329,9 +369,13 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options, make));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);
-  SUBMIX_ASSIGN_OR_RETURN(deployment.ledger, access == DeploymentAccess::kCharge
-                                                 ? ledger::DurableLedger::Open(options)
-                                                 : ledger::DurableLedger::OpenReadOnly(options));
+  auto ledger = access == DeploymentAccess::kCharge ? ledger::DurableLedger::Open(options)
+                                                    : ledger::DurableLedger::OpenReadOnly(options);
+  if (!ledger.ok()) {
+    SUBMIX_RETURN_IF_ERROR(CheckHasNotEnded(options, deployment_directory));
+    return ledger.status();
+  }
+  deployment.ledger = *std::move(ledger);
   return deployment;
 }
 

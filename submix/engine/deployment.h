@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/digest.h"
@@ -28,6 +29,12 @@ struct DeploymentOptions {
   WhenExhausted when_exhausted = WhenExhausted::kPublic;
 };
 
+// What earlier deployments over the same users count for in a later one's budget. Public.
+struct EarlierBudgets {
+  std::vector<std::string> lineages;  // of their ledgers, and of those that these count in
+  accounting::FixedNats most;         // no part began with more spent
+};
+
 struct DeploymentConfig {
   static constexpr int kFormat = 2;
 
@@ -37,10 +44,11 @@ struct DeploymentConfig {
   // Where the ledger is, if not in the deployment's directory: postgresql://HOST/DATABASE.
   std::string ledger_location;
   DeploymentOptions options;
+  EarlierBudgets earlier;  // none: no lineages
 };
 
 // SHA-256 over every field that gives the ledger's numbers their meaning: ensemble fingerprint,
-// mechanism and its options, order, budget. Not over paths.
+// mechanism and its options, order, budget, earlier budgets. Not over paths.
 base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config);
 
 // Where the files of a deployment are.
@@ -56,17 +64,20 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 
 // Makes a deployment on an ensemble: records it in the manifest with its budget, then creates the
 // ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is
-// refused. Errors: kInvalidArgument for options out of range; kAlreadyExists if the directory is
-// not empty or the ensemble has a deployment; kFailedPrecondition for an incomplete or changed
-// ensemble, or halves that do not fit the mechanism; those of LoadTrainingCost (a public model that
-// was trained on private text without noise: nothing could be promised); kUnavailable if the
-// ensemble is being written; the ledger's. `ledger_location` as in DeploymentConfig.
-// `make` knows the mechanisms that may be deployed: without it, those that are proven.
+// refused, and what the deployments `after` have cost the same users is spent from the start; they
+// end (earlier_deployments.h). Errors: kInvalidArgument for options out of range; kAlreadyExists if
+// the directory is not empty or the ensemble has a deployment; kFailedPrecondition for an
+// incomplete or changed ensemble, or halves that do not fit the mechanism; those of
+// LoadTrainingCost (a public model that was trained on private text without noise: nothing could be
+// promised); kUnavailable if the ensemble is being written; the ledger's; CarryOver's.
+// `ledger_location` as in DeploymentConfig. `make` knows the mechanisms that may be deployed:
+// without it, those that are proven.
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
                               const DeploymentOptions& options,
                               const std::string& ledger_location = "",
-                              const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
+                              const mechanism::MechanismMaker& make = mechanism::MakeMechanism,
+                              const std::vector<std::string>& after = {});
 
 // An open deployment, ready to answer.
 struct Deployment {
@@ -85,7 +96,8 @@ enum class DeploymentAccess {
 
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble
-// changed after the deployment was made; those of LoadTrainingCost; the ledger's errors.
+// changed after the deployment was made, or if the deployment has ended; those of LoadTrainingCost;
+// the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(
     const std::string& deployment_directory, DeploymentAccess access,
     const mechanism::MechanismMaker& make = mechanism::MakeMechanism);

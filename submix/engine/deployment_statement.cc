@@ -17,14 +17,43 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
                         trained_on->second != ensemble::kOtherUsers};
 }
 
+// Of all deployments together, what their common order says: no other is known of each of them.
+accounting::PrivacyStatement TogetherWithEarlier(const accounting::PrivacyStatement& answers,
+                                                 const DeploymentOptions& options,
+                                                 accounting::FixedNats budget) {
+  if (!answers.worst_case || !answers.proven) return answers;
+  return accounting::PartLevelStatement(answers.mechanism, options.mechanism.order, budget,
+                                        answers.proof + "; earlier answers: Theorem 16");
+}
+
+void SayWhatIsCountedIn(const EarlierBudgets& earlier, accounting::Promise& promise) {
+  promise.sentence += " The answers of " + std::to_string(earlier.lineages.size()) +
+                      " earlier deployment(s) are counted in.";
+  accounting::PromiseRow& row = promise.rows.emplace_back();
+  row.label = "earlier answers";
+  for (const std::string& column : promise.columns) {
+    std::string& cell = row.cells.emplace_back("not counted in");
+    if (column != "user") continue;
+    cell = "counted in, with up to " + accounting::FormatCost(earlier.most.ToNatsRoundedUp()) +
+           " nats of the budget";
+  }
+}
+
 }  // namespace
 
 accounting::Promise DeploymentPromise(const Deployment& deployment) {
-  const accounting::PrivacyStatement answers = deployment.mechanism->Statement(
-      accounting::FixedNats::RoundDown(deployment.config.options.epsilon));
-  if (!deployment.public_training.has_value()) return PromiseOf(answers);
-  return PromiseAbovePublicTraining(answers,
-                                    TrainingOf(*deployment.public_training, deployment.manifest));
+  const DeploymentOptions& options = deployment.config.options;
+  const EarlierBudgets& earlier = deployment.config.earlier;
+  const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
+  accounting::PrivacyStatement answers = deployment.mechanism->Statement(budget);
+  if (!earlier.lineages.empty()) answers = TogetherWithEarlier(answers, options, budget);
+  accounting::Promise promise =
+      deployment.public_training.has_value()
+          ? PromiseAbovePublicTraining(answers,
+                                       TrainingOf(*deployment.public_training, deployment.manifest))
+          : PromiseOf(answers);
+  if (!earlier.lineages.empty()) SayWhatIsCountedIn(earlier, promise);
+  return promise;
 }
 
 }  // namespace submix::engine

@@ -1,9 +1,27 @@
 #include "submix/engine/rebinding.h"
 
 #include "submix/engine/deployment.h"
+#include "submix/engine/earlier_deployments.h"
 #include "submix/ensemble/manifest.h"
 
 namespace submix::engine {
+namespace {
+
+// The ledger first. If a crash came between the two writes, it is bound to the new one already. One
+// that has ended stays ended.
+base::Status RebindLedger(const ledger::DurableLedgerOptions& from,
+                          const ledger::DurableLedgerOptions& to) {
+  auto ledger = ledger::DurableLedger::Open(from);
+  if (ledger.ok()) return (*ledger)->Rebind(to.fingerprint);
+  auto ended = ledger::DurableLedger::Open(EndedLedger(from));
+  if (ended.ok()) return (*ended)->Rebind(EndedLedger(to).fingerprint);
+  for (const auto& rebound : {to, EndedLedger(to)}) {
+    if (ledger::DurableLedger::OpenReadOnly(rebound).ok()) return base::OkStatus();
+  }
+  return ledger.status();
+}
+
+}  // namespace
 
 base::Status RebindDeployment(const std::string& deployment_directory) {
   SUBMIX_ASSIGN_OR_RETURN(const DeploymentConfig old_config,
@@ -21,15 +39,8 @@ base::Status RebindDeployment(const std::string& deployment_directory) {
         ": its ensemble is not the next generation of the one it was made on; "
         "restore the ensemble");
   }
-  // The ledger first. If a crash came between the two writes, it is bound to the new one already.
-  auto ledger = ledger::DurableLedger::Open(LedgerOptions(deployment_directory, old_config));
-  if (ledger.ok()) {
-    SUBMIX_RETURN_IF_ERROR((*ledger)->Rebind(DeploymentFingerprint(new_config)));
-  } else {
-    const auto rebound =
-        ledger::DurableLedger::OpenReadOnly(LedgerOptions(deployment_directory, new_config));
-    if (!rebound.ok()) return ledger.status();
-  }
+  SUBMIX_RETURN_IF_ERROR(RebindLedger(LedgerOptions(deployment_directory, old_config),
+                                      LedgerOptions(deployment_directory, new_config)));
   return SaveDeploymentConfig(new_config, deployment_directory);
 }
 

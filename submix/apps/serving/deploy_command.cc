@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
@@ -17,6 +18,7 @@ struct DeployOptions {
   std::string ensemble;
   std::string deployment;
   std::string ledger;
+  std::vector<std::string> after;
   std::string order = "2";
   std::string when_exhausted = "public";
   std::int64_t queries = 1024;
@@ -35,7 +37,7 @@ base::Status RunDeploy(DeployOptions options) {
   }
   SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
                                                   options.declared, options.ledger,
-                                                  mechanism::MakeAnyMechanism));
+                                                  mechanism::MakeAnyMechanism, options.after));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
@@ -43,6 +45,9 @@ base::Status RunDeploy(DeployOptions options) {
   std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
               deployment.config.options.mechanism.num_parts, declared.name.c_str());
   std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
+  std::printf(
+      "\nBudgets over the same users add up; a deployment not named by --after is not counted "
+      "in.\n");
   if (!deployment.mechanism->is_sound() && !options.declared.research) {
     std::printf(
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
@@ -69,12 +74,17 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]");
   flags.Add(
       "--queries", options.queries, kPositive,
-      "Answers that every part can surely back; sets the cap on one charge to epsilon / queries");
+      "Answers that every part can surely back, with what --after counts in taken from them; sets "
+      "the cap on one charge to epsilon / queries");
   flags.Add("--target-leakage", options.declared.mechanism.target_leakage,
             "The cap on one charge itself, in nats (instead of --queries)");
   flags.Add("--max-mixing-weight", options.declared.mechanism.max_mixing_weight,
             "Largest weight of a member against the public model");
   AddMechanismFlags(command, options.mechanism_flags);
+  flags.Add(
+      "--after", options.after,
+      "Deployments that answered from any of the same users before, with commas between: they "
+      "end, and what they have cost counts against this budget");
   flags.Add("--when-exhausted", options.when_exhausted, OneOf({"public", "refuse"}),
             "What a mechanism with a fixed number of answers, such as dclip, does when they are "
             "used up: answer from the public model, or refuse");
@@ -82,7 +92,10 @@ void AddDeployCommand(CLI::App& command, Action& action) {
             "Let `submix serve` answer although the guarantee is not proven; the model's name then "
             "ends in -research");
   command.footer(
-      "A budget belongs to the data: it is never reset, and an ensemble has one deployment.\n"
+      "A budget belongs to the data: it is never reset, and an ensemble has one deployment. Who\n"
+      "trains on the same users again goes on with --after. Every part then begins with what all\n"
+      "have spent alike (mechanisms such as dclip), or with the whole earlier budget (others);\n"
+      "under the same partition key and number of parts, with what the part itself has spent.\n"
       "Example: submix deploy my_ensemble my_deployment --epsilon 2 --order 2 --queries 1024");
 }
 

@@ -1,0 +1,309 @@
+#include "submix/engine/earlier_deployments.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/engine/rebinding.h"
+#include "submix/mechanism/research/any_mechanism.h"
+
+namespace submix::engine {
+namespace earlier_deployments_test {
+
+using accounting::FixedNats;
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kParts = 3;
+constexpr const char* kKey = "0123456789abcdef";
+constexpr const char* kOtherKey = "fedcba9876543210";
+constexpr const char* kCost =
+    R"({"format": 1, "mechanism": "dp-sgd", "unit": "user", "sampling_probability": 0.01,
+        "noise_multiplier": 1.1, "steps": 500, "delta": 1e-5, "epsilon": 3})";
+
+class EarlierDeploymentsTest : public testing::Test {
+ protected:
+  // An ensemble as far as files and manifest go; its deployment goes beside it.
+  void MakeEnsemble(const std::string& name, const std::string& key, const std::string& cost = "",
+                    const std::string& trained_on = "") const {
+    const std::string ensemble = directory_.File(name);
+    ensemble::Manifest manifest;
+    if (!trained_on.empty()) manifest.hyper_parameters["public_trained_on"] = trained_on;
+    manifest.num_parts = kParts;
+    manifest.partition_key_id = key;
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble + "/public"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/public/config.json", "{}"));
+    if (!cost.empty()) {
+      SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/public/private_training.json", cost));
+    }
+    for (int part = 0; part < kParts; ++part) {
+      ensemble::MemberEntry member;
+      member.directory = ensemble::MemberDirectory(part, 0, kParts, 1);
+      member.complete = true;
+      member.generation = 1;
+      SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble + "/" + member.directory));
+      SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/" + member.directory + "/adapter", name));
+      manifest.members.push_back(member);
+    }
+    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble));
+    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble));
+  }
+
+  std::string DeploymentOf(const std::string& ensemble) const {
+    return directory_.File(ensemble + "_deployed");
+  }
+
+  base::Status Deploy(const std::string& ensemble, const std::string& mechanism, double epsilon,
+                      const std::vector<std::string>& after = {},
+                      const std::string& location = "") const {
+    DeploymentOptions options;
+    options.mechanism.name = mechanism;
+    options.mechanism.order = order_;
+    options.mechanism.target_leakage = 0.01;
+    options.epsilon = epsilon;
+    std::vector<std::string> directories;
+    for (const std::string& earlier : after) directories.push_back(DeploymentOf(earlier));
+    return CreateDeployment(DeploymentOf(ensemble), directory_.File(ensemble), options, location,
+                            mechanism::MakeAnyMechanism, directories);
+  }
+
+  base::StatusOr<Deployment> Open(const std::string& ensemble) const {
+    return OpenDeployment(DeploymentOf(ensemble), DeploymentAccess::kCharge,
+                          mechanism::MakeAnyMechanism);
+  }
+
+  void Spend(const std::string& ensemble, const std::vector<double>& nats) const {
+    std::vector<FixedNats> charges;
+    for (const double charge : nats) charges.push_back(FixedNats::RoundUp(charge));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment deployment, Open(ensemble));
+    const ledger::ChargeRequest request{{1, 1}, accounting::ChargeRule::kPerPart, charges};
+    SUBMIX_ASSERT_OK(deployment.ledger->Charge(std::span(&request, 1)));
+  }
+
+  std::vector<double> Spent(const std::string& ensemble) const {
+    const auto deployment = Open(ensemble);
+    SUBMIX_EXPECT_OK(deployment);
+    SUBMIX_EXPECT_OK(deployment->ledger->Verify());
+    const auto accounts = deployment->ledger->Accounts();
+    SUBMIX_EXPECT_OK(accounts);
+    std::vector<double> spent;
+    for (const auto& account : *accounts) spent.push_back(account.spent.ToNatsRoundedUp());
+    return spent;
+  }
+
+  base::TemporaryDirectory directory_;
+  divergence::RenyiOrder order_ = divergence::RenyiOrder::Create(8).value();
+};
+
+TEST_F(EarlierDeploymentsTest, PartsBeginWithWhatAConstantChargeHasSpent) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 2));
+  Spend("old", {.5, .5, .5});
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(.5, .5, .5));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto config, LoadDeploymentConfig(DeploymentOf("new")));
+  EXPECT_EQ(config.earlier.most.ToNatsRoundedUp(), .5);
+  // The ledger is bound to what it counts in: no file may say otherwise.
+  config.earlier.most = FixedNats();
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, DeploymentOf("new")));
+  EXPECT_THAT(Open("new"), StatusIs(StatusCode::kFailedPrecondition, ::testing::_));
+}
+
+// The promise of CounterexampleTest.TheLargestAmountSpentShowsWorldsApart: a user's neighbouring
+// worlds differ in what one old part has spent, and no new part of other users may show it.
+TEST_F(EarlierDeploymentsTest, WhatOnePartHasSpentReachesNoOtherPart) {
+  for (const char* key : {kKey, kOtherKey}) {
+    std::vector<std::vector<double>> begun;
+    for (const double of_part_1 : {0.0, 1.0}) {
+      const std::string name = std::string(key) + std::to_string(begun.size());
+      MakeEnsemble(name + "old", kKey);
+      MakeEnsemble(name + "new", key);
+      SUBMIX_ASSERT_OK(Deploy(name + "old", "filtered-submix", 2));
+      Spend(name + "old", {.25, of_part_1, .5});
+      SUBMIX_ASSERT_OK(Deploy(name + "new", "filtered-submix", 4, {name + "old"}));
+      begun.push_back(Spent(name + "new"));
+    }
+    EXPECT_EQ(begun[0][0], begun[1][0]) << key;
+    EXPECT_EQ(begun[0][2], begun[1][2]) << key;
+    EXPECT_GE(begun[1][1], 1) << key;
+  }
+}
+
+// Users move between parts, so no part may begin with what one part of the old ones chose to spend.
+TEST_F(EarlierDeploymentsTest, AFiltersWholeBudgetCountsWhateverItsPartsHaveSpent) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "filtered-submix", 2));
+  Spend("old", {0, .5, 1});
+  EXPECT_THAT(Deploy("new", "filtered-submix", 2, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("leaves nothing")));
+  SUBMIX_ASSERT_OK(Deploy("new", "filtered-submix", 2.5, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(2, 2, 2));
+}
+
+TEST_F(EarlierDeploymentsTest, TheSamePartsGoOnWithTheirOwnAmounts) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("restored", kKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "filtered-submix", 2));
+  Spend("old", {0, .5, 1});
+  EXPECT_THAT(Deploy("restored", "filtered-submix", 1.5, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("leaves nothing")));
+  SUBMIX_ASSERT_OK(Deploy("restored", "filtered-submix", 2, {"old"}));
+  EXPECT_THAT(Spent("restored"), ElementsAre(0, .5, 1));
+}
+
+// A constant charge's accounts end together, in public: they must begin alike.
+TEST_F(EarlierDeploymentsTest, AConstantChargeBeginsAlikeInTheSamePartsToo) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("restored", kKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "filtered-submix", 2));
+  Spend("old", {0, .5, 1});
+  SUBMIX_ASSERT_OK(Deploy("restored", "dclip", 3, {"old"}));
+  EXPECT_THAT(Spent("restored"), ElementsAre(2, 2, 2));
+}
+
+TEST_F(EarlierDeploymentsTest, AmountsAddUpAndNoneCountsTwice) {
+  for (const char* name : {"a", "b", "c", "d"}) MakeEnsemble(name, name);
+  SUBMIX_ASSERT_OK(Deploy("a", "dclip", 2));
+  Spend("a", {.25, .25, .25});
+  SUBMIX_ASSERT_OK(Deploy("b", "dclip", 2));
+  Spend("b", {.5, .5, .5});
+  EXPECT_THAT(Deploy("c", "dclip", 2, {"a", "b", "a"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("counted already")));
+  SUBMIX_ASSERT_OK(Deploy("c", "dclip", 2, {"a", "b"}));
+  EXPECT_THAT(Spent("c"), ElementsAre(.75, .75, .75));
+  EXPECT_THAT(Deploy("d", "dclip", 2, {"c", "b"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("counted already")));
+  SUBMIX_ASSERT_OK(Deploy("d", "dclip", 2, {"c"}));
+  EXPECT_THAT(Spent("d"), ElementsAre(.75, .75, .75));
+}
+
+// Two that went on from the same one: it counts twice, which is too much and never too little.
+TEST_F(EarlierDeploymentsTest, TwoThatCountTheSameOneInAddUp) {
+  for (const char* name : {"a", "b", "c", "d"}) MakeEnsemble(name, name);
+  SUBMIX_ASSERT_OK(Deploy("a", "dclip", 2));
+  Spend("a", {.25, .25, .25});
+  SUBMIX_ASSERT_OK(Deploy("b", "dclip", 2, {"a"}));
+  SUBMIX_ASSERT_OK(Deploy("c", "dclip", 2, {"a"}));
+  Spend("c", {.5, .5, .5});
+  SUBMIX_ASSERT_OK(Deploy("d", "dclip", 2, {"b", "c"}));
+  EXPECT_THAT(Spent("d"), ElementsAre(1, 1, 1));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto config, LoadDeploymentConfig(DeploymentOf("d")));
+  EXPECT_EQ(config.earlier.lineages.size(), 3u);
+}
+
+TEST_F(EarlierDeploymentsTest, TheEarlierOneEndsAndARefusalEndsNone) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 2));
+  Spend("old", {.5, .5, .5});
+  EXPECT_FALSE(Deploy("new", "dclip", .5, {"old"}).ok());
+  {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment served, Open("old"));
+    EXPECT_THAT(Deploy("new", "dclip", 2, {"old"}),
+                StatusIs(StatusCode::kUnavailable, ::testing::_));
+  }
+  Spend("old", {.125, .125, .125});
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(.625, .625, .625));
+  EXPECT_THAT(Open("old"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+  EXPECT_THAT(OpenDeployment(DeploymentOf("old"), DeploymentAccess::kReadOnly),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+}
+
+TEST_F(EarlierDeploymentsTest, WhatStopsAfterTheEndIsFinishedByTheNextTry) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 2));
+  Spend("old", {.5, .5, .5});
+  EXPECT_FALSE(Deploy("new", "dclip", 2, {"old"}, "postgresql://127.0.0.1:1/none").ok());
+  EXPECT_FALSE(Open("old").ok());
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(.5, .5, .5));
+}
+
+TEST_F(EarlierDeploymentsTest, AnEndedOneStaysEndedWhenItsEnsembleForgets) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 2));
+  Spend("old", {.5, .5, .5});
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
+  const std::string ensemble = directory_.File("old");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(ensemble));
+  manifest.parent_sha256 = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  ++manifest.generation;
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble));
+  SUBMIX_ASSERT_OK(RebindDeployment(DeploymentOf("old")));
+  EXPECT_THAT(Open("old"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+}
+
+TEST_F(EarlierDeploymentsTest, RefusesWhatDoesNotAddUp) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 1));
+  order_ = divergence::RenyiOrder::Two();
+  EXPECT_THAT(Deploy("new", "dclip", 4, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("give --order 8")));
+  order_ = divergence::RenyiOrder::Create(8).value();
+  // Another ensemble in the old one's place says nothing of the old one's parts.
+  SUBMIX_ASSERT_OK(base::RemoveAll(directory_.File("old")));
+  MakeEnsemble("old", kOtherKey);
+  EXPECT_THAT(Deploy("new", "dclip", 4, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not the one")));
+  MakeEnsemble("trained", kKey, kCost);
+  SUBMIX_ASSERT_OK(Deploy("trained", "dclip", 1));
+  EXPECT_THAT(Deploy("new", "dclip", 4, {"trained"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("cost of its own")));
+  MakeEnsemble("strangers", kOtherKey, kCost, "other-users");
+  EXPECT_THAT(Deploy("strangers", "dclip", 4, {"trained"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("may have read its users")));
+  MakeEnsemble("again", kOtherKey, kCost);
+  SUBMIX_EXPECT_OK(Deploy("again", "dclip", 4, {"trained"}));
+}
+
+TEST_F(EarlierDeploymentsTest, NoPromiseCountsInWhatNothingBounds) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  DeploymentOptions options;
+  options.mechanism.name = "gnmax";
+  options.mechanism.order = order_;
+  options.mechanism.accounting = mechanism::ChargeAccounting::kPublished;
+  options.mechanism.target_leakage = .01;
+  options.research = true;
+  SUBMIX_ASSERT_OK(CreateDeployment(DeploymentOf("old"), directory_.File("old"), options, "",
+                                    mechanism::MakeAnyMechanism));
+  EXPECT_THAT(Deploy("new", "dclip", 4, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not proven")));
+}
+
+TEST_F(EarlierDeploymentsTest, ThePublicModelsAnswersCostNothing) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "public", 2));
+  SUBMIX_ASSERT_OK(Deploy("new", "filtered-submix", 2, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(0, 0, 0));
+}
+
+TEST_F(EarlierDeploymentsTest, TheStatementCountsThemInAtTheirCommonOrderAlone) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  MakeEnsemble("alone", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "filtered-submix", .5));
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
+  SUBMIX_ASSERT_OK(Deploy("alone", "filtered-submix", 2));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment together, Open("new"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment alone, Open("alone"));
+  const accounting::Promise promise = DeploymentPromise(together);
+  // dclip alone would have every order at once; what both of them have is the budget at order 8.
+  EXPECT_EQ(promise.rows[0].cells, DeploymentPromise(alone).rows[0].cells);
+  EXPECT_THAT(promise.sentence, HasSubstr("1 earlier deployment(s) are counted in"));
+  EXPECT_EQ(promise.rows.back().label, "earlier answers");
+  EXPECT_THAT(promise.rows.back().cells,
+              ElementsAre(HasSubstr("up to 0.5 nats"), "not counted in"));
+}
+
+}  // namespace earlier_deployments_test
+}  // namespace submix::engine
