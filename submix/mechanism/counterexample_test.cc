@@ -78,6 +78,24 @@ TEST(CounterexampleTest, JointRenewalShowsWorldsApart) {
   EXPECT_NEAR(RenyiDivergence(others, kPublic, order), .0380274684670, 1e-12);
 }
 
+// A budget belongs to the data, so users who are trained anew go on with what is spent. If every
+// new part began with the largest amount that an old part spent, one user would decide for all: 63
+// old parts said nothing and have spent nothing; the user's part has spent its budget, or, without
+// the user, nothing either. With the user no new part pays for a token, without 63 parts do: 305
+// nats, where both budgets together are .2. What parts of ours begin with does not depend on what
+// another part spent (Theorem 16; EarlierDeploymentsTest.WhatOnePartHasSpentReachesNoOtherPart).
+TEST(CounterexampleTest, TheLargestAmountSpentShowsWorldsApart) {
+  const RenyiOrder order = RenyiOrder::Two();
+  const double budget = .1;
+  const double charge = ExactCharge(kMember, kPublic, kParts, .5, order).larger();
+  const double tokens = std::floor(budget / charge);
+  const double begun_with_the_user = tokens * charge;
+  EXPECT_LT(budget - begun_with_the_user, charge);
+  const double transcript = tokens * RenyiDivergence(kPublic, MeanOf(63), order);
+  EXPECT_NEAR(transcript, 305.4553995, 1e-6);
+  EXPECT_GT(transcript, 1000 * 2 * budget);
+}
+
 // In single precision a divergence of 8e-7 becomes negative: a loss that refunds.
 TEST(CounterexampleTest, SinglePrecisionRefunds) {
   const auto random = base::MakeSeededRandomSource(9);
