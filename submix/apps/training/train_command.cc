@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
@@ -10,10 +11,12 @@
 #include "submix/apps/training/private_training_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
+#include "submix/engine/deployment.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/model/gpt_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/shared_members.h"
+#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::apps {
 namespace {
@@ -23,6 +26,7 @@ struct TrainOptions {
   FineTuneFlags fine_tune;
   PrivateTrainingFlags private_training;
   std::string public_trained_on = "same-users";
+  std::vector<std::string> after;  // deployments
 };
 
 // How many members got no text depends on who is in the corpus: it is said here and nowhere else.
@@ -38,6 +42,31 @@ base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
   return base::OkStatus();
 }
 
+// A line for each ensemble beside this one, and of the deployments given, that has read users of
+// this corpus: whatever is deployed of both adds up.
+base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
+  const train::EnsembleTrainingOptions& training = options.training;
+  std::vector<std::string> ensembles = train::EnsemblesBeside(training.ensemble_directory);
+  for (const std::string& deployment : options.after) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
+    const std::string& named = config.ensemble_directory;
+    if (std::ranges::find(ensembles, named) == ensembles.end()) ensembles.push_back(named);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, train::CountSharedUsers(training.corpus, ensembles));
+  for (const train::SharedUsers& held : all) {
+    if (held.shared == 0) continue;
+    const std::string who = held.shared.has_value()
+                                ? "has read " + std::to_string(*held.shared) + " of these " +
+                                      std::to_string(held.in_corpus) + " users already"
+                                : "keeps no list of its users, and may have read these";
+    std::fprintf(options.private_training.json ? stderr : stdout,
+                 "%s %s: budgets over the same users add up; count its deployment in by `submix "
+                 "deploy --after`.\n",
+                 held.ensemble.c_str(), who.c_str());
+  }
+  return base::OkStatus();
+}
+
 base::Status RunTrain(TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
@@ -47,6 +76,7 @@ base::Status RunTrain(TrainOptions& options) {
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
+  SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options));
   if (!options.private_training.mechanism.empty()) {
     if (training.ranks != nullptr) {
       return base::UnimplementedError("--private trains in one process; start it without mpirun");
@@ -93,6 +123,10 @@ void AddTrainCommand(CLI::App& command, Action& action) {
             "was among its users; with same-users, the default, statements add both losses");
   flags.Add("--partition-key", training.partition_key_path,
             "32-byte key file of another ensemble, to partition alike; default: a new secret");
+  flags.Add(
+      "--after", options.after,
+      "Deployments, with commas between: says whether their ensembles have read users of this "
+      "corpus, as it does of the ensembles beside this one");
   AddFineTuneFlags(command, options.fine_tune);
   AddPrivateTrainingFlags(command, options.private_training);
   command.footer(

@@ -12,6 +12,7 @@
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/shared_members.h"
+#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::train {
 namespace {
@@ -112,6 +113,7 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   }
   SUBMIX_RETURN_IF_ERROR(
       CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_RETURN_IF_ERROR(SaveUserList(directory, key, corpus.members));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ReuseMembers(options.reuse_directory, directory, manifest));
   SUBMIX_RETURN_IF_ERROR(ShareMembers(options.ranks, ensemble::PublicDirectory(directory), tasks,

@@ -12,6 +12,7 @@
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
+#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::train {
 namespace {
@@ -198,6 +199,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   }
   SUBMIX_RETURN_IF_ERROR(
       CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_RETURN_IF_ERROR(SaveUserList(directory, key, std::span(&units, 1)));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   return TrainMember(plan, std::move(manifest), Blocks(units, plan.options.training.block_tokens),
                      random, progress);

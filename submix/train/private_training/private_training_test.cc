@@ -113,6 +113,7 @@ TEST_F(PrivateTrainingTest, MakesAnEnsembleThatVerifiesAndSaysWhatItCost) {
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
   EXPECT_EQ(manifest.hyper_parameters.at("private"), "dp-sgd");
   EXPECT_EQ(manifest.hyper_parameters.at("steps_charged"), "4");
+  EXPECT_TRUE(base::FileExists(File("e/users")));
   // Whoever guesses a text must not be able to confirm it.
   EXPECT_EQ(manifest.members[0].recipe_sha256, "");
   // Run again, it says the same and spends nothing.
@@ -142,6 +143,7 @@ TEST_F(PrivateTrainingTest, TheReleasedModelIsTheMemberMerged) {
     EXPECT_EQ(*cost.Number("sampling_probability"), 0.4);
     // Nothing of the private side lies beside what may leave.
     EXPECT_FALSE(base::FileExists(released + "/partition.key"));
+    EXPECT_FALSE(base::FileExists(released + "/users"));
     EXPECT_FALSE(base::FileExists(released + "/training"));
   }
 }

@@ -1,0 +1,35 @@
+// Whom an ensemble has read, so that a later training of the same users can say so: the file
+// `users`, keyed hashes under the ensemble's own partition key. Format: docs/manifest_format.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/corpus/user_tokens.h"
+
+namespace submix::train {
+
+// Writes the list of the users that the members read, who are given by member.
+base::Status SaveUserList(const std::string& ensemble_directory, const base::HashKey& key,
+                          std::span<const std::vector<corpus::UserTokens>> members);
+
+// Ensembles beside this one: directories of the same parent that hold a manifest.
+std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory);
+
+struct SharedUsers {
+  std::string ensemble;
+  std::int64_t in_corpus = 0;
+  std::optional<std::int64_t> shared;  // none: no list, or not the key to read it
+};
+
+// How many users of a corpus each of these ensembles has read. Errors: those of ReadUserRecords,
+// and of reading lists and keys.
+base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
+    const std::string& corpus_path, const std::vector<std::string>& ensembles);
+
+}  // namespace submix::train

@@ -1,0 +1,68 @@
+#include "submix/train/fine_tuning/user_list.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/corpus/partition.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::train {
+namespace user_list_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class UserListTest : public testing::Test {
+ protected:
+  void MakeEnsemble(const std::string& name, const std::vector<std::string>& users) const {
+    const std::string ensemble = directory_.File(name);
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(ensemble), "{}"));
+    const base::HashKey key = corpus::NewPartitionKey();
+    SUBMIX_ASSERT_OK(corpus::SavePartitionKey(key, ensemble::PartitionKeyPath(ensemble)));
+    std::vector<std::vector<corpus::UserTokens>> members(1);
+    for (const std::string& user : users) members.push_back({{user, {1}}});
+    SUBMIX_ASSERT_OK(SaveUserList(ensemble, key, members));
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(UserListTest, CountsTheUsersOfACorpusThatEnsemblesHaveRead) {
+  MakeEnsemble("some", {"ann", "bob"});
+  MakeEnsemble("none", {"dan"});
+  MakeEnsemble("older", {"ann"});
+  SUBMIX_ASSERT_OK(base::RemoveAll(directory_.File("older/users")));
+  SUBMIX_ASSERT_OK(base::MakeDirectories(directory_.File("no ensemble")));
+  SUBMIX_ASSERT_OK(base::WriteFile(directory_.File("text.jsonl"),
+                                   R"({"user": "bob", "text": "x"}
+{"user": "cleo", "text": "x"}
+{"user": "eve", "text": "x"}
+{"user": "bob", "text": "y"})"));
+  const auto beside = EnsemblesBeside(directory_.File("new"));
+  EXPECT_EQ(beside, EnsemblesBeside(directory_.File("new/")));
+  EXPECT_THAT(beside, ElementsAre(directory_.File("none"), directory_.File("older"),
+                                  directory_.File("some")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto shared,
+                              CountSharedUsers(directory_.File("text.jsonl"), beside));
+  ASSERT_EQ(shared.size(), 3u);
+  EXPECT_EQ(shared[0].shared, 0);
+  EXPECT_EQ(shared[1].shared, std::nullopt);
+  EXPECT_EQ(shared[2].shared, 1);
+  EXPECT_EQ(shared[2].in_corpus, 3);
+  EXPECT_THAT(EnsemblesBeside(directory_.File("some")),
+              ElementsAre(directory_.File("none"), directory_.File("older")));
+}
+
+TEST_F(UserListTest, NamesNobodyToWhoLacksTheKey) {
+  MakeEnsemble("one", {"ann"});
+  MakeEnsemble("two", {"ann"});
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto one, base::ReadFile(directory_.File("one/users")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto two, base::ReadFile(directory_.File("two/users")));
+  EXPECT_THAT(one, Not(HasSubstr("ann")));
+  EXPECT_NE(one, two);
+}
+
+}  // namespace user_list_test
+}  // namespace submix::train
