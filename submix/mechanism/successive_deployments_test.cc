@@ -2,6 +2,7 @@
 // spent, all transcripts of both enumerated. A user is in part 0 of the old one and, under another
 // key, in part 1 of the new one.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,7 +106,7 @@ std::unique_ptr<Mechanism> Make(bool is_constant, RenyiOrder order, double targe
 double LargestShare(Rule rule, bool old_is_constant, bool new_is_constant, bool quiet) {
   const auto random = base::MakeSeededRandomSource(6);
   double largest = 0;
-  for (int trial = 0; trial < 40; ++trial) {
+  for (std::size_t trial = 0; trial < 40; ++trial) {
     const RenyiOrder order = *RenyiOrder::Create(std::vector<double>{1.5, 2, 8}[trial % 3]);
     const double old_budget = .1 + .4 * NextUnit(*random);
     const double new_budget = rule == Rule::kWhole ? 2 * old_budget : old_budget;
