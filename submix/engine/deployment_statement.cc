@@ -20,8 +20,9 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
 }  // namespace
 
 accounting::Promise DeploymentPromise(const Deployment& deployment) {
-  const accounting::PrivacyStatement answers = deployment.mechanism->Statement(
+  accounting::PrivacyStatement answers = deployment.mechanism->Statement(
       accounting::FixedNats::RoundDown(deployment.config.options.epsilon));
+  answers.delta = deployment.config.options.delta;
   if (!deployment.public_training.has_value()) return PromiseOf(answers);
   return PromiseAbovePublicTraining(answers,
                                     TrainingOf(*deployment.public_training, deployment.manifest));

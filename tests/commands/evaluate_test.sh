@@ -75,7 +75,7 @@ users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json 
 private=(--mechanism "filtered-submix,dclip")
 "${users[@]}" "${private[@]}" --unit part,user --order 2 --epsilon 2 --csv "$work/users.csv" >"$work/users.json" \
   2>"$work/stderr" || fail "a promise to users"
-"${users[@]}" "${private[@]}" --unit user --epsilon 8 --delta 1e-5 >"$work/delta.json" 2>"$work/stderr" ||
+"${users[@]}" "${private[@]}" --unit user --epsilon 8 --delta 1e-6 >"$work/delta.json" 2>"$work/stderr" ||
   fail "a promise to users with a delta"
 python3 - "$work" <<'END'
 import csv, json, pathlib, sys
@@ -98,8 +98,9 @@ for setting in of_user.values():
     assert setting["epsilon_spent_max"] <= setting["epsilon"] + 1e-9
     assert setting["perplexity"] >= of_part[setting["mechanism"]]["perplexity"], setting
 for setting in json.loads((work / "delta.json").read_text())["settings"]:
-    assert setting["user"] == {"epsilon": 8, "delta": 1e-5}
+    assert setting["user"] == {"epsilon": 8, "delta": 1e-6}
     assert setting["epsilon"] < 8
+    assert " (8, 1e-06)-differentially private for one user" in setting["promise"]["sentence"], setting
 END
 
 refuses() {  # MESSAGE ARG…
@@ -107,6 +108,5 @@ refuses() {  # MESSAGE ARG…
   "${users[@]}" "${@:2}" >"$work/stdout" 2>"$work/stderr" || status=$?
   [ $status = 1 ] && grep -q -- "$1" "$work/stderr" || fail "expected a refusal: $1"
 }
-refuses "give --unit user" --delta 1e-5
 refuses "leave it out" --unit user --target-leakage 0.1
 refuses "nothing follows for users" --unit user --mechanism ensemble
