@@ -50,6 +50,10 @@ status=0
 "$submix" train "$work/text.jsonl" "$work/tuned" --public "$data/public_model" --parts 1 --rank 2 --targets c_attn \
   --top-layers 1 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0 \
   --partition-key "$data/demo_partition.key" >"$work/log" 2>"$work/stderr" || fail "training on all text"
+grep -q "^Recipe: adapters of rank 2 (alpha 4) on c_attn of layers 5; 1 pass, 2 blocks" "$work/log" ||
+  fail "the recipe is not printed"
+grep -q "NOT private" "$work/log" || fail "a model of all text is not called what it is"
+if grep -q "submix deploy" "$work/log"; then fail "a model of all text is to be deployed"; fi
 "${evaluate[@]}" --fine-tuned "$work/tuned" --csv "$work/kept.csv" >"$work/kept.json" 2>"$work/stderr" ||
   fail "an evaluation beside a fine-tuned model"
 python3 - "$work/kept.json" "$work/kept.csv" <<'END'
@@ -102,6 +106,12 @@ for setting in json.loads((work / "delta.json").read_text())["settings"]:
     assert setting["epsilon"] < 8
     assert " (8, 1e-06)-differentially private for one user" in setting["promise"]["sentence"], setting
 END
+
+# `submix deploy` promises just that too, and tells of a delta that is too large for 26 users.
+"$submix" deploy "$work/ensemble" "$work/deployment" --unit user --epsilon 8 --delta 0.01 --queries 40 >"$work/log" \
+  2>"$work/stderr" || fail "deploying a promise to users"
+grep -q "are (8, 0.01)-differentially private for one" "$work/log" || fail "another promise was deployed"
+grep -q "delta 0.01 is above a tenth of 1 / users, 0.0038" "$work/log" || fail "no caution about delta"
 
 refuses() {  # MESSAGE ARG…
   local status=0

@@ -46,7 +46,7 @@ train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::GptCon
 
 void PrintRecipe(const train::FineTuneOptions& recipe) {
   for (const std::string& line : base::WrappedLines("Recipe: " + train::RecipeText(recipe))) {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    std::printf("%s\n", line.c_str());
   }
 }
 
@@ -73,7 +73,7 @@ base::Status RunTrain(const CLI::App& command, TrainOptions& options) {
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
-  PrintRecipe(training.fine_tune);
+  if (!options.private_training.json) PrintRecipe(training.fine_tune);
   if (options.is_private()) {
     if (training.ranks != nullptr) {
       return base::UnimplementedError("--private trains in one process; start it without mpirun");
