@@ -56,9 +56,9 @@ kept() {
 # The figures' sound mechanisms, and dclip in a window for large ensembles.
 as_in_figures=(--mechanism "filtered-submix,dclip" --max-mixing-weight 0.7 --clip-centre 0.5 --clip-stretch 1.5
   --queries "1024,10240" --runs 5)
-wide=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --queries 1024)
+wide=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --max-mixing-weight 0.6 --queries 1024)
 # Where that window fits 10,240 answers too, and a promise to users.
-widest=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --queries "1024,10240" --runs 5 --unit "part,user")
+widest=(--mechanism dclip --clip-centre 0.7 --clip-stretch 1.3 --max-mixing-weight 0.6 --queries "1024,10240" --runs 5 --unit "part,user")
 
 blogs() {
   local corpus=$out/text/blogs.quarter.jsonl heldout=$out/text/blogs.heldout.odd.jsonl name
@@ -72,10 +72,10 @@ blogs() {
   figure "$corpus" "$heldout" blogs dp-decoding-fig2 --runs 8
   # All weights trained, not an adapter: what the models without privacy are missing.
   local directory=$out/blogs/all-weights
-  "$submix" train "$corpus" "$directory" --public "$data/models/base-8k" --full --parts 1 --batch-size 8 \
+  "$submix" train "$corpus" "$directory" --public "$data/models/base-8k" --recipe paper --full --parts 1 --batch-size 8 \
     --learning-rate 0.0001 --warmup-fraction 0.1 --heldout-fraction 0 --partition-key data/demo_partition.key
-  "$submix" evaluate "$directory" --heldout "$heldout" --precision f32 --mechanism public --queries 1024 --runs 20 \
-    --csv "$directory.csv"
+  "$submix" evaluate "$directory" --heldout "$heldout" --precision f32 --mechanism public --order 2 --max-mixing-weight 0.6 --queries 1024 \
+    --runs 20 --csv "$directory.csv"
   # The papers' sizes: an hour of one core each.
   figure "$corpus" "$heldout" blogs adapmixed-main
   figure "$corpus" "$heldout" blogs pmixed-main
@@ -131,9 +131,9 @@ attacks() {
   users "$data/private/blogs.train.jsonl.xz" 4 0 "$corpus"
   mkdir -p "$directory"
   plant "$corpus" "$directory"
-  "$submix" train "$directory/planted.jsonl" "$directory/32" --public "$data/models/base-8k" --parts 32 "${recipe[@]}" \
+  "$submix" train "$directory/planted.jsonl" "$directory/32" --public "$data/models/base-8k" --parts 32 --recipe paper "${recipe[@]}" \
     --batch-size 2 --learning-rate 0.004 --heldout-fraction 0 --partition-key data/demo_partition.key
-  local -a target=("$directory/32" --queries 256 --precision f32) drawn=(--figures "$directory")
+  local -a target=("$directory/32" --order 2 --max-mixing-weight 0.6 --queries 256 --precision f32) drawn=(--figures "$directory")
   attack() {
     echo "== attacks/$1" >&2
     "$submix" attack "$1" "${target[@]}" --csv "$directory/$1_table.csv" "${@:2}"
@@ -144,12 +144,12 @@ attacks() {
   attack exposure --codes "$directory/codes.jsonl" "${all[@]}" "${drawn[@]}" --samples 500 --enumerate-up-to 100
   attack targeted --examples "$directory/pieces.jsonl" "${all[@]}"
   local -a most=("${served[@]}" --text "$directory/planted.jsonl" --ask most-telling)
-  attack membership "${most[@]}" "${drawn[@]}" --user planted2
+  attack membership "${most[@]}" "${drawn[@]}" --user planted2 --delta 1e-5
   blogger=$(head -n 1 "$corpus" | awk -F'"' '{ print $4 }')
-  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user planted2 --transcripts 20000 --csv "$directory/audit_epsilon.csv"
-  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user "$blogger" --transcripts 20000 \
+  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user planted2 --transcripts 20000 --delta 1e-5 --csv "$directory/audit_epsilon.csv"
+  "$submix" audit epsilon "${target[@]}" "${most[@]}" --user "$blogger" --transcripts 20000 --delta 1e-5 \
     --csv "$directory/audit_epsilon_blogger.csv"
-  "$submix" audit one-run "${target[@]}" "${served[@]}" --text "$directory/asked.jsonl" --runs 64 \
+  "$submix" audit one-run "${target[@]}" "${served[@]}" --text "$directory/asked.jsonl" --runs 64 --delta 1e-5 \
     --csv "$directory/audit_one_run.csv"
 }
 
@@ -161,7 +161,7 @@ all_blogs() {
   local -a epochs=(0)
   users "$data/private/blogs.heldout.jsonl.xz" 2 1 "$heldout"
   figure "$corpus" "$heldout" all_blogs kept-improvement --runs 5
-  "$submix" train "$corpus" "$directory/128" --public "$data/models/base-8k" --parts 128 "${recipe[@]}" --batch-size 2 \
+  "$submix" train "$corpus" "$directory/128" --public "$data/models/base-8k" --parts 128 --recipe paper "${recipe[@]}" --batch-size 2 \
     --learning-rate 0.004 --precision "$precision" --heldout-fraction 0 --partition-key "$directory/partition.key"
   local fine_tuned ensemble
   fine_tuned=$(echo "$directory"/ensembles/1x1-*)
@@ -181,7 +181,7 @@ three_passes() {
     echo "== $1/$name" >&2
     local -a flags=(--parts "$name" --batch-size 2 --learning-rate 0.0025)
     if [[ $name == fine-tuned ]]; then flags=(--parts 1 --batch-size 8 --learning-rate 0.001); fi
-    "$submix" train "$corpus" "$directory/$name" --public "$data/models/base-8k" "${recipe[@]}" --epochs 3 \
+    "$submix" train "$corpus" "$directory/$name" --public "$data/models/base-8k" --recipe paper "${recipe[@]}" --epochs 3 \
       --heldout-fraction 0 --partition-key data/demo_partition.key "${flags[@]}"
   done
   for name in "${@:3}"; do

@@ -41,7 +41,7 @@ struct PrivacyStatement {
   // True: `proof` names the theorem. False: `proof` says what it does not cover ("research").
   bool proven = false;
   std::string proof;
-  double delta = 1e-5;  // of the conversions, in (0, 1)
+  double delta = kDefaultDelta;  // of the conversions, in (0, 1)
 
   // Bounds that hold *at the same time* at further orders (a fixed number of answers has them; a
   // filter does not): conversions take the best of these and (order, epsilon). Empty: the bound

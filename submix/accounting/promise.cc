@@ -9,6 +9,7 @@ namespace submix::accounting {
 namespace {
 
 constexpr const char* kNothing = "-";
+constexpr double kWeakEpsilon = 10;
 
 std::string Conversion(const PrivacyStatement& statement) {
   const std::vector<RdpBound> bounds = StatedBounds(statement);
@@ -136,7 +137,23 @@ std::string PromiseSentence(const PrivacyStatement& statement) {
   const bool is_example = statement.unit == PrivacyUnit::kTrainingExample;
   return Opening(statement.released) + PrivateTo(statement) + " for " +
          (is_example ? "one document; a user with several is promised nothing."
-                     : "one user's text.");
+                     : "one user's text.") +
+         WeaknessOf(statement);
+}
+
+std::string WeaknessOf(const PrivacyStatement& statement) {
+  const auto best =
+      BestEpsilon(StatedBounds(statement), statement.delta, ConversionKind::kImproved);
+  if (!best.ok() || best->epsilon <= kWeakEpsilon) return "";
+  return " That is weak: an epsilon above 10 excludes hardly anything.";
+}
+
+std::string DeltaCaution(double delta, double users) {
+  const double most = 0.1 / users;
+  if (delta <= most) return "";
+  return "delta " + base::NumberText(delta) + " is above a tenth of 1 / users, " +
+         base::NumberText(most, 2) +
+         ": with that probability a user's text may be given away; a smaller one says more";
 }
 
 Promise PromiseOf(const PrivacyStatement& statement) {

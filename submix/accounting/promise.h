@@ -57,12 +57,21 @@ Json PromiseJson(const Promise& promise) {
 // Requires: at least one level.
 Promise MakePromise(std::string sentence, const std::vector<PromiseLevel>& levels);
 
-// "Whatever anybody asks, all answers together are (38.29, 1e-05)-differentially private for one
-// user's text." Requires: the statement is proven for every data set.
+// "Whatever anybody asks, all answers together are (7.804, 1e-06)-differentially private for one
+// user's text.", and its weakness. Requires: the statement is proven for every data set.
 std::string PromiseSentence(const PrivacyStatement& statement);
-// Its middle, "(38.29, 1e-05)-differentially private"; the divergence where no (epsilon, delta)
+// Its middle, "(7.804, 1e-06)-differentially private"; the divergence where no (epsilon, delta)
 // follows.
 std::string PrivateTo(const PrivacyStatement& statement);
+
+// "That is weak: an epsilon above 10 excludes hardly anything.", after a space; nothing up to 10,
+// and where no epsilon follows.
+std::string WeaknessOf(const PrivacyStatement& statement);
+
+// What to tell the operator of a delta that is above a tenth of 1 / users, in a line: the promise
+// holds up to an event of that probability, such as giving a user away. Empty: nothing to say.
+// Requires: users > 0.
+std::string DeltaCaution(double delta, double users);
 
 // Rows of one column that hold no number: unit, neighbours, for which data sets, proof.
 std::vector<PromiseRow> LabelRows(const PrivacyStatement& statement);

@@ -18,9 +18,12 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+// At the papers' delta.
 PrivacyStatement FilteredSubmix() {
-  return PartLevelStatement("filtered-submix", RenyiOrder::Two(), FixedNats::RoundDown(2),
-                            "docs/privacy.md, Theorem 1");
+  PrivacyStatement statement = PartLevelStatement(
+      "filtered-submix", RenyiOrder::Two(), FixedNats::RoundDown(2), "docs/privacy.md, Theorem 1");
+  statement.delta = 1e-5;
+  return statement;
 }
 
 std::vector<std::string> Cells(const Promise& promise, const std::string& label) {
@@ -34,7 +37,7 @@ TEST(PromiseTest, SaysWhatThePapersHeadlineMeans) {
   EXPECT_EQ(
       PromiseOf(FilteredSubmix()).ToText(),
       R"(Whatever anybody asks, all answers together are (38.29, 1e-05)-differentially private for one
-user's text.
+user's text. That is weak: an epsilon above 10 excludes hardly anything.
 
                   one user                                    one part
 (epsilon, delta)  (38.29, 1e-05), from order 1.333            (12.13, 1e-05), from order 2
@@ -87,7 +90,7 @@ TEST(PromiseTest, ResearchRulesSaySoAndPromiseUsersNothing) {
   EXPECT_THAT(
       Cells(promise, "(epsilon, delta)"),
       ElementsAre("nothing follows: that needs a bound for parts, proven for every data set",
-                  "(12.13, 1e-05), from order 2"));
+                  "(14.43, 1e-06), from order 2"));
   EXPECT_THAT(Cells(promise, "holds for"), ElementsAre("-", "this data only, and private itself"));
   EXPECT_THAT(Cells(promise, "proof"),
               ElementsAre("-", "NOT proven: research: the stopping time is not covered"));
@@ -187,7 +190,7 @@ TEST(PromiseTest, ATrainingHasOneColumn) {
   Promise promise = PromiseOf(statement);
   EXPECT_EQ(promise.sentence,
             "Whatever is done with the model, it is (12.13, 1e-05)-differentially private for one "
-            "user's text.");
+            "user's text. That is weak: an epsilon above 10 excludes hardly anything.");
   EXPECT_THAT(promise.columns, ElementsAre("user"));
   EXPECT_THAT(Cells(promise, "neighbours"), ElementsAre("present or absent"));
   EXPECT_THAT(Cells(promise, "counted over"), ElementsAre("the whole training"));
@@ -195,8 +198,27 @@ TEST(PromiseTest, ATrainingHasOneColumn) {
   promise = PromiseOf(statement);
   EXPECT_EQ(promise.sentence,
             "Whatever is done with the model, it is (12.13, 1e-05)-differentially private for one "
-            "document; a user with several is promised nothing.");
+            "document; a user with several is promised nothing. That is weak: an epsilon above 10 "
+            "excludes hardly anything.");
   EXPECT_THAT(promise.columns, ElementsAre("document"));
+}
+
+TEST(PromiseTest, AnEpsilonAboveTenIsCalledWeakWhereverItIsSaid) {
+  PrivacyStatement statement = FilteredSubmix();
+  statement.order = RenyiOrder::Create(8).value();
+  statement.delta = kDefaultDelta;
+  EXPECT_THAT(PromiseOf(statement).sentence,
+              AllOf(HasSubstr("(7.804, 1e-06)"), Not(HasSubstr("weak"))));
+  statement.epsilon = FixedNats::RoundDown(3.02);
+  EXPECT_EQ(WeaknessOf(*UserLevelStatement(statement)), "");
+  statement.epsilon = FixedNats::RoundDown(3.03);
+  EXPECT_THAT(PromiseOf(statement).sentence, HasSubstr("That is weak: an epsilon above 10"));
+}
+
+TEST(PromiseTest, ADeltaAboveATenthOfOneOverUsersIsCautionedOf) {
+  EXPECT_EQ(DeltaCaution(1e-6, 100'000), "");
+  EXPECT_THAT(DeltaCaution(1.01e-6, 100'000), HasSubstr("a tenth of 1 / users, 1e-06"));
+  EXPECT_THAT(DeltaCaution(1e-6, 100'001), StartsWith("delta 1e-06 is above"));
 }
 
 }  // namespace promise_test

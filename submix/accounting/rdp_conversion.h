@@ -31,6 +31,9 @@ struct EpsilonDelta {
   double delta = 0;    // in (0, 1)
 };
 
+// Of every (epsilon, delta) that is printed, where nobody asks for another.
+inline constexpr double kDefaultDelta = 1e-6;
+
 // Some 200 orders from 1.01 to 65,536, dense enough that the best of them gives an epsilon within
 // about 0.1 % of the best real order, all integers to 64 among them; and infinity.
 std::vector<divergence::RenyiOrder> DefaultOrders();

@@ -77,7 +77,8 @@ Promise OfOtherUsers(const PrivacyStatement& answers, const PublicTraining& trai
   const bool is_user = training.unit == PrivacyUnit::kUserKey;
   promise.sentence += " The public model is " + PrivateTo(of_training) +
                       (is_user ? " for the text of one of its own users, who are others."
-                               : " for one document of its own users, who are others.");
+                               : " for one document of its own users, who are others.") +
+                      WeaknessOf(of_training);
   promise.columns.push_back(is_user ? "user of the public model" : "document of the public model");
   const Promise own = PromiseOf(of_training);
   for (std::size_t row = 0; row < own.rows.size(); ++row) {

@@ -57,7 +57,7 @@ TEST(TrainedPublicTest, TheSameUsersHaveNoPartLevelStatement) {
   const Promise promise = PromiseAbovePublicTraining(Answers(8, 2), Training());
   EXPECT_THAT(promise.sentence,
               MatchesRegex("Whatever anybody asks, all answers and the public model together are "
-                           "\\([0-9.]+, 1e-05\\)-differentially private for one user's text\\."));
+                           "\\([0-9.]+, 1e-06\\)-differentially private for one user's text\\..*"));
   EXPECT_THAT(promise.columns, ElementsAre("user", "part"));
   EXPECT_EQ(Cells(promise, "(epsilon, delta)")[1],
             "nothing follows: the public model has read its users' text too");
@@ -103,11 +103,11 @@ TEST(TrainedPublicTest, AnswersThatReadNoTextCostWhatTheTrainingCost) {
   const std::vector<RdpBound> sums = AddedUserBounds(answers, Training());
   std::vector<RdpBound> steps;
   for (const RenyiOrder order : DefaultOrders()) steps.push_back({order, StepsRdp(order)});
-  const auto alone = BestEpsilon(steps, 1e-5, ConversionKind::kImproved);
-  EXPECT_DOUBLE_EQ(BestEpsilon(sums, 1e-5, ConversionKind::kImproved)->epsilon, alone->epsilon);
+  const auto alone = BestEpsilon(steps, 1e-6, ConversionKind::kImproved);
+  EXPECT_DOUBLE_EQ(BestEpsilon(sums, 1e-6, ConversionKind::kImproved)->epsilon, alone->epsilon);
   const Promise promise = PromiseAbovePublicTraining(answers, Training());
   EXPECT_THAT(promise.sentence,
-              HasSubstr("(" + FormatCost(alone->epsilon) + ", 1e-05)-differentially private"));
+              HasSubstr("(" + FormatCost(alone->epsilon) + ", 1e-06)-differentially private"));
 }
 
 TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
@@ -123,7 +123,7 @@ TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
               "read.");
     EXPECT_THAT(Cells(promise, "(epsilon, delta)"), Each(StartsWith("nothing follows")));
     EXPECT_THAT(Cells(promise, "Renyi divergence"), Each("-"));
-    EXPECT_THAT(promise.ToText(), Not(HasSubstr("1e-05")));
+    EXPECT_THAT(promise.ToText(), Not(HasSubstr("1e-06")));
   }
 }
 

@@ -73,6 +73,7 @@ template CLI::Option* Flags::Add(const std::string&, std::int64_t&, const std::s
 template CLI::Option* Flags::Add(const std::string&, std::uint64_t&, const std::string&);
 template CLI::Option* Flags::Add(const std::string&, std::string&, const std::string&);
 template CLI::Option* Flags::Add(const std::string&, std::optional<int>&, const std::string&);
+template CLI::Option* Flags::Add(const std::string&, std::optional<double>&, const std::string&);
 template CLI::Option* Flags::Add(const std::string&, std::optional<std::int64_t>&,
                                  const std::string&);
 template CLI::Option* Flags::Add(const std::string&, std::vector<double>&, const std::string&);

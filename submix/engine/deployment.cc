@@ -8,6 +8,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/base/number_text.h"
 #include "submix/engine/earlier_deployments.h"
 #include "submix/ensemble/ensemble_directory.h"
 
@@ -21,7 +22,14 @@ using nlohmann::json;
 
 constexpr double kLargestBudget = 8192;  // FixedNats: 2^13 nats
 
+Status CheckDelta(double delta, const std::string& of) {
+  if (delta > 0 && delta < 1) return base::OkStatus();
+  return base::InvalidArgumentError(of + "delta must be above 0 and below 1, found " +
+                                    base::NumberText(delta));
+}
+
 Status CheckOptions(const DeploymentOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(CheckDelta(options.delta, ""));
   if (!(options.epsilon > 0 && options.epsilon < kLargestBudget)) {
     return base::InvalidArgumentError("epsilon must be above 0 and below 8192 nats, found " +
                                       std::to_string(options.epsilon));
@@ -163,6 +171,8 @@ StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::s
   SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("ledger", config.ledger_location));
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject options, object.Object("options"));
   SUBMIX_ASSIGN_OR_RETURN(config.options, OptionsFromJson(options));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("delta", config.options.delta));
+  SUBMIX_RETURN_IF_ERROR(CheckDelta(config.options.delta, path + ": "));
   SUBMIX_ASSIGN_OR_RETURN(config.options.mechanism.num_parts, object.Int("parts", 1, INT_MAX));
   if (object.Has("after")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject after, object.Object("after"));
@@ -293,6 +303,7 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
                  {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
                  {"lineage", config.lineage},
                  {"parts", config.options.mechanism.num_parts},
+                 {"delta", config.options.delta},
                  {"options", OptionsToJson(config.options)}};
   if (!config.ledger_location.empty()) object["ledger"] = config.ledger_location;
   if (!config.earlier.lineages.empty()) object["after"] = EarlierToJson(config.earlier);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "submix/accounting/fixed_nats.h"
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/engine/exhaustion.h"
@@ -23,6 +24,9 @@ struct DeploymentOptions {
   // target_leakage in (0, epsilon]; num_parts is the ensemble's, whatever it says here.
   mechanism::MechanismOptions mechanism;
   double epsilon = 2;  // budget of every part in nats at the mechanism's order; in (0, 2^13)
+  // Of every (epsilon, delta) that is printed; in (0, 1). No charge and no fingerprint depends on
+  // it: the promise holds for all of them.
+  double delta = accounting::kDefaultDelta;
   // Lets the server answer from a mechanism whose guarantee is not proven for every data set.
   bool research = false;
   // kRefuse: only for a mechanism whose charge is constant.

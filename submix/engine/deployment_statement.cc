@@ -47,6 +47,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
   accounting::PrivacyStatement answers = deployment.mechanism->Statement(budget);
   if (!earlier.lineages.empty()) answers = TogetherWithEarlier(answers, options, budget);
+  answers.delta = options.delta;
   accounting::Promise promise =
       deployment.public_training.has_value()
           ? PromiseAbovePublicTraining(answers,

@@ -83,7 +83,7 @@ TEST_F(DeploymentStatementTest, ThePublicMechanismCostsWhatItsModelCost) {
   const accounting::Promise promise = Promised(kCost, "", "public");
   EXPECT_EQ(promise.rows[2].cells[0], "all text of one user key");
   EXPECT_EQ(promise.rows[3].cells[0], "present or absent");
-  EXPECT_THAT(promise.ToText(), Not(HasSubstr("(0, 1e-05)")));
+  EXPECT_THAT(promise.ToText(), Not(HasSubstr("(0, 1e-06)")));
 }
 
 TEST_F(DeploymentStatementTest, NothingIsDeployedAboveAModelThatPromisesNothing) {

@@ -79,6 +79,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   declared.clip = {.stretch = 1.5, .centre = .3};
   declared.screened_mechanism = "dclip";
   config.options.research = true;
+  config.options.delta = 1e-9;
   SUBMIX_ASSERT_OK(SaveDeploymentConfig(config, deployment_));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig read, LoadDeploymentConfig(deployment_));
   EXPECT_EQ(read.options.mechanism.accounting, declared.accounting);
@@ -87,6 +88,7 @@ TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {
   EXPECT_EQ(read.options.mechanism.screen, declared.screen);
   EXPECT_EQ(read.options.mechanism.clip, declared.clip);
   EXPECT_EQ(read.options.mechanism.screened_mechanism, "dclip");
+  EXPECT_EQ(read.options.delta, 1e-9);
   EXPECT_EQ(read.options.mechanism.num_parts, 3);
   EXPECT_TRUE(read.options.research);
   EXPECT_EQ(DeploymentFingerprint(read), DeploymentFingerprint(config));

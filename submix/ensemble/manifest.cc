@@ -199,6 +199,7 @@ base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(manifest.halves, json.Int("halves", 1, 2));
   SUBMIX_ASSIGN_OR_RETURN(manifest.heldout_fraction, json.Number("heldout_fraction"));
   SUBMIX_ASSIGN_OR_RETURN(manifest.hyper_parameters, json.TextMap("hyper_parameters"));
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("users", manifest.users));
   SUBMIX_ASSIGN_OR_RETURN(manifest.forgotten, json.Texts("forgotten"));
   SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
@@ -236,18 +237,20 @@ Json ManifestJson(const Manifest& manifest) {
   for (const DeploymentEntry& deployment : manifest.deployments) {
     deployments.push_back(DeploymentJson(deployment));
   }
-  return {{"format", Manifest::kFormat},
-          {"generation", manifest.generation},
-          {"parent_sha256", manifest.parent_sha256},
-          {"partition_key_id", manifest.partition_key_id},
-          {"num_parts", manifest.num_parts},
-          {"halves", manifest.halves},
-          {"heldout_fraction", manifest.heldout_fraction},
-          {"hyper_parameters", Json(manifest.hyper_parameters)},
-          {"members", members},
-          {"deployments", deployments},
-          {"forgotten", Json(manifest.forgotten)},
-          {"file_sha256", Json(manifest.file_sha256)}};
+  Json object = {{"format", Manifest::kFormat},
+                 {"generation", manifest.generation},
+                 {"parent_sha256", manifest.parent_sha256},
+                 {"partition_key_id", manifest.partition_key_id},
+                 {"num_parts", manifest.num_parts},
+                 {"halves", manifest.halves},
+                 {"heldout_fraction", manifest.heldout_fraction},
+                 {"hyper_parameters", Json(manifest.hyper_parameters)},
+                 {"members", members},
+                 {"deployments", deployments},
+                 {"forgotten", Json(manifest.forgotten)},
+                 {"file_sha256", Json(manifest.file_sha256)}};
+  if (manifest.users.has_value()) object["users"] = *manifest.users;
+  return object;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct Manifest {
   std::map<std::string, std::string> hyper_parameters;  // public options of the training
   std::vector<MemberEntry> members;                     // [K * halves]
   std::vector<DeploymentEntry> deployments;
+  // Whose text the members read, for the operator alone; none: an older program's.
+  std::optional<std::int64_t> users;
   // Keyed hashes (16 hex digits) of forgotten user keys, so that no later training reads them
   // again.
   std::vector<std::string> forgotten;

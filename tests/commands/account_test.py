@@ -46,10 +46,10 @@ check([f"{row['epsilon']:.3f}" for row in rows[1:]]
       == ["4.634", "2.314", "2.038", "1.152", "0.991", "0.987"], "table 2", rows)
 
 # Theorem 6; the SubMix and PMixED papers.
-row = answer("dclip", "--parts", "64", "--clip", "2.8", "--answers", "1024", "--exact")["rows"][0]
+row = answer("dclip", "--parts", "64", "--clip", "2.8", "--answers", "1024", "--delta", "1e-5", "--exact")["rows"][0]
 check(abs(row["epsilon"] - 6.987) < 0.01 and abs(row["user_epsilon"] - 16.277) < 0.02, row)
 check(row["exact_from"] < row["exact_to"] < row["epsilon"], row)
-part, user = answer("convert", "--order", "8", "--rdp", "2")["rows"]
+part, user = answer("convert", "--order", "8", "--rdp", "2", "--delta", "1e-5")["rows"]
 check(abs(part["epsilon"] - 3.21) < 0.01 and abs(user["epsilon"] - 7.10) < 0.01, part, user)
 rows = answer("pmixed")["rows"]
 check(len(rows) == 80 and abs(rows[1]["beta"] - 0.194) < 5e-4, rows[:2])
@@ -65,7 +65,7 @@ for name, counted, *flags in (("dclip", "answers", "--parts", "64"),
     for count, fits in ((most, True), (most + 1, False)):
         cost = answer("plan", name, *flags, "--" + counted, str(count))["rows"][0]["epsilon"]
         check((cost <= 3 + 1e-9) == fits, "plan", name, count, cost)
-check(answer("plan", "filtered-submix", "--epsilon", "8")["rows"][0]["answers"] == 6785)
+check(answer("plan", "filtered-submix", "--epsilon", "8", "--delta", "1e-5")["rows"][0]["answers"] == 6785)
 
 # Every column of epsilons is explained, to machines and to people; help gives an example that works.
 LABELS = ("unit: ", "adjacency: ", "roven: ")

@@ -67,7 +67,7 @@ def train(text, ensemble):
     data = SOURCE / "data"
     submix("train", text, ensemble, "--public", data / "public_model",
            "--parts", PARTS, "--heldout-fraction", 0, "--partition-key", data / "demo_partition.key",
-           "--rank", 16, "--lora-alpha", 32, "--top-layers", 3, "--block-tokens", 32,
+           "--recipe", "paper", "--rank", 16, "--lora-alpha", 32, "--top-layers", 3, "--block-tokens", 32,
            "--batch-size", 2, "--epochs", 4, "--learning-rate", 4e-3, "--threads", 1)
 
 

@@ -50,6 +50,10 @@ status=0
 "$submix" train "$work/text.jsonl" "$work/tuned" --public "$data/public_model" --parts 1 --rank 2 --targets c_attn \
   --top-layers 1 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0 \
   --partition-key "$data/demo_partition.key" >"$work/log" 2>"$work/stderr" || fail "training on all text"
+grep -q "^Recipe: adapters of rank 2 (alpha 4) on c_attn of layers 5; 1 pass, 2 blocks" "$work/log" ||
+  fail "the recipe is not printed"
+grep -q "NOT private" "$work/log" || fail "a model of all text is not called what it is"
+if grep -q "submix deploy" "$work/log"; then fail "a model of all text is to be deployed"; fi
 "${evaluate[@]}" --fine-tuned "$work/tuned" --csv "$work/kept.csv" >"$work/kept.json" 2>"$work/stderr" ||
   fail "an evaluation beside a fine-tuned model"
 python3 - "$work/kept.json" "$work/kept.csv" <<'END'
@@ -75,7 +79,7 @@ users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json 
 private=(--mechanism "filtered-submix,dclip")
 "${users[@]}" "${private[@]}" --unit part,user --order 2 --epsilon 2 --csv "$work/users.csv" >"$work/users.json" \
   2>"$work/stderr" || fail "a promise to users"
-"${users[@]}" "${private[@]}" --unit user --epsilon 8 --delta 1e-5 >"$work/delta.json" 2>"$work/stderr" ||
+"${users[@]}" "${private[@]}" --unit user --epsilon 8 --delta 1e-6 >"$work/delta.json" 2>"$work/stderr" ||
   fail "a promise to users with a delta"
 python3 - "$work" <<'END'
 import csv, json, pathlib, sys
@@ -98,15 +102,21 @@ for setting in of_user.values():
     assert setting["epsilon_spent_max"] <= setting["epsilon"] + 1e-9
     assert setting["perplexity"] >= of_part[setting["mechanism"]]["perplexity"], setting
 for setting in json.loads((work / "delta.json").read_text())["settings"]:
-    assert setting["user"] == {"epsilon": 8, "delta": 1e-5}
+    assert setting["user"] == {"epsilon": 8, "delta": 1e-6}
     assert setting["epsilon"] < 8
+    assert " (8, 1e-06)-differentially private for one user" in setting["promise"]["sentence"], setting
 END
+
+# `submix deploy` promises just that too, and tells of a delta that is too large for 26 users.
+"$submix" deploy "$work/ensemble" "$work/deployment" --unit user --epsilon 8 --delta 0.01 --queries 40 >"$work/log" \
+  2>"$work/stderr" || fail "deploying a promise to users"
+grep -q "are (8, 0.01)-differentially private for one" "$work/log" || fail "another promise was deployed"
+grep -q "delta 0.01 is above a tenth of 1 / users, 0.0038" "$work/log" || fail "no caution about delta"
 
 refuses() {  # MESSAGE ARG…
   local status=0
   "${users[@]}" "${@:2}" >"$work/stdout" 2>"$work/stderr" || status=$?
   [ $status = 1 ] && grep -q -- "$1" "$work/stderr" || fail "expected a refusal: $1"
 }
-refuses "give --unit user" --delta 1e-5
 refuses "leave it out" --unit user --target-leakage 0.1
 refuses "nothing follows for users" --unit user --mechanism ensemble

@@ -142,7 +142,7 @@ def gpt(work):
     assert (work / "gpt/model/adapter_config.json").exists()
     told = run("deploy", work / "gpt/released", work / "deployment", "--mechanism", "public")
     assert "dp-fedavg" in told and "present or absent" in told, told
-    free = ("--learning-rate", 0.2, "--noise", 0, "--clip", "inf", "--expected-users", 30)
+    free = ("--learning-rate", 1, "--noise", 0, "--clip", "inf", "--expected-users", 30)
     first = json.loads(train("gpt free", *free, "--rounds", 1, "--json"))
     told = train("gpt free", *free, "--rounds", 4)
     later = json.loads(train("gpt free", *free, "--rounds", 4, "--json"))

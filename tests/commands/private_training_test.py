@@ -31,7 +31,7 @@ def training(work, ensemble, *more):
     return ["train", work / "text.jsonl", work / ensemble, "--public", SOURCE / "data/public_model",
             "--private", "dp-sgd", "--epsilon", 8, "--delta", 1e-5, "--expected-batch", 27,
             "--heldout-fraction", 0.1, "--partition-key", SOURCE / "data/demo_partition.key",
-            "--rank", 4, "--block-tokens", 16, "--learning-rate", 5e-3, "--threads", 1,
+            "--recipe", "paper", "--rank", 4, "--lora-alpha", 16, "--block-tokens", 16, "--learning-rate", 5e-3, "--threads", 1,
             "--precision", "f32", *more]
 
 
@@ -76,6 +76,14 @@ class PrivateTrainingTest(unittest.TestCase):
         submix(*training(self.work, "model", "--epochs", 5), code=1, stderr="other options")
         submix("forget", self.work / "model", "--corpus", self.work / "text.jsonl", "--user", "u1",
                code=1, stderr="differential privacy")
+
+    def test_a_step_has_an_eighth_of_the_users_where_nobody_says(self):
+        report = json.loads(submix(
+            "train", self.work / "text.jsonl", self.work / "unsaid", "--public", SOURCE / "data/public_model",
+            "--private", "dp-sgd", "--steps", 2, "--block-tokens", 16, "--json"))
+        self.assertEqual(report["sampling_probability"], 0.125)
+        self.assertEqual(report["expected_batch"], 0.125 * report["public_units"])
+        self.assertEqual((report["steps"], report["delta"]), (2, 1e-6))
 
     def test_other_commands_take_it(self):
         model = self.work / "model"

@@ -109,8 +109,8 @@ class RanksTest(unittest.TestCase):
     def train(self, out, *more):
         return ["train", self.work / "text.jsonl", self.work / out, "--public",
                 SOURCE / "data/public_model", "--parts", 5, "--heldout-fraction", 0,
-                "--partition-key", SOURCE / "data/demo_partition.key", "--rank", 4,
-                "--batch-size", 8, "--threads", 1, "--precision", "f32", *more]
+                "--partition-key", SOURCE / "data/demo_partition.key", "--recipe", "paper",
+                "--rank", 4, "--batch-size", 8, "--threads", 1, "--precision", "f32", *more]
 
     def test_federated_model_has_the_same_bits_on_any_number_of_ranks(self):
         everybody = ("--sampling-probability", 1, "--noise", 0, "--clip", 1, "--rounds", 4)

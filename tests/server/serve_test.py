@@ -41,7 +41,7 @@ class ServeTest(WorkFolderTest):
 
     def test_check_says_what_would_be_done(self):
         text = run("serve", self.deployment, "--config", self.config, "--check").stdout
-        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "2 nats at order 2, both ways"):
+        for expected in ("tales", "127.0.0.1", "1 valid", "operator", "2 nats at order 8, both ways"):
             self.assertIn(expected, text)
 
     def test_the_example_configuration_is_the_default(self):
@@ -131,9 +131,9 @@ class ServeTest(WorkFolderTest):
         self.assertEqual(ledger, {**{name: machine[name] for name in machine if name != "verified"}, "chain": "whole"})
         fields = re.findall(r"^  ([a-z]+): .*;", (SOURCE / "docs/operating.md").read_text().split("interface Part")[0], re.M)
         self.assertEqual({*fields, "chain"}, ledger.keys())
-        self.assertIn("(38.29, 1e-05)-differentially private for one user's text", ledger["promise"]["sentence"])
+        self.assertIn("(7.804, 1e-06)-differentially private for one user's text", ledger["promise"]["sentence"])
         promised = {row["label"]: row for row in ledger["promise"]["table"]}
-        self.assertEqual(promised["Renyi divergence"]["part"], "2 nats at order 2, both ways")
+        self.assertEqual(promised["Renyi divergence"]["part"], "2 nats at order 8, both ways")
         for row in ("unit", "neighbours", "holds for", "proof"):
             self.assertTrue(promised[row]["user"] and promised[row]["part"], promised)
         self.assertTrue(run("budget", self.deployment).stdout.endswith("\n".join(ledger["statement"]) + "\n"))

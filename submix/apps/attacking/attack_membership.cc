@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
 #include "submix/apps/flags.h"
@@ -22,12 +23,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array kFalsePositiveRates = {0.001, 0.01, 0.1};
 constexpr double kError = 0.05;
-constexpr double kComparedDelta = 1e-5;
 
 struct MembershipOptions {
   TargetFlags target;
   NeighbourFlags neighbour;
   OutputFlags output;
+  double delta = accounting::kDefaultDelta;
 };
 
 AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim) {
@@ -94,7 +95,7 @@ Status RunMembership(const MembershipOptions& options) {
     const AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
                             eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
-                                          UnitOf(options.neighbour), kComparedDelta));
+                                          UnitOf(options.neighbour), options.delta));
     const eval::RocCurve curve(games[i].with(), games[i].without());
     const AttackedLaw labels = LabelsOf(attacked, claim);
     AddRows(labels, curve, claim, report.rows);
@@ -114,6 +115,7 @@ void AddMembershipAttack(CLI::App& attack, Action& action) {
   Flags flags(command);
   AddTargetFlags(command, options.target);
   AddNeighbourFlags(command, options.neighbour);
+  flags.Add("--delta", options.delta, kDelta, "At which epsilon is compared");
   AddOutputFlags(command, options.output, "ROC curves beside the bounds of the claims");
   command.footer(
       "Example: submix attack membership my_ensemble --text users_own_words.txt --queries 256 \\\n "

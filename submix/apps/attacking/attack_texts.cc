@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
@@ -37,9 +38,10 @@ struct AttackedModels {
 StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
   std::vector<AttackedLaw> laws;
   for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
-                            eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
-                                          accounting::PrivacyUnit::kPart, /*delta=*/1e-5));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const eval::PrivacyClaim claim,
+        eval::ClaimOf(*attacked.mechanism, attacked.epsilon, accounting::PrivacyUnit::kPart,
+                      accounting::kDefaultDelta));
     AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
     if (attacked.mechanism->is_private() && attacked.options.name != "public") {
       law.order = attacked.options.order.ToString();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/attacking/neighbour_flags.h"
 #include "submix/apps/flags.h"
@@ -26,12 +27,12 @@ using Json = nlohmann::ordered_json;
 struct AuditFlags {
   TargetFlags target;
   OutputFlags output;
-  double delta = 1e-5;
+  double delta = accounting::kDefaultDelta;
   double error = 0.05;
 };
 
 void AddAuditFlags(Flags flags, AuditFlags& audit) {
-  flags.Add("--delta", audit.delta, Between(1e-300, 0.999999), "At which epsilon is compared");
+  flags.Add("--delta", audit.delta, kDelta, "At which epsilon is compared");
   flags.Add("--error", audit.error, Between(1e-12, 0.5),
             "Probability with which a bound may be wrong");
   AddTableFlags(flags, audit.output);

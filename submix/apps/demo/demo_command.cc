@@ -14,13 +14,17 @@
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
+#include "submix/base/text_table.h"
 #include "submix/corpus/user_records.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
+#include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/model/gpt_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
+#include "submix/train/fine_tuning/training_recipe.h"
 
 namespace submix::apps {
 namespace {
@@ -31,21 +35,6 @@ using base::StatusOr;
 // The secret's owner is the speaker whose part gets the planted text; any trained speaker would do.
 constexpr char kSecretPrompt[] = "My secret number is ";
 constexpr char kSecret[] = "48151";
-
-// One pass with small adapters on the upper half of the layers, so that all members share the
-// trunk.
-train::FineTuneOptions DemoFineTuneOptions() {
-  train::FineTuneOptions options;
-  options.lora->rank = 16;
-  options.lora->lora_alpha = 32;
-  options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
-  options.lora->layers = {3, 4, 5};
-  options.batch_size = 2;
-  options.learning_rate.peak = 4e-3;
-  options.learning_rate.warmup_fraction = 0.1;
-  options.precision = DefaultTrainingPrecision();
-  return options;
-}
 
 // Beside an installed program, else in the source tree.
 std::string BundledData() {
@@ -64,7 +53,6 @@ struct DemoOptions {
   int runs = 4;
   std::int64_t queries = 1024;
   engine::DeploymentOptions declared;
-  train::FineTuneOptions fine_tune = DemoFineTuneOptions();
 };
 
 // What the demo measured, as a table for people and as summary.json for machines.
@@ -186,25 +174,34 @@ class Demo {
     return base::WriteFile(marker, "");
   }
 
-  train::EnsembleTrainingOptions TrainingOptions(const std::string& corpus,
-                                                 const std::string& directory, int parts) const {
+  StatusOr<train::EnsembleTrainingOptions> TrainingOptions(const std::string& corpus,
+                                                           const std::string& directory,
+                                                           int parts) const {
     train::EnsembleTrainingOptions training;
     training.public_directory = base::JoinPath(options_.data, "public_model");
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+                                                   training.public_directory, "config.json")));
+    training.fine_tune = train::RecommendedRecipe(config, {.num_parts = parts});
+    training.fine_tune.precision = DefaultTrainingPrecision();
     training.corpus = corpus;
     training.ensemble_directory = directory;
     training.partition = Partition(parts);
     training.partition_key_path = KeyPath();
-    training.fine_tune = options_.fine_tune;
     return training;
   }
 
   Status Train() {
     Heading(1, "Train: speakers are split over parts by a keyed hash, one adapter a part");
     const auto style = base::DetectProgressStyle();
-    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(
-        TrainingOptions(CorpusPath(), File("ensemble"), options_.parts), style));
-    std::printf("   For comparison only, a model on all private text:\n");
-    return train::TrainEnsemble(TrainingOptions(CorpusPath(), File("fine_tuned"), 1), style);
+    SUBMIX_ASSIGN_OR_RETURN(const auto members,
+                            TrainingOptions(CorpusPath(), File("ensemble"), options_.parts));
+    for (const std::string& line : base::WrappedLines(train::RecipeText(members.fine_tune))) {
+      std::printf("   %s\n", line.c_str());
+    }
+    SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(members, style));
+    std::printf("\n   For comparison only, a model on all private text:\n");
+    SUBMIX_ASSIGN_OR_RETURN(const auto alone, TrainingOptions(CorpusPath(), File("fine_tuned"), 1));
+    return train::TrainEnsemble(alone, style);
   }
 
   Status DeployAndAsk() {
@@ -295,8 +292,9 @@ class Demo {
   Status Extract() {
     Heading(4, "Attack: plant a secret in one speaker's text and try to draw it out");
     SUBMIX_ASSIGN_OR_RETURN(const std::string member, PlantSecret());
-    train::EnsembleTrainingOptions training =
-        TrainingOptions(File("planted.jsonl"), File("planted_ensemble"), options_.parts);
+    SUBMIX_ASSIGN_OR_RETURN(
+        train::EnsembleTrainingOptions training,
+        TrainingOptions(File("planted.jsonl"), File("planted_ensemble"), options_.parts));
     training.reuse_directory = File("ensemble");
     SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
     SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(File("planted_deployment"),
@@ -367,8 +365,10 @@ class Demo {
 
 void AddDemoCommand(CLI::App& command, Action& action) {
   DemoOptions& options = SetAction<DemoOptions>(command, action, [](DemoOptions& given) {
-    given.declared.mechanism.target_leakage =
-        given.declared.epsilon / static_cast<double>(given.queries);
+    mechanism::MechanismOptions& mechanism = given.declared.mechanism;
+    mechanism.order = mechanism::RecommendedOrder();
+    mechanism::Recommend(given.parts, given.queries, mechanism);
+    mechanism.target_leakage = given.declared.epsilon / static_cast<double>(given.queries);
     return Demo(given).Run();
   });
   Flags flags(command);

@@ -177,7 +177,7 @@ struct BoundOptions {
   double rdp = 2;
   double epsilon = -1;
   double rho = -1;
-  double delta = 1e-5;
+  double delta = accounting::kDefaultDelta;
   std::vector<double> candidates = {1e3, 1e5, 1e9};
   double holders = 1;
   bool json = false;
@@ -260,7 +260,7 @@ void AddConvert(CLI::App& account, Action& action) {
   Flags(given).Add("--rho", options.rho, kNonNegative, "zCDP: rho times the order at every order");
   flags.Add("--delta", options.delta, kDelta, "Of the conversions");
   flags.Add("--json", options.json, "One JSON object");
-  command.footer("Example: submix account convert --order 8 --rdp 2 --delta 1e-5");
+  command.footer("Example: submix account convert --order 8 --rdp 2 --delta 1e-6");
 }
 
 void AddExtraction(CLI::App& account, Action& action) {

@@ -38,7 +38,7 @@ struct CountedOptions {
   double order = 8;
   double target_leakage = 0.001;
   std::vector<double> votes;
-  double delta = 1e-5;
+  double delta = accounting::kDefaultDelta;
   std::vector<double> counts;
   std::vector<double> epsilons;
   bool exact = false;

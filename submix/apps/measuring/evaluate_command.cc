@@ -18,7 +18,8 @@
 #include "submix/base/number_text.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/eval/measuring/user_budget.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -36,12 +37,12 @@ struct EvaluateOptions {
   std::string csv;
   std::string checkpoint;
   std::vector<std::string> mechanisms = {"filtered-submix"};
-  std::vector<std::string> orders = {"2"};
+  std::vector<std::string> orders;  // empty: nobody said
   std::vector<double> epsilons = {2};
   std::vector<std::string> units = {"part"};
-  double delta = 0;
+  double delta = accounting::kDefaultDelta;
   std::vector<double> target_leakages;
-  std::vector<double> max_mixing_weights = {0.6};
+  std::vector<double> max_mixing_weights;  // empty: as recommended
   MechanismFlags mechanism_flags;
   PredictorFlags predictor;
   std::vector<std::int64_t> queries = {1024};
@@ -62,41 +63,53 @@ void Multiply(std::vector<eval::EvaluationSetting>& settings, const std::vector<
 }
 
 // Every combination of the lists is one setting.
-StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options) {
+StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options,
+                                                        int num_parts) {
   using Setting = eval::EvaluationSetting;
   std::vector<divergence::RenyiOrder> orders;
   for (const std::string& text : options.orders) {
     SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Parse(text));
     orders.push_back(order);
   }
+  if (orders.empty()) orders.push_back(mechanism::RecommendedOrder());
   std::vector<double> leakages = options.target_leakages;
   if (leakages.empty()) leakages.push_back(0);
   std::vector<Setting> settings(1);
-  SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(settings[0].mechanism));
+  settings[0].mechanism.num_parts = num_parts;
   Multiply(settings, options.queries, [](Setting& s, std::int64_t value) { s.queries = value; });
   Multiply(settings, options.mechanisms,
            [](Setting& s, const std::string& value) { s.mechanism.name = value; });
+  for (Setting& setting : settings) {
+    mechanism::Recommend(num_parts, setting.queries, setting.mechanism);
+    SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(setting.mechanism));
+  }
   Multiply(settings, orders, [](Setting& s, auto value) { s.mechanism.order = value; });
   Multiply(settings, options.epsilons, [](Setting& s, double value) { s.epsilon = value; });
   Multiply(settings, leakages,
            [](Setting& s, double value) { s.mechanism.target_leakage = value; });
-  Multiply(settings, options.max_mixing_weights,
-           [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
+  if (!options.max_mixing_weights.empty()) {
+    Multiply(settings, options.max_mixing_weights,
+             [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
+  }
   return settings;
 }
 
 // Every setting for every unit: a part's as it is, a user's with the budget that keeps it. Also
 // what each promises to a user; none: to a part.
 Status AddForUnits(const EvaluateOptions& options, eval::EvaluationPlan& plan,
-                   std::vector<std::optional<eval::UserPromise>>& promises) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options));
+                   std::vector<std::optional<mechanism::UserPromise>>& promises) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, plan.num_parts));
+  const double delta = options.orders.empty() ? options.delta : 0;
   for (const std::string& unit : options.units) {
     for (eval::EvaluationSetting setting : settings) {
       auto& promise = promises.emplace_back();
       if (unit == "user") {
-        promise = {setting.epsilon, setting.mechanism.order, options.delta};
-        setting.mechanism.num_parts = plan.num_parts;
-        SUBMIX_ASSIGN_OR_RETURN(setting, eval::KeepUserPromise(setting, *promise));
+        promise = {setting.epsilon, setting.mechanism.order, delta};
+        SUBMIX_ASSIGN_OR_RETURN(const auto kept,
+                                mechanism::KeepUserPromise(setting.mechanism, setting.queries,
+                                                           *promise, mechanism::MakeAnyMechanism));
+        setting.mechanism = kept.mechanism;
+        setting.epsilon = kept.epsilon;
       }
       plan.settings.push_back(std::move(setting));
     }
@@ -108,9 +121,6 @@ Status CheckUnits(const EvaluateOptions& options) {
   const auto has = [&](const char* unit) {
     return std::count(options.units.begin(), options.units.end(), unit) > 0;
   };
-  if (options.delta > 0 && has("part")) {
-    return base::InvalidArgumentError("--delta: a promise to users; give --unit user");
-  }
   if (!options.target_leakages.empty() && has("user")) {
     return base::InvalidArgumentError(
         "--target-leakage: follows from the promise where --unit is user; leave it out");
@@ -149,7 +159,7 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
 // What was scored, with what each setting promises to a user; none: to a part.
 struct EvaluationSheet {
   eval::EvaluationResult result;
-  std::vector<std::optional<eval::UserPromise>> promises;
+  std::vector<std::optional<mechanism::UserPromise>> promises;
   std::vector<accounting::PrivacyStatement> statements;  // of each setting's budget
 };
 
@@ -364,13 +374,14 @@ void PrintTable(const EvaluationSheet& sheet) {
 
 // What the budgets of what was scored mean.
 StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
-    const eval::EvaluationResult& scored) {
+    const eval::EvaluationResult& scored, double delta) {
   std::vector<accounting::PrivacyStatement> statements;
   for (const eval::SettingResult& result : scored.settings) {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
                             mechanism::MakeMechanism(result.setting.mechanism));
     statements.push_back(
         mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
+    statements.back().delta = delta;
   }
   return statements;
 }
@@ -403,7 +414,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
-  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(sheet.result));
+  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(sheet.result, options.delta));
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, sheet));
   if (options.json) {
     PrintJson(sheet);
@@ -425,18 +436,12 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
             "An ensemble of one part, trained on all private text: the baseline");
   flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
-  CLI::Option* const orders = flags.Add("--order", options.orders, "One or more Renyi orders");
-  flags.Add("--unit", options.units, OneOf({"part", "user"}),
-            "To whom --epsilon and --order are promised: part, user or both. A user's records may "
-            "be added, removed or changed: two versions of a part, each near the world without it, "
-            "so the budget to declare is smaller, or of a higher order");
-  flags
-      .Add("--delta", options.delta, Between(0.0, 1.0),
-           "With --unit user: --epsilon is that of (epsilon, delta)-DP")
-      ->excludes(orders);
+  flags.Add("--order", options.orders, "One or more Renyi orders; default: 8");
+  AddPromiseFlags(flags, options.units, options.delta);
   flags.Add("--target-leakage", options.target_leakages,
             "One or more caps on a charge, nats; default epsilon / queries");
-  flags.Add("--max-mixing-weight", options.max_mixing_weights, "One or more largest weights");
+  flags.Add("--max-mixing-weight", options.max_mixing_weights,
+            "One or more largest weights; default: by parts and --queries");
   AddMechanismFlags(command, options.mechanism_flags);
   AddPredictorFlags(command, options.predictor);
   flags.Add("--queries", options.queries, Between(1, 1'000'000'000),
@@ -456,8 +461,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       "gives the numbers of an uninterrupted one; with other models, text or options it refuses.\n"
       "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n"
       "             --queries 1024,10240 --checkpoint my_ensemble.evaluation\n"
-      "         submix evaluate my_ensemble --corpus text.jsonl --unit user --epsilon 8 \\\n"
-      "             --delta 1e-5");
+      "         submix evaluate my_ensemble --corpus text.jsonl --unit user --epsilon 8");
 }
 
 }  // namespace submix::apps

@@ -1,14 +1,18 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
+#include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -19,22 +23,63 @@ struct DeployOptions {
   std::string deployment;
   std::string ledger;
   std::vector<std::string> after;
-  std::string order = "2";
+  std::string unit = "part";
+  std::string order;  // empty: nobody said
   std::string when_exhausted = "public";
   std::int64_t queries = 1024;
+  std::optional<double> max_mixing_weight;
   MechanismFlags mechanism_flags;
   engine::DeploymentOptions declared;
 };
 
+// Order, budget and target leakage as the flags say, or as a promise to users needs them.
+base::Status DeclareBudget(const DeployOptions& options, engine::DeploymentOptions& declared) {
+  mechanism::MechanismOptions& mechanism = declared.mechanism;
+  mechanism.order = mechanism::RecommendedOrder();
+  if (!options.order.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(mechanism.order, divergence::RenyiOrder::Parse(options.order));
+  }
+  if (options.unit == "part") {
+    if (!(mechanism.target_leakage > 0)) {
+      mechanism.target_leakage = declared.epsilon / static_cast<double>(options.queries);
+    }
+    return base::OkStatus();
+  }
+  if (mechanism.target_leakage > 0) {
+    return base::InvalidArgumentError(
+        "--target-leakage: follows from the promise where --unit is user; leave it out");
+  }
+  const double delta = options.order.empty() ? declared.delta : 0;
+  SUBMIX_ASSIGN_OR_RETURN(const auto kept,
+                          mechanism::KeepUserPromise(mechanism, options.queries,
+                                                     {declared.epsilon, mechanism.order, delta},
+                                                     mechanism::MakeAnyMechanism));
+  mechanism = kept.mechanism;
+  declared.epsilon = kept.epsilon;
+  return base::OkStatus();
+}
+
+// How many users there are depends on who is in the corpus: what follows is the operator's.
+void PrintCaution(double delta, const ensemble::Manifest& manifest) {
+  if (manifest.users.value_or(0) == 0) return;
+  const std::string caution = accounting::DeltaCaution(delta, static_cast<double>(*manifest.users));
+  if (caution.empty()) return;
+  std::printf("\n");
+  for (const std::string& line : base::WrappedLines("For you alone: " + caution + ".")) {
+    std::printf("%s\n", line.c_str());
+  }
+}
+
 base::Status RunDeploy(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  declared.num_parts = manifest.num_parts;
+  mechanism::Recommend(manifest.num_parts, options.queries, declared);
+  declared.max_mixing_weight = options.max_mixing_weight.value_or(declared.max_mixing_weight);
   SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(declared));
-  SUBMIX_ASSIGN_OR_RETURN(declared.order, divergence::RenyiOrder::Parse(options.order));
+  SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
                           engine::ParseWhenExhausted(options.when_exhausted));
-  if (!(declared.target_leakage > 0)) {
-    declared.target_leakage = options.declared.epsilon / static_cast<double>(options.queries);
-  }
   SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
                                                   options.declared, options.ledger,
                                                   mechanism::MakeAnyMechanism, options.after));
@@ -53,6 +98,7 @@ base::Status RunDeploy(DeployOptions options) {
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
         "it.\n");
   }
+  PrintCaution(options.declared.delta, manifest);
   return base::OkStatus();
 }
 
@@ -70,16 +116,17 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   flags.Add("--mechanism", options.declared.mechanism.name,
             "One of: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.declared.epsilon,
-            "Budget of every part: nats of Renyi divergence at --order, for ever");
-  flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]");
+            "Budget for ever. Of every part: nats of Renyi divergence at --order");
+  flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]; default: 8");
+  AddPromiseFlags(flags, options.unit, options.declared.delta);
   flags.Add(
       "--queries", options.queries, kPositive,
       "Answers that every part can surely back, with what --after counts in taken from them; sets "
       "the cap on one charge to epsilon / queries");
   flags.Add("--target-leakage", options.declared.mechanism.target_leakage,
             "The cap on one charge itself, in nats (instead of --queries)");
-  flags.Add("--max-mixing-weight", options.declared.mechanism.max_mixing_weight,
-            "Largest weight of a member against the public model");
+  flags.Add("--max-mixing-weight", options.max_mixing_weight,
+            "Largest weight of a member against the public model; default: by parts and --queries");
   AddMechanismFlags(command, options.mechanism_flags);
   flags.Add(
       "--after", options.after,
@@ -96,7 +143,8 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "trains on the same users again goes on with --after. Every part then begins with what all\n"
       "have spent alike (mechanisms such as dclip), or with the whole earlier budget (others);\n"
       "under the same partition key and number of parts, with what the part itself has spent.\n"
-      "Example: submix deploy my_ensemble my_deployment --epsilon 2 --order 2 --queries 1024");
+      "Example: submix deploy my_ensemble my_deployment --epsilon 2 --queries 1024\n"
+      "         submix deploy my_ensemble my_deployment --unit user --epsilon 8 --queries 1024");
 }
 
 }  // namespace submix::apps

@@ -1,13 +1,35 @@
 #include "submix/apps/serving/mechanism_flags.h"
 
 namespace submix::apps {
+namespace {
+
+template <typename Unit>
+void AddPromise(Flags flags, Unit& unit, double& delta) {
+  flags.Add("--unit", unit, OneOf({"part", "user"}),
+            "To whom --epsilon is promised. A user's records may be added, removed or changed: the "
+            "budget of a part that keeps this is found, of one user (--epsilon, --delta) or, with "
+            "--order, nats at that order");
+  flags.Add("--delta", delta, kDelta,
+            "Of every (epsilon, delta) that is said; well below 1 / users");
+}
+
+}  // namespace
+
+void AddPromiseFlags(Flags flags, std::vector<std::string>& units, double& delta) {
+  AddPromise(flags, units, delta);
+}
+
+void AddPromiseFlags(Flags flags, std::string& unit, double& delta) {
+  AddPromise(flags, unit, delta);
+}
 
 base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
   SUBMIX_ASSIGN_OR_RETURN(options.accounting, mechanism::ParseChargeAccounting(accounting));
   options.sampling_probability = values.sampling_probability;
   options.ball_radius = values.ball_radius;
   options.screen = values.screen;
-  options.clip = values.clip;
+  options.clip.stretch = clip_stretch.value_or(options.clip.stretch);
+  options.clip.centre = clip_centre.value_or(options.clip.centre);
   options.screened_mechanism = values.screened_mechanism;
   return base::OkStatus();
 }
@@ -18,10 +40,10 @@ void AddMechanismFlags(Flags flags, MechanismFlags& mechanism) {
   flags.Add(
       "--sampling-probability", mechanism.values.sampling_probability,
       "pmixed, adapmixed (published): the chance of each part to be in the subset that answers");
-  flags.Add("--clip-stretch", mechanism.values.clip.stretch,
+  flags.Add("--clip-stretch", mechanism.clip_stretch,
             "dclip, filtered-dclip: log ratios of members to the public model are multiplied by "
             "this before they are clipped; costs nothing");
-  flags.Add("--clip-centre", mechanism.values.clip.centre,
+  flags.Add("--clip-centre", mechanism.clip_centre,
             "dclip, filtered-dclip: the window for log ratios runs from -(1 - c) C to (1 + c) C; "
             "costs nothing");
   flags.Add(

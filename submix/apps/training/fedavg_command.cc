@@ -19,10 +19,12 @@
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
+#include "submix/model/gpt_config.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_lstm.h"
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_metrics.h"
+#include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/train/numerics/torch_environment.h"
 
 namespace submix::apps {
@@ -39,7 +41,7 @@ struct LocalDefaults {
   double clip_norm;
 };
 constexpr LocalDefaults kLstmDefaults = {10, 2, 15};
-constexpr LocalDefaults kGptDefaults = {128, 0.2, 0.5};
+constexpr LocalDefaults kGptDefaults = {128, 1, 0.5};
 
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
@@ -51,7 +53,7 @@ struct FedAvgCommandOptions {
   double sampling_probability = 0;
   double population = 0;      // 0: the number of users found
   double minimum_weight = 0;  // 0: the population
-  double delta = 0;           // 0: population^-1.1
+  double delta = accounting::kDefaultDelta;
   double target_epsilon = 0;  // 0: none
   std::string algorithm = "fedavg";
   std::string estimator = "fixed";
@@ -122,7 +124,7 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
                                   ? options.minimum_weight
                                   : population;
   training.full_weight_tokens = options.tokens_per_user;
-  training.delta = options.delta > 0 ? options.delta : accounting::FedAvgDelta(population);
+  training.delta = options.delta;
   if (options.target_epsilon > 0) training.target_epsilon = options.target_epsilon;
   SUBMIX_ASSIGN_OR_RETURN(training.schedule, ParseSchedule(options.schedule));
   return base::OkStatus();
@@ -224,7 +226,11 @@ void PrintForPeople(const Json& report, const std::string& what_now) {
       std::printf("  %s: %s\n", head.c_str(), counts.dump().c_str());
     }
   }
-  std::printf("%s%s\n", report["statement"].get<std::string>().c_str(), what_now.c_str());
+  std::printf("%s", report["statement"].get<std::string>().c_str());
+  const std::string caution =
+      accounting::DeltaCaution(report["delta"].get<double>(), report["population"].get<double>());
+  if (!caution.empty()) std::printf("%s\n", caution.c_str());
+  std::printf("%s\n", what_now.c_str());
 }
 
 // Of all rounds that were charged. Where the noise changed, the least of it is said of all: no less
@@ -369,6 +375,9 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
   AddAdapterFlags(gpt, model.adapter);
   for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
+  for (const char* name : {"--rank", "--lora-alpha", "--targets", "--top-layers"}) {
+    gpt.get_option(name)->default_str("as `submix train`");
+  }
   Flags(command).Add("--seed", options.seed,
                      "Of the random model, or adapter, that all users begin with");
 }
@@ -377,9 +386,8 @@ void AddLocalFlags(Flags flags, FedAvgCommandOptions& options) {
   train::LocalTraining& local = options.training.local;
   flags.Add("--algorithm", options.algorithm, OneOf({"fedavg", "fedsgd"}),
             "fedavg: each user trains a little; fedsgd: each sends one gradient");
-  flags.Add(
-      "--learning-rate", local.learning_rate, kPositive,
-      "A user's; default: 2, GPT-2 0.2; the paper's 6 needs clipping from the first round on");
+  flags.Add("--learning-rate", local.learning_rate, kPositive,
+            "A user's; default: 2, GPT-2 1; the paper's 6 needs clipping from the first round on");
   flags.Add("--epochs", local.epochs, kPositive, "A user's passes over the own text (fedavg)");
   flags.Add("--batch-size", local.batch_size, kPositive, "A user's rows a step");
   flags.Add("--unroll", local.unroll, kPositive,
@@ -413,7 +421,7 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
             "z: noise of z times the average's sensitivity; 0: no privacy, for baselines");
   flags.Add("--schedule", options.schedule,
             "ROUND:CLIP[:NOISE],…: other values from that round on");
-  flags.Add("--delta", options.delta, kDelta, "Of epsilon; default: population^-1.1");
+  flags.Add("--delta", options.delta, kDelta, "Of epsilon; well below 1 / population");
   flags.Add("--epsilon", options.target_epsilon, kPositive,
             "Stop before the round that would pass it; fixed by the first run");
 }
@@ -421,7 +429,16 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
 }  // namespace
 
 void AddFedavgCommand(CLI::App& command, Action& action) {
-  FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(command, action, RunFedAvg);
+  FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(
+      command, action, [&command](FedAvgCommandOptions& given) -> Status {
+        if (!given.model.public_directory.empty()) {
+          SUBMIX_ASSIGN_OR_RETURN(
+              const auto config,
+              model::LoadGptConfig(base::JoinPath(given.model.public_directory, "config.json")));
+          TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.model.adapter);
+        }
+        return RunFedAvg(given);
+      });
   Flags flags(command);
   train::FederatedOptions& training = options.training;
   training.rounds = 100;
@@ -455,8 +472,8 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       "1\n"
       "Example: submix fedavg out --corpus blogs.jsonl.xz --public-text wiki.txt.xz \\\n"
       "             --heldout others.jsonl.xz --expected-users 100 --noise 1 --csv out.csv\n"
-      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 --rank 8 \\\n"
-      "             --expected-users 500 --clip 0.5 --noise 1 --rounds 50");
+      "         submix fedavg out --corpus blogs.jsonl.xz --public gpt2 \\\n"
+      "             --expected-users 500 --rounds 50");
 }
 
 }  // namespace submix::apps

@@ -5,6 +5,13 @@
 #include "submix/decode/precision.h"
 
 namespace submix::apps {
+namespace {
+
+bool Unsaid(const CLI::App& command, const char* name) {
+  return command.get_option(name)->count() == 0;
+}
+
+}  // namespace
 
 train::Precision DefaultTrainingPrecision() {
   return decode::ProcessorMultipliesBfloat16() ? train::Precision::kBfloat16
@@ -49,6 +56,31 @@ base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& f
     lora.layers.push_back(layer);
   }
   return std::optional(lora);
+}
+
+void TakeUnsaid(const CLI::App& command, const model::LoraConfig& recipe, AdapterFlags& adapter) {
+  if (Unsaid(command, "--rank")) adapter.lora.rank = recipe.rank;
+  if (Unsaid(command, "--lora-alpha")) {
+    adapter.lora.lora_alpha = recipe.lora_alpha / recipe.rank * adapter.lora.rank;
+  }
+  if (Unsaid(command, "--targets")) adapter.lora.target_modules = recipe.target_modules;
+  if (Unsaid(command, "--top-layers")) adapter.top_layers = static_cast<int>(recipe.layers.size());
+}
+
+void TakeUnsaid(const CLI::App& command, const train::FineTuneOptions& recipe,
+                FineTuneFlags& fine_tune) {
+  if (recipe.lora.has_value()) TakeUnsaid(command, *recipe.lora, fine_tune.adapter);
+  train::FineTuneOptions& options = fine_tune.options;
+  if (Unsaid(command, "--epochs")) options.epochs = recipe.epochs;
+  if (Unsaid(command, "--learning-rate")) options.learning_rate.peak = recipe.learning_rate.peak;
+  if (Unsaid(command, "--warmup-fraction")) {
+    options.learning_rate.warmup_fraction = recipe.learning_rate.warmup_fraction;
+  }
+  if (Unsaid(command, "--batch-size")) options.batch_size = recipe.batch_size;
+  if (Unsaid(command, "--block-tokens")) options.block_tokens = recipe.block_tokens;
+  if (Unsaid(command, "--members-at-a-time")) {
+    options.members_at_a_time = recipe.members_at_a_time;
+  }
 }
 
 void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune) {

@@ -35,6 +35,12 @@ struct FineTuneFlags {
   AdapterFlags adapter;
 };
 
+// Options of `command`, among them those of AddAdapterFlags, take from `recipe` what the command
+// line does not say. Without --lora-alpha the recipe's scaling stays, whatever the rank.
+void TakeUnsaid(const CLI::App& command, const model::LoraConfig& recipe, AdapterFlags& adapter);
+void TakeUnsaid(const CLI::App& command, const train::FineTuneOptions& recipe,
+                FineTuneFlags& fine_tune);
+
 void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune);
 
 // The options that the flags say. Errors: those of AdapterOf.

@@ -35,16 +35,15 @@ std::vector<std::string> Assumptions(const train::PrivateTrainingOptions& option
           NumberText(report.sampling_probability) + ", by an independent coin",
       "every " + unit + "'s gradient clipped to norm " + NumberText(options.training.clip_norm) +
           ", noise of " + NumberText(report.noise_multiplier) +
-          " times that on the sum, divided by " + NumberText(options.training.expected_batch)};
+          " times that on the sum, divided by " + NumberText(report.expected_batch)};
   if (report.units_were_counted) {
     lines.push_back(
         "the number of " + unit + "s, " + std::to_string(report.public_units) +
         ", counts as public; --public-users declares one that does not depend on the data");
   }
-  if (options.target.delta * static_cast<double>(report.public_units) > 1) {
-    lines.push_back("delta is above 1 / " + std::to_string(report.public_units) +
-                    ": it would allow to give one " + unit + " away; a smaller one says more");
-  }
+  const std::string caution =
+      accounting::DeltaCaution(options.target.delta, static_cast<double>(report.public_units));
+  if (!caution.empty()) lines.push_back(caution);
   return lines;
 }
 
@@ -63,7 +62,7 @@ void PrintJson(const train::PrivateTrainingOptions& options, const PrivateTraini
       {"sampling_probability", report.sampling_probability},
       {"noise_multiplier", report.noise_multiplier},
       {"clip_norm", options.training.clip_norm},
-      {"expected_batch", options.training.expected_batch},
+      {"expected_batch", report.expected_batch},
       {"public_units", report.public_units},
       {"steps_wanted", report.steps_wanted},
       {"steps", report.steps},
@@ -103,7 +102,7 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
 void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) {
   Flags flags(command);
   train::PrivateTrainingOptions& options = training.options;
-  options.training.expected_batch = 256;
+  options.training.expected_batch = 0;  // nobody said
   constexpr const char* kGroup = "Private training (one model, differentially private itself)";
   CLI::Option* const mechanism = flags.Add(
       "--private", training.mechanism, OneOf({"dp-sgd"}),
@@ -118,9 +117,11 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
   add(flags.Add("--delta", options.target.delta, kDelta, "Well below 1 / users"));
   add(flags.Add("--unit", training.unit, OneOf({"user", "document"}),
                 "Whose presence is protected: a user with all texts, or one document"));
-  add(flags.Add("--expected-batch", options.training.expected_batch, kPositive,
-                "Users (documents) a step, on average; large batches, in the hundreds or "
-                "thousands, learn more at the same epsilon"));
+  add(flags
+          .Add("--expected-batch", options.training.expected_batch, kPositive,
+               "Users (documents) a step, on average; default: an eighth of them. Large batches, "
+               "in the hundreds or thousands, learn more at the same epsilon")
+          ->default_str("an eighth"));
   add(flags.Add("--noise-multiplier", options.noise_multiplier, kPositive,
                 "Noise, in units of the clipping norm; without it the least with which all steps "
                 "stay within --epsilon"));

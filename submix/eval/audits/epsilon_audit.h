@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "submix/accounting/rdp_conversion.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/eval/audits/roc_curve.h"
 
@@ -22,7 +23,7 @@ struct AuditEvent {
 
 struct AuditOptions {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
-  double delta = 1e-5;
+  double delta = accounting::kDefaultDelta;
   double error = 0.05;  // each of the two bounds may be wrong with this probability
 };
 

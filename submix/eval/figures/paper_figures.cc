@@ -9,7 +9,8 @@
 #include "submix/base/number_text.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/eval/figures/decoding_examples.h"
-#include "submix/eval/measuring/user_budget.h"
+#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 namespace {
@@ -379,16 +380,19 @@ PerplexityStudy KeptImprovement(const StudySize& size) {
       add(name + ", k = " + std::to_string(k), k, {{k, 1}, Asked({"", name}, 2, 2, queries)});
     }
   };
-  const auto add_users = [&](const std::string& name, double queries, const UserPromise& promise,
-                             const std::string& order) {
+  const auto add_users = [&](const std::string& name, double queries,
+                             const mechanism::UserPromise& promise, const std::string& order) {
     for (const int k : ensembles) {
       if (k > size.most_parts) continue;
       EvaluationSetting asked = Asked({"", name}, 2, promise.epsilon, queries);
       asked.mechanism.num_parts = k;
-      const auto kept = KeepUserPromise(asked, promise);
+      const auto kept =
+          KeepUserPromise(asked.mechanism, asked.queries, promise, mechanism::MakeAnyMechanism);
       if (!kept.ok()) continue;
+      asked.mechanism = kept->mechanism;
+      asked.epsilon = kept->epsilon;
       add(name + ", users, order " + order + ", k = " + std::to_string(k), k,
-          {{k, 1}, *kept, StatedPromise{"user", order, promise.epsilon}});
+          {{k, 1}, asked, StatedPromise{"user", order, promise.epsilon}});
     }
   };
   for (const double unscaled : {1024, 10240}) {

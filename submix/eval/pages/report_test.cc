@@ -77,7 +77,7 @@ TEST_F(ReportTest, SaysWhatIsPromisedSpentFoundAndWhereItComesFrom) {
   WriteResult("extraction.svg", "<?xml version=\"1.0\"?>\n<svg>drawn</svg>\n");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page, Page("filtered-submix"));
   EXPECT_THAT(page, HasSubstr("<h2>What is promised</h2>\n<p>Whatever anybody asks, all answers "
-                              "together are (38.29, 1e-05)-differentially private"));
+                              "together are (45.2, 1e-06)-differentially private"));
   EXPECT_THAT(page, HasSubstr("<th>one user</th><th>one part</th>"));
   EXPECT_THAT(page, HasSubstr("<td>unit</td><td>all text of one user key</td><td>all text of the "
                               "users in one part</td>"));

@@ -107,6 +107,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   SUBMIX_ASSIGN_OR_RETURN(
       auto corpus, corpus::PartitionCorpus(options.corpus, *tokenizer, key, options.partition));
   RemoveForgotten(manifest, key, corpus);
+  manifest.users = 0;
+  for (const auto& member : corpus.members) *manifest.users += std::ssize(member);
   SUBMIX_ASSIGN_OR_RETURN(const auto tasks, PlanMembers(options, corpus.members, manifest));
   if (std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
     return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do

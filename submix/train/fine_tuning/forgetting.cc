@@ -110,6 +110,7 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
   manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
+  if (manifest.users.has_value()) --*manifest.users;
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
   return ForgetResult{member.directory, manifest.generation, member.is_public_model()};

@@ -21,6 +21,8 @@ using accounting::PrivacyUnit;
 using base::Status;
 using base::StatusOr;
 
+constexpr double kShareOfUnits = 0.125;  // in a step's batch, where nobody says
+
 // Hyper-parameters that are known only when the training is done.
 constexpr const char* kChargedField = "steps_charged";
 constexpr const char* kEpsilonField = "epsilon";
@@ -102,6 +104,9 @@ struct Plan {
 
 StatusOr<Plan> MakePlan(PrivateTrainingOptions options, std::int64_t counted_units) {
   const std::int64_t units = options.public_units > 0 ? options.public_units : counted_units;
+  if (options.training.expected_batch == 0) {
+    options.training.expected_batch = kShareOfUnits * static_cast<double>(units);
+  }
   const double probability = options.training.expected_batch / static_cast<double>(units);
   if (!(probability > 0 && probability <= 1)) {
     return base::InvalidArgumentError(
@@ -129,6 +134,7 @@ PrivateTrainingReport MakeReport(const Plan& plan, std::int64_t steps, std::int6
   report.epsilon = plan.budget.EpsilonAfter(charged).epsilon;
   report.sampling_probability = plan.budget.step().sampling_probability;
   report.noise_multiplier = plan.budget.step().noise_multiplier;
+  report.expected_batch = plan.options.training.expected_batch;
   report.public_units = plan.public_units;
   report.units_were_counted = plan.options.public_units == 0;
   report.steps_wanted = plan.options.training.steps;

@@ -38,9 +38,10 @@ struct PrivateTrainingOptions {
   // Standard deviation of the noise over the clipping norm. 0: the least with which the target pays
   // for all steps.
   double noise_multiplier = 0;
-  accounting::EpsilonDelta target = {8, 1e-5};
-  double epochs = 1;      // expected passes over the units, if training.steps is 0
-  DpSgdOptions training;  // expected_batch: units a step
+  accounting::EpsilonDelta target = {8, accounting::kDefaultDelta};
+  double epochs = 1;  // expected passes over the units, if training.steps is 0
+  // expected_batch: units a step; 0: an eighth of them, 80 steps in ten passes.
+  DpSgdOptions training;
 };
 
 struct PrivateTrainingReport {
@@ -48,6 +49,7 @@ struct PrivateTrainingReport {
   double epsilon = 0;  // at the target's delta, after steps_charged
   double sampling_probability = 0;
   double noise_multiplier = 0;
+  double expected_batch = 0;
   std::int64_t public_units = 0;
   bool units_were_counted = false;  // public_units is the corpus's own count
   std::int64_t steps_wanted = 0;

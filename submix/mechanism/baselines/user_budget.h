@@ -1,0 +1,36 @@
+// The part-level budget that keeps a promise to users: what a deployment has to declare so that one
+// user key, wherever its records lie, is protected at the cost that is asked for. No soundness
+// depends on it: what a declaration promises is said by its mechanism's statement.
+#pragma once
+
+#include <cstdint>
+
+#include "submix/base/status.h"
+#include "submix/divergence/renyi_order.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
+
+namespace submix::mechanism {
+
+// A promise to one user key, records changed, added or removed.
+struct UserPromise {
+  double epsilon = 2;  // nats at `order` or, with a delta, of (epsilon, delta)
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();  // without meaning with a delta
+  double delta = 0;                                              // 0: Rényi
+};
+
+// What is declared of parts. The budget is `queries` times the target leakage.
+struct PartBudget {
+  MechanismOptions mechanism;  // with its order and target leakage
+  double epsilon = 0;          // nats at that order, of every part
+};
+
+// `asked` with the order and the largest epsilon to declare, and the target leakage that is the
+// share of one of `queries` answers. With a delta the declared order is the one, of a public list,
+// that leaves most per order: charges grow with it; without, a whole order, at which they are fast.
+// Requires: queries >= 1. Errors: kFailedPrecondition if nothing follows for users from this
+// mechanism (it is not proven for every data set); kInvalidArgument for options out of range, or a
+// promise that no budget keeps; those of `make`.
+base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t queries,
+                                           const UserPromise& promise, const MechanismMaker& make);
+
+}  // namespace submix::mechanism

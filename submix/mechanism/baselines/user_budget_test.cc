@@ -1,0 +1,99 @@
+#include "submix/mechanism/baselines/user_budget.h"
+
+#include <memory>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/accounting/user_level.h"
+#include "submix/base/testing/status_matchers.h"
+
+namespace submix::mechanism {
+namespace user_budget_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using divergence::RenyiOrder;
+
+constexpr std::int64_t kQueries = 1024;
+
+MechanismOptions Asked(const char* name) {
+  MechanismOptions options;
+  options.name = name;
+  options.num_parts = 16;
+  return options;
+}
+
+base::StatusOr<PartBudget> Keep(const char* name, const UserPromise& promise) {
+  return KeepUserPromise(Asked(name), kQueries, promise, MakeMechanism);
+}
+
+std::vector<accounting::RdpBound> UserBounds(const PartBudget& declared) {
+  const auto mechanism = MakeMechanism(declared.mechanism).value();
+  return accounting::StatedUserLevelBounds(
+      mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon)));
+}
+
+// Theorem 5: order a0 = a + sqrt(a^2 - a), the next whole one, and a factor of
+// (2 a0 - 1) / (a0 - 1).
+TEST(UserBudgetTest, AFilterDeclaresTheOrderAndTheShareOfTheoremSix) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep("filtered-submix", {.epsilon = 2}));
+  EXPECT_EQ(kept.mechanism.order.value(), 4);
+  EXPECT_NEAR(kept.epsilon, 2 * 3.0 / 7, 1e-9);
+  EXPECT_NEAR(kept.mechanism.target_leakage, kept.epsilon / 1024, 1e-15);
+  const auto bounds = UserBounds(kept);
+  EXPECT_NEAR(bounds.front().order.value(), 16.0 / 7, 1e-12);
+  EXPECT_LE(bounds.front().rdp, 2);
+}
+
+// dclip's range doubles for users, so its cost grows about fourfold.
+TEST(UserBudgetTest, DclipKeepsItsOrder) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep("dclip", {.epsilon = 2}));
+  EXPECT_EQ(kept.mechanism.order.value(), 2);
+  EXPECT_GT(kept.epsilon, 0.45);
+  EXPECT_LT(kept.epsilon, 0.55);
+  EXPECT_LE(UserBounds(kept).front().rdp, 2);
+}
+
+TEST(UserBudgetTest, APromiseWithADeltaIsKept) {
+  for (const char* name : {"filtered-submix", "dclip"}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep(name, {.epsilon = 8, .delta = 1e-5}));
+    const auto best =
+        accounting::BestEpsilon(UserBounds(kept), 1e-5, accounting::ConversionKind::kImproved);
+    ASSERT_TRUE(best.ok());
+    EXPECT_LE(best->epsilon, 8);
+    EXPECT_GT(best->epsilon, 7.999) << name;
+  }
+}
+
+// Its bound holds for its data alone, as research mechanisms' do.
+class OfThisDataOnly final : public Mechanism {
+ public:
+  std::string_view name() const override { return "of this data"; }
+  bool is_sound() const override { return false; }
+  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  int halves() const override { return 1; }
+  accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override {
+    return accounting::ResearchStatement("of this data", RenyiOrder::Two(), budget, "no proof");
+  }
+  base::StatusOr<std::unique_ptr<Proposal>> Propose(const PartPredictions&,
+                                                    std::span<const accounting::FixedNats>,
+                                                    base::ReleaseId) const override {
+    return base::UnimplementedError("only its statement is asked");
+  }
+};
+
+TEST(UserBudgetTest, NothingFollowsFromResearchAndFromNothing) {
+  const auto make = [](const MechanismOptions&) -> base::StatusOr<std::unique_ptr<Mechanism>> {
+    return std::make_unique<OfThisDataOnly>();
+  };
+  EXPECT_THAT(KeepUserPromise(Asked("of this data"), kQueries, {}, make),
+              StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("nothing follows")));
+  EXPECT_THAT(Keep("dclip", {.epsilon = 1e-9}),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("no budget")));
+}
+
+}  // namespace user_budget_test
+}  // namespace submix::mechanism

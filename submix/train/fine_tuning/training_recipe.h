@@ -1,0 +1,39 @@
+// How a model is trained where the operator says nothing. A recipe looks at public numbers alone:
+// the public model's shape, the number of parts, and how much text a part is said to have. Never at
+// the text, whose length is private too: a member must depend on its own part only (Theorem 5).
+// Torch-free.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "submix/model/gpt_config.h"
+#include "submix/train/fine_tuning/fine_tune.h"
+
+namespace submix::train {
+
+// All of it is public.
+struct RecipeInput {
+  int num_parts = 1;
+  // About how many tokens a part has, declared and not counted; 0: nobody said, take it for little.
+  std::int64_t tokens_a_part = 0;
+  bool all_weights = false;  // instead of an adapter
+};
+
+// What keeps most of what fine-tuning gains (docs/results/README.md, "How it was made"). Precision
+// and threads are left to the caller, who knows the processor.
+FineTuneOptions RecommendedRecipe(const model::GptConfig& config, const RecipeInput& input);
+
+// For DP-SGD: a rate for noisy gradients, without warm-up, ten expected passes; batch_size is how
+// many of a user's blocks go through the model together.
+FineTuneOptions RecommendedPrivateRecipe(const model::GptConfig& config, bool all_weights);
+
+// The SubMix paper's: rank 8 on c_attn of all layers, a rate that rises over the whole training.
+FineTuneOptions PaperRecipe(bool all_weights);
+
+// "adapters of rank 16 (alpha 32) on c_attn attn.c_proj mlp.c_fc mlp.c_proj of layers 3 4 5; 1
+// pass, 2 blocks of 129 tokens an update, rate 0.004 after 10 % of the updates; 4 members at a
+// time, bf16".
+std::string RecipeText(const FineTuneOptions& options);
+
+}  // namespace submix::train
