@@ -114,7 +114,7 @@ rm -f "$work/rolled_back"/ledger.sqlite-*
 cp "$work/old.sqlite" "$work/rolled_back/ledger.sqlite"
 expect 1 "older" "${generate[@]}" "$work/rolled_back" "The"
 cp -r "$work/deployment" "$work/other"
-sed -i 's/"max_mixing_weight": 0.6/"max_mixing_weight": 0.5/' "$work/other/deployment.json"
+sed -i 's/"max_mixing_weight": [0-9.]*/"max_mixing_weight": 0.3/' "$work/other/deployment.json"
 expect 1 "ledger" "${generate[@]}" "$work/other" "The"
 cp -r "$work/deployment" "$work/newer"
 sed -i 's/"format": [0-9]*/"format": 99/' "$work/newer/deployment.json"

@@ -49,9 +49,10 @@ base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
 }
 
 // A line for each ensemble beside this one, and of the deployments given, that has read users of
-// this corpus: whatever is deployed of both adds up.
+// this corpus: whatever is deployed of both adds up. One model of all text is never deployed.
 base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
   const train::EnsembleTrainingOptions& training = options.training;
+  if (training.partition.num_parts == 1 && !options.is_private()) return base::OkStatus();
   std::vector<std::string> ensembles = train::EnsemblesBeside(training.ensemble_directory);
   for (const std::string& deployment : options.after) {
     SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));

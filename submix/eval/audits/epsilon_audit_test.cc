@@ -78,7 +78,7 @@ TEST(EpsilonAuditTest, WhatNeverHappensWithoutTheTextIsBoundedByTheNumberOfTrial
   const EpsilonAudit audit = AuditEpsilon(with, without, {.error = 0.05});
   // Of 1,000 and 1,000: p >= .025^(1/1000), q <= 1 - .025^(1/1000).
   const double p = std::pow(0.025, 1e-3);
-  EXPECT_NEAR(audit.epsilon, std::log((p - 1e-5) / (1 - p)), 1e-9);
+  EXPECT_NEAR(audit.epsilon, std::log((p - 1e-6) / (1 - p)), 1e-9);
 }
 
 }  // namespace epsilon_audit_test

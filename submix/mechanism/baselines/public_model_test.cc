@@ -49,7 +49,7 @@ TEST(PublicModelTest, StatesZeroForUsersToo) {
   EXPECT_EQ(statement.epsilon, FixedNats());
   const accounting::Promise promise = accounting::PromiseOf(statement);
   EXPECT_EQ(promise.sentence,
-            "Whatever anybody asks, all answers together are (0, 1e-05)-differentially private for "
+            "Whatever anybody asks, all answers together are (0, 1e-06)-differentially private for "
             "one user's text.");
   EXPECT_THAT(promise.columns, testing::ElementsAre("user", "part"));
   EXPECT_THAT(promise.rows[1].cells, testing::Each("0 nats at order 2, both ways"));
