@@ -117,6 +117,19 @@ TEST(ExactChargeTest, IsInfiniteWhereAPartAloneLacksSupport) {
   EXPECT_EQ(charge.backward, kInfinity);
 }
 
+// What rounding may take from sums over a large vocabulary is charged, beyond what every charge has
+// on top (2^-35).
+TEST(ShiftExcessTest, TheErrorOfTheSumsIsCharged) {
+  constexpr std::size_t kVocabulary = std::size_t{1} << 20;  // error 2.3e-10
+  constexpr double kExcess = 10;
+  for (const double order : {2.0, 8.0}) {
+    const double nats =
+        ShiftExcess(Order(order)).ChargeOf({kExcess, 0}, kVocabulary).ToNatsRoundedUp();
+    EXPECT_GT(nats, std::log1p(kExcess * (1 + 2e-10)) / (order - 1)) << order;
+    EXPECT_LT(nats, std::log1p(kExcess * (1 + 4e-10)) / (order - 1)) << order;
+  }
+}
+
 // A number that is none, in one direction or in one token: nobody pays, whatever the other says.
 TEST(ShiftExcessTest, ANanInOneDirectionIsUnpayable) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
