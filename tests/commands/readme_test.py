@@ -57,7 +57,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertIn("is whole, and its sums are the accounts'", self.output)
 
     def test_the_models_are_as_good_as_the_demos(self):
-        scored = json.loads(self.run_shell("submix evaluate my_ensemble --corpus text.jsonl --runs 2 --json"))
+        scored = json.loads(self.run_shell("submix evaluate my_ensemble --corpus text.jsonl --json"))
         baselines, private = scored["baselines"][0], scored["settings"][0]
         found = {"public model": baselines["public_perplexity"],
                  "ensemble of all members": baselines["ensemble_perplexity"],
