@@ -113,6 +113,11 @@ END
 grep -q "are (8, 0.01)-differentially private for one" "$work/log" || fail "another promise was deployed"
 grep -q "delta 0.01 is above a tenth of 1 / users, 0.0038" "$work/log" || fail "no caution about delta"
 
+# Mechanisms that are research are scored too, and called what they are.
+"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --mechanism ensemble --queries 8 --runs 1 \
+  >"$work/stdout" 2>"$work/stderr" || fail "evaluating a mechanism that is research"
+grep -q "NOT proven: not private" "$work/stdout" || fail "research is not called what it is"
+
 refuses() {  # MESSAGE ARG…
   local status=0
   "${users[@]}" "${@:2}" >"$work/stdout" 2>"$work/stderr" || status=$?

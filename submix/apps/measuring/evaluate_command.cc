@@ -378,7 +378,7 @@ StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
   std::vector<accounting::PrivacyStatement> statements;
   for (const eval::SettingResult& result : scored.settings) {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
-                            mechanism::MakeMechanism(result.setting.mechanism));
+                            mechanism::MakeAnyMechanism(result.setting.mechanism));
     statements.push_back(
         mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
     statements.back().delta = delta;
