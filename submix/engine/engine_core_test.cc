@@ -62,6 +62,21 @@ TEST_F(EngineCoreTest, AStepOfManySequencesIsOneTransaction) {
   EXPECT_EQ(ledger_->releases, 7);
 }
 
+// With a mechanism that screens, a token is two releases: each has a charge and a receipt of its
+// own.
+TEST_F(EngineCoreTest, ScreensAndTheirTokensAreChargedEach) {
+  Start({.mechanism = "screened"});
+  ASSERT_TRUE(engine_->Admit(MakeRequest(3)).ok());
+  ASSERT_TRUE(engine_->Admit(MakeRequest(3)).ok());
+  for (int step = 1; step <= 3; ++step) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_EQ(ledger_->transactions, 2 * step);
+    EXPECT_EQ(ledger_->releases, 4 * step);
+  }
+  EXPECT_TRUE(engine_->idle());
+}
+
 TEST_F(EngineCoreTest, SpentPartsSitOutSilentlyAndNothingIsOverspent) {
   Start(/*budget=*/0.03);
   for (int round = 0; round < 10; ++round) {

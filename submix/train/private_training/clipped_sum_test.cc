@@ -166,7 +166,7 @@ TEST(ClippedSumTest, EstimatorsDivideAsThePaperSays) {
 TEST(ClippedSumTest, AGradientThatIsNotFiniteAddsNothingAndHarmsNobody) {
   ClippedSum sum(Vectors({2, 2}), {.norm = 1, .per_layer = true});
   sum.Add(std::vector<float>{0.1f, 0.1f, NAN, 0}, 1);
-  sum.Add(std::vector<float>{INFINITY, 0.1f, 0, 0}, 1);
+  sum.Add(std::vector<float>{INFINITY, 0.1f, 0.1f, 0}, 1);
   EXPECT_THAT(Average(sum, 4, {true, 1, 1}), Each(0.0f));
   ClippedSum flat(2, 1);
   flat.Add(std::vector<float>{0.5f, 0});
@@ -174,7 +174,7 @@ TEST(ClippedSumTest, AGradientThatIsNotFiniteAddsNothingAndHarmsNobody) {
   EXPECT_THAT(Average(flat, 2), ::testing::ElementsAre(0.5f, 0));
   ClippedSum unclipped(Vectors({2}), {});
   unclipped.Add(std::vector<float>{3.0f, -4.0f}, 1);
-  unclipped.Add(std::vector<float>{NAN, 1.0f}, 1);
+  for (const float value : {NAN, INFINITY}) unclipped.Add(std::vector<float>{value, 1}, 1);
   EXPECT_THAT(Average(unclipped, 2), ::testing::ElementsAre(3.0f, -4.0f));
 }
 
