@@ -1,105 +1,35 @@
 #include "submix/corpus/user_records.h"
 
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <istream>
+#include <algorithm>
 #include <optional>
-#include <streambuf>
 #include <utility>
 
-#include <lzma.h>
 #include <nlohmann/json.hpp>
+
+#include "submix/corpus/csv_rows.h"
+#include "submix/corpus/text_lines.h"
 
 namespace submix::corpus {
 namespace {
 
 using base::Status;
 using base::StatusOr;
+using RecordSink = std::function<Status(const UserRecord&)>;
 
-using LineSink = std::function<Status(std::int64_t line, std::string_view text)>;
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::string_view kExample = R"({"user": "u1", "text": "..."})";
-
-constexpr std::string_view kXzMagic(
-    "\xfd"
-    "7zXZ\0",
-    6);
-// Far above what `xz -9` needs; a lying header cannot ask for more.
-constexpr std::uint64_t kMaxUnpackingBytes = std::uint64_t{1} << 30;
-
-// Whether the file starts with `magic`; leaves it at its start. Works on pipes too.
-bool StartsWith(std::istream& file, std::string_view magic) {
-  std::string start(magic.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  const std::streamsize count = file.gcount();
-  file.clear();
-  for (std::streamsize i = 0; i < count; ++i) file.unget();
-  return start == magic;
+Status LineError(const std::string& path, std::int64_t line, const std::string& message) {
+  return base::InvalidArgumentError(path + ":" + std::to_string(line) + ": " + message);
 }
 
-// What an .xz file unpacks to. Ends where it is damaged, and then has a status.
-class XzBuffer final : public std::streambuf {
- public:
-  XzBuffer(std::string path, std::istream& packed) : path_(std::move(path)), packed_(packed) {
-    if (lzma_stream_decoder(&stream_, kMaxUnpackingBytes, LZMA_CONCATENATED) != LZMA_OK) {
-      status_ = base::InternalError(path_ + ": liblzma could not be started");
-    }
-  }
-  ~XzBuffer() override { lzma_end(&stream_); }
-  XzBuffer(const XzBuffer&) = delete;
-  XzBuffer& operator=(const XzBuffer&) = delete;
+std::string Quoted(const std::string& name) { return '"' + name + '"'; }
 
-  // kDataLoss for a damaged or cut file.
-  const Status& status() const { return status_; }
+std::string Example(const CorpusFile& file) {
+  return "{" + Quoted(file.user_column) + ": \"u1\", " + Quoted(file.text_column) + ": \"...\"}";
+}
 
- protected:
-  int_type underflow() override {
-    stream_.next_out = reinterpret_cast<std::uint8_t*>(output_.data());
-    stream_.avail_out = output_.size();
-    while (status_.ok() && !at_end_ && stream_.avail_out == output_.size()) {
-      if (stream_.avail_in == 0) {
-        packed_.read(input_.data(), std::ssize(input_));
-        stream_.next_in = reinterpret_cast<const std::uint8_t*>(input_.data());
-        stream_.avail_in = static_cast<std::size_t>(packed_.gcount());
-      }
-      const lzma_ret result = lzma_code(&stream_, packed_ ? LZMA_RUN : LZMA_FINISH);
-      at_end_ = result == LZMA_STREAM_END;
-      if (!at_end_ && result != LZMA_OK) status_ = ErrorOf(result);
-    }
-    if (!status_.ok()) return traits_type::eof();
-    setg(output_.data(), output_.data(), output_.data() + output_.size() - stream_.avail_out);
-    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
-  }
-
- private:
-  Status ErrorOf(lzma_ret result) const {
-    switch (result) {
-      case LZMA_FORMAT_ERROR:
-        return base::DataLossError(path_ + ": is not an .xz file, although its name says so");
-      case LZMA_BUF_ERROR:
-        return base::DataLossError(path_ + ": the .xz file is cut short; copy it again");
-      case LZMA_MEMLIMIT_ERROR:
-        return base::DataLossError(path_ +
-                                   ": unpacking would take over 1 GiB of memory; pack it "
-                                   "again with `xz -6`");
-      case LZMA_MEM_ERROR:
-        return base::ResourceExhaustedError(path_ + ": not enough memory to unpack the .xz file");
-      default:
-        return base::DataLossError(path_ + ": the .xz file is damaged; copy it again");
-    }
-  }
-
-  std::string path_;
-  std::istream& packed_;
-  std::array<char, 1 << 16> input_;
-  std::array<char, 1 << 16> output_;
-  lzma_stream stream_ = LZMA_STREAM_INIT;
-  bool at_end_ = false;
-  Status status_;
-};
+Status EmptyUserError(const CorpusFile& file) {
+  return base::InvalidArgumentError(Quoted(file.user_column) +
+                                    " is empty: give every record its user's key");
+}
 
 // A field of the record as far as it has been read; the last of equal names counts.
 struct StringField {
@@ -110,6 +40,8 @@ struct StringField {
 // Picks "user" and "text" out of one JSON object without building the rest of it.
 class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
  public:
+  explicit RecordParser(const CorpusFile& file) : file_(file) {}
+
   // What the line says, or an error message without its place.
   StatusOr<UserRecord> Parse(std::string_view line) {
     // The library takes a NUL for the end of the text and would not see what follows.
@@ -120,14 +52,12 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
       return base::InvalidArgumentError(syntax_error_);
     }
     if (!is_object_) {
-      return base::InvalidArgumentError("expected an object such as " + std::string(kExample));
+      return base::InvalidArgumentError("expected an object such as " + Example(file_));
     }
     UserRecord record;
-    SUBMIX_ASSIGN_OR_RETURN(record.user, Take("user", user_));
-    SUBMIX_ASSIGN_OR_RETURN(record.text, Take("text", text_));
-    if (record.user.empty()) {
-      return base::InvalidArgumentError("\"user\" is empty: give every record its user's key");
-    }
+    SUBMIX_ASSIGN_OR_RETURN(record.user, Take(file_.user_column, user_));
+    SUBMIX_ASSIGN_OR_RETURN(record.text, Take(file_.text_column, text_));
+    if (record.user.empty()) return EmptyUserError(file_);
     return record;
   }
 
@@ -150,7 +80,8 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
-    if (depth_ == 1) field_ = name == "user" ? &user_ : name == "text" ? &text_ : nullptr;
+    if (depth_ != 1) return true;
+    field_ = name == file_.user_column ? &user_ : name == file_.text_column ? &text_ : nullptr;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -165,9 +96,9 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   // `position` counts from 1.
-  static std::string SyntaxError(std::size_t position) {
+  std::string SyntaxError(std::size_t position) const {
     return "invalid JSON at byte " + std::to_string(position) +
-           " of the line: expected one object such as " + std::string(kExample);
+           " of the line: expected one object such as " + Example(file_);
   }
   bool OtherValue() {
     if (field_ != nullptr) *field_ = StringField{true, std::nullopt};
@@ -182,13 +113,14 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
     --depth_;
     return true;
   }
-  static StatusOr<std::string> Take(const std::string& name, StringField& field) {
+  StatusOr<std::string> Take(const std::string& name, StringField& field) const {
     if (field.value) return *std::move(field.value);
-    return base::InvalidArgumentError("\"" + name + "\" is " +
+    return base::InvalidArgumentError(Quoted(name) + " is " +
                                       (field.is_there ? "not a string" : "missing") +
-                                      ": expected an object such as " + std::string(kExample));
+                                      ": expected an object such as " + Example(file_));
   }
 
+  const CorpusFile& file_;
   int depth_ = 0;
   bool is_object_ = false;
   StringField user_;
@@ -201,49 +133,103 @@ bool IsBlank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-}  // namespace
-
-Status ReadLines(const std::string& path, const LineSink& sink) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const std::string message = path + ": cannot be opened for reading: " + std::strerror(errno);
-    return errno == ENOENT ? base::NotFoundError(message) : base::InternalError(message);
-  }
-  const bool is_packed = path.ends_with(".xz") || StartsWith(file, kXzMagic);
-  XzBuffer unpacked(path, file);
-  std::istream lines(is_packed ? static_cast<std::streambuf*>(&unpacked) : file.rdbuf());
-  std::int64_t number = 0;
-  for (std::string line; std::getline(lines, line) && unpacked.status().ok();) {
-    std::string_view text = line;
-    if (text.ends_with('\r')) text.remove_suffix(1);
-    if (++number == 1 && text.starts_with(kByteOrderMark)) {
-      text.remove_prefix(kByteOrderMark.size());
-    }
-    SUBMIX_RETURN_IF_ERROR(sink(number, text));
-  }
-  if (file.bad() || lines.bad()) {
-    return base::InternalError(path + ": reading failed: " + std::strerror(errno));
-  }
-  return unpacked.status();
-}
-
-Status ReadUserRecords(const std::string& path,
-                       const std::function<Status(const UserRecord&)>& sink) {
-  bool has_record = false;
-  SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
+Status ReadJsonLines(const CorpusFile& file, const RecordSink& sink) {
+  return ReadLines(file.path, [&](std::int64_t line, std::string_view text) -> Status {
     if (IsBlank(text)) return base::OkStatus();
-    StatusOr<UserRecord> record = RecordParser().Parse(text);
-    if (!record.ok()) {
-      return base::InvalidArgumentError(path + ":" + std::to_string(line) + ": " +
-                                        record.status().message());
-    }
-    has_record = true;
+    StatusOr<UserRecord> record = RecordParser(file).Parse(text);
+    if (!record.ok()) return LineError(file.path, line, record.status().message());
     record->line = line;
     return sink(*record);
-  }));
+  });
+}
+
+bool IsUtf8(const std::string& text) {
+  try {
+    nlohmann::json(text).dump();  // strict
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+// Rows of which the first names the columns.
+class CsvRecords {
+ public:
+  CsvRecords(const CorpusFile& file, const RecordSink& sink) : file_(file), sink_(sink) {}
+
+  Status Add(std::int64_t line, std::vector<std::string>& fields) {
+    Status status = num_columns_ == 0 ? ReadHeader(fields) : Read(line, fields);
+    return status.ok() ? sent_ : LineError(file_.path, line, status.message());
+  }
+
+ private:
+  Status ReadHeader(const std::vector<std::string>& columns) {
+    SUBMIX_ASSIGN_OR_RETURN(user_, Find(file_.user_column, "--user-column", columns));
+    SUBMIX_ASSIGN_OR_RETURN(text_, Find(file_.text_column, "--text-column", columns));
+    num_columns_ = columns.size();
+    return base::OkStatus();
+  }
+
+  static StatusOr<std::size_t> Find(const std::string& name, const char* option,
+                                    const std::vector<std::string>& columns) {
+    const auto found = std::ranges::find(columns, name);
+    const auto count = std::ranges::count(columns, name);
+    if (count == 1) return static_cast<std::size_t>(found - columns.begin());
+    return base::InvalidArgumentError("the header names " + std::to_string(count) + " columns " +
+                                      Quoted(name) + ", expected one (" + option + ")");
+  }
+
+  Status Read(std::int64_t line, std::vector<std::string>& fields) {
+    if (fields.size() != num_columns_) {
+      return base::InvalidArgumentError("the row has " + std::to_string(fields.size()) +
+                                        " fields, the header " + std::to_string(num_columns_));
+    }
+    if (fields[user_].empty()) return EmptyUserError(file_);
+    for (const std::size_t column : {user_, text_}) {
+      if (fields[column].find('\0') != std::string::npos || !IsUtf8(fields[column])) {
+        return base::InvalidArgumentError("the row is not UTF-8: convert the file to UTF-8");
+      }
+    }
+    sent_ = sink_({std::move(fields[user_]), std::move(fields[text_]), line});
+    return base::OkStatus();
+  }
+
+  const CorpusFile& file_;
+  const RecordSink& sink_;
+  std::size_t num_columns_ = 0;  // 0: before the header
+  std::size_t user_ = 0;
+  std::size_t text_ = 0;
+  Status sent_;
+};
+
+bool IsCsv(std::string_view path) {
+  path = WithoutPackedEnding(path);
+  return path.ends_with(".csv") || path.ends_with(".CSV");
+}
+
+}  // namespace
+
+bool IsUserKeyed(std::string_view path) {
+  return IsCsv(path) || WithoutPackedEnding(path).ends_with(".jsonl");
+}
+
+Status ReadUserRecords(const CorpusFile& file, const RecordSink& sink) {
+  bool has_record = false;
+  const RecordSink counting = [&](const UserRecord& record) {
+    has_record = true;
+    return sink(record);
+  };
+  if (IsCsv(file.path)) {
+    CsvRecords records(file, counting);
+    SUBMIX_RETURN_IF_ERROR(ReadCsvRows(
+        file.path, [&](std::int64_t line, auto& fields) { return records.Add(line, fields); }));
+  } else {
+    SUBMIX_RETURN_IF_ERROR(ReadJsonLines(file, counting));
+  }
   if (has_record) return base::OkStatus();
-  return base::InvalidArgumentError(path + ": no record: expected lines such as " +
-                                    std::string(kExample));
+  return base::InvalidArgumentError(
+      file.path + ": no record: expected " +
+      (IsCsv(file.path) ? "a header and rows" : "lines such as " + Example(file)));
 }
 
 }  // namespace submix::corpus

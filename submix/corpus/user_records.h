@@ -1,11 +1,13 @@
-// User-keyed text: one JSON object a line, {"user": "...", "text": "..."}; .xz files are unpacked
-// on the way. Streaming: one record is in memory at a time.
+// User-keyed text: JSONL, one object a line, {"user": "...", "text": "..."}, or CSV with a header,
+// if the name ends in .csv; either may be packed (text_lines.h). Streaming: one record is in memory
+// at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "submix/base/status.h"
 
@@ -14,24 +16,32 @@ namespace submix::corpus {
 struct UserRecord {
   std::string user;  // the user key; never empty
   std::string text;
-  std::int64_t line = 0;  // 1-based
+  std::int64_t line = 0;  // 1-based; where its row begins
+};
+
+// Where user-keyed text is.
+struct CorpusFile {
+  CorpusFile() = default;
+  CorpusFile(std::string file) : path(std::move(file)) {}
+  CorpusFile(const char* file) : path(file) {}
+
+  std::string path;
+  // The JSON fields, or columns of a CSV file, that hold the user's key and the text.
+  std::string user_column = "user";
+  std::string text_column = "text";
+
+  bool operator==(const CorpusFile&) const = default;
 };
 
 // Calls `sink` for every record in order; blank lines are skipped, other fields ignored. Errors,
-// naming file and line but never quoting text: kNotFound; kInvalidArgument for invalid JSON, a
-// missing, empty or non-string "user", a missing or non-string "text", or a file without any
-// record; kDataLoss for a damaged .xz. The sink's first error ends the reading and is returned.
-base::Status ReadUserRecords(const std::string& path,
+// naming file and line but never quoting text: those of ReadLines; kInvalidArgument for invalid
+// JSON or CSV, bytes that are not UTF-8, a missing, empty or non-string user, a missing or
+// non-string text, a row with another number of fields than the header, or a file without any
+// record. The sink's first error ends the reading and is returned.
+base::Status ReadUserRecords(const CorpusFile& file,
                              const std::function<base::Status(const UserRecord&)>& sink);
 
-// The line that ends a document in raw text.
-inline constexpr std::string_view kEndOfTextLine = "<|endoftext|>";
-
-// Calls `sink` for every line of a plain or .xz text file, without its "\n" or "\r\n" and without
-// the byte order mark that a file may start with. Errors: kNotFound, kInternal; kDataLoss for a
-// damaged .xz; the sink's first error.
-base::Status ReadLines(
-    const std::string& path,
-    const std::function<base::Status(std::int64_t line, std::string_view text)>& sink);
+// Whether the file holds user-keyed text by its name: .jsonl or .csv, packed or not.
+bool IsUserKeyed(std::string_view path);
 
 }  // namespace submix::corpus

@@ -3,8 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include <lzma.h>
-
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
@@ -19,19 +17,8 @@ using base::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-std::string Xz(const std::string& content) {
-  std::string packed(lzma_stream_buffer_bound(content.size()), '\0');
-  std::size_t size = 0;
-  const lzma_ret result = lzma_easy_buffer_encode(
-      6, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(content.data()),
-      content.size(), reinterpret_cast<std::uint8_t*>(packed.data()), &size, packed.size());
-  EXPECT_EQ(result, LZMA_OK);
-  return packed.substr(0, size);
-}
 
 class UserRecordsTest : public ::testing::Test {
  protected:
@@ -40,7 +27,10 @@ class UserRecordsTest : public ::testing::Test {
   }
   Status Read() {
     records_.clear();
-    return ReadUserRecords(path_, [this](const UserRecord& record) {
+    CorpusFile file(path_);
+    file.user_column = columns_.user;
+    file.text_column = columns_.text;
+    return ReadUserRecords(file, [this](const UserRecord& record) {
       records_.push_back(record);
       return base::OkStatus();
     });
@@ -49,18 +39,14 @@ class UserRecordsTest : public ::testing::Test {
     Write(content);
     return Read();
   }
-  Status ReadAllLines() {
-    lines_.clear();
-    return ReadLines(path_, [this](std::int64_t line, std::string_view text) {
-      lines_.emplace_back(line, text);
-      return base::OkStatus();
-    });
-  }
 
   base::TemporaryDirectory directory_;
   std::string path_ = directory_.File("c.jsonl");
+  struct {
+    std::string user = "user";
+    std::string text = "text";
+  } columns_;
   std::vector<UserRecord> records_;
-  std::vector<std::pair<std::int64_t, std::string>> lines_;
 };
 
 MATCHER_P3(IsRecord, user, text, line, "") {
@@ -182,65 +168,65 @@ TEST_F(UserRecordsTest, ReadsVeryLongLines) {
   EXPECT_THAT(records_, ElementsAre(IsRecord("a", text, 1), IsRecord("b", "y", 2)));
 }
 
-TEST_F(UserRecordsTest, ReadsPackedFilesByEndingAndByContent) {
-  const std::string content =
-      "{\"user\": \"a\", \"text\": \"x\"}\n{\"user\": \"b\", \"text\": \"y\"}";
-  for (const char* name : {"packed.jsonl.xz", "packed.jsonl"}) {
-    Write(Xz(content), name);
-    SUBMIX_ASSERT_OK(Read());
-    EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1), IsRecord("b", "y", 2)));
-  }
-}
-
-TEST_F(UserRecordsTest, ReadsPackedFilesOneAfterTheOther) {
-  Write(Xz("{\"user\": \"a\", \"text\": \"x\"}\n") + Xz("{\"user\": \"b\", \"text\": \"y\"}\n"));
+TEST_F(UserRecordsTest, ReadsFieldsOfOtherNames) {
+  Write("{\"author\": \"a\", \"user\": 1, \"body\": \"x\"}\n");
+  columns_ = {"author", "body"};
   SUBMIX_ASSERT_OK(Read());
-  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1), IsRecord("b", "y", 2)));
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "x", 1)));
+  EXPECT_THAT(ReadText("{\"user\": \"secret\", \"body\": \"x\"}\n"),
+              IsRefused(1, "\"author\" is missing: expected an object such as {\"author\": "));
 }
 
-TEST_F(UserRecordsTest, ReportsAPackedFileCutAnywhere) {
-  const std::string packed = Xz("{\"user\": \"a\", \"text\": \"secret\"}\n");
-  for (std::size_t size = 0; size < packed.size(); ++size) {
-    Write(packed.substr(0, size), "cut.xz");
-    EXPECT_THAT(Read(),
-                StatusIs(StatusCode::kDataLoss, AllOf(HasSubstr("cut.xz"), HasSubstr("cut short"))))
-        << size;
+TEST_F(UserRecordsTest, ReadsCsvByItsHeader) {
+  for (const char* name : {"c.csv", "C.CSV"}) {
+    Write(
+        "\xef\xbb\xbfid,text,user\r\n"
+        "1,\"two\r\nlines, and \"\"quotes\"\"\",a\r\n"
+        "2,,b\r\n",
+        name);
+    SUBMIX_ASSERT_OK(Read());
+    EXPECT_THAT(records_, ElementsAre(IsRecord("a", "two\r\nlines, and \"quotes\"", 2),
+                                      IsRecord("b", "", 4)));
+  }
+  columns_ = {"id", "user"};
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, ElementsAre(IsRecord("1", "a", 2), IsRecord("2", "b", 4)));
+}
+
+TEST_F(UserRecordsTest, RefusesCsvThatIsNotWhole) {
+  struct Refused {
+    const char* content;
+    int line;
+    const char* reason;
+  };
+  for (const Refused refused :
+       {Refused{"user,words\na,secret\n", 1, "0 columns \"text\", expected one (--text-column)"},
+        Refused{"user,text,user\na,secret,b\n", 1, "2 columns \"user\""},
+        Refused{"user,text\na,x\nb,secret,y\n", 3, "the row has 3 fields, the header 2"},
+        Refused{"user,text\nsecret\n", 2, "the row has 1 fields"},
+        Refused{"user,text\n,secret\n", 2, "\"user\" is empty"},
+        Refused{"user,text\na,secret \xff\n", 2, "not UTF-8"},
+        Refused{"user,text\na,sec\"ret\n", 2, "not CSV: a quote must begin"},
+        Refused{"user,text\na,x\nb,\"secret\n\n", 3, "the last quote is not closed"}}) {
+    Write(refused.content, "c.csv");
+    EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr("c.csv:" + std::to_string(refused.line) + ": "),
+                                       HasSubstr(refused.reason), Not(HasSubstr("secret")))))
+        << refused.content;
+  }
+  for (const char* content : {"", "user,text\n"}) {
+    Write(content, "c.csv");
+    EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("no record")));
   }
 }
 
-TEST_F(UserRecordsTest, ReportsADamagedPackedFile) {
-  const std::string packed = Xz("{\"user\": \"a\", \"text\": \"secret\"}\n");
-  for (std::size_t i = 6; i < packed.size(); ++i) {
-    std::string damaged = packed;
-    damaged[i] = static_cast<char>(damaged[i] ^ 0x20);
-    Write(damaged, "damaged.xz");
-    EXPECT_THAT(Read(), StatusIs(StatusCode::kDataLoss, HasSubstr("damaged.xz"))) << i;
+TEST_F(UserRecordsTest, KnowsUserKeyedFilesByTheirNames) {
+  for (const char* name :
+       {"a.jsonl", "a.csv", "a.CSV", "b/a.jsonl.gz", "a.csv.zst", "a.jsonl.xz"}) {
+    EXPECT_TRUE(IsUserKeyed(name)) << name;
   }
-}
-
-TEST_F(UserRecordsTest, ReportsAPlainFileNamedXz) {
-  Write("{\"user\": \"a\", \"text\": \"x\"}\n", "plain.xz");
-  EXPECT_THAT(Read(), StatusIs(StatusCode::kDataLoss, HasSubstr("is not an .xz file")));
-}
-
-TEST_F(UserRecordsTest, ReadsLinesWithoutTheirEnds) {
-  Write("\xef\xbb\xbfone\n\ntwo\r\nthree \xff");
-  SUBMIX_ASSERT_OK(ReadAllLines());
-  EXPECT_THAT(lines_, ElementsAre(std::pair(1, "one"), std::pair(2, ""), std::pair(3, "two"),
-                                  std::pair(4, "three \xff")));
-  Write("");
-  SUBMIX_ASSERT_OK(ReadAllLines());
-  EXPECT_THAT(lines_, IsEmpty());
-}
-
-TEST_F(UserRecordsTest, PutsLinesTogetherAcrossPieces) {
-  std::string content;
-  for (std::size_t size = 0; size < 600; ++size) content += std::string(size, 'x') + "\n";
-  for (const std::string& stored : {content, Xz(content)}) {
-    Write(stored);
-    SUBMIX_ASSERT_OK(ReadAllLines());
-    ASSERT_THAT(lines_, SizeIs(600));
-    for (std::size_t size = 0; size < 600; ++size) ASSERT_EQ(lines_[size].second.size(), size);
+  for (const char* name : {"a.txt", "a.txt.gz", "jsonl", "a.csv.txt"}) {
+    EXPECT_FALSE(IsUserKeyed(name)) << name;
   }
 }
 

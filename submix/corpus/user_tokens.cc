@@ -6,17 +6,16 @@
 #include <utility>
 
 #include "submix/base/check.h"
-#include "submix/corpus/user_records.h"
 
 namespace submix::corpus {
 namespace {
 
 using TokensByUser = std::map<std::string, std::vector<base::TokenId>>;
 
-base::StatusOr<TokensByUser> TokenizeUsers(const std::string& path,
+base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
                                            const tokenizer::Tokenizer& tokenizer) {
   TokensByUser users;
-  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(path, [&](const UserRecord& record) {
+  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
     std::vector<base::TokenId>& tokens = users[record.user];
     const std::vector<base::TokenId> text = tokenizer.Encode(record.text);
     tokens.push_back(tokenizer.end_of_text());
@@ -29,12 +28,12 @@ base::StatusOr<TokensByUser> TokenizeUsers(const std::string& path,
 
 }  // namespace
 
-base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
+base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,
                                                   const PartitionOptions& options) {
   SUBMIX_CHECK(options.num_parts >= 1 && options.halves >= 1, "the options are out of range");
-  SUBMIX_ASSIGN_OR_RETURN(TokensByUser users, TokenizeUsers(path, tokenizer));
+  SUBMIX_ASSIGN_OR_RETURN(TokensByUser users, TokenizeUsers(file, tokenizer));
   PartitionedCorpus corpus;
   corpus.members.resize(static_cast<std::size_t>(options.num_parts) *
                         static_cast<std::size_t>(options.halves));

@@ -9,6 +9,7 @@
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/user_records.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::corpus {
@@ -31,7 +32,7 @@ struct PartitionedCorpus {
 // Reads and tokenizes the corpus. A member may get no user: whether one does is private, so nothing
 // is refused for it (Theorem 5: every data set has a deployment). Errors: those of ReadUserRecords.
 // Requires: options in range.
-base::StatusOr<PartitionedCorpus> PartitionCorpus(const std::string& path,
+base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,
                                                   const PartitionOptions& options);

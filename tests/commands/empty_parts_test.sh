@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # More parts than users: parts without text are the public model, only the operator is told, and the
 # last user of a part can be forgotten.
+# The same text as JSONL and as packed CSV with columns of other names.
 # Usage: empty_parts_test.sh BUILD_DIR SOURCE_DIR
 set -eu
 submix=$1/submix
@@ -31,8 +32,13 @@ if grep -q "no text" "$work/output"; then
   echo "FAILED: a deployment's statement says how many parts are empty"
   exit 1
 fi
+{
+  echo "number,says,who"
+  for user in a b c d; do echo "1,\"The $user of the house went out to see the sea and the hill.\",$user"; done
+} | gzip >"$work/text.csv.gz"
 for user in a b c d; do
-  check "Forgotten" "$submix" forget "$work/ensemble" --corpus "$work/text.jsonl" --user $user --deployment "$work/deployment"
+  check "Forgotten" "$submix" forget "$work/ensemble" --corpus "$work/text.csv.gz" --user-column who \
+    --text-column says --user $user --deployment "$work/deployment"
 done
 grep -q "For you alone: nobody's text is left for that member" "$work/output" || {
   echo "FAILED: forgetting the last user of a part does not say so"

@@ -192,7 +192,7 @@ void AddOneRunAudit(CLI::App& audit, Action& action) {
   Flags flags(command);
   AddTargetFlags(flags, options.audit.target);
   flags.Require("--text", options.text, kFile,
-                "What is asked: each position of this text is a query. .jsonl[.xz] or plain text");
+                "What is asked: each position of this text is a query. .jsonl, .csv or plain text");
   flags.Add("--runs", options.runs, Between(1, 1000000), "Deployments, each with fresh coins");
   AddAuditFlags(flags, options.audit);
   command.footer(

@@ -120,10 +120,10 @@ StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_fl
 void AddNeighbourFlags(Flags flags, NeighbourFlags& neighbours) {
   flags.Require("--text", neighbours.text, kFile,
                 "What is asked: each position of this text is a query. The attacked user's own "
-                "text tells most. .jsonl[.xz] or plain text");
+                "text tells most. .jsonl, .csv or plain text");
   CLI::Option* const user = flags.Add("--user", neighbours.user,
                                       "Ask only what this user wrote, of a --text of all users' "
-                                      "(.jsonl[.xz]), and attack the part that the user is in");
+                                      "(.jsonl, .csv), and attack the part that the user is in");
   flags
       .Add("--part", neighbours.part, kNonNegative,
            "The part that is there in one world, and the public model in the other")

@@ -385,9 +385,9 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   flags.Require("--public", options->public_directory, kDirectory,
                 "Public model: a Hugging Face GPT-2 directory");
   flags.Require("--corpus", options->corpus, kFile,
-                "Private text: user-keyed .jsonl[.xz], or plain text");
+                "Private text: user-keyed .jsonl or .csv, or plain text");
   flags.Require("--heldout", options->heldout, kFile,
-                "Text of other users: .jsonl[.xz] or plain text");
+                "Text of other users: .jsonl, .csv or plain text");
   flags.Require("--out", options->output, "Directory for data, figures, pages and models");
   flags.Add("--users-are-blocks", options->users_are_blocks, Between(2, 1 << 20),
             "Every block of so many tokens is a user of its own (the SubMix paper: 512)");

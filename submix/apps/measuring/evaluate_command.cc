@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/promise.h"
-#include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
+#include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 
 struct EvaluateOptions {
   std::string ensemble;
-  std::string corpus;
+  corpus::CorpusFile corpus;
   std::string heldout;
   std::string fine_tuned;
   std::string csv;
@@ -133,7 +133,9 @@ StatusOr<eval::HeldoutBlocks> LoadHeldout(const EvaluateOptions& options,
                                           const tokenizer::Tokenizer& tokenizer,
                                           int context_length) {
   if (!options.heldout.empty()) {
-    return eval::HeldoutFromFile(options.heldout, tokenizer, context_length);
+    corpus::CorpusFile heldout = options.corpus;
+    heldout.path = options.heldout;
+    return eval::HeldoutFromFile(heldout, tokenizer, context_length);
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(options.ensemble)));
@@ -387,7 +389,7 @@ StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
 }
 
 Status RunEvaluate(const EvaluateOptions& options) {
-  if (options.corpus.empty() == options.heldout.empty()) {
+  if (options.corpus.path.empty() == options.heldout.empty()) {
     return base::InvalidArgumentError(
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");
   }
@@ -430,8 +432,9 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   EvaluateOptions& options = SetAction<EvaluateOptions>(command, action, RunEvaluate);
   Flags flags(command);
   flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
-  flags.Add("--corpus", options.corpus, "The training corpus: its held-out users are scored");
-  flags.Add("--heldout", options.heldout, "Or other text: .jsonl[.xz] (every user) or plain text");
+  flags.Add("--corpus", options.corpus.path, "The training corpus: its held-out users are scored");
+  flags.Add("--heldout", options.heldout, "Or other text: .jsonl or .csv (every user), or plain");
+  AddColumnFlags(flags, options.corpus);
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
   flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames());

@@ -14,7 +14,7 @@
 
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/accounting/promise.h"
-#include "submix/apps/flags.h"
+#include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
@@ -47,7 +47,7 @@ struct FedAvgCommandOptions {
   train::FederatedOptions training;
   FedAvgModelOptions model;
   std::uint64_t seed = 1;
-  std::string corpus;
+  corpus::CorpusFile corpus;
   std::string heldout;
   double expected_users = 0;
   double sampling_probability = 0;
@@ -295,8 +295,9 @@ Status RunFedAvg(FedAvgCommandOptions options) {
                                         options.tokens_per_user}));
   train::TokenStreams heldout;
   if (!options.heldout.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(heldout,
-                            model->ReadUsers(options.heldout, {1, options.tokens_per_user}));
+    corpus::CorpusFile others = options.corpus;
+    others.path = options.heldout;
+    SUBMIX_ASSIGN_OR_RETURN(heldout, model->ReadUsers(others, {1, options.tokens_per_user}));
     heldout = train::FirstWords(std::move(heldout), options.heldout_tokens);
   }
   CompleteLocalTraining(options);
@@ -340,8 +341,9 @@ void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
   flags.Require("output", options.training.directory,
                 "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
                 "of a GPT-2 also released/, what may leave (without noise not_private/)");
-  flags.Require("--corpus", options.corpus, kFile,
-                "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)");
+  flags.Require("--corpus", options.corpus.path, kFile,
+                std::string("Private text: ") + kUserKeyedText);
+  AddColumnFlags(flags, options.corpus);
   flags.Add("--heldout", options.heldout, kFile, "Text of other users, as --corpus");
   flags.Add("--heldout-tokens", options.heldout_tokens, kPositive,
             "Words (tokens) of it that are scored");

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "submix/apps/flags.h"
+#include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/rebinding.h"
@@ -14,7 +14,7 @@ namespace {
 
 struct ForgetOptions {
   std::string ensemble;
-  std::string corpus;
+  corpus::CorpusFile corpus;
   std::string user;
   std::string deployment;
 };
@@ -68,8 +68,9 @@ void AddForgetCommand(CLI::App& command, Action& action) {
   ForgetOptions& options = SetAction<ForgetOptions>(command, action, RunForget);
   Flags flags(command);
   flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
-  flags.Require("--corpus", options.corpus, kFile,
+  flags.Require("--corpus", options.corpus.path, kFile,
                 "The corpus it was trained on; the user's records in it are not read");
+  AddColumnFlags(flags, options.corpus);
   flags.Require("--user", options.user, "The user key");
   flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");
   command.footer(

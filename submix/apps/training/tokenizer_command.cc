@@ -8,7 +8,7 @@
 #include "submix/apps/program_commands.h"
 #include "submix/base/file_system.h"
 #include "submix/base/progress_bar.h"
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 #include "submix/tokenizer/bpe_trainer.h"
 
 namespace submix::apps {

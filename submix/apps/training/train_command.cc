@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "submix/apps/flags.h"
+#include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
@@ -142,9 +142,10 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   Flags flags(command);
   training.partition.num_parts = 16;
   training.partition.heldout_fraction = 0.1;
-  flags.Require("corpus", training.corpus, kFile,
-                "Private text: one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl, .jsonl.xz)");
+  flags.Require("corpus", training.corpus.path, kFile,
+                std::string("Private text: ") + kUserKeyedText);
   flags.Require("ensemble", training.ensemble_directory, "Directory to make, or to go on with");
+  AddColumnFlags(flags, training.corpus);
   flags.Require("--public", training.public_directory, kDirectory,
                 "Public model: a Hugging Face GPT-2 directory");
   flags.Add("--parts", training.partition.num_parts, kPositive,

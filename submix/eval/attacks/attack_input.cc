@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "submix/base/json_object.h"
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 #include "submix/eval/measuring/token_law.h"
 
 namespace submix::eval {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 
 namespace submix::eval {
 namespace {
@@ -36,10 +36,6 @@ HeldoutBlocks BlocksOf(Documents documents, const tokenizer::Tokenizer& tokenize
   return HeldoutFromUsers(users, context_length);
 }
 
-bool IsUserKeyed(const std::string& path) {
-  return path.ends_with(".jsonl") || path.ends_with(".jsonl.xz");
-}
-
 // Every document of a text file becomes a user of its own, numbered so that the order stays.
 Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
                      Documents& documents) {
@@ -52,7 +48,7 @@ Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokeni
     document.clear();
   };
   SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-    if (line == "<|endoftext|>") {
+    if (line == corpus::kEndOfTextLine) {
       finish_document();
     } else {
       document.append(line).push_back('\n');
@@ -69,16 +65,16 @@ HeldoutBlocks HeldoutFromUsers(const std::vector<UserTokens>& users, int context
   return corpus::CutIntoBlocks(users, context_length + 1);
 }
 
-StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
+StatusOr<HeldoutBlocks> HeldoutFromFile(const corpus::CorpusFile& file,
                                         const tokenizer::Tokenizer& tokenizer, int context_length) {
   Documents documents;
-  if (IsUserKeyed(path)) {
-    SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+  if (corpus::IsUserKeyed(file.path)) {
+    SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
       AddText(tokenizer, record.user, record.text, documents);
       return base::OkStatus();
     }));
   } else {
-    SUBMIX_RETURN_IF_ERROR(ReadDocuments(path, tokenizer, documents));
+    SUBMIX_RETURN_IF_ERROR(ReadDocuments(file.path, tokenizer, documents));
   }
   return BlocksOf(std::move(documents), tokenizer, context_length);
 }

@@ -7,6 +7,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/corpus/user_records.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/tokenizer/tokenizer.h"
 
@@ -19,9 +20,9 @@ using HeldoutBlocks = std::vector<std::vector<base::TokenId>>;
 // From the held-out users of a partitioned corpus.
 HeldoutBlocks HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int context_length);
 
-// From a file: user-keyed JSONL (.jsonl, .jsonl.xz: every user) or plain text (documents end with a
+// From a file: user-keyed (every user; corpus::IsUserKeyed) or plain text (documents end with a
 // line "<|endoftext|>"). Errors: those of the reader.
-base::StatusOr<HeldoutBlocks> HeldoutFromFile(const std::string& path,
+base::StatusOr<HeldoutBlocks> HeldoutFromFile(const corpus::CorpusFile& file,
                                               const tokenizer::Tokenizer& tokenizer,
                                               int context_length);
 

@@ -130,9 +130,9 @@ StatusOr<std::unique_ptr<MemberModels>> FederatedGpt::MakeTrained() const {
   return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
 }
 
-StatusOr<TokenStreams> FederatedGpt::ReadUsers(const std::string& path,
+StatusOr<TokenStreams> FederatedGpt::ReadUsers(const corpus::CorpusFile& file,
                                                const UserWordsLimits& limits) const {
-  return ReadUserTokens(path, *tokenizer_, limits);
+  return ReadUserTokens(file, *tokenizer_, limits);
 }
 
 StatusOr<std::vector<float>> FederatedGpt::Start(const LocalTraining& local,

@@ -41,7 +41,7 @@ class FederatedGpt final : public FederatedModel {
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override { return description_; }
   std::string Source() const override { return "public model"; }
-  base::StatusOr<TokenStreams> ReadUsers(const std::string& path,
+  base::StatusOr<TokenStreams> ReadUsers(const corpus::CorpusFile& file,
                                          const UserWordsLimits& limits) const override;
   // The parameters that change nothing in the public model. The seed is of LoRA's factors A.
   base::StatusOr<std::vector<float>> Start(const LocalTraining& local,

@@ -76,9 +76,9 @@ std::string FederatedLstm::Source() const {
          std::to_string(public_words_);
 }
 
-base::StatusOr<TokenStreams> FederatedLstm::ReadUsers(const std::string& path,
+base::StatusOr<TokenStreams> FederatedLstm::ReadUsers(const corpus::CorpusFile& file,
                                                       const UserWordsLimits& limits) const {
-  return ReadUserWords(path, *vocabulary_, limits);
+  return ReadUserWords(file, *vocabulary_, limits);
 }
 
 base::StatusOr<std::vector<float>> FederatedLstm::Start(const LocalTraining& local,

@@ -26,7 +26,7 @@ class FederatedLstm final : public FederatedModel {
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override;
   std::string Source() const override;
-  base::StatusOr<TokenStreams> ReadUsers(const std::string& path,
+  base::StatusOr<TokenStreams> ReadUsers(const corpus::CorpusFile& file,
                                          const UserWordsLimits& limits) const override;
   base::StatusOr<std::vector<float>> Start(const LocalTraining& local,
                                            std::uint64_t seed) const override;

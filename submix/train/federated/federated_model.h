@@ -57,7 +57,7 @@ class FederatedModel {
   // What turns text into tokens, for the check that a run goes on as it began.
   virtual std::string Source() const = 0;
   // A stream of tokens a user (user_words.h).
-  virtual base::StatusOr<TokenStreams> ReadUsers(const std::string& path,
+  virtual base::StatusOr<TokenStreams> ReadUsers(const corpus::CorpusFile& file,
                                                  const UserWordsLimits& limits) const = 0;
   // The parameters before the first round. The seed is of what is random in them; public text, if
   // any is learnt first, is learnt by such local steps. Errors: those of reading and of libtorch;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 #include "submix/train/federated/word_stretches.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"

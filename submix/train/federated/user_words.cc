@@ -5,7 +5,6 @@
 #include <map>
 
 #include "submix/base/check.h"
-#include "submix/corpus/user_records.h"
 
 namespace submix::train {
 
@@ -15,7 +14,7 @@ namespace {
 
 // `append` adds a text and its end.
 base::StatusOr<TokenStreams> ReadStreams(
-    const std::string& path, const UserWordsLimits& limits,
+    const corpus::CorpusFile& file, const UserWordsLimits& limits,
     const std::function<void(const std::string& text, std::vector<TokenId>&)>& append) {
   SUBMIX_CHECK(limits.least_tokens >= 1 && limits.most_tokens >= 0, "limits out of range");
   std::map<std::string, std::vector<TokenId>> users;
@@ -23,7 +22,7 @@ base::StatusOr<TokenStreams> ReadStreams(
     return limits.most_tokens > 0 && std::ssize(stream) >= limits.most_tokens;
   };
   SUBMIX_RETURN_IF_ERROR(
-      corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) -> base::Status {
+      corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) -> base::Status {
         std::vector<TokenId>& stream = users[record.user];
         if (is_full(stream)) return base::OkStatus();
         append(record.text, stream);
@@ -42,18 +41,18 @@ base::StatusOr<TokenStreams> ReadStreams(
 
 }  // namespace
 
-base::StatusOr<TokenStreams> ReadUserWords(const std::string& path,
+base::StatusOr<TokenStreams> ReadUserWords(const corpus::CorpusFile& file,
                                            const WordVocabulary& vocabulary,
                                            const UserWordsLimits& limits) {
-  return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+  return ReadStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     vocabulary.AppendText(text, stream);
   });
 }
 
-base::StatusOr<TokenStreams> ReadUserTokens(const std::string& path,
+base::StatusOr<TokenStreams> ReadUserTokens(const corpus::CorpusFile& file,
                                             const tokenizer::Tokenizer& tokenizer,
                                             const UserWordsLimits& limits) {
-  return ReadStreams(path, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+  return ReadStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     const std::vector<TokenId> tokens = tokenizer.Encode(text);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
     stream.push_back(tokenizer.end_of_text());

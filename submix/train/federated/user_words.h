@@ -8,6 +8,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/corpus/user_records.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/federated/word_vocabulary.h"
 
@@ -24,11 +25,11 @@ struct UserWordsLimits {
 // A stream a user: the texts in the order of the file, kEnd behind each, cut. Users in the order of
 // their keys. Whether a user stays, and with which words, depends on that user alone. Errors: those
 // of corpus::ReadUserRecords. Requires: least_tokens >= 1.
-base::StatusOr<TokenStreams> ReadUserWords(const std::string& path,
+base::StatusOr<TokenStreams> ReadUserWords(const corpus::CorpusFile& file,
                                            const WordVocabulary& vocabulary,
                                            const UserWordsLimits& limits);
 // The same in a model's own tokens, end_of_text behind each text.
-base::StatusOr<TokenStreams> ReadUserTokens(const std::string& path,
+base::StatusOr<TokenStreams> ReadUserTokens(const corpus::CorpusFile& file,
                                             const tokenizer::Tokenizer& tokenizer,
                                             const UserWordsLimits& limits);
 

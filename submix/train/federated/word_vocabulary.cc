@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 
 namespace submix::train {
 namespace {

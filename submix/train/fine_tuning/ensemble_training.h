@@ -11,14 +11,15 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/user_records.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/ranks.h"
 
 namespace submix::train {
 
 struct EnsembleTrainingOptions {
-  std::string public_directory;    // Hugging Face GPT-2 directory with its tokenizer
-  std::string corpus;              // user-keyed JSONL
+  std::string public_directory;  // Hugging Face GPT-2 directory with its tokenizer
+  corpus::CorpusFile corpus;
   std::string ensemble_directory;  // new, or one that an interrupted run of the same options left
   corpus::PartitionOptions partition;
   // 32 bytes; empty: a fresh secret key (or the one that the interrupted run drew).

@@ -5,7 +5,6 @@
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
-#include "submix/corpus/user_records.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/tokenizer/tokenizer.h"
@@ -18,33 +17,33 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
-Status CheckUserExists(const std::string& corpus_path, const std::string& user) {
+Status CheckUserExists(const corpus::CorpusFile& corpus, const std::string& user) {
   bool found = false;
-  SUBMIX_RETURN_IF_ERROR(
-      corpus::ReadUserRecords(corpus_path, [&](const corpus::UserRecord& record) {
-        found = found || record.user == user;
-        return base::OkStatus();
-      }));
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(corpus, [&](const corpus::UserRecord& record) {
+    found = found || record.user == user;
+    return base::OkStatus();
+  }));
   if (found) return base::OkStatus();
-  return base::NotFoundError(corpus_path +
+  return base::NotFoundError(corpus.path +
                              ": no record of this user; check the key, and give the "
                              "corpus that the ensemble was trained on");
 }
 
 // The text of one half without the user and without those forgotten before.
 StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensemble_directory,
-                                                        const std::string& corpus_path,
+                                                        const corpus::CorpusFile& corpus,
                                                         const ensemble::Manifest& manifest,
                                                         const base::HashKey& key,
                                                         std::size_t member,
                                                         const std::string& user) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(
                                                     ensemble::PublicDirectory(ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(auto corpus, corpus::PartitionCorpus(corpus_path, *tokenizer, key,
-                                                               {manifest.num_parts, manifest.halves,
-                                                                manifest.heldout_fraction}));
-  RemoveForgotten(manifest, key, corpus);
-  auto& users = corpus.members[member];
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto partitioned,
+      corpus::PartitionCorpus(corpus, *tokenizer, key,
+                              {manifest.num_parts, manifest.halves, manifest.heldout_fraction}));
+  RemoveForgotten(manifest, key, partitioned);
+  auto& users = partitioned.members[member];
   std::erase_if(users, [&](const corpus::UserTokens& tokens) { return tokens.user == user; });
   return std::move(users);
 }
@@ -52,7 +51,7 @@ StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensem
 }  // namespace
 
 StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
-                                  const std::string& corpus_path, const std::string& user,
+                                  const corpus::CorpusFile& corpus, const std::string& user,
                                   base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
@@ -73,13 +72,13 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
     const ensemble::MemberEntry& member = manifest.members[index];
     return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
   }
-  SUBMIX_RETURN_IF_ERROR(CheckUserExists(corpus_path, user));
+  SUBMIX_RETURN_IF_ERROR(CheckUserExists(corpus, user));
   if (place.is_heldout) return ForgetResult{"", manifest.generation, false};
 
   SUBMIX_ASSIGN_OR_RETURN(const FineTuneOptions options,
                           FineTuneOptionsFrom(manifest.hyper_parameters));
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto users, RemainingText(ensemble_directory, corpus_path, manifest, key, index, user));
+  SUBMIX_ASSIGN_OR_RETURN(const auto users,
+                          RemainingText(ensemble_directory, corpus, manifest, key, index, user));
   ensemble::MemberEntry& member = manifest.members[index];
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
   const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));

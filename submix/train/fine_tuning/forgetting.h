@@ -5,6 +5,7 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
+#include "submix/corpus/user_records.h"
 
 namespace submix::train {
 
@@ -24,7 +25,7 @@ struct ForgetResult {
 // kFailedPrecondition for an ensemble trained with differential privacy; those of reading the
 // corpus and of training.
 base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
-                                        const std::string& corpus_path, const std::string& user,
+                                        const corpus::CorpusFile& corpus, const std::string& user,
                                         base::ProgressStyle progress);
 
 }  // namespace submix::train

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "submix/base/file_system.h"
-#include "submix/corpus/user_records.h"
+#include "submix/corpus/text_lines.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/group_trainer.h"
 #include "submix/train/numerics/torch_environment.h"

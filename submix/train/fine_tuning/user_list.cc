@@ -6,7 +6,6 @@
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
-#include "submix/corpus/user_records.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::train {
@@ -67,15 +66,14 @@ std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory) 
 }
 
 base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
-    const std::string& corpus_path, const std::vector<std::string>& ensembles) {
+    const corpus::CorpusFile& corpus, const std::vector<std::string>& ensembles) {
   std::vector<SharedUsers> all;
   if (ensembles.empty()) return all;
   std::set<std::string> users;
-  SUBMIX_RETURN_IF_ERROR(
-      corpus::ReadUserRecords(corpus_path, [&](const corpus::UserRecord& record) {
-        users.insert(record.user);
-        return base::OkStatus();
-      }));
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(corpus, [&](const corpus::UserRecord& record) {
+    users.insert(record.user);
+    return base::OkStatus();
+  }));
   for (const std::string& ensemble : ensembles) {
     SUBMIX_ASSIGN_OR_RETURN(const auto shared, CountOnList(ensemble, users));
     all.push_back({ensemble, static_cast<std::int64_t>(users.size()), shared});

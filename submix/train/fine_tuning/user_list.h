@@ -10,6 +10,7 @@
 
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
+#include "submix/corpus/user_records.h"
 #include "submix/corpus/user_tokens.h"
 
 namespace submix::train {
@@ -30,6 +31,6 @@ struct SharedUsers {
 // How many users of a corpus each of these ensembles has read. Errors: those of ReadUserRecords,
 // and of reading lists and keys.
 base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
-    const std::string& corpus_path, const std::vector<std::string>& ensembles);
+    const corpus::CorpusFile& corpus, const std::vector<std::string>& ensembles);
 
 }  // namespace submix::train

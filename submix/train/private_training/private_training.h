@@ -19,13 +19,14 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/corpus/user_records.h"
 #include "submix/train/private_training/dp_sgd.h"
 
 namespace submix::train {
 
 struct PrivateTrainingOptions {
-  std::string public_directory;    // Hugging Face GPT-2 directory with its tokenizer
-  std::string corpus;              // user-keyed JSONL
+  std::string public_directory;  // Hugging Face GPT-2 directory with its tokenizer
+  corpus::CorpusFile corpus;
   std::string ensemble_directory;  // new, or one that an interrupted run of the same options left
   std::string partition_key_path;  // decides who is held out; empty: a fresh secret key
   double heldout_fraction = 0.1;

@@ -1,0 +1,36 @@
+// The lines of a text file that may be packed: gzip, xz, zstd and bzip2 are unpacked on the way, by
+// content, whatever the name. Streaming: one line is in memory at a time. Reads pipes, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "submix/base/status.h"
+
+namespace submix::corpus {
+
+// A longer line is refused: a small packed file may unpack to any number of bytes.
+inline constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+
+// The line that ends a document in raw text.
+inline constexpr std::string_view kEndOfTextLine = "<|endoftext|>";
+
+// `line` counts from 1.
+using LineSink = std::function<base::Status(std::int64_t line, std::string_view text)>;
+
+// Calls `sink` for every line of a file, its "\n" or "\r\n" included, without the byte order mark
+// that a file may start with. Errors: kNotFound, kInternal; kInvalidArgument for a line of more
+// than kMostLineBytes, or a file of another packed kind (.zip, .tar, .parquet …), which it names;
+// kDataLoss for a packed file that is damaged or cut short; the sink's first error.
+base::Status ReadLinesWithEnds(const std::string& path, const LineSink& sink);
+
+// The same without "\n" or "\r\n".
+base::Status ReadLines(const std::string& path, const LineSink& sink);
+
+// "text.csv" of "text.csv.gz".
+std::string_view WithoutPackedEnding(std::string_view path);
+
+}  // namespace submix::corpus
