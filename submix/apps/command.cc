@@ -33,6 +33,7 @@ constexpr CommandHelp kCommands[] = {
     {"generate", "Complete a prompt privately, charging the ledger"},
     {"serve", "Answer over HTTP, as OpenAI's API does"},
     {"evaluate", "Held-out perplexity of mechanisms and baselines"},
+    {"score", "What models say of a text, token by token: the quick check of a download"},
     {"report", "One page about a deployment that a privacy officer can read"},
     {"reproduce", "A figure or table of the papers, from text to picture"},
     {"attack", "Extraction, exposure, membership: what attackers get out"},

@@ -6,17 +6,12 @@
 int main(int argc, char** argv) {
   using namespace submix::apps;
   constexpr Command kOwn[] = {
-      {"tokenizer", AddTokenizerCommand},
-      {"deploy", AddDeployCommand},
-      {"generate", AddGenerateCommand},
-      {"serve", AddServeCommand},
-      {"evaluate", AddEvaluateCommand},
-      {"report", AddReportCommand},
-      {"attack", AddAttackCommand},
-      {"audit", AddAuditCommand},
-      {"key", AddKeyCommand},
-      {"budget", AddBudgetCommand},
-      {"account", AddAccountCommand},
+      {"tokenizer", AddTokenizerCommand}, {"deploy", AddDeployCommand},
+      {"generate", AddGenerateCommand},   {"serve", AddServeCommand},
+      {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
+      {"report", AddReportCommand},       {"attack", AddAttackCommand},
+      {"audit", AddAuditCommand},         {"key", AddKeyCommand},
+      {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
   };
   return RunProgram(argc, argv, kOwn, "submix-train");
 }

@@ -16,11 +16,11 @@
 #include "submix/base/check.h"
 #include "submix/base/repeatable_random.h"
 #include "submix/decode/worker_team.h"
-#include "submix/divergence/pmf.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/measuring/finished_runs.h"
 #include "submix/eval/measuring/gnmax_bound.h"
 #include "submix/eval/measuring/simulated_deployment.h"
+#include "submix/eval/measuring/token_scores.h"
 #include "submix/mechanism/baselines/gnmax.h"
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -128,16 +128,10 @@ class PositionScorer {
     return std::ranges::max_element(logits) - logits.begin() == token;
   }
 
-  double LogProbability(std::span<const float> logits, base::TokenId token) {
-    scratch_.assign(logits.begin(), logits.end());
-    return scratch_[static_cast<std::size_t>(token)] - divergence::LogSumExp(scratch_);
-  }
-
   const EvaluationPlan& plan_;
   const std::size_t vocab_size_;
   mechanism::MappedPredictions mapped_;
   ScoredPosition scored_;
-  std::vector<double> scratch_;
 };
 
 constexpr std::int64_t kAnswersBetweenSorts = 64;

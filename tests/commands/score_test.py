@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""`submix score` against PyTorch's log-probabilities, and what it makes of a text and of adapters.
+
+    score_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+MODEL = SOURCE / "data/public_model"
+SHARED_MODEL = SOURCE.parent / "shared/data/models/base-8k"
+
+
+def run(*words, program="submix"):
+    return subprocess.run([BUILD / program, "score", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def score(*words, program="submix"):
+    done = run(*words, "--json", program=program)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class ScoreTest(unittest.TestCase):
+    def assert_equals_reference(self, model, reference, most, *flags, program="submix"):
+        for case in json.loads(reference.read_text())["cases"]:
+            expected = case["next_token_log_probabilities"]
+            if not expected:
+                continue
+            scored = score(model, "--tokens", ",".join(map(str, case["token_ids"])), *flags, program=program)
+            self.assertEqual(scored["tokens"], case["token_ids"])
+            found = scored["models"][0]["log_probabilities"]
+            self.assertEqual(len(found), len(expected))
+            self.assertLess(max(abs(a - b) for a, b in zip(found, expected)), most, case["name"])
+            self.assertAlmostEqual(scored["models"][0]["perplexity"],
+                                   math.exp(-sum(found) / len(found)), delta=1e-6 * math.exp(-sum(found) / len(found)))
+
+    def test_equals_pytorch(self):
+        # Of the bundled model up to its weights' half floats.
+        self.assert_equals_reference(MODEL, SOURCE / "testdata/base_8k_reference.json", 3e-2, "--precision", "f32")
+        self.assert_equals_reference(MODEL, SOURCE / "testdata/base_8k_reference.json", 3e-2,
+                                     "--precision", "f32", "--predictor", "torch", program="submix-train")
+
+    @unittest.skipUnless(SHARED_MODEL.is_dir(), "no ../shared/data/models/base-8k")
+    def test_equals_pytorch_on_a_model_in_float32(self):
+        self.assert_equals_reference(SHARED_MODEL, SHARED_MODEL / "reference.json", 1e-3, "--precision", "f32")
+
+    def test_scores_every_byte_of_a_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder) / "text.txt"
+            text.write_text("The queen looked at the sea. \u00e9t\u00e9 \u2603\n" * 100)  # longer than the context
+            scored = score(MODEL, "--text", text, "--adapter", MODEL)
+            public, same = scored["models"]
+            self.assertEqual(len(public["log_probabilities"]), len(scored["tokens"]) - 1)
+            bits = -sum(public["log_probabilities"]) / math.log(2)
+            self.assertAlmostEqual(public["bits_per_byte"], bits / len(text.read_bytes()), places=9)
+            # A whole model may stand for an adapter; in bfloat16 a row may round with the number of rows.
+            self.assertAlmostEqual(same["perplexity"] / public["perplexity"], 1, delta=1e-3)
+            table = run(MODEL, "--text", text).stdout
+            self.assertIn(f"{public['perplexity']:.2f}"[:-1], table)
+            self.assertIn("bits/byte", table)
+
+    def test_bad_input_is_one_line(self):
+        for words, reason in (
+                ((MODEL,), "give either --text FILE or --tokens"),
+                ((MODEL, "--tokens", "1,2", "--text", MODEL / "config.json"), "give either --text"),
+                ((MODEL, "--tokens", "5"), "expected at least two"),
+                ((MODEL, "--tokens", "5,-1"), "-1 is no token of this model"),
+                ((MODEL, "--tokens", "5,8192"), "at least 0 and below 8192"),
+                ((SOURCE / "data", "--tokens", "5,6"), "config.json")):
+            done = run(*words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(reason, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
