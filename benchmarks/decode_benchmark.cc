@@ -65,7 +65,7 @@ std::vector<float> RandomValues(std::size_t count, float size) {
 
 // GPT-2 small: 12 layers, 768, 12 heads, 50,257 words.
 base::Status WriteRandomModel(const std::string& directory) {
-  model::GptConfig config;
+  model::DecoderConfig config;
   config.vocab_size = 50257;
   config.context_length = 1024;
   config.width = 768;
@@ -108,8 +108,8 @@ base::Status WriteRandomModel(const std::string& directory) {
 }
 
 // PEFT's default for GPT-2: rank 8 on c_attn.
-base::Status WriteAdapter(const Settings& settings, const model::GptConfig& config, bool is_top4,
-                          const std::string& directory) {
+base::Status WriteAdapter(const Settings& settings, const model::DecoderConfig& config,
+                          bool is_top4, const std::string& directory) {
   model::LoraAdapter adapter;
   adapter.config.rank = settings.rank;
   for (int i = 4; is_top4 && i >= 1; --i) adapter.config.layers.push_back(config.layers - i);
@@ -120,7 +120,7 @@ base::Status WriteAdapter(const Settings& settings, const model::GptConfig& conf
     module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0.02f);
   }
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  return model::SaveLoraAdapter(adapter, directory);
+  return model::SaveLoraAdapter(adapter, config, directory);
 }
 
 // Bytes a second at which all threads together read memory that no cache holds.
@@ -283,8 +283,8 @@ void Print(const Settings& settings, const Case& c, const Measured& measured,
 base::Status MeasureEnsemble(const Settings& settings, const std::string& directory,
                              const WorkDirectory& work, Case c, double bandwidth) {
   ResetPeak();
-  SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
-                          model::LoadGptConfig(base::JoinPath(directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config,
+                          model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
   decode::CpuPredictorOptions options;
   options.public_directory = directory;
   options.precision = c.precision;

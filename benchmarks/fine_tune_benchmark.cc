@@ -11,7 +11,7 @@
 #include "benchmarks/product_bound.h"
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/numerics/torch_environment.h"
 
@@ -76,7 +76,7 @@ std::vector<train::MemberTask> RandomTasks(const Settings& settings, const Case&
 
 // Tokens a second of `settings.steps` updates of all members together.
 base::StatusOr<double> Rate(const Settings& settings, const Case& which,
-                            const model::GptConfig& config) {
+                            const model::DecoderConfig& config) {
   const WorkDirectory directory("fine_tune_benchmark");
   train::FineTuneOptions options;
   if (which.is_lora()) {
@@ -107,8 +107,8 @@ base::StatusOr<double> Rate(const Settings& settings, const Case& which,
 }
 
 base::Status Measure(const Settings& settings, const Case& which) {
-  SUBMIX_ASSIGN_OR_RETURN(const model::GptConfig config,
-                          model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config,
+                          model::LoadDecoderConfig(base::JoinPath(settings.model, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which, config));
   ProductBoundOptions products;
   products.trains_all_weights = !which.is_lora();

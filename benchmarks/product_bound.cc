@@ -7,7 +7,7 @@
 
 #include <torch/types.h>
 
-#include "submix/model/gpt_tensors.h"
+#include "submix/model/decoder_tensors.h"
 
 namespace submix {
 namespace {
@@ -15,7 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // The weights of one forward pass: [inputs, outputs].
-std::vector<std::pair<std::int64_t, std::int64_t>> WeightShapes(const model::GptConfig& config) {
+std::vector<std::pair<std::int64_t, std::int64_t>> WeightShapes(
+    const model::DecoderConfig& config) {
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const model::LinearLayer& linear : model::LinearLayers(config)) {
     shapes.emplace_back(linear.inputs, linear.outputs);
@@ -26,7 +27,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> WeightShapes(const model::Gpt
 
 }  // namespace
 
-double MeasureProductBound(const model::GptConfig& config, const ProductBoundOptions& options) {
+double MeasureProductBound(const model::DecoderConfig& config, const ProductBoundOptions& options) {
   const at::NoGradGuard no_grad;
   const at::ScalarType type =
       options.precision == train::Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat;

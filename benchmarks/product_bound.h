@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/numerics/precision.h"
 
 namespace submix {
@@ -18,6 +18,6 @@ struct ProductBoundOptions {
 // Tokens a second: the products of one update with the model's weights, forward, for the gradients
 // of activations and, if all weights are trained, for those of weights, timed on this machine with
 // the threads that SetTorchThreads set. The best of three.
-double MeasureProductBound(const model::GptConfig& config, const ProductBoundOptions& options);
+double MeasureProductBound(const model::DecoderConfig& config, const ProductBoundOptions& options);
 
 }  // namespace submix

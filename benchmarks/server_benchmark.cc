@@ -103,7 +103,7 @@ class TimedLedger final : public ledger::Ledger {
   CallTimer timer_;
 };
 
-base::StatusOr<std::string> WriteAdapter(const model::GptConfig& config,
+base::StatusOr<std::string> WriteAdapter(const model::DecoderConfig& config,
                                          const std::string& directory) {
   model::LoraAdapter adapter;
   adapter.config.rank = 8;
@@ -121,7 +121,7 @@ base::StatusOr<std::string> WriteAdapter(const model::GptConfig& config,
     fill(module.b, adapter.config.rank, module.outputs);
   }
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  SUBMIX_RETURN_IF_ERROR(model::SaveLoraAdapter(adapter, directory));
+  SUBMIX_RETURN_IF_ERROR(model::SaveLoraAdapter(adapter, config, directory));
   return directory;
 }
 
@@ -210,7 +210,7 @@ base::Status Measure(const Settings& settings) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(work.File("")));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(settings.model));
   SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadGptConfig(base::JoinPath(settings.model, "config.json")));
+                          model::LoadDecoderConfig(base::JoinPath(settings.model, "config.json")));
   decode::CpuPredictorOptions predictor_options;
   predictor_options.public_directory = settings.model;
   for (int part = 0; part < settings.parts; ++part) {

@@ -80,8 +80,8 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_refuses_an_include_that_the_plan_forbids(self):
         self.assert_refused(
-            "ledger.cc:3: \"submix/model/gpt_config.h\": ledger may not include model",
-            self.append("submix/ledger/ledger.cc", '#include "submix/model/gpt_config.h"\n'))
+            "ledger.cc:3: \"submix/model/decoder_config.h\": ledger may not include model",
+            self.append("submix/ledger/ledger.cc", '#include "submix/model/decoder_config.h"\n'))
 
     def test_refuses_it_in_a_test_of_the_room_too(self):
         self.assert_refused(
@@ -103,7 +103,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_refused("quotes are for full paths", self.append(
             "submix/ledger/ledger.cc", '#include "receipt.h"\n'))
         self.assert_refused("our headers go in quotes", self.append(
-            "submix/ledger/ledger.cc", "#include <submix/model/gpt_config.h>\n"))
+            "submix/ledger/ledger.cc", "#include <submix/model/decoder_config.h>\n"))
 
     def test_refuses_test_doubles_in_products(self):
         self.assert_refused("test doubles stay out of products", self.append(

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "submix/decode/gpt_bank.h"
+#include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
 #include "submix/decode/transformer.h"
 #include "submix/ensemble/predictor_checks.h"
@@ -43,20 +43,20 @@ struct Batch {
   }
 };
 
-HeadPage HeadPageOf(const model::GptConfig& config) {
-  const int head_width = config.width / config.attention_heads;
+HeadPage HeadPageOf(const model::DecoderConfig& config) {
+  const int head_width = config.width_of_head();
   return {head_width, (head_width + 15) / 16 * 16};
 }
 
 template <typename Stored>
-std::vector<SlabLayout> LayOutSlabs(const std::vector<GptBank<Stored>>& banks) {
+std::vector<SlabLayout> LayOutSlabs(const std::vector<DecoderBank<Stored>>& banks) {
   std::vector<SlabLayout> layouts;
   std::size_t begin = 0;
-  for (const GptBank<Stored>& bank : banks) {
+  for (const DecoderBank<Stored>& bank : banks) {
     SlabLayout layout;
     layout.shape = HeadPageOf(bank.config);
     layout.number_bytes = sizeof(Stored);
-    layout.heads = bank.config.attention_heads;
+    layout.heads = bank.config.num_key_value_heads();
     layout.shared_layers = bank.first_adapted_layer;
     layout.groups = bank.groups;
     layout.layers = bank.config.layers;
@@ -75,7 +75,7 @@ template <typename Stored>
 class Impl final : public CpuPredictor {
  public:
   Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
-       std::unique_ptr<ProductSet> products, std::vector<GptBank<Stored>> banks)
+       std::unique_ptr<ProductSet> products, std::vector<DecoderBank<Stored>> banks)
       : num_members_(num_members),
         rows_at_a_time_(rows_at_a_time),
         team_(std::move(team)),
@@ -174,7 +174,7 @@ class Impl final : public CpuPredictor {
 
   CpuPredictorMemory memory() const override {
     CpuPredictorMemory memory;
-    for (const GptBank<Stored>& bank : banks_) {
+    for (const DecoderBank<Stored>& bank : banks_) {
       memory.weights += bank.packed.bytes();
       memory.adapters += bank.adapter_bytes;
     }
@@ -210,7 +210,7 @@ class Impl final : public CpuPredictor {
     for (const TokenRun& run : batch_.runs) longest = std::max(longest, run.start + run.count);
     shared_.Reserve(static_cast<std::size_t>(batch_.size()) * width() * sizeof(float));
     for (std::size_t i = 0; i < banks_.size(); ++i) {
-      const GptBank<Stored>& bank = banks_[i];
+      const DecoderBank<Stored>& bank = banks_[i];
       const int at_a_time = GroupsAtATime(bank);
       // Of the shared layers, of a share of the groups, of the last share.
       for (const int groups : {1, at_a_time, bank.groups % at_a_time}) {
@@ -222,6 +222,7 @@ class Impl final : public CpuPredictor {
                          sizeof(float));
     }
     PlanQueryBlocks(batch_.runs, buffers_);
+    PlanTurns(banks_.front(), batch_.positions, buffers_);
     team_->Run([&](int worker) {
       for (std::size_t i = 0; i < banks_.size(); ++i) RunBank(i, is_scoring, slabs_of, worker);
     });
@@ -229,7 +230,7 @@ class Impl final : public CpuPredictor {
 
   template <typename SlabsOf>
   void RunBank(std::size_t index, bool is_scoring, const SlabsOf& slabs_of, int worker) {
-    const GptBank<Stored>& bank = banks_[index];
+    const DecoderBank<Stored>& bank = banks_[index];
     const int shared_layers = bank.first_adapted_layer;
     Embed(bank, worker);
     if (shared_layers > 0) {
@@ -252,11 +253,11 @@ class Impl final : public CpuPredictor {
   }
 
   // Groups of a bank that are computed at a time for the batch.
-  int GroupsAtATime(const GptBank<Stored>& bank) const {
+  int GroupsAtATime(const DecoderBank<Stored>& bank) const {
     return std::clamp(rows_at_a_time_ / std::max(1, batch_.size()), 1, bank.groups);
   }
 
-  void Embed(const GptBank<Stored>& bank, int worker) {
+  void Embed(const DecoderBank<Stored>& bank, int worker) {
     const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
     for (int token = share.begin; token < share.end; ++token) {
       const auto i = static_cast<std::size_t>(token);
@@ -279,7 +280,7 @@ class Impl final : public CpuPredictor {
     team_->Barrier();
   }
 
-  void KeepWanted(const GptBank<Stored>& bank, std::size_t index, int group_begin, int groups,
+  void KeepWanted(const DecoderBank<Stored>& bank, std::size_t index, int group_begin, int groups,
                   int worker) {
     const WorkerTeam::Share share = team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
     for (int i = share.begin; i < share.end; ++i) {
@@ -297,7 +298,7 @@ class Impl final : public CpuPredictor {
   // logits [count, M + 1, V] of the wanted tokens [begin, begin + count).
   void RunHeads(int begin, int count, float* logits) {
     for (std::size_t i = 0; i < banks_.size(); ++i) {
-      const GptBank<Stored>& bank = banks_[i];
+      const DecoderBank<Stored>& bank = banks_[i];
       const int rows = count * bank.groups;
       products_->Prepare(rows);
       PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, 1, buffers_);
@@ -315,7 +316,7 @@ class Impl final : public CpuPredictor {
     }
   }
 
-  void ScatterLogits(const GptBank<Stored>& bank, int count, float* logits, int worker) {
+  void ScatterLogits(const DecoderBank<Stored>& bank, int count, float* logits, int worker) {
     const WorkerTeam::Share share = team_->ShareOf(count * bank.groups, worker);
     for (int row = share.begin; row < share.end; ++row) {
       const auto token = static_cast<std::size_t>(row / bank.groups);
@@ -331,8 +332,8 @@ class Impl final : public CpuPredictor {
   const int rows_at_a_time_;
   const std::unique_ptr<WorkerTeam> team_;
   const std::unique_ptr<ProductSet> products_;
-  const std::vector<GptBank<Stored>> banks_;
-  const model::GptConfig config_;
+  const std::vector<DecoderBank<Stored>> banks_;
+  const model::DecoderConfig config_;
   std::vector<SlabLayout> layouts_;  // a bank
   SlabPool slabs_;
   SequenceId last_sequence_ = 0;
@@ -369,9 +370,9 @@ template <typename Stored>
 StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options, int threads) {
   auto team = std::make_unique<WorkerTeam>(threads);
   auto products = std::make_unique<ProductSet>(options.precision, threads);
-  std::vector<GptBank<Stored>> banks;
+  std::vector<DecoderBank<Stored>> banks;
   for (const BankFiles& files : SortMembers(options)) {
-    SUBMIX_ASSIGN_OR_RETURN(auto bank, LoadGptBank<Stored>(files, *products, *team));
+    SUBMIX_ASSIGN_OR_RETURN(auto bank, LoadDecoderBank<Stored>(files, *products, *team));
     banks.push_back(std::move(bank));
     SUBMIX_RETURN_IF_ERROR(
         ensemble::CheckMemberShape(banks.back().config, banks.front().config, files.directory));

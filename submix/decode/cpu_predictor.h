@@ -42,9 +42,9 @@ struct CpuPredictorMemory {
 // cache every 16 tokens that no closed sequence has left.
 class CpuPredictor : public ensemble::Predictor {
  public:
-  // Errors: those of LoadGptConfig, SafetensorsFile::Open and LoadLoraAdapter; kFailedPrecondition
-  // for a whole model of another shape than the public one; kInvalidArgument for options out of
-  // range.
+  // Errors: those of LoadDecoderConfig, SafetensorsFile::Open and LoadLoraAdapter;
+  // kFailedPrecondition for a whole model of another shape than the public one; kInvalidArgument
+  // for options out of range.
   static base::StatusOr<std::unique_ptr<CpuPredictor>> Load(const CpuPredictorOptions& options);
 
   virtual CpuPredictorMemory memory() const = 0;

@@ -25,7 +25,27 @@ void NormalizeRow(const float* x, const float* gain, const float* shift, float e
   SUBMIX_CHOSEN(NormalizeRow)(x, gain, shift, epsilon, count, out);
 }
 
+void RmsNormalizeRow(const float* x, const float* gain, float epsilon, int count, float* out) {
+  SUBMIX_CHOSEN(RmsNormalizeRow)(x, gain, epsilon, count, out);
+}
+
 void GeluInPlace(float* x, int count) { SUBMIX_CHOSEN(GeluInPlace)(x, count); }
+
+void GeluGate(const float* gate, const float* up, int count, float* out) {
+  SUBMIX_CHOSEN(GeluGate)(gate, up, count, out);
+}
+
+void SiluGate(const float* gate, const float* up, int count, float* out) {
+  SUBMIX_CHOSEN(SiluGate)(gate, up, count, out);
+}
+
+void SoftCapInPlace(float* x, float cap, int count) {
+  SUBMIX_CHOSEN(SoftCapInPlace)(x, cap, count);
+}
+
+void RotateHead(float* head, const float* turn, int width) {
+  SUBMIX_CHOSEN(RotateHead)(head, turn, width);
+}
 
 void AddInPlace(float* y, const float* x, int count) { SUBMIX_CHOSEN(AddInPlace)(y, x, count); }
 

@@ -61,8 +61,18 @@ void MultiplyPanels(const PanelOperands<Stored>& operands);
 // out = (x - mean) / sqrt(variance + epsilon) * gain + shift.
 void NormalizeRow(const float* x, const float* gain, const float* shift, float epsilon, int count,
                   float* out);
+// out = x / sqrt(mean of x^2 + epsilon) * gain. `out` may be x.
+void RmsNormalizeRow(const float* x, const float* gain, float epsilon, int count, float* out);
 // x = gelu_new(x), GPT-2's tanh form.
 void GeluInPlace(float* x, int count);
+// out = gelu_new(gate) * up, and out = silu(gate) * up with silu(x) = x / (1 + e^-x).
+void GeluGate(const float* gate, const float* up, int count, float* out);
+void SiluGate(const float* gate, const float* up, int count, float* out);
+// x = cap tanh(x / cap). Requires: cap > 0.
+void SoftCapInPlace(float* x, float cap, int count);
+// Turns element i of the head's first half with element i of its second half: `turn` has [width /
+// 2] cosines, then as many sines. Requires: an even width.
+void RotateHead(float* head, const float* turn, int width);
 // y += x.
 void AddInPlace(float* y, const float* x, int count);
 
@@ -88,14 +98,17 @@ template <typename Stored>
 void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, int slot,
                    Stored* page);
 
-// Causal attention of neighbouring tokens of one row and head over its pages; query i sees
-// `first_length + i` tokens.
+// Causal attention of neighbouring tokens of one row and head over its pages; query i sees the last
+// `window` of `first_length + i` tokens.
 template <typename Stored>
 struct AttentionOperands {
   const float* queries = nullptr;  // [count, width], rows query_stride apart
   std::size_t query_stride = 0;
   int count = 0;  // 1 .. kMostQueries
   int first_length = 0;
+  int window = 0;  // 0: all
+  float scale = 1;
+  float soft_cap = 0;  // of the scaled products; 0: none
   HeadPage shape;
   const std::byte* const* pages = nullptr;  // of the sequence
   std::size_t page_offset = 0;              // bytes from there to this head's page

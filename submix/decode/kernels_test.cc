@@ -1,5 +1,6 @@
 #include "submix/decode/kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -41,6 +42,66 @@ TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
     for (std::size_t i = 0; i < size; ++i) {
       const double expected = (x[i] - mean) / std::sqrt(variance + 1e-5) * gain[i] + shift[i];
       EXPECT_NEAR(out[i], expected, 1e-5 * (1 + std::abs(expected)));
+    }
+  }
+}
+
+TEST_F(KernelsTest, RmsNormalizeRowIsTheFormula) {
+  for (const int count : {1, 16, 53, 768}) {
+    const auto size = static_cast<std::size_t>(count);
+    const auto x = Random(size), gain = Random(size);
+    std::vector<float> out(size), in_place = x;
+    RmsNormalizeRow(x.data(), gain.data(), 1e-5f, count, out.data());
+    RmsNormalizeRow(in_place.data(), gain.data(), 1e-5f, count, in_place.data());
+    double squares = 0;
+    for (const float v : x) squares += static_cast<double>(v) * v / count;
+    for (std::size_t i = 0; i < size; ++i) {
+      const double expected = x[i] / std::sqrt(squares + 1e-5) * gain[i];
+      EXPECT_NEAR(out[i], expected, 1e-5 * (1 + std::abs(expected)));
+      EXPECT_EQ(in_place[i], out[i]);
+    }
+  }
+}
+
+TEST_F(KernelsTest, GatesAndCapsAreTheFormulas) {
+  for (const int count : {1, 16, 37}) {
+    const auto size = static_cast<std::size_t>(count);
+    const auto gate = Random(size, 3), up = Random(size);
+    std::vector<float> gelu(size), silu(size), capped = gate;
+    GeluGate(gate.data(), up.data(), count, gelu.data());
+    SiluGate(gate.data(), up.data(), count, silu.data());
+    SoftCapInPlace(capped.data(), 4, count);
+    for (std::size_t i = 0; i < size; ++i) {
+      const double v = gate[i];
+      const double tanh_form =
+          0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+      EXPECT_NEAR(gelu[i], tanh_form * up[i], 1e-6 * (1 + std::abs(v * up[i])));
+      EXPECT_NEAR(silu[i], v / (1 + std::exp(-v)) * up[i], 1e-6 * (1 + std::abs(v * up[i])));
+      EXPECT_NEAR(capped[i], 4 * std::tanh(v / 4), 2e-6);
+    }
+  }
+  // Far from zero nothing overflows.
+  std::vector<float> far = {-1e30f, -200, 200, 1e30f}, ones(4, 1), out(4);
+  SiluGate(far.data(), ones.data(), 4, out.data());
+  EXPECT_THAT(out, ::testing::ElementsAre(::testing::FloatNear(0, 1e-7f),
+                                          ::testing::FloatNear(0, 1e-7f), 200, 1e30f));
+  SoftCapInPlace(far.data(), 30, 4);
+  EXPECT_THAT(far, ::testing::Pointwise(::testing::FloatNear(1e-4f), {-30, -30, 30, 30}));
+}
+
+TEST_F(KernelsTest, RotateHeadTurnsPairsOfTheHalves) {
+  for (const int width : {2, 24, 64}) {
+    const auto half = static_cast<std::size_t>(width / 2);
+    const auto head = Random(2 * half), angles = Random(half, 100);
+    std::vector<float> turn(2 * half), turned = head;
+    for (std::size_t i = 0; i < half; ++i) {
+      turn[i] = std::cos(angles[i]);
+      turn[half + i] = std::sin(angles[i]);
+    }
+    RotateHead(turned.data(), turn.data(), width);
+    for (std::size_t i = 0; i < half; ++i) {
+      EXPECT_NEAR(turned[i], head[i] * turn[i] - head[half + i] * turn[half + i], 1e-6);
+      EXPECT_NEAR(turned[half + i], head[half + i] * turn[i] + head[i] * turn[half + i], 1e-6);
     }
   }
 }
@@ -107,6 +168,12 @@ TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
   }
 }
 
+struct AttentionRule {
+  int window = 0;
+  float scale = 0.125f;
+  float soft_cap = 0;
+};
+
 // Attention over pages of garbage beyond the sequence's end, against the definition.
 template <typename Stored>
 class PagedAttention {
@@ -127,8 +194,12 @@ class PagedAttention {
     }
   }
 
-  std::vector<float> Attend(const std::vector<float>& queries, int first_length) const {
+  std::vector<float> Attend(const std::vector<float>& queries, int first_length,
+                            const AttentionRule& rule) const {
     AttentionOperands<Stored> operands;
+    operands.window = rule.window;
+    operands.scale = rule.scale;
+    operands.soft_cap = rule.soft_cap;
     operands.queries = queries.data();
     operands.query_stride = width_;
     operands.count = static_cast<int>(queries.size() / width_);
@@ -155,16 +226,20 @@ class PagedAttention {
 
 template <typename Stored>
 std::vector<double> Expected(const std::vector<float>& query, const std::vector<float>& keys,
-                             const std::vector<float>& values, int length) {
+                             const std::vector<float>& values, int length,
+                             const AttentionRule& rule) {
   const std::size_t width = query.size();
   std::vector<double> out(width, 0);
   double sum = 0;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+  const int begin = rule.window > 0 ? std::max(0, length - rule.window) : 0;
+  for (auto t = static_cast<std::size_t>(begin); t < static_cast<std::size_t>(length); ++t) {
     double score = 0;
     for (std::size_t i = 0; i < width; ++i) {
       score += query[i] * Rounded(keys[t * width + i], Stored{});
     }
-    const double weight = std::exp(score / std::sqrt(static_cast<double>(width)));
+    score *= rule.scale;
+    if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
+    const double weight = std::exp(score);
     sum += weight;
     for (std::size_t i = 0; i < width; ++i) {
       out[i] += weight * Rounded(values[t * width + i], Stored{});
@@ -176,18 +251,19 @@ std::vector<double> Expected(const std::vector<float>& query, const std::vector<
 
 template <typename Stored>
 void ExpectAttention(const std::vector<float>& queries, const std::vector<float>& keys,
-                     const std::vector<float>& values, int width, int first_length) {
+                     const std::vector<float>& values, int width, int first_length,
+                     const AttentionRule& rule = {}) {
   const auto wide = static_cast<std::size_t>(width);
   const auto tokens = static_cast<int>(keys.size() / wide);
   const PagedAttention<Stored> attention(width, tokens, keys, values);
-  const std::vector<float> together = attention.Attend(queries, first_length);
+  const std::vector<float> together = attention.Attend(queries, first_length, rule);
   for (std::size_t q = 0; q * wide < queries.size(); ++q) {
     const std::vector<float> query(queries.begin() + static_cast<std::ptrdiff_t>(q * wide),
                                    queries.begin() + static_cast<std::ptrdiff_t>((q + 1) * wide));
     const int length = first_length + static_cast<int>(q);
-    const auto expected = Expected<Stored>(query, keys, values, length);
+    const auto expected = Expected<Stored>(query, keys, values, length, rule);
     // The same bits alone as together with its neighbours.
-    const std::vector<float> alone = attention.Attend(query, length);
+    const std::vector<float> alone = attention.Attend(query, length, rule);
     for (std::size_t i = 0; i < wide; ++i) {
       EXPECT_NEAR(together[q * wide + i], expected[i], 1e-5);
       EXPECT_EQ(together[q * wide + i], alone[i]);
@@ -205,6 +281,24 @@ TEST_F(KernelsTest, AttentionIsTheDefinition) {
         const auto keys = Random(tokens * wide), values = Random(tokens * wide);
         ExpectAttention<float>(queries, keys, values, width, length);
         ExpectAttention<Bfloat16>(queries, keys, values, width, length);
+      }
+    }
+  }
+}
+
+TEST_F(KernelsTest, AttentionWithAWindowAndACapIsTheDefinition) {
+  constexpr int kWidth = 24;
+  for (const AttentionRule rule :
+       {AttentionRule{.window = 16}, AttentionRule{.window = 33, .scale = 0.3f},
+        AttentionRule{.window = 1}, AttentionRule{.soft_cap = 2},
+        AttentionRule{.window = 20, .scale = 0.5f, .soft_cap = 5}}) {
+    for (const int length : {1, 16, 17, 33, 40, 200}) {
+      for (const int count : {1, 2, 4}) {
+        const auto tokens = static_cast<std::size_t>(length + count - 1);
+        const auto queries = Random(static_cast<std::size_t>(count) * kWidth);
+        const auto keys = Random(tokens * kWidth), values = Random(tokens * kWidth);
+        ExpectAttention<float>(queries, keys, values, kWidth, length, rule);
+        ExpectAttention<Bfloat16>(queries, keys, values, kWidth, length, rule);
       }
     }
   }

@@ -74,6 +74,22 @@ class PanelProduct final : public MatrixProduct {
   }
 };
 
+void CheckShape(const WeightSource& source, std::size_t elements) {
+  std::size_t found = 0;
+  for (const model::TensorView& tensor : source.tensors) {
+    found += static_cast<std::size_t>(tensor.num_elements());
+  }
+  SUBMIX_CHECK(found == elements && (source.is_output_by_input || source.tensors.size() == 1),
+               "the source has another shape than the product");
+}
+
+// Numbers of a tensor from its `first` on.
+void Read(const model::TensorView& tensor, std::size_t first, std::span<float> out) {
+  const std::size_t element = model::DtypeBytes(tensor.dtype);
+  model::ConvertToFloat(tensor.dtype, tensor.bytes.subspan(first * element, out.size() * element),
+                        out);
+}
+
 }  // namespace
 
 MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers,
@@ -94,21 +110,25 @@ std::vector<float> MatrixProduct::ReadColumns(const WeightSource& source, Column
   const auto depth = static_cast<std::size_t>(inputs_);
   const auto begin = static_cast<std::size_t>(columns.begin);
   const auto count = static_cast<std::size_t>(columns.count());
-  const std::size_t element = model::DtypeBytes(source.tensor.dtype);
-  SUBMIX_CHECK(source.tensor.bytes.size() == depth * static_cast<std::size_t>(outputs_) * element,
-               "the source has another shape than the product");
-  const auto read = [&](std::size_t first, std::span<float> out) {
-    model::ConvertToFloat(source.tensor.dtype,
-                          source.tensor.bytes.subspan(first * element, out.size() * element), out);
-  };
+  CheckShape(source, depth * static_cast<std::size_t>(outputs_));
   std::vector<float> weights(count * depth);
   if (source.is_output_by_input) {
-    read(begin * depth, weights);
+    std::size_t output = 0;  // of the tensor's first row
+    for (const model::TensorView& tensor : source.tensors) {
+      const std::size_t outputs = static_cast<std::size_t>(tensor.num_elements()) / depth;
+      const std::size_t first = std::max(begin, output);
+      const std::size_t last = std::min(begin + count, output + outputs);
+      if (first < last) {
+        Read(tensor, (first - output) * depth,
+             std::span(weights).subspan((first - begin) * depth, (last - first) * depth));
+      }
+      output += outputs;
+    }
     return weights;
   }
   std::vector<float> line(count);
   for (std::size_t k = 0; k < depth; ++k) {
-    read(k * static_cast<std::size_t>(outputs_) + begin, line);
+    Read(source.tensors.front(), k * static_cast<std::size_t>(outputs_) + begin, line);
     for (std::size_t n = 0; n < count; ++n) weights[n * depth + k] = line[n];
   }
   return weights;

@@ -30,10 +30,11 @@ std::size_t ActivationRowBytes(ActivationFormat format, int count);
 void StoreActivations(ActivationFormat format, std::span<const float> row, std::byte* out,
                       float* scale);
 
-// A weight as its file has it.
+// A weight as its file has it: one tensor [inputs, outputs], or tensors [some outputs, inputs], as
+// torch.nn.Linear and embeddings have them, whose outputs follow each other.
 struct WeightSource {
-  model::TensorView tensor;         // [inputs, outputs]; or [outputs, inputs]:
-  bool is_output_by_input = false;  // as torch.nn.Linear and embeddings have it
+  std::vector<model::TensorView> tensors;
+  bool is_output_by_input = false;
 };
 
 class MatrixProduct {

@@ -23,20 +23,30 @@ constexpr std::size_t kHeaderBytes = 16384;
 // Changes whenever the packed form does.
 constexpr int kPackingFormat = 1;
 
-// Everything the packed form depends on. Empty if the model file cannot be named.
-std::string CacheKey(const std::vector<PackedWeight>& weights, const std::string& model_path) {
+// A file's path, size and time of change. Empty if it cannot be named.
+std::string FileKey(const std::string& file) {
   std::error_code error;
-  const std::string path = std::filesystem::canonical(model_path, error).string();
+  const std::string path = std::filesystem::canonical(file, error).string();
   struct stat status = {};
   if (error || ::stat(path.c_str(), &status) != 0) return "";
+  return path + "\n" + std::to_string(status.st_size) + " bytes, inode " +
+         std::to_string(status.st_ino) + ", changed " + std::to_string(status.st_mtim.tv_sec) +
+         "." + std::to_string(status.st_mtim.tv_nsec) + "\n";
+}
+
+// Everything the packed form depends on. Empty if a model file cannot be named.
+std::string CacheKey(const std::vector<PackedWeight>& weights,
+                     const std::vector<std::string>& model_files) {
+  std::string key = "submix packed weights " + std::to_string(kPackingFormat) + "\n";
+  for (const std::string& file : model_files) {
+    const std::string file_key = FileKey(file);
+    if (file_key.empty()) return "";
+    key += file_key;
+  }
   const dnnl_version_t* version = dnnl::version();
-  std::string key =
-      "submix packed weights " + std::to_string(kPackingFormat) + "\n" + path + "\n" +
-      std::to_string(status.st_size) + " bytes, inode " + std::to_string(status.st_ino) +
-      ", changed " + std::to_string(status.st_mtim.tv_sec) + "." +
-      std::to_string(status.st_mtim.tv_nsec) + "\noneDNN " + std::to_string(version->major) + "." +
-      std::to_string(version->minor) + "." + std::to_string(version->patch) + ", instruction set " +
-      std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
+  key += "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch) + ", instruction set " +
+         std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
   for (const PackedWeight& weight : weights) {
     const MatrixProduct& product = *weight.product;
     key += std::to_string(product.inputs()) + "x" + std::to_string(product.outputs()) + " format " +
@@ -89,14 +99,14 @@ std::string CachePath(const std::string& directory, const std::string& key) {
 }  // namespace
 
 PackedWeights PackedWeights::Load(const std::vector<PackedWeight>& weights,
-                                  const std::string& model_path, const std::string& cache_directory,
-                                  WorkerTeam& team) {
+                                  const std::vector<std::string>& model_files,
+                                  const std::string& cache_directory, WorkerTeam& team) {
   PackedWeights packed;
   for (const PackedWeight& weight : weights) {
     packed.offsets_.push_back(packed.bytes_);
     packed.bytes_ += weight.product->packed_bytes();
   }
-  const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_path);
+  const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_files);
   const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
   if (!path.empty()) packed.begin_ = Map(path, key, packed.bytes_);
   if (packed.begin_ != nullptr) return packed;

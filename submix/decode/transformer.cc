@@ -1,13 +1,14 @@
 #include "submix/decode/transformer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "submix/decode/kernels.h"
 
 namespace submix::decode {
 namespace {
 
-enum class Epilogue { kNone, kGelu, kAddToHidden };
+enum class Epilogue { kNone, kGelu, kAddToHidden, kSoftCap };
 
 // One worker's part of a pass.
 template <typename Stored>
@@ -15,30 +16,38 @@ class LayerWorker {
  public:
   LayerWorker(const Pass<Stored>& pass, PassBuffers& buffers, WorkerTeam& team, int worker)
       : pass_(pass),
+        config_(pass.bank.config),
         buffers_(buffers),
         team_(team),
         worker_(worker),
-        width_(pass.bank.config.width),
+        width_(config_.width),
+        head_width_(config_.width_of_head()),
         rows_(team.ShareOf(pass.rows(), worker)),
         scratch_(buffers.worker.data() + static_cast<std::size_t>(worker) * buffers.worker_bytes) {}
 
   void RunLayer(int index) {
     const TransformerLayer<Stored>& layer = pass_.bank.layers[static_cast<std::size_t>(index)];
     NormRows(hidden(), layer.norm_1, layer.attention_in);
-    Multiply(layer.attention_in, wide(), 3 * width_, Epilogue::kNone);
+    Multiply(layer.attention_in, wide(), layer.attention_in.product->outputs(), Epilogue::kNone);
     StoreKeysAndValues(index);
     Attend(index);
     ConvertRows(narrow(), layer.attention_out);
-    Multiply(layer.attention_out, narrow(), width_, Epilogue::kAddToHidden);
+    AddOutcome(layer.attention_out, layer.norm_after_attention);
     NormRows(hidden(), layer.norm_2, layer.mlp_in);
-    Multiply(layer.mlp_in, wide(), 4 * width_, Epilogue::kGelu);
-    ConvertRows(wide(), layer.mlp_out);
-    Multiply(layer.mlp_out, narrow(), width_, Epilogue::kAddToHidden);
+    Multiply(layer.mlp_in, wide(), layer.mlp_in.product->outputs(),
+             config_.is_gated ? Epilogue::kNone : Epilogue::kGelu);
+    if (config_.is_gated) {
+      GateRows(layer.mlp_out);
+    } else {
+      ConvertRows(wide(), layer.mlp_out);
+    }
+    AddOutcome(layer.mlp_out, layer.norm_after_mlp);
   }
 
   void RunHead(float* hidden_rows, float* logits, int logits_stride) {
     NormRows(hidden_rows, pass_.bank.final_norm, pass_.bank.unembedding);
-    Multiply(pass_.bank.unembedding, logits, logits_stride, Epilogue::kNone);
+    Multiply(pass_.bank.unembedding, logits, logits_stride,
+             config_.logit_soft_cap > 0 ? Epilogue::kSoftCap : Epilogue::kNone);
   }
 
  private:
@@ -60,9 +69,41 @@ class LayerWorker {
   void NormRows(float* rows, const NormLayer& norm, const LinearLayer<Stored>& next) {
     auto* normed = reinterpret_cast<float*>(scratch_);
     for (int row = rows_.begin; row < rows_.end; ++row) {
-      NormalizeRow(Row(rows, row, width_), norm.gain.data(), norm.shift.data(),
-                   static_cast<float>(pass_.bank.config.norm_epsilon), width_, normed);
+      Normalize(Row(rows, row, width_), norm, width_, normed);
       ConvertRow(normed, row, next);
+    }
+    team_.Barrier();
+  }
+
+  void Normalize(const float* x, const NormLayer& norm, int count, float* out) const {
+    const auto epsilon = static_cast<float>(config_.norm_epsilon);
+    if (norm.shift.empty()) {
+      RmsNormalizeRow(x, norm.gain.data(), epsilon, count, out);
+    } else {
+      NormalizeRow(x, norm.gain.data(), norm.shift.data(), epsilon, count, out);
+    }
+  }
+
+  // hidden += what the converted rows give, normalised where the model does.
+  void AddOutcome(const LinearLayer<Stored>& linear, const NormLayer& norm_after) {
+    if (norm_after.gain.empty()) return Multiply(linear, narrow(), width_, Epilogue::kAddToHidden);
+    Multiply(linear, narrow(), width_, Epilogue::kNone);
+    auto* normed = reinterpret_cast<float*>(scratch_);
+    for (int row = rows_.begin; row < rows_.end; ++row) {
+      Normalize(Row(narrow(), row, width_), norm_after, width_, normed);
+      AddInPlace(Row(hidden(), row, width_), normed, width_);
+    }
+    team_.Barrier();
+  }
+
+  void GateRows(const LinearLayer<Stored>& next) {
+    const int count = next.product->inputs();
+    auto* gated = reinterpret_cast<float*>(scratch_);
+    const auto gate_row = config_.activation == model::Activation::kSilu ? &SiluGate : &GeluGate;
+    for (int row = rows_.begin; row < rows_.end; ++row) {
+      const float* gate = Row(wide(), row, 2 * count);
+      gate_row(gate, gate + count, count, gated);
+      ConvertRow(gated, row, next);
     }
     team_.Barrier();
   }
@@ -103,6 +144,9 @@ class LayerWorker {
       for (int row = 0; row < pass_.rows(); ++row) {
         float* result = Row(results, row, results_width) + columns.begin;
         if (epilogue == Epilogue::kGelu) GeluInPlace(result, columns.count());
+        if (epilogue == Epilogue::kSoftCap) {
+          SoftCapInPlace(result, static_cast<float>(config_.logit_soft_cap), columns.count());
+        }
         if (epilogue == Epilogue::kAddToHidden) {
           AddInPlace(Row(hidden(), row, width_) + columns.begin, result, columns.count());
         }
@@ -133,9 +177,12 @@ class LayerWorker {
         for (int row = begin; row < end; ++row) {
           const int position = run.start + row - first;
           auto* slab = const_cast<std::byte*>(run.slabs[position / kPageTokens]);
-          const float* key = Row(wide(), row, 3 * width_) + width_;
+          float* queries = Row(wide(), row, in_width());
+          PrepareHeads(layer, queries, run.begin + row - first);
+          const float* key = queries + config_.query_width();
+          const float* value = key + config_.key_width();
           for (int head = 0; head < pass_.slabs.heads; ++head) {
-            StoreKeyValue(shape, key + head * shape.width, key + width_ + head * shape.width,
+            StoreKeyValue(shape, key + head * head_width_, value + head * head_width_,
                           position % kPageTokens,
                           reinterpret_cast<Stored*>(
                               slab + pass_.slabs.Offset(layer, pass_.slab_group + group, head)));
@@ -146,9 +193,24 @@ class LayerWorker {
     team_.Barrier();
   }
 
+  // Queries and keys of a row: normalised and turned to their token's position, where the model
+  // does.
+  void PrepareHeads(int index, float* queries, int token) {
+    const TransformerLayer<Stored>& layer = pass_.bank.layers[static_cast<std::size_t>(index)];
+    const int heads = config_.attention_heads;
+    for (int head = 0; head < heads + pass_.slabs.heads; ++head) {  // keys follow queries
+      float* own = queries + head * head_width_;
+      const NormLayer& norm = head < heads ? layer.query_norm : layer.key_norm;
+      if (!norm.gain.empty()) Normalize(own, norm, head_width_, own);
+      if (config_.has_learned_positions) continue;
+      const int turn = 2 * token + (config_.is_windowed(index) ? 1 : 0);
+      RotateHead(own, Row(buffers_.turns.as<float>(), turn, head_width_), head_width_);
+    }
+  }
+
   void Attend(int layer) {
     const auto blocks = static_cast<int>(buffers_.query_blocks.size());
-    const int heads = pass_.slabs.heads;
+    const int heads = config_.attention_heads;
     // Dealt out one by one: later queries of a prompt have more to look at.
     for (int unit = worker_; unit < pass_.groups * blocks * heads; unit += team_.size()) {
       const int block = unit / heads % blocks;
@@ -163,23 +225,36 @@ class LayerWorker {
     const int row = group * pass_.tokens + run.begin + block.begin;
     AttentionOperands<Stored> operands;
     operands.shape = pass_.slabs.shape;
-    operands.queries = Row(wide(), row, 3 * width_) + head * operands.shape.width;
-    operands.query_stride = 3 * static_cast<std::size_t>(width_);
+    operands.queries = Row(wide(), row, in_width()) + head * head_width_;
+    operands.query_stride = static_cast<std::size_t>(in_width());
     operands.count = block.count;
     operands.first_length = run.start + block.begin + 1;
+    operands.window = config_.is_windowed(layer) ? config_.window : 0;
+    operands.scale = AttentionScale();
+    operands.soft_cap = static_cast<float>(config_.attention_soft_cap);
     operands.pages = run.slabs;
-    operands.page_offset = pass_.slabs.Offset(layer, pass_.slab_group + group, head);
-    operands.out = Row(narrow(), row, width_) + head * operands.shape.width;
-    operands.out_stride = static_cast<std::size_t>(width_);
+    const int queries_a_key = config_.attention_heads / pass_.slabs.heads;
+    operands.page_offset =
+        pass_.slabs.Offset(layer, pass_.slab_group + group, head / queries_a_key);
+    operands.out = Row(narrow(), row, config_.query_width()) + head * head_width_;
+    operands.out_stride = static_cast<std::size_t>(config_.query_width());
     operands.scratch = reinterpret_cast<float*>(scratch_);
     AttendToPages(operands);
   }
 
+  int in_width() const { return config_.query_width() + 2 * config_.key_width(); }
+  float AttentionScale() const {
+    if (config_.attention_scale > 0) return static_cast<float>(config_.attention_scale);
+    return 1.0f / std::sqrt(static_cast<float>(head_width_));
+  }
+
   const Pass<Stored>& pass_;
+  const model::DecoderConfig& config_;
   PassBuffers& buffers_;
   WorkerTeam& team_;
   const int worker_;
   const int width_;
+  const int head_width_;
   const WorkerTeam::Share rows_;
   std::byte* const scratch_;
 };
@@ -187,24 +262,48 @@ class LayerWorker {
 }  // namespace
 
 template <typename Stored>
-void PrepareBuffers(const GptBank<Stored>& bank, const ProductSet& products, const HeadPage& head,
-                    int workers, int rows, int length, PassBuffers& buffers) {
+void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
+                    const HeadPage& head, int workers, int rows, int length, PassBuffers& buffers) {
   constexpr std::size_t kFloat = sizeof(float);
   const auto count = static_cast<std::size_t>(rows);
-  const auto width = static_cast<std::size_t>(bank.config.width);
+  const model::DecoderConfig& config = bank.config;
+  const auto width = static_cast<std::size_t>(config.width);
+  const int most_inputs = std::max({config.width, config.query_width(), config.width_of_mlp()});
+  const int most_outputs = std::max(config.query_width() + 2 * config.key_width(),
+                                    (config.is_gated ? 2 : 1) * config.width_of_mlp());
   buffers.hidden.Reserve(count * width * kFloat);
-  buffers.narrow.Reserve(count * width * kFloat);
-  buffers.wide.Reserve(count * 4 * width * kFloat);
-  buffers.activations.Reserve(
-      count * ActivationRowBytes(bank.unembedding.product->format(), 4 * bank.config.width));
+  buffers.narrow.Reserve(count * std::max(width, static_cast<std::size_t>(config.query_width())) *
+                         kFloat);
+  buffers.wide.Reserve(count * static_cast<std::size_t>(most_outputs) * kFloat);
+  buffers.activations.Reserve(count *
+                              ActivationRowBytes(bank.unembedding.product->format(), most_inputs));
   buffers.scales.Reserve(count * kFloat);
   buffers.low.Reserve(count * static_cast<std::size_t>(bank.most_rank) * kFloat);
-  const std::size_t bytes = std::max(
-      {products.scratch_bytes(rows), AttentionScratch(length, head) * kFloat, width * kFloat});
+  const std::size_t bytes =
+      std::max({products.scratch_bytes(rows), AttentionScratch(length, head) * kFloat,
+                static_cast<std::size_t>(most_inputs) * kFloat});
   const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
   if (rounded > buffers.worker_bytes) {
     buffers.worker_bytes = rounded;
     buffers.worker.Reserve(rounded * static_cast<std::size_t>(workers));
+  }
+}
+
+template <typename Stored>
+void PlanTurns(const DecoderBank<Stored>& bank, std::span<const int> positions,
+               PassBuffers& buffers) {
+  if (bank.config.has_learned_positions) return;
+  const auto width = static_cast<std::size_t>(bank.config.width_of_head());
+  buffers.turns.Reserve(positions.size() * 2 * width * sizeof(float));
+  float* turn = buffers.turns.as<float>();
+  for (const int position : positions) {
+    for (const std::vector<double>& frequencies : bank.frequencies) {
+      for (std::size_t i = 0; i < width / 2; ++i) {
+        turn[i] = static_cast<float>(std::cos(position * frequencies[i]));
+        turn[width / 2 + i] = static_cast<float>(std::sin(position * frequencies[i]));
+      }
+      turn += width;
+    }
   }
 }
 
@@ -226,22 +325,24 @@ void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuf
 }
 
 template <typename Stored>
-void RunHead(const GptBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
+void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
              float* logits, int logits_stride, WorkerTeam& team, int worker) {
   const SlabLayout no_slabs;
   const Pass<Stored> pass{bank, no_slabs, 0, 0, 1, rows, {}};
   LayerWorker<Stored>(pass, buffers, team, worker).RunHead(hidden, logits, logits_stride);
 }
 
-template void PrepareBuffers(const GptBank<float>&, const ProductSet&, const HeadPage&, int, int,
-                             int, PassBuffers&);
-template void PrepareBuffers(const GptBank<Bfloat16>&, const ProductSet&, const HeadPage&, int, int,
-                             int, PassBuffers&);
+template void PrepareBuffers(const DecoderBank<float>&, const ProductSet&, const HeadPage&, int,
+                             int, int, PassBuffers&);
+template void PrepareBuffers(const DecoderBank<Bfloat16>&, const ProductSet&, const HeadPage&, int,
+                             int, int, PassBuffers&);
+template void PlanTurns(const DecoderBank<float>&, std::span<const int>, PassBuffers&);
+template void PlanTurns(const DecoderBank<Bfloat16>&, std::span<const int>, PassBuffers&);
 template void RunLayers(const Pass<float>&, int, int, PassBuffers&, WorkerTeam&, int);
 template void RunLayers(const Pass<Bfloat16>&, int, int, PassBuffers&, WorkerTeam&, int);
-template void RunHead(const GptBank<float>&, float*, int, PassBuffers&, float*, int, WorkerTeam&,
-                      int);
-template void RunHead(const GptBank<Bfloat16>&, float*, int, PassBuffers&, float*, int, WorkerTeam&,
-                      int);
+template void RunHead(const DecoderBank<float>&, float*, int, PassBuffers&, float*, int,
+                      WorkerTeam&, int);
+template void RunHead(const DecoderBank<Bfloat16>&, float*, int, PassBuffers&, float*, int,
+                      WorkerTeam&, int);
 
 }  // namespace submix::decode

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "submix/decode/aligned_buffer.h"
-#include "submix/decode/gpt_bank.h"
+#include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
 #include "submix/decode/worker_team.h"
 
@@ -30,12 +30,13 @@ struct QueryBlock {
 // Buffers of a pass, grown to the largest one and used again.
 struct PassBuffers {
   AlignedBuffer hidden;       // [rows, C] floats: the residual stream
-  AlignedBuffer wide;         // [rows, 4 C]: results of c_attn (3 C) and c_fc
-  AlignedBuffer narrow;       // [rows, C]: attention's outcome, results of the projections
-  AlignedBuffer activations;  // [rows] of ActivationRowBytes(4 C)
-  AlignedBuffer scales;       // [rows] floats
-  AlignedBuffer low;          // [rows, most_rank] floats
-  AlignedBuffer worker;       // [workers, worker_bytes]
+  AlignedBuffer wide;         // [rows, ...]: queries, keys and values; what mlp_in gives
+  AlignedBuffer narrow;       // [rows, ...]: attention's outcome, results of the projections
+  AlignedBuffer activations;  // [rows] of ActivationRowBytes(most inputs)
+  AlignedBuffer turns;   // [tokens, 2, head width]: of RotateHead; of windowed layers the second
+  AlignedBuffer scales;  // [rows] floats
+  AlignedBuffer low;     // [rows, most_rank] floats
+  AlignedBuffer worker;  // [workers, worker_bytes]
   std::size_t worker_bytes = 0;
   std::vector<QueryBlock> query_blocks;
 };
@@ -44,7 +45,7 @@ struct PassBuffers {
 // bank; below the first adapted layer one group that stands for all.
 template <typename Stored>
 struct Pass {
-  const GptBank<Stored>& bank;
+  const DecoderBank<Stored>& bank;
   const SlabLayout& slabs;
   int slab_group = 0;  // the slabs' group of group_begin
   int group_begin = 0;
@@ -57,8 +58,12 @@ struct Pass {
 // Makes room for passes of `rows` rows and sequences of `length` tokens. Not within
 // WorkerTeam::Run.
 template <typename Stored>
-void PrepareBuffers(const GptBank<Stored>& bank, const ProductSet& products, const HeadPage& head,
-                    int workers, int rows, int length, PassBuffers& buffers);
+void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
+                    const HeadPage& head, int workers, int rows, int length, PassBuffers& buffers);
+// Fills buffers.turns for a batch's tokens, where the model has rotary positions.
+template <typename Stored>
+void PlanTurns(const DecoderBank<Stored>& bank, std::span<const int> positions,
+               PassBuffers& buffers);
 // Cuts the runs into buffers.query_blocks.
 void PlanQueryBlocks(std::span<const TokenRun> runs, PassBuffers& buffers);
 
@@ -72,7 +77,7 @@ void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuf
 
 // logits [rows, V], rows `logits_stride` apart, of hidden rows before the final norm.
 template <typename Stored>
-void RunHead(const GptBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
+void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
              float* logits, int logits_stride, WorkerTeam& team, int worker);
 
 }  // namespace submix::decode

@@ -72,9 +72,9 @@ bool IsAdapterDirectory(const std::string& directory) {
   return base::FileExists(base::JoinPath(directory, "adapter_config.json"));
 }
 
-Status CheckMemberShape(const model::GptConfig& member, const model::GptConfig& public_model,
-                        const std::string& directory) {
-  model::GptConfig same = member;
+Status CheckMemberShape(const model::DecoderConfig& member,
+                        const model::DecoderConfig& public_model, const std::string& directory) {
+  model::DecoderConfig same = member;
   same.end_of_text = public_model.end_of_text;
   if (same == public_model) return base::OkStatus();
   return base::FailedPreconditionError(

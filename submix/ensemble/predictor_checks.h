@@ -8,7 +8,7 @@
 
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 
 namespace submix::ensemble {
 
@@ -27,7 +27,8 @@ bool IsAdapterDirectory(const std::string& directory);
 
 // Errors: kFailedPrecondition if a member that is a whole model has another shape than the public
 // one.
-base::Status CheckMemberShape(const model::GptConfig& member, const model::GptConfig& public_model,
+base::Status CheckMemberShape(const model::DecoderConfig& member,
+                              const model::DecoderConfig& public_model,
                               const std::string& directory);
 
 }  // namespace submix::ensemble

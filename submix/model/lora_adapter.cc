@@ -13,7 +13,7 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
-#include "submix/model/gpt_tensors.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/model/safetensors.h"
 
 namespace submix::model {
@@ -60,14 +60,17 @@ base::Status CheckInitialisation(const JsonObject& json) {
                              "LoRA first");
 }
 
-base::Status CheckFeatures(const JsonObject& json) {
+base::Status CheckFeatures(const JsonObject& json, const DecoderConfig& model) {
   SUBMIX_RETURN_IF_ERROR(ExpectText(json, "peft_type", "LORA"));
   if (json.Has("bias")) SUBMIX_RETURN_IF_ERROR(ExpectText(json, "bias", "none"));
   SUBMIX_RETURN_IF_ERROR(CheckInitialisation(json));
-  SUBMIX_ASSIGN_OR_RETURN(const bool fan_in_fan_out, json.Boolean("fan_in_fan_out"));
-  if (!fan_in_fan_out) {
+  bool fan_in_fan_out = false;
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("fan_in_fan_out", fan_in_fan_out));
+  if (fan_in_fan_out != HasConv1d(model)) {
     return json.FieldError("fan_in_fan_out",
-                           "expected true: GPT-2's linear layers are Conv1D, weight [in, out]");
+                           HasConv1d(model)
+                               ? "expected true: GPT-2's linear layers are Conv1D, weight [in, out]"
+                               : "expected false: this model's linear layers are [out, in]");
   }
   for (const std::string& field : json.fields()) {
     if (Contains(kReadFields, field) || Contains(kHarmlessFields, field) || json.IsOff(field)) {
@@ -78,10 +81,15 @@ base::Status CheckFeatures(const JsonObject& json) {
   return base::OkStatus();
 }
 
+// Of LoRA's target_modules: every linear layer of every transformer layer.
+constexpr std::string_view kAllLinear = "all-linear";
+
 base::StatusOr<std::vector<std::string>> TargetModules(const JsonObject& json,
                                                        const std::string& path) {
   constexpr const char* kField = "target_modules";
   if (json.IsText(kField)) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string text, json.Text(kField));
+    if (text == kAllLinear) return std::vector<std::string>{text};
     return base::UnimplementedError(path +
                                     ": field \"target_modules\": a regular expression is "
                                     "not supported; list the modules");
@@ -107,21 +115,22 @@ base::StatusOr<std::vector<int>> Layers(const JsonObject& json) {
   return layers;
 }
 
-// Where the layer's number stands in a name. GPT-2 has one such place, "h".
-base::Status CheckLayersPattern(const JsonObject& json) {
+// Where the layer's number stands in a name. A model has one such place.
+base::Status CheckLayersPattern(const JsonObject& json, const DecoderConfig& model) {
   constexpr const char* kField = "layers_pattern";
+  const std::string only = HasConv1d(model) ? "h" : "layers";
   if (json.IsOff(kField)) return base::OkStatus();
-  if (json.IsText(kField)) return ExpectText(json, kField, "h");
+  if (json.IsText(kField)) return ExpectText(json, kField, only);
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::string> patterns, json.Texts(kField));
-  if (patterns == std::vector<std::string>{"h"}) return base::OkStatus();
-  return json.FieldError(kField, "only null and \"h\" are supported");
+  if (patterns == std::vector<std::string>{only}) return base::OkStatus();
+  return json.FieldError(kField, "only null and " + Quoted(only) + " are supported");
 }
 
 // A field that would change the result, known or unknown, is refused unless it is off.
-base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path) {
+base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path, const DecoderConfig& model) {
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
-  SUBMIX_RETURN_IF_ERROR(CheckFeatures(json));
-  SUBMIX_RETURN_IF_ERROR(CheckLayersPattern(json));
+  SUBMIX_RETURN_IF_ERROR(CheckFeatures(json, model));
+  SUBMIX_RETURN_IF_ERROR(CheckLayersPattern(json, model));
   LoraConfig config;
   SUBMIX_ASSIGN_OR_RETURN(config.rank, json.Int("r", 1, kMaxRank));
   SUBMIX_ASSIGN_OR_RETURN(config.lora_alpha, json.Number("lora_alpha"));
@@ -134,7 +143,8 @@ base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path) {
 }
 
 // With every field that decides the result, so that no version of PEFT falls back on a default.
-base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
+base::Status SaveLoraConfig(const LoraConfig& config, bool fan_in_fan_out,
+                            const std::string& path) {
   using nlohmann::ordered_json;
   const ordered_json layers =
       config.layers.empty() ? ordered_json(nullptr) : ordered_json(config.layers);
@@ -145,7 +155,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
       {"auto_mapping", nullptr},
       {"base_model_name_or_path", base_model},
       {"bias", "none"},
-      {"fan_in_fan_out", true},
+      {"fan_in_fan_out", fan_in_fan_out},
       {"inference_mode", true},
       {"init_lora_weights", true},
       {"layers_pattern", nullptr},
@@ -157,7 +167,9 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
       {"r", config.rank},
       {"rank_pattern", ordered_json::object()},
       {"revision", nullptr},
-      {"target_modules", config.target_modules},
+      {"target_modules", config.target_modules == std::vector<std::string>{std::string(kAllLinear)}
+                             ? ordered_json(kAllLinear)
+                             : ordered_json(config.target_modules)},
       {"task_type", "CAUSAL_LM"},
       {"use_dora", false},
       {"use_rslora", false},
@@ -173,8 +185,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, const std::string& path) {
 
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
-constexpr std::string_view kModelPrefix = "transformer.";
-constexpr std::string_view kTensorPrefix = "base_model.model.transformer.";
+constexpr std::string_view kAdapterPrefix = "base_model.model.";
 
 // PEFT's rule: the whole name, or its end behind a dot.
 bool IsNameOf(std::string_view full_name, std::string_view target) {
@@ -190,32 +201,35 @@ bool IsAdapted(const LoraConfig& config, int layer, std::string_view full_name) 
   return std::any_of(
       config.target_modules.begin(), config.target_modules.end(), [&](const std::string& target) {
         // PEFT asks for the layer only where a name is matched by its end.
-        return full_name == target || (is_layer_listed && IsNameOf(full_name, target));
+        return full_name == target ||
+               (is_layer_listed && (target == kAllLinear || IsNameOf(full_name, target)));
       });
 }
 
-bool IsKnownTarget(const GptConfig& model, std::string_view target) {
+bool IsKnownTarget(const DecoderConfig& model, std::string_view target) {
   const std::vector<LinearLayer> layers = LinearLayers(model);
   return std::any_of(layers.begin(), layers.end(), [&](const LinearLayer& linear) {
-    return IsNameOf(std::string(kModelPrefix) + linear.name, target);
+    return target == kAllLinear || IsNameOf(ModelPrefix(model) + linear.name, target);
   });
 }
 
 // The first layer of the config that the model does not have.
-std::optional<int> MissingLayer(const GptConfig& model, const LoraConfig& config) {
+std::optional<int> MissingLayer(const DecoderConfig& model, const LoraConfig& config) {
   for (const int layer : config.layers) {
     if (layer < 0 || layer >= model.layers) return layer;
   }
   return std::nullopt;
 }
 
-std::string LayerProblem(const GptConfig& model, int layer) {
+std::string LayerProblem(const DecoderConfig& model, int layer) {
   return "layer " + std::to_string(layer) + " does not exist; the model has " +
          std::to_string(model.layers);
 }
 
-std::string TensorName(const LoraModule& module, std::string_view which) {
-  return std::string(kTensorPrefix) + module.name + "." + std::string(which) + ".weight";
+std::string TensorName(const std::string& model_prefix, const LoraModule& module,
+                       std::string_view which) {
+  return std::string(kAdapterPrefix) + model_prefix + module.name + "." + std::string(which) +
+         ".weight";
 }
 
 struct AdapterTensor {
@@ -224,11 +238,12 @@ struct AdapterTensor {
 };
 
 // Every tensor that the adapter must hold, by name, with the place of its values.
-std::map<std::string, AdapterTensor> AdapterTensors(int rank, std::vector<LoraModule>& modules) {
+std::map<std::string, AdapterTensor> AdapterTensors(const std::string& model_prefix, int rank,
+                                                    std::vector<LoraModule>& modules) {
   std::map<std::string, AdapterTensor> tensors;
   for (LoraModule& module : modules) {
-    tensors[TensorName(module, "lora_A")] = {{rank, module.inputs}, &module.a};
-    tensors[TensorName(module, "lora_B")] = {{module.outputs, rank}, &module.b};
+    tensors[TensorName(model_prefix, module, "lora_A")] = {{rank, module.inputs}, &module.a};
+    tensors[TensorName(model_prefix, module, "lora_B")] = {{module.outputs, rank}, &module.b};
   }
   return tensors;
 }
@@ -272,12 +287,15 @@ std::string IdentityText(const LoraConfig& config) {
   return text.str();
 }
 
-base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
+base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& model,
                                                        const LoraConfig& config) {
   for (const std::string& target : config.target_modules) {
     if (!IsKnownTarget(model, target)) {
-      return base::InvalidArgumentError("unknown target module " + Quoted(target) +
-                                        "; known are c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj");
+      return base::InvalidArgumentError(
+          "unknown target module " + Quoted(target) + "; known are " +
+          (HasConv1d(model) ? "c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj"
+                            : "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj") +
+          " and all-linear");
     }
   }
   if (const std::optional<int> layer = MissingLayer(model, config)) {
@@ -285,7 +303,7 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
   }
   std::vector<LoraModule> modules;
   for (LinearLayer& linear : LinearLayers(model)) {
-    if (!IsAdapted(config, linear.layer, std::string(kModelPrefix) + linear.name)) continue;
+    if (!IsAdapted(config, linear.layer, ModelPrefix(model) + linear.name)) continue;
     modules.push_back({.name = std::move(linear.name),
                        .inputs = linear.inputs,
                        .outputs = linear.outputs,
@@ -295,10 +313,11 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
   return modules;
 }
 
-base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const GptConfig& model) {
+base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
+                                            const DecoderConfig& model) {
   const std::string config_path = base::JoinPath(directory, kConfigFile);
   LoraAdapter adapter;
-  SUBMIX_ASSIGN_OR_RETURN(adapter.config, LoadLoraConfig(config_path));
+  SUBMIX_ASSIGN_OR_RETURN(adapter.config, LoadLoraConfig(config_path, model));
   if (const std::optional<int> layer = MissingLayer(model, adapter.config)) {
     return OtherBaseError(config_path, LayerProblem(model, *layer));
   }
@@ -311,7 +330,7 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const 
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file,
                           SafetensorsFile::Open(base::JoinPath(directory, kWeightsFile)));
   const std::map<std::string, AdapterTensor> expected =
-      AdapterTensors(adapter.config.rank, adapter.modules);
+      AdapterTensors(ModelPrefix(model), adapter.config.rank, adapter.modules);
   SUBMIX_RETURN_IF_ERROR(CheckTensors(*file, expected));
   for (const auto& [name, tensor] : expected) {
     SUBMIX_ASSIGN_OR_RETURN(*tensor.values, file->Read(name, tensor.shape));
@@ -319,16 +338,18 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const 
   return adapter;
 }
 
-base::Status SaveLoraAdapter(const LoraAdapter& adapter, const std::string& directory) {
+base::Status SaveLoraAdapter(const LoraAdapter& adapter, const DecoderConfig& model,
+                             const std::string& directory) {
+  const std::string prefix = ModelPrefix(model);
   std::vector<NamedTensor> tensors;
   for (const LoraModule& module : adapter.modules) {
     const std::int64_t rank = adapter.config.rank;
-    tensors.push_back({TensorName(module, "lora_A"), {rank, module.inputs}, module.a});
-    tensors.push_back({TensorName(module, "lora_B"), {module.outputs, rank}, module.b});
+    tensors.push_back({TensorName(prefix, module, "lora_A"), {rank, module.inputs}, module.a});
+    tensors.push_back({TensorName(prefix, module, "lora_B"), {module.outputs, rank}, module.b});
   }
   SUBMIX_RETURN_IF_ERROR(WriteSafetensors(base::JoinPath(directory, kWeightsFile), tensors,
                                           Dtype::kF32, {{"format", "pt"}}));
-  return SaveLoraConfig(adapter.config, base::JoinPath(directory, kConfigFile));
+  return SaveLoraConfig(adapter.config, HasConv1d(model), base::JoinPath(directory, kConfigFile));
 }
 
 }  // namespace submix::model

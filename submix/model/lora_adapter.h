@@ -1,19 +1,21 @@
-// LoRA adapters in PEFT's names and layout: adapter_config.json and adapter_model.safetensors.
-// GPT-2's linear layers are Conv1D (weight [in, out]), hence fan_in_fan_out = true.
+// LoRA adapters in PEFT's names and layout: adapter_config.json and adapter_model.safetensors, for
+// every family of decoder_config.h.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "submix/base/status.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 
 namespace submix::model {
 
 struct LoraConfig {
   int rank = 8;            // PEFT's r
   double lora_alpha = 16;  // scaling = lora_alpha / rank
-  // Of "c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj" (PEFT matches names by suffix).
+  // Of a GPT-2 "c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"; of others "q_proj", "k_proj",
+  // "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj" (PEFT matches names by suffix); or
+  // "all-linear".
   std::vector<std::string> target_modules = {"c_attn"};
   // PEFT's layers_to_transform; empty = all layers.
   std::vector<int> layers;
@@ -42,16 +44,18 @@ struct LoraAdapter {
 
 // The modules that `config` adapts in a model of this shape, in layer order, with a and b empty.
 // Errors: kInvalidArgument for an unknown target module or a layer out of range.
-base::StatusOr<std::vector<LoraModule>> AdaptedModules(const GptConfig& model,
+base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& model,
                                                        const LoraConfig& config);
 
 // Reads a directory as PEFT writes it (tensor names "base_model.model.transformer.h.0.attn.c_attn.
 // lora_A.weight"). Errors: kNotFound; kInvalidArgument for features not supported (bias other than
-// "none", modules_to_save, DoRA, rslora, fan_in_fan_out false); kUnimplemented for target_modules
-// as a regular expression; kFailedPrecondition for an adapter of another base model (a shape or
-// layer that does not fit), naming the tensor; kDataLoss for damaged weights.
-base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory, const GptConfig& model);
+// "none", modules_to_save, DoRA, rslora, fan_in_fan_out of another family); kUnimplemented for
+// target_modules as a regular expression; kFailedPrecondition for an adapter of another base model
+// (a shape or layer that does not fit), naming the tensor; kDataLoss for damaged weights.
+base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
+                                            const DecoderConfig& model);
 // Writes a directory that PEFT loads. The directory must exist.
-base::Status SaveLoraAdapter(const LoraAdapter& adapter, const std::string& directory);
+base::Status SaveLoraAdapter(const LoraAdapter& adapter, const DecoderConfig& model,
+                             const std::string& directory);
 
 }  // namespace submix::model

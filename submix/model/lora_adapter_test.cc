@@ -16,13 +16,13 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr GptConfig kTiny = {.vocab_size = 16,
-                             .context_length = 8,
-                             .width = 8,
-                             .layers = 2,
-                             .attention_heads = 2,
-                             .norm_epsilon = 1e-5,
-                             .end_of_text = 15};
+constexpr DecoderConfig kTiny = {.vocab_size = 16,
+                                 .context_length = 8,
+                                 .width = 8,
+                                 .layers = 2,
+                                 .attention_heads = 2,
+                                 .norm_epsilon = 1e-5,
+                                 .end_of_text = 15};
 
 // The values that testdata/model/generate.py wrote.
 std::vector<float> Pattern(std::size_t tensor, std::size_t count) {
@@ -119,7 +119,7 @@ class LoraAdapterFileTest : public ::testing::Test {
   }
   // Loads the fixture with `from` replaced by `to` in its configuration.
   base::StatusOr<LoraAdapter> LoadWith(const std::string& from, const std::string& to,
-                                       const GptConfig& model = kTiny) {
+                                       const DecoderConfig& model = kTiny) {
     std::string text =
         *base::ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/adapter_config.json");
     const std::size_t at = text.find(from);
@@ -191,7 +191,7 @@ TEST_F(LoraAdapterFileTest, AnAdapterOfAnotherBaseIsRefusedByTensor) {
     return StatusIs(StatusCode::kFailedPrecondition,
                     AllOf(HasSubstr(what), HasSubstr("another base model")));
   };
-  GptConfig wider = kTiny;
+  DecoderConfig wider = kTiny;
   wider.width = 16;
   EXPECT_THAT(LoadWith("\"r\": 2", "\"r\": 2", wider),
               other_base("h.1.mlp.c_fc.lora_A.weight\": expected [2, 16], found [2, 8]"));
@@ -240,7 +240,7 @@ TEST_F(LoraAdapterFileTest, WhatIsSavedIsLoaded) {
     module.a = Pattern(1, 3 * static_cast<std::size_t>(module.inputs));
     module.b = Pattern(2, 3 * static_cast<std::size_t>(module.outputs));
   }
-  SUBMIX_ASSERT_OK(SaveLoraAdapter(adapter, directory_.path()));
+  SUBMIX_ASSERT_OK(SaveLoraAdapter(adapter, kTiny, directory_.path()));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter loaded, LoadLoraAdapter(directory_.path(), kTiny));
   EXPECT_EQ(loaded.config, adapter.config);
   ASSERT_EQ(Names(loaded.modules), Names(adapter.modules));
@@ -253,7 +253,7 @@ TEST_F(LoraAdapterFileTest, WhatIsSavedIsLoaded) {
 TEST_F(LoraAdapterFileTest, AnAdapterReadFromPeftIsWrittenBackWithTheSameTensors) {
   const std::string peft = SUBMIX_TESTDATA_DIR "/model/peft_adapter";
   SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter adapter, LoadLoraAdapter(peft, kTiny));
-  SUBMIX_ASSERT_OK(SaveLoraAdapter(adapter, directory_.path()));
+  SUBMIX_ASSERT_OK(SaveLoraAdapter(adapter, kTiny, directory_.path()));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto theirs,
                               SafetensorsFile::Open(peft + "/adapter_model.safetensors"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto ours, SafetensorsFile::Open(weights_path_));

@@ -47,6 +47,23 @@ class ScoreTest(unittest.TestCase):
         self.assert_equals_reference(MODEL, SOURCE / "testdata/base_8k_reference.json", 3e-2,
                                      "--precision", "f32", "--predictor", "torch", program="submix-train")
 
+    def test_equals_another_implementation_on_todays_families(self):
+        for name in ("tiny-llama31", "tiny-qwen3", "tiny-gemma2"):
+            model = SOURCE / "testdata/families" / name
+            reference = json.loads((model / "reference.json").read_text())
+            adapters = [model / "adapter"] if (model / "adapter").is_dir() else []
+            scored = score(model, "--tokens", ",".join(map(str, reference["tokens"])), "--precision", "f32",
+                           *[word for adapter in adapters for word in ("--adapter", adapter)])
+            expected = [reference["next_log_probs"], reference.get("adapter_next_log_probs")]
+            self.assertEqual(len(scored["models"]), 1 + len(adapters))
+            for found, right in zip(scored["models"], expected):
+                self.assertLess(max(abs(a - b) for a, b in zip(found["log_probabilities"], right)), 1e-3, name)
+
+    def test_libtorch_has_only_gpt2(self):
+        done = run(SOURCE / "testdata/families/tiny-llama", "--tokens", "1,2", "--predictor", "torch", program="submix-train")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("a llama model is scored", done.stderr)
+
     @unittest.skipUnless(SHARED_MODEL.is_dir(), "no ../shared/data/models/base-8k")
     def test_equals_pytorch_on_a_model_in_float32(self):
         self.assert_equals_reference(SHARED_MODEL, SHARED_MODEL / "reference.json", 1e-3, "--precision", "f32")

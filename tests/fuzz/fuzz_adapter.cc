@@ -8,7 +8,7 @@ namespace submix::fuzz {
 // For the model of the seeds: width 2, 2 layers.
 void FuzzAdapter(std::string_view input) {
   static const FuzzedDirectory directory;
-  const model::GptConfig model{
+  const model::DecoderConfig model{
       .vocab_size = 5, .context_length = 4, .width = 2, .layers = 2, .attention_heads = 1};
   const std::vector<std::string_view> files = Pieces(input, 2);
   directory.Put("adapter_config.json", files[0]);

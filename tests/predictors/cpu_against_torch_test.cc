@@ -45,7 +45,7 @@ class CpuAgainstTorchTest : public ::testing::Test {
   void UseBundledModel() {
     public_directory_ = std::string(SUBMIX_DATA_DIR) + "/public_model";
     SUBMIX_ASSERT_OK_AND_ASSIGN(
-        config_, model::LoadGptConfig(base::JoinPath(public_directory_, "config.json")));
+        config_, model::LoadDecoderConfig(base::JoinPath(public_directory_, "config.json")));
     tolerance_ = kTrainedTolerance;
   }
 
@@ -111,7 +111,7 @@ class CpuAgainstTorchTest : public ::testing::Test {
 
   base::TemporaryDirectory directory_;
   std::string public_directory_;
-  model::GptConfig config_;
+  model::DecoderConfig config_;
   double tolerance_ = kRandomTolerance;
   std::unique_ptr<decode::CpuPredictor> cpu_;
   std::unique_ptr<ensemble::Predictor> torch_;
@@ -209,7 +209,7 @@ TEST_F(CpuAgainstTorchTest, TheBundledModelWithAdapters) {
       for (float& value : module.a) value *= 0.05f;
       for (float& value : module.b) value *= 0.05f;
     }
-    SUBMIX_ASSERT_OK(model::SaveLoraAdapter(adapter, member));
+    SUBMIX_ASSERT_OK(model::SaveLoraAdapter(adapter, config_, member));
   }
   Load(members);
   const SequenceId id = OpenBoth();

@@ -79,7 +79,7 @@ class CpuPredictorTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  model::GptConfig config_;
+  model::DecoderConfig config_;
 };
 
 // Contract 6, to the bit and in every precision: swap the other members' adapters and the other

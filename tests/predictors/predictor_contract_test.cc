@@ -99,7 +99,7 @@ class PredictorContractTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  model::GptConfig config_;
+  model::DecoderConfig config_;
 };
 
 TEST_F(PredictorContractTest, StepTokenByTokenEqualsScore) {
@@ -170,7 +170,7 @@ TEST_F(PredictorContractTest, ABrokenMemberSpoilsOnlyItsOwnRow) {
   auto adapter = model::LoadLoraAdapter(broken, config_);
   SUBMIX_ASSERT_OK(adapter);
   adapter->modules[0].a[0] = std::numeric_limits<float>::quiet_NaN();
-  SUBMIX_ASSERT_OK(model::SaveLoraAdapter(*adapter, broken));
+  SUBMIX_ASSERT_OK(model::SaveLoraAdapter(*adapter, config_, broken));
   const std::string kept = Adapter(2);
   const auto healthy = Load({kept, Adapter(4)});
   const auto predictor = Load({kept, broken});
@@ -188,7 +188,7 @@ TEST_F(PredictorContractTest, AMemberThatAddsNothingIsThePublicRow) {
     const std::string empty = Adapter(3, layers);
     SUBMIX_ASSERT_OK_AND_ASSIGN(auto adapter, model::LoadLoraAdapter(empty, config_));
     for (model::LoraModule& module : adapter.modules) std::ranges::fill(module.b, 0.0f);
-    SUBMIX_ASSERT_OK(model::SaveLoraAdapter(adapter, empty));
+    SUBMIX_ASSERT_OK(model::SaveLoraAdapter(adapter, config_, empty));
     const auto predictor = Load({Adapter(2, layers), empty, Adapter(4, layers)});
     const std::vector<TokenId> tokens = model::RandomTokens(12, config_.vocab_size, 9);
     const Logits scored = ScoreOrDie(*predictor, tokens).back();
@@ -268,7 +268,7 @@ TEST_F(PredictorContractTest, ScoreStopsAtTheSinksFirstError) {
 }
 
 TEST_F(PredictorContractTest, RefusesMembersOfAnotherShape) {
-  model::GptConfig wider = config_;
+  model::DecoderConfig wider = config_;
   wider.vocab_size = 60;
   const std::string other = directory_.File("wider");
   model::WriteTinyModel(other, wider, 1);

@@ -22,7 +22,7 @@
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/research/any_mechanism.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"
 
@@ -179,7 +179,7 @@ class Demo {
                                                            int parts) const {
     train::EnsembleTrainingOptions training;
     training.public_directory = base::JoinPath(options_.data, "public_model");
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                    training.public_directory, "config.json")));
     training.fine_tune = train::RecommendedRecipe(config, {.num_parts = parts});
     training.fine_tune.precision = DefaultTrainingPrecision();

@@ -20,7 +20,7 @@
 #include "submix/eval/figures/federated_figures.h"
 #include "submix/eval/figures/paper_figures.h"
 #include "submix/eval/pages/html_page.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 
@@ -107,7 +107,7 @@ class Reproduction {
       SUBMIX_RETURN_IF_ERROR(eval::MakePerplexityStudy(options_.name, size_).status());
     }
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
     SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(options_.public_directory));
     corpus_ = options_.corpus;
@@ -127,7 +127,7 @@ class Reproduction {
     return base::OkStatus();
   }
 
-  void SetSize(const model::GptConfig& config) {
+  void SetSize(const model::DecoderConfig& config) {
     size_.runs = options_.runs;
     if (options_.most_answers > 0) size_.most_queries = options_.most_answers;
     size_.private_epochs.clear();

@@ -19,7 +19,7 @@
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_lstm.h"
 #include "submix/train/federated/federated_training.h"
@@ -434,9 +434,9 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
   FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(
       command, action, [&command](FedAvgCommandOptions& given) -> Status {
         if (!given.model.public_directory.empty()) {
-          SUBMIX_ASSIGN_OR_RETURN(
-              const auto config,
-              model::LoadGptConfig(base::JoinPath(given.model.public_directory, "config.json")));
+          SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                                  model::LoadDecoderConfig(
+                                      base::JoinPath(given.model.public_directory, "config.json")));
           TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.model.adapter);
         }
         return RunFedAvg(given);

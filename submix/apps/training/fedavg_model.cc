@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/federated/federated_gpt.h"
 #include "submix/train/federated/federated_lstm.h"
 
@@ -47,7 +47,7 @@ ModelOrError MakeLstm(const FedAvgModelOptions& options, train::Ranks* ranks) {
 }
 
 ModelOrError LoadGpt(const FedAvgModelOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                  options.public_directory, "config.json")));
   train::FederatedGptOptions gpt;
   gpt.public_directory = options.public_directory;

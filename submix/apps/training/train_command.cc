@@ -14,7 +14,7 @@
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/shared_members.h"
 #include "submix/train/fine_tuning/training_recipe.h"
@@ -75,7 +75,7 @@ base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
 }
 
 // What the flags do not say.
-train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::GptConfig& config) {
+train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::DecoderConfig& config) {
   const bool all_weights = options.fine_tune.adapter.full;
   if (options.recipe == "paper") {
     train::FineTuneOptions paper = train::PaperRecipe(all_weights);
@@ -111,7 +111,7 @@ void PrintWhatNow(const train::EnsembleTrainingOptions& training) {
 base::Status RunTrain(const CLI::App& command, TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadGptConfig(base::JoinPath(
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                  training.public_directory, "config.json")));
   TakeUnsaid(command, RecipeOf(options, config), options.fine_tune);
   SUBMIX_ASSIGN_OR_RETURN(training.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));

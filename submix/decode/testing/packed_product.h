@@ -107,10 +107,11 @@ inline Weight MakeWeight(int inputs, int outputs, std::vector<float> values, Wei
     }
   }
   weight.source.is_output_by_input = file.is_output_by_input;
-  weight.source.tensor.dtype = file.dtype;
-  weight.source.tensor.shape = file.is_output_by_input ? std::vector<std::int64_t>{outputs, inputs}
-                                                       : std::vector<std::int64_t>{inputs, outputs};
-  weight.source.tensor.bytes = weight.bytes;
+  model::TensorView& tensor = weight.source.tensors.emplace_back();
+  tensor.dtype = file.dtype;
+  tensor.shape = file.is_output_by_input ? std::vector<std::int64_t>{outputs, inputs}
+                                         : std::vector<std::int64_t>{inputs, outputs};
+  tensor.bytes = weight.bytes;
   return weight;
 }
 

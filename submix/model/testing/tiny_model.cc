@@ -27,7 +27,7 @@ struct TinyTensor {
   double deviation;
 };
 
-std::vector<TinyTensor> TinyTensors(const GptConfig& config) {
+std::vector<TinyTensor> TinyTensors(const DecoderConfig& config) {
   const std::int64_t width = config.width;
   std::vector<TinyTensor> tensors = {{"wte.weight", {config.vocab_size, width}, 0, 0.6},
                                      {"wpe.weight", {config.context_length, width}, 0, 0.3},
@@ -53,8 +53,8 @@ std::vector<TinyTensor> TinyTensors(const GptConfig& config) {
 
 }  // namespace
 
-GptConfig TinyConfig() {
-  GptConfig config;
+DecoderConfig TinyConfig() {
+  DecoderConfig config;
   config.vocab_size = 53;
   config.context_length = 24;
   config.width = 16;
@@ -64,7 +64,7 @@ GptConfig TinyConfig() {
   return config;
 }
 
-void WriteTinyModel(const std::string& directory, const GptConfig& config, std::uint64_t seed) {
+void WriteTinyModel(const std::string& directory, const DecoderConfig& config, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   const std::vector<TinyTensor> tensors = TinyTensors(config);
   std::vector<std::vector<float>> values;
@@ -83,7 +83,7 @@ void WriteTinyModel(const std::string& directory, const GptConfig& config, std::
   CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named, Dtype::kF32, {}));
 }
 
-void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
+void WriteTinyAdapter(const std::string& directory, const DecoderConfig& model,
                       const LoraConfig& config, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   base::StatusOr<std::vector<LoraModule>> modules = AdaptedModules(model, config);
@@ -97,7 +97,7 @@ void WriteTinyAdapter(const std::string& directory, const GptConfig& model,
     module.b = RandomValues(rank * static_cast<std::size_t>(module.outputs), 0, 0.3, generator);
   }
   CheckOk(base::MakeDirectories(directory));
-  CheckOk(SaveLoraAdapter(adapter, directory));
+  CheckOk(SaveLoraAdapter(adapter, model, directory));
 }
 
 std::vector<base::TokenId> RandomTokens(std::size_t count, int vocab_size, std::uint64_t seed) {

@@ -6,7 +6,7 @@
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 
 namespace submix::train {
 namespace {
@@ -97,8 +97,8 @@ Status CheckIsPublic(const std::string& public_directory) {
 StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory) {
   SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto config, model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
   if (tokenizer->vocab_size() != config.vocab_size) {
     return base::FailedPreconditionError(
         public_directory + ": vocab.json has " + std::to_string(tokenizer->vocab_size()) +

@@ -13,7 +13,7 @@ namespace submix::train {
 namespace {
 
 base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions& options,
-                        const model::GptConfig& config) {
+                        const model::DecoderConfig& config) {
   for (const MemberTask& task : tasks) {
     for (const std::vector<base::TokenId>& block : task.blocks) {
       if (block.size() <= static_cast<std::size_t>(options.block_tokens)) continue;
@@ -104,7 +104,8 @@ base::Status TrainGroups(const std::string& public_directory, std::span<const Me
 
 }  // namespace
 
-base::Status CheckFineTuneOptions(const FineTuneOptions& options, const model::GptConfig& config) {
+base::Status CheckFineTuneOptions(const FineTuneOptions& options,
+                                  const model::DecoderConfig& config) {
   const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
   if (options.epochs < 1) return refuse("epochs: expected 1 or more");
   if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");

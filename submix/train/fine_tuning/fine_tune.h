@@ -34,7 +34,8 @@ struct FineTuneOptions : TrainingOptions {
 };
 
 // Errors: kInvalidArgument for options out of range.
-base::Status CheckFineTuneOptions(const FineTuneOptions& options, const model::GptConfig& config);
+base::Status CheckFineTuneOptions(const FineTuneOptions& options,
+                                  const model::DecoderConfig& config);
 
 struct MemberTask {
   // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,

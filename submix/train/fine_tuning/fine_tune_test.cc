@@ -76,7 +76,7 @@ class FineTuneTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  model::GptConfig config_;
+  model::DecoderConfig config_;
   FineTuneOptions options_;
 };
 

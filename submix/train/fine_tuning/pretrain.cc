@@ -20,7 +20,7 @@ constexpr double kInitialDeviation = 0.02;  // GPT-2's initializer_range
 
 base::Status CheckOptions(const PretrainOptions& options) {
   const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
-  const model::GptConfig& config = options.config;
+  const model::DecoderConfig& config = options.config;
   if (config.context_length < 1) return refuse("context_length: expected 1 or more");
   if (config.layers < 1) return refuse("layers: expected 1 or more");
   if (config.attention_heads < 1 || config.width < 1 ||
@@ -35,7 +35,7 @@ base::Status CheckOptions(const PretrainOptions& options) {
 // one, biases zero.
 class WeightInitializer {
  public:
-  WeightInitializer(const model::GptConfig& config, std::uint64_t seed)
+  WeightInitializer(const model::DecoderConfig& config, std::uint64_t seed)
       : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {}
 
   at::Tensor operator()(const ParameterVector& vector) {
@@ -88,7 +88,7 @@ base::Status CopyTokenizer(const std::string& from, const std::string& to) {
   return base::OkStatus();
 }
 
-std::string Identity(const PretrainOptions& options, const model::GptConfig& config) {
+std::string Identity(const PretrainOptions& options, const model::DecoderConfig& config) {
   std::ostringstream text;
   text.precision(17);
   text << "pretrain " << config.vocab_size << ' ' << config.context_length << ' ' << config.width

@@ -8,7 +8,7 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 
@@ -20,7 +20,7 @@ struct PretrainOptions {
   std::string tokenizer_directory;  // vocab.json and merges.txt, copied into the model
   std::string output_directory;     // Hugging Face's layout; appears, whole, at the end
   // vocab_size and end_of_text are taken from the tokenizer.
-  model::GptConfig config = {
+  model::DecoderConfig config = {
       .context_length = 512, .width = 256, .layers = 6, .attention_heads = 4};
   std::int64_t max_tokens = 0;  // of the text, from its beginning; 0 for all
   // All weights; block_tokens is the model's context and one. operator_loss_sink gets member 0.

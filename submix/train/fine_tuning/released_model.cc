@@ -61,8 +61,8 @@ Status WriteMergedModel(const std::string& public_directory, const std::string& 
 
 // A PEFT adapter of the model that changes nothing.
 Status WriteNullAdapter(const std::string& public_directory, const std::string& directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadGptConfig(base::JoinPath(public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto config, model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
   model::LoraAdapter adapter;
   adapter.config.rank = 1;
   adapter.config.lora_alpha = 1;
@@ -72,7 +72,7 @@ Status WriteNullAdapter(const std::string& public_directory, const std::string& 
     module.a.assign(static_cast<std::size_t>(module.inputs), 0.0f);
     module.b.assign(static_cast<std::size_t>(module.outputs), 0.0f);
   }
-  return model::SaveLoraAdapter(adapter, directory);
+  return model::SaveLoraAdapter(adapter, config, directory);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ std::vector<double> IdentityNumbers(const TrainingOptions& options) {
           adamw.weight_decay};
 }
 
-base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config) {
+base::Status CheckTrainingOptions(const TrainingOptions& options,
+                                  const model::DecoderConfig& config) {
   if (!(options.learning_rate.peak > 0)) {
     return base::InvalidArgumentError("learning rate: expected more than 0");
   }
@@ -33,7 +34,7 @@ base::Status CheckTrainingOptions(const TrainingOptions& options, const model::G
 }
 
 base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
-                           const model::GptConfig& config) {
+                           const model::DecoderConfig& config) {
   for (const std::vector<base::TokenId>& block : blocks) {
     if (std::ranges::any_of(block,
                             [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {

@@ -30,10 +30,11 @@ struct TrainingOptions {
 std::vector<double> IdentityNumbers(const TrainingOptions& options);
 
 // Errors: kInvalidArgument for a learning rate or block_tokens out of range.
-base::Status CheckTrainingOptions(const TrainingOptions& options, const model::GptConfig& config);
+base::Status CheckTrainingOptions(const TrainingOptions& options,
+                                  const model::DecoderConfig& config);
 
 // Errors: kInvalidArgument for token ids outside the model's vocabulary.
 base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
-                           const model::GptConfig& config);
+                           const model::DecoderConfig& config);
 
 }  // namespace submix::train

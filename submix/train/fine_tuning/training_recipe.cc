@@ -18,7 +18,7 @@ constexpr std::int64_t kLargeBatchTokens = 1'000'000;
 constexpr double kAllWeightsRate = 1e-4;
 
 // The upper half of the layers, so that all members share the trunk.
-model::LoraConfig Adapter(const model::GptConfig& config) {
+model::LoraConfig Adapter(const model::DecoderConfig& config) {
   model::LoraConfig lora;
   lora.rank = 16;
   lora.lora_alpha = 32;
@@ -27,13 +27,13 @@ model::LoraConfig Adapter(const model::GptConfig& config) {
   return lora;
 }
 
-double RateFor(const model::GptConfig& config, double measured) {
+double RateFor(const model::DecoderConfig& config, double measured) {
   return measured * std::min(1.0, kMeasuredWidth / config.width);
 }
 
 }  // namespace
 
-FineTuneOptions RecommendedRecipe(const model::GptConfig& config, const RecipeInput& input) {
+FineTuneOptions RecommendedRecipe(const model::DecoderConfig& config, const RecipeInput& input) {
   FineTuneOptions options;
   options.block_tokens = std::min(options.block_tokens, config.context_length + 1);
   options.lora = Adapter(config);
@@ -57,7 +57,7 @@ FineTuneOptions RecommendedRecipe(const model::GptConfig& config, const RecipeIn
   return options;
 }
 
-FineTuneOptions RecommendedPrivateRecipe(const model::GptConfig& config, bool all_weights) {
+FineTuneOptions RecommendedPrivateRecipe(const model::DecoderConfig& config, bool all_weights) {
   FineTuneOptions options;
   options.block_tokens = std::min(options.block_tokens, config.context_length + 1);
   options.lora = Adapter(config);

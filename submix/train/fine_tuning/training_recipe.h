@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 
 namespace submix::train {
@@ -22,11 +22,11 @@ struct RecipeInput {
 
 // What keeps most of what fine-tuning gains (docs/results/README.md, "How it was made"). Precision
 // and threads are left to the caller, who knows the processor.
-FineTuneOptions RecommendedRecipe(const model::GptConfig& config, const RecipeInput& input);
+FineTuneOptions RecommendedRecipe(const model::DecoderConfig& config, const RecipeInput& input);
 
 // For DP-SGD: a rate for noisy gradients, without warm-up, ten expected passes; batch_size is how
 // many of a user's blocks go through the model together.
-FineTuneOptions RecommendedPrivateRecipe(const model::GptConfig& config, bool all_weights);
+FineTuneOptions RecommendedPrivateRecipe(const model::DecoderConfig& config, bool all_weights);
 
 // The SubMix paper's: rank 8 on c_attn of all layers, a rate that rises over the whole training.
 FineTuneOptions PaperRecipe(bool all_weights);

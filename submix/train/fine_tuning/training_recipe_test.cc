@@ -11,8 +11,8 @@ namespace training_recipe_test {
 using ::testing::ElementsAre;
 
 // The bundled model's, and GPT-2 small's.
-model::GptConfig Shape(int layers, int width) {
-  model::GptConfig config;
+model::DecoderConfig Shape(int layers, int width) {
+  model::DecoderConfig config;
   config.layers = layers;
   config.width = width;
   config.context_length = 512;

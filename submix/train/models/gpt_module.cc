@@ -4,7 +4,7 @@ namespace submix::train {
 
 at::Tensor HiddenStates(const GptWeights& weights, const LoraStack& adapters,
                         const at::Tensor& tokens) {
-  const model::GptConfig& config = weights.config;
+  const model::DecoderConfig& config = weights.config;
   const at::ScalarType type = weights.compute_type;
   const auto norm = [&](const std::string& name, const at::Tensor& x, at::ScalarType to) {
     return at::layer_norm(x, {x.size(-1)}, weights[name + ".weight"], weights[name + ".bias"],

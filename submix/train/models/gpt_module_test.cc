@@ -14,7 +14,7 @@ namespace submix::train {
 namespace gpt_module_test {
 
 // Two rows a member of random tokens, the last one short.
-TokenBatch MakeBatch(const model::GptConfig& config, int groups) {
+TokenBatch MakeBatch(const model::DecoderConfig& config, int groups) {
   constexpr std::int64_t kPositions = 7;
   TokenBatch batch(2 * groups, kPositions);
   for (int group = 0; group < groups; ++group) {

@@ -2,7 +2,7 @@
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
-#include "submix/model/gpt_tensors.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/model/safetensors.h"
 
 namespace submix::train {
@@ -24,7 +24,11 @@ at::ScalarType ScalarTypeOf(Precision precision) {
 base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory) {
   PublicModel model;
   SUBMIX_ASSIGN_OR_RETURN(model.config,
-                          model::LoadGptConfig(base::JoinPath(directory, "config.json")));
+                          model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+  if (model.config.family != "gpt2") {
+    return base::UnimplementedError(directory + ": a " + model.config.family +
+                                    " model is scored by `submix score`; trained are gpt2 models");
+  }
   SUBMIX_ASSIGN_OR_RETURN(
       const std::unique_ptr<model::SafetensorsFile> file,
       model::SafetensorsFile::Open(base::JoinPath(directory, "model.safetensors")));
@@ -36,7 +40,7 @@ base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory) {
   return model;
 }
 
-base::Status SaveGptModel(const model::GptConfig& config, std::span<const float> values,
+base::Status SaveGptModel(const model::DecoderConfig& config, std::span<const float> values,
                           const std::string& directory) {
   const ParameterVectors vectors = GptVectors(config);
   SUBMIX_CHECK(vectors.back().end == values.size(), "values do not fit the model");
@@ -50,7 +54,7 @@ base::Status SaveGptModel(const model::GptConfig& config, std::span<const float>
   return model::SaveGptConfig(config, base::JoinPath(directory, "config.json"));
 }
 
-ParameterVectors GptVectors(const model::GptConfig& config) {
+ParameterVectors GptVectors(const model::DecoderConfig& config) {
   ParameterVectors vectors;
   for (model::GptTensor& tensor : model::GptTensors(config)) {
     const bool is_matrix = tensor.shape.size() > 1;
@@ -59,8 +63,8 @@ ParameterVectors GptVectors(const model::GptConfig& config) {
   return vectors;
 }
 
-GptWeights AssembleGptWeights(const model::GptConfig& config, std::span<const at::Tensor> tensors,
-                              at::ScalarType compute_type) {
+GptWeights AssembleGptWeights(const model::DecoderConfig& config,
+                              std::span<const at::Tensor> tensors, at::ScalarType compute_type) {
   GptWeights weights;
   weights.config = config;
   weights.compute_type = compute_type;

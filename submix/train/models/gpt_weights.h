@@ -10,7 +10,7 @@
 #include <torch/types.h>
 
 #include "submix/base/status.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/numerics/parameter_vectors.h"
 #include "submix/train/numerics/precision.h"
 
@@ -20,25 +20,25 @@ at::ScalarType ScalarTypeOf(Precision precision);
 
 // A model as read from disk; the public one is shared by all members.
 struct PublicModel {
-  model::GptConfig config;
+  model::DecoderConfig config;
   std::vector<at::Tensor> tensors;  // float32, in the order of model::GptTensors
 };
 
 // Reads config.json and model.safetensors, names with or without "transformer.". Errors: those of
-// LoadGptConfig, SafetensorsFile::Open and Read.
+// LoadDecoderConfig, SafetensorsFile::Open and Read.
 base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory);
 
 // Writes config.json and model.safetensors (float32) into a directory that exists. `values` is flat
 // in the order of GptVectors.
-base::Status SaveGptModel(const model::GptConfig& config, std::span<const float> values,
+base::Status SaveGptModel(const model::DecoderConfig& config, std::span<const float> values,
                           const std::string& directory);
 
 // model::GptTensors one behind the other; matrices decay, vectors do not.
-ParameterVectors GptVectors(const model::GptConfig& config);
+ParameterVectors GptVectors(const model::DecoderConfig& config);
 
 // What a pass multiplies with.
 struct GptWeights {
-  model::GptConfig config;
+  model::DecoderConfig config;
   at::ScalarType compute_type = torch::kFloat;  // of the linear layers
   std::map<std::string, at::Tensor> tensors;    // by name
   at::Tensor unembedding;                       // [V, C]: the embedding, perhaps rounded
@@ -48,7 +48,7 @@ struct GptWeights {
 
 // `tensors` are in the order of model::GptTensors; linear layers and the unembedding are converted
 // to `compute_type` (differentiably), everything else stays as it is.
-GptWeights AssembleGptWeights(const model::GptConfig& config, std::span<const at::Tensor> tensors,
-                              at::ScalarType compute_type);
+GptWeights AssembleGptWeights(const model::DecoderConfig& config,
+                              std::span<const at::Tensor> tensors, at::ScalarType compute_type);
 
 }  // namespace submix::train

@@ -30,7 +30,8 @@ class LoraMembers final : public MemberModels {
  public:
   LoraMembers(const PublicModel& public_model, model::LoraConfig config,
               std::vector<model::LoraModule> modules, int groups, at::ScalarType compute_type)
-      : config_(std::move(config)),
+      : model_(public_model.config),
+        config_(std::move(config)),
         modules_(std::move(modules)),
         weights_(AssembleGptWeights(public_model.config, public_model.tensors, compute_type)),
         parameters_(groups, LoraVectors(config_, modules_)) {
@@ -62,7 +63,7 @@ class LoraMembers final : public MemberModels {
       adapter.modules[i].a.assign(a.begin(), a.end());
       adapter.modules[i].b.assign(b.begin(), b.end());
     }
-    return model::SaveLoraAdapter(adapter, directory);
+    return model::SaveLoraAdapter(adapter, model_, directory);
   }
 
  private:
@@ -70,6 +71,7 @@ class LoraMembers final : public MemberModels {
     return {HiddenStates(weights_, stack_, tokens), weights_.unembedding};
   }
 
+  const model::DecoderConfig model_;
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
   const GptWeights weights_;

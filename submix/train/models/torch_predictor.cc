@@ -36,7 +36,7 @@ class ReferenceModel {
     }
   }
 
-  const model::GptConfig& config() const { return weights_.config; }
+  const model::DecoderConfig& config() const { return weights_.config; }
 
   // [T] token ids to what the unembedding multiplies, [T, C].
   at::Tensor HiddenStates(const at::Tensor& tokens) const {

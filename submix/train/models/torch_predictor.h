@@ -24,9 +24,9 @@ struct TorchPredictorOptions {
 
 class TorchPredictor : public ensemble::Predictor {
  public:
-  // Errors: those of LoadGptConfig, SafetensorsFile::Open and LoadLoraAdapter; kFailedPrecondition
-  // for a whole model of another shape than the public one; kInvalidArgument for options out of
-  // range.
+  // Errors: those of LoadDecoderConfig, SafetensorsFile::Open and LoadLoraAdapter;
+  // kFailedPrecondition for a whole model of another shape than the public one; kInvalidArgument
+  // for options out of range.
   static base::StatusOr<std::unique_ptr<ensemble::Predictor>> Load(
       const TorchPredictorOptions& options);
 };

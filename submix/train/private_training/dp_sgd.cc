@@ -33,7 +33,7 @@ constexpr const char* kStepsFile = "steps";
 constexpr std::uint64_t kInitialSeed = 0x5eed0000u;
 constexpr double kLongestClip = 1e30;
 
-Status CheckOptions(const DpSgdOptions& options, const model::GptConfig& config) {
+Status CheckOptions(const DpSgdOptions& options, const model::DecoderConfig& config) {
   const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
   if (!(options.clip_norm >= 1 / kLongestClip && options.clip_norm <= kLongestClip)) {
     return refuse("clip: expected more than 0");

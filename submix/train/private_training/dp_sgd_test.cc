@@ -98,7 +98,7 @@ class DpSgdTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  model::GptConfig config_;
+  model::DecoderConfig config_;
   DpSgdOptions options_;
 };
 

@@ -24,7 +24,7 @@ using Blocks = std::vector<std::vector<base::TokenId>>;
 class ReferenceModel {
  public:
   // In the order of GptVectors.
-  ReferenceModel(const model::GptConfig& config, const std::vector<at::Tensor>& tensors)
+  ReferenceModel(const model::DecoderConfig& config, const std::vector<at::Tensor>& tensors)
       : config_(config), tensors_(tensors) {}
 
   at::Tensor MeanLoss(const Blocks& blocks) const {
@@ -75,7 +75,7 @@ class ReferenceModel {
     return at::matmul(Norm(x, next), tensors_[0].t());
   }
 
-  const model::GptConfig config_;
+  const model::DecoderConfig config_;
   const std::vector<at::Tensor> tensors_;
 };
 

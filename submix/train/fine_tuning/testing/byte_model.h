@@ -14,7 +14,7 @@ inline constexpr base::TokenId kByteEndOfText = 256;
 
 // TinyConfig otherwise. The directory is made.
 inline base::Status WriteByteModel(const std::string& directory) {
-  model::GptConfig config = model::TinyConfig();
+  model::DecoderConfig config = model::TinyConfig();
   config.vocab_size = kByteVocabSize;
   config.end_of_text = kByteEndOfText;
   model::WriteTinyModel(directory, config, /*seed=*/1);

@@ -1,9 +1,4 @@
-#include "submix/model/gpt_config.h"
-
-#include <nlohmann/json.hpp>
-
-#include "submix/base/file_system.h"
-#include "submix/base/json_object.h"
+#include "submix/model/decoder_families.h"
 
 namespace submix::model {
 namespace {
@@ -11,18 +6,8 @@ namespace {
 using base::JsonObject;
 using base::Quoted;
 
-// Generous limits: what stays below them cannot overflow a size computed from a config.
-constexpr int kMaxVocabulary = 1 << 24;
-constexpr int kMaxContext = 1 << 20;
-constexpr int kMaxWidth = 1 << 16;
-constexpr int kMaxLayers = 1 << 12;
-
 // What this engine computes. Absent fields mean Hugging Face's defaults, which are these.
 base::Status CheckArchitecture(const JsonObject& json) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string model_type, json.Text("model_type"));
-  if (model_type != "gpt2") {
-    return json.FieldError("model_type", "expected \"gpt2\", found " + Quoted(model_type));
-  }
   if (json.Has("activation_function")) {
     SUBMIX_ASSIGN_OR_RETURN(const std::string activation, json.Text("activation_function"));
     if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
@@ -55,7 +40,7 @@ base::StatusOr<int> ContextLength(const JsonObject& json) {
   return context_length;
 }
 
-base::Status CheckShape(const JsonObject& json, const GptConfig& config) {
+base::Status CheckShape(const JsonObject& json, const DecoderConfig& config) {
   if (config.width % config.attention_heads != 0) {
     return json.FieldError("n_head", "does not divide \"n_embd\"");
   }
@@ -70,10 +55,9 @@ base::Status CheckShape(const JsonObject& json, const GptConfig& config) {
 
 }  // namespace
 
-base::StatusOr<GptConfig> LoadGptConfig(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
+base::StatusOr<DecoderConfig> ReadGpt2(const JsonObject& json) {
   SUBMIX_RETURN_IF_ERROR(CheckArchitecture(json));
-  GptConfig config;
+  DecoderConfig config;
   SUBMIX_ASSIGN_OR_RETURN(config.vocab_size, json.Int("vocab_size", 1, kMaxVocabulary));
   SUBMIX_ASSIGN_OR_RETURN(config.context_length, ContextLength(json));
   SUBMIX_ASSIGN_OR_RETURN(config.width, json.Int("n_embd", 1, kMaxWidth));
@@ -88,25 +72,6 @@ base::StatusOr<GptConfig> LoadGptConfig(const std::string& path) {
   }
   SUBMIX_RETURN_IF_ERROR(CheckShape(json, config));
   return config;
-}
-
-base::Status SaveGptConfig(const GptConfig& config, const std::string& path) {
-  const nlohmann::ordered_json json = {
-      {"architectures", {"GPT2LMHeadModel"}},
-      {"model_type", "gpt2"},
-      {"activation_function", "gelu_new"},
-      {"vocab_size", config.vocab_size},
-      {"n_positions", config.context_length},
-      {"n_ctx", config.context_length},
-      {"n_embd", config.width},
-      {"n_layer", config.layers},
-      {"n_head", config.attention_heads},
-      {"layer_norm_epsilon", config.norm_epsilon},
-      {"bos_token_id", config.end_of_text},
-      {"eos_token_id", config.end_of_text},
-      {"tie_word_embeddings", true},
-  };
-  return base::WriteFile(path, json.dump(2) + "\n");
 }
 
 }  // namespace submix::model

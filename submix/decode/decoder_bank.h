@@ -12,9 +12,9 @@
 #include "submix/decode/aligned_buffer.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/packed_weights.h"
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/model/safetensors.h"
+#include "submix/model/weight_files.h"
 
 namespace submix::decode {
 
@@ -35,20 +35,23 @@ struct LinearLayer {
 };
 
 struct NormLayer {
-  std::vector<float> gain;   // [C]
-  std::vector<float> shift;  // [C]
+  std::vector<float> gain;   // [C], or a head's width
+  std::vector<float> shift;  // [C]; empty: by the root mean square, which has none
 };
 
 template <typename Stored>
 struct TransformerLayer {
   NormLayer norm_1, norm_2;
+  NormLayer norm_after_attention, norm_after_mlp;  // where the model has them
+  NormLayer query_norm, key_norm;                  // the same
+  // attention_in gives queries, keys and values; mlp_in the gate and what it gates, or one row.
   LinearLayer<Stored> attention_in, attention_out, mlp_in, mlp_out;
 };
 
 // Immutable once loaded, but for what products prepare.
 template <typename Stored>
-struct GptBank {
-  model::GptConfig config;
+struct DecoderBank {
+  model::DecoderConfig config;
   int groups = 1;               // rows of one token: group g is the predictor's row rows[g]
   std::vector<int> rows;        // [groups]
   int first_adapted_layer = 0;  // below it all groups are equal and computed once
@@ -58,9 +61,11 @@ struct GptBank {
   LinearLayer<Stored> unembedding;  // without a bias
 
   // What the above points into.
-  std::unique_ptr<model::SafetensorsFile> file;
+  std::unique_ptr<model::WeightFiles> files;
   model::TensorView token_embedding;      // [V, C]
-  std::vector<float> position_embedding;  // [context_length, C]
+  std::vector<float> position_embedding;  // [context_length, C], or empty
+  // Of rotary positions, radians a token: of layers that see everything, of those with a window.
+  std::vector<double> frequencies[2];
   PackedWeights packed;
   std::vector<AlignedBuffer> adapter_buffers;
   std::size_t adapter_bytes = 0;
@@ -85,16 +90,16 @@ class ProductSet {
 };
 
 struct BankFiles {
-  std::string directory;              // config.json, model.safetensors
+  std::string directory;              // config.json, model.safetensors or its shards
   int row = 0;                        // the predictor's row of the model itself
   std::vector<std::string> adapters;  // directories
   std::vector<int> adapter_rows;
   std::string cache_directory;  // of packed weights; empty: none
 };
 
-// Errors: those of LoadGptConfig, SafetensorsFile::Open and Read, and LoadLoraAdapter.
+// Errors: those of LoadDecoderConfig, WeightFiles and LoadLoraAdapter.
 template <typename Stored>
-base::StatusOr<GptBank<Stored>> LoadGptBank(const BankFiles& files, ProductSet& products,
-                                            WorkerTeam& team);
+base::StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
+                                                    WorkerTeam& team);
 
 }  // namespace submix::decode

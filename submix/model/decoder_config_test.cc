@@ -1,4 +1,4 @@
-#include "submix/model/gpt_config.h"
+#include "submix/model/decoder_config.h"
 
 #include <string>
 
@@ -16,12 +16,12 @@ using ::testing::HasSubstr;
 
 class GptConfigTest : public ::testing::Test {
  protected:
-  base::StatusOr<GptConfig> Load(const std::string& text) {
+  base::StatusOr<DecoderConfig> Load(const std::string& text) {
     EXPECT_THAT(base::WriteFile(path_, text), base::IsOk());
-    return LoadGptConfig(path_);
+    return LoadDecoderConfig(path_);
   }
   // A valid file in which `from` is replaced by `to`.
-  base::StatusOr<GptConfig> LoadWith(const std::string& from, const std::string& to) {
+  base::StatusOr<DecoderConfig> LoadWith(const std::string& from, const std::string& to) {
     std::string text = R"({"model_type": "gpt2", "activation_function": "gelu_new",
         "vocab_size": 50257, "n_positions": 1024, "n_ctx": 1024, "n_embd": 768, "n_layer": 12,
         "n_head": 12, "layer_norm_epsilon": 1e-05, "eos_token_id": 50256, "n_inner": null,
@@ -35,33 +35,33 @@ class GptConfigTest : public ::testing::Test {
   std::string path_ = directory_.File("config.json");
 };
 
-constexpr GptConfig kSmall = {.vocab_size = 50257,
-                              .context_length = 1024,
-                              .width = 768,
-                              .layers = 12,
-                              .attention_heads = 12,
-                              .norm_epsilon = 1e-5,
-                              .end_of_text = 50256};
+constexpr DecoderConfig kSmall = {.vocab_size = 50257,
+                                  .context_length = 1024,
+                                  .width = 768,
+                                  .layers = 12,
+                                  .attention_heads = 12,
+                                  .norm_epsilon = 1e-5,
+                                  .end_of_text = 50256};
 
 TEST_F(GptConfigTest, ReadsGpt2Small) { EXPECT_EQ(*LoadWith("768", "768"), kSmall); }
 
 TEST_F(GptConfigTest, ReadsTheBundledModel) {
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const GptConfig config,
-                              LoadGptConfig(SUBMIX_DATA_DIR "/public_model/config.json"));
-  EXPECT_EQ(config, (GptConfig{.vocab_size = 8192,
-                               .context_length = 512,
-                               .width = 256,
-                               .layers = 6,
-                               .attention_heads = 4,
-                               .norm_epsilon = 1e-5,
-                               .end_of_text = 8191}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const DecoderConfig config,
+                              LoadDecoderConfig(SUBMIX_DATA_DIR "/public_model/config.json"));
+  EXPECT_EQ(config, (DecoderConfig{.vocab_size = 8192,
+                                   .context_length = 512,
+                                   .width = 256,
+                                   .layers = 6,
+                                   .attention_heads = 4,
+                                   .norm_epsilon = 1e-5,
+                                   .end_of_text = 8191}));
 }
 
 TEST_F(GptConfigTest, WhatIsSavedIsLoaded) {
-  GptConfig config = kSmall;
+  DecoderConfig config = kSmall;
   config.norm_epsilon = 1.0 / 3e6;
   SUBMIX_ASSERT_OK(SaveGptConfig(config, path_));
-  EXPECT_EQ(*LoadGptConfig(path_), config);
+  EXPECT_EQ(*LoadDecoderConfig(path_), config);
 }
 
 TEST_F(GptConfigTest, HuggingFacesDefaultsNeedNotBeSpelledOut) {
@@ -117,7 +117,7 @@ TEST_F(GptConfigTest, FieldsThatChangeTheModelAreRefusedByName) {
 TEST_F(GptConfigTest, DamagedAndMissingFilesAreRefused) {
   EXPECT_THAT(Load("{\"model_type\": \"gpt2\""),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr(path_)));
-  EXPECT_THAT(LoadGptConfig(directory_.File("none")),
+  EXPECT_THAT(LoadDecoderConfig(directory_.File("none")),
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
 }
 

@@ -1,0 +1,321 @@
+#include "submix/decode/decoder_bank.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/decode/kernels.h"
+#include "submix/model/decoder_tensors.h"
+
+namespace submix::decode {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+// Rows of `count` numbers as pairs of vectors: row r's number i is at(r, i).
+template <typename Stored, typename At>
+AlignedBuffer StorePairs(int rows, int count, const At& at) {
+  const int stride = PairsFor(count) * kPairLength;
+  AlignedBuffer buffer(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride) *
+                       sizeof(Stored));
+  for (int r = 0; r < rows; ++r) {
+    Stored* row = buffer.as<Stored>() + static_cast<std::size_t>(r) * stride;
+    for (int i = 0; i < stride; ++i) {
+      const int which = i % kPairLength / 16;
+      row[i / kPairLength * kPairLength + static_cast<int>(PairIndex<Stored>(which, i % 16))] =
+          ToStored<Stored>(i < count ? at(r, i) : 0.0f);
+    }
+  }
+  return buffer;
+}
+
+// Where the families' names differ beyond those of linear layers.
+struct TensorNames {
+  const char* token_embedding = "wte.weight";
+  const char* norm_1 = "ln_1";
+  const char* norm_2 = "ln_2";
+  const char* final_norm = "ln_f";
+};
+
+TensorNames NamesOf(const model::DecoderConfig& config) {
+  if (model::HasConv1d(config)) return {};
+  return {"embed_tokens.weight", "input_layernorm",
+          config.has_norms_after_blocks ? "pre_feedforward_layernorm" : "post_attention_layernorm",
+          "norm"};
+}
+
+// A module that adapts the outputs of a product from `first_output` on.
+struct StackedModule {
+  const model::LoraModule* module = nullptr;
+  int first_output = 0;
+};
+
+// Fills a bank from its files; reading and packing are two steps, since packing wants to know all
+// weights at once.
+template <typename Stored>
+class BankLoader {
+ public:
+  BankLoader(DecoderBank<Stored>& bank, ProductSet& products) : bank_(bank), products_(products) {}
+
+  Status ReadModel(const std::string& directory) {
+    SUBMIX_ASSIGN_OR_RETURN(bank_.config,
+                            model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(bank_.files, model::WeightFiles::Open(directory));
+    const model::DecoderConfig& config = bank_.config;
+    names_ = NamesOf(config);
+    linears_ = model::LinearLayers(config);
+    // A GPT-2's may lie without the prefix.
+    prefix_ = model::ModelPrefix(config);
+    if (!bank_.files->contains(prefix_ + names_.token_embedding)) prefix_.clear();
+    SUBMIX_ASSIGN_OR_RETURN(bank_.token_embedding, Matrix(prefix_ + names_.token_embedding,
+                                                          config.vocab_size, config.width));
+    if (config.has_learned_positions) {
+      const std::int64_t positions[] = {config.context_length, config.width};
+      SUBMIX_ASSIGN_OR_RETURN(bank_.position_embedding,
+                              bank_.files->Read(prefix_ + "wpe.weight", positions));
+    }
+    if (!config.has_learned_positions) {
+      bank_.frequencies[0] = model::RotaryFrequencies(config.rotary, config.width_of_head());
+      bank_.frequencies[1] =
+          model::RotaryFrequencies(config.windowed_rotary, config.width_of_head());
+    }
+    bank_.layers.resize(static_cast<std::size_t>(config.layers));
+    for (int layer = 0; layer < config.layers; ++layer) SUBMIX_RETURN_IF_ERROR(ReadLayer(layer));
+    SUBMIX_RETURN_IF_ERROR(ReadUnembedding());
+    return ReadNorm(prefix_ + names_.final_norm, config.width, bank_.final_norm);
+  }
+
+  Status ReadAdapters(const BankFiles& files) {
+    bank_.groups = 1 + static_cast<int>(files.adapters.size());
+    bank_.rows = {files.row};
+    bank_.rows.insert(bank_.rows.end(), files.adapter_rows.begin(), files.adapter_rows.end());
+    for (int m = 0; m < static_cast<int>(files.adapters.size()); ++m) {
+      SUBMIX_ASSIGN_OR_RETURN(
+          const auto adapter,
+          model::LoadLoraAdapter(files.adapters[static_cast<std::size_t>(m)], bank_.config));
+      AddAdapter(adapter, m + 1);
+    }
+    const auto is_adapted = [](const TransformerLayer<Stored>& layer) {
+      return !layer.attention_in.adapters.empty() || !layer.attention_out.adapters.empty() ||
+             !layer.mlp_in.adapters.empty() || !layer.mlp_out.adapters.empty();
+    };
+    // Without adapters all rows of a bank are one, which needs no sharing.
+    if (bank_.groups > 1) {
+      bank_.first_adapted_layer =
+          static_cast<int>(std::ranges::find_if(bank_.layers, is_adapted) - bank_.layers.begin());
+    }
+    return base::OkStatus();
+  }
+
+  void Pack(const std::string& cache_directory, WorkerTeam& team) {
+    bank_.packed = PackedWeights::Load(weights_, bank_.files->paths(), cache_directory, team);
+    for (std::size_t i = 0; i < packed_.size(); ++i) *packed_[i] = bank_.packed.data(i);
+  }
+
+ private:
+  StatusOr<std::vector<float>> ReadVector(const std::string& name, int count) const {
+    const std::int64_t shape[] = {count};
+    return bank_.files->Read(name, shape);
+  }
+
+  StatusOr<model::TensorView> Matrix(const std::string& name, int rows, int columns) const {
+    const std::int64_t shape[] = {rows, columns};
+    return bank_.files->Find(name, shape);
+  }
+
+  Status ReadUnembedding() {
+    const model::DecoderConfig& config = bank_.config;
+    model::TensorView weight = bank_.token_embedding;
+    if (!config.has_tied_embeddings) {
+      SUBMIX_ASSIGN_OR_RETURN(weight, Matrix("lm_head.weight", config.vocab_size, config.width));
+    }
+    AddProduct(config.width, config.vocab_size, {{weight}, true}, bank_.unembedding);
+    return base::OkStatus();
+  }
+
+  Status ReadNorm(const std::string& name, int width, NormLayer& norm) const {
+    SUBMIX_ASSIGN_OR_RETURN(norm.gain, ReadVector(name + ".weight", width));
+    if (bank_.config.norm == model::Norm::kRmsOnePlus) {
+      for (float& gain : norm.gain) gain += 1;
+    }
+    if (bank_.config.norm != model::Norm::kLayer) return base::OkStatus();
+    SUBMIX_ASSIGN_OR_RETURN(norm.shift, ReadVector(name + ".bias", width));
+    return base::OkStatus();
+  }
+
+  void AddProduct(int inputs, int outputs, WeightSource source, LinearLayer<Stored>& layer) {
+    layer.product = products_.Get(inputs, outputs);
+    weights_.push_back({layer.product, std::move(source)});
+    packed_.push_back(&layer.packed);
+  }
+
+  // The linear layers of these names as one, their outputs one after the other.
+  Status ReadLinear(const std::vector<const model::LinearLayer*>& stacked, bool has_bias,
+                    LinearLayer<Stored>& layer) {
+    const bool is_conv1d = model::HasConv1d(bank_.config);
+    const int inputs = stacked.front()->inputs;
+    WeightSource source{{}, !is_conv1d};
+    int outputs = 0;
+    for (const model::LinearLayer* linear : stacked) {
+      const int rows = is_conv1d ? inputs : linear->outputs;
+      const int columns = is_conv1d ? linear->outputs : inputs;
+      SUBMIX_ASSIGN_OR_RETURN(auto weight,
+                              Matrix(prefix_ + linear->name + ".weight", rows, columns));
+      source.tensors.push_back(std::move(weight));
+      modules_[linear->name] = {&layer, outputs};
+      outputs += linear->outputs;
+      if (!has_bias) continue;
+      SUBMIX_ASSIGN_OR_RETURN(const auto bias,
+                              ReadVector(prefix_ + linear->name + ".bias", linear->outputs));
+      layer.bias.insert(layer.bias.end(), bias.begin(), bias.end());
+    }
+    AddProduct(inputs, outputs, std::move(source), layer);
+    return base::OkStatus();
+  }
+
+  // The order of model::LinearLayers: into attention, out of it, into the feed-forward, out of it.
+  Status ReadLinears(int index, TransformerLayer<Stored>& layer) {
+    const model::DecoderConfig& config = bank_.config;
+    std::vector<const model::LinearLayer*> own;
+    for (const model::LinearLayer& linear : linears_) {
+      if (linear.layer == index) own.push_back(&linear);
+    }
+    using Group = std::vector<const model::LinearLayer*>;
+    const std::ptrdiff_t in = model::HasConv1d(config) ? 1 : 3;  // query, key, value
+    const std::ptrdiff_t up = config.is_gated ? 2 : 1;           // gate, up
+    const auto at = own.begin();
+    SUBMIX_RETURN_IF_ERROR(
+        ReadLinear(Group(at, at + in), config.has_attention_in_bias, layer.attention_in));
+    SUBMIX_RETURN_IF_ERROR(ReadLinear(Group(at + in, at + in + 1), config.has_attention_out_bias,
+                                      layer.attention_out));
+    SUBMIX_RETURN_IF_ERROR(
+        ReadLinear(Group(at + in + 1, at + in + 1 + up), config.has_mlp_bias, layer.mlp_in));
+    return ReadLinear(Group(at + in + 1 + up, own.end()), config.has_mlp_bias, layer.mlp_out);
+  }
+
+  Status ReadLayer(int index) {
+    const model::DecoderConfig& config = bank_.config;
+    const std::string name = prefix_ + model::LayerPrefix(config, index);
+    TransformerLayer<Stored>& layer = bank_.layers[static_cast<std::size_t>(index)];
+    SUBMIX_RETURN_IF_ERROR(ReadNorm(name + names_.norm_1, config.width, layer.norm_1));
+    SUBMIX_RETURN_IF_ERROR(ReadNorm(name + names_.norm_2, config.width, layer.norm_2));
+    if (config.has_norms_after_blocks) {
+      SUBMIX_RETURN_IF_ERROR(
+          ReadNorm(name + "post_attention_layernorm", config.width, layer.norm_after_attention));
+      SUBMIX_RETURN_IF_ERROR(
+          ReadNorm(name + "post_feedforward_layernorm", config.width, layer.norm_after_mlp));
+    }
+    if (config.has_query_key_norms) {
+      const int width = config.width_of_head();
+      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + "self_attn.q_norm", width, layer.query_norm));
+      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + "self_attn.k_norm", width, layer.key_norm));
+    }
+    return ReadLinears(index, layer);
+  }
+
+  void AddAdapter(const model::LoraAdapter& adapter, int group) {
+    std::map<LinearLayer<Stored>*, std::vector<StackedModule>> stacked;
+    for (const model::LoraModule& module : adapter.modules) {
+      const auto& [layer, column] = modules_.at(module.name);
+      stacked[layer].push_back({&module, column});
+    }
+    for (const auto& [layer, modules] : stacked) AddFactors(adapter, modules, group, *layer);
+  }
+
+  // Modules of layers that are one product here become one pair of factors: their ranks one after
+  // the other, B zero where a rank's module has no outputs.
+  void AddFactors(const model::LoraAdapter& adapter, const std::vector<StackedModule>& modules,
+                  int group, LinearLayer<Stored>& layer) {
+    const auto scaling = static_cast<float>(adapter.scaling());
+    const int rank = adapter.config.rank;
+    const int ranks = rank * static_cast<int>(modules.size());
+    bank_.most_rank = std::max(bank_.most_rank, ranks);
+    const int inputs = layer.product->inputs();
+    AlignedBuffer a = StorePairs<Stored>(ranks, inputs, [&](int r, int i) {
+      const model::LoraModule& module = *modules[static_cast<std::size_t>(r / rank)].module;
+      return module.a[static_cast<std::size_t>(r % rank) * static_cast<std::size_t>(inputs) +
+                      static_cast<std::size_t>(i)];
+    });
+    AlignedBuffer b = StorePairs<Stored>(ranks, layer.product->outputs(), [&](int r, int i) {
+      const StackedModule& stacked = modules[static_cast<std::size_t>(r / rank)];
+      const int output = i - stacked.first_output;
+      if (output < 0 || output >= stacked.module->outputs) return 0.0f;
+      return scaling *
+             stacked.module->b[static_cast<std::size_t>(output) * static_cast<std::size_t>(rank) +
+                               static_cast<std::size_t>(r % rank)];
+    });
+    layer.adapters.resize(static_cast<std::size_t>(bank_.groups));
+    layer.adapters[static_cast<std::size_t>(group)] = {ranks, a.template as<Stored>(),
+                                                       b.template as<Stored>()};
+    bank_.adapter_bytes += a.size() + b.size();
+    bank_.adapter_buffers.push_back(std::move(a));
+    bank_.adapter_buffers.push_back(std::move(b));
+  }
+
+  DecoderBank<Stored>& bank_;
+  ProductSet& products_;
+  TensorNames names_;
+  std::string prefix_;  // of tensor names: "transformer.", "model." or nothing
+  std::vector<model::LinearLayer> linears_;
+  // Where a linear layer of the model's files is: in which product, from which output on.
+  std::map<std::string, std::pair<LinearLayer<Stored>*, int>> modules_;
+  std::vector<PackedWeight> weights_;
+  std::vector<const std::byte**> packed_;  // where the address of each packed weight goes
+};
+
+}  // namespace
+
+template <typename Stored>
+void DecoderBank<Stored>::Embed(base::TokenId token, int position, float* out) const {
+  const auto width = static_cast<std::size_t>(config.width);
+  const std::size_t row_bytes = width * model::DtypeBytes(token_embedding.dtype);
+  const auto row =
+      token_embedding.bytes.subspan(static_cast<std::size_t>(token) * row_bytes, row_bytes);
+  model::ConvertToFloat(token_embedding.dtype, row, std::span(out, width));
+  if (config.embedding_scale != 1) {
+    const auto scale = static_cast<float>(config.embedding_scale);
+    for (std::size_t i = 0; i < width; ++i) out[i] *= scale;
+  }
+  if (position_embedding.empty()) return;
+  AddInPlace(out, position_embedding.data() + static_cast<std::size_t>(position) * width,
+             config.width);
+}
+
+MatrixProduct* ProductSet::Get(int inputs, int outputs) {
+  for (const auto& product : products_) {
+    if (product->inputs() == inputs && product->outputs() == outputs) return product.get();
+  }
+  products_.push_back(MakeMatrixProduct(precision_, inputs, outputs, workers_));
+  return products_.back().get();
+}
+
+void ProductSet::Prepare(int rows) {
+  for (const auto& product : products_) product->Prepare(rows);
+}
+
+std::size_t ProductSet::scratch_bytes(int rows) const {
+  std::size_t most = 0;
+  for (const auto& product : products_) most = std::max(most, product->scratch_bytes(rows));
+  return most;
+}
+
+template <typename Stored>
+StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
+                                              WorkerTeam& team) {
+  DecoderBank<Stored> bank;
+  BankLoader<Stored> loader(bank, products);
+  SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files.directory));
+  SUBMIX_RETURN_IF_ERROR(loader.ReadAdapters(files));
+  loader.Pack(files.cache_directory, team);
+  return bank;
+}
+
+template struct DecoderBank<float>;
+template struct DecoderBank<Bfloat16>;
+template StatusOr<DecoderBank<float>> LoadDecoderBank(const BankFiles&, ProductSet&, WorkerTeam&);
+template StatusOr<DecoderBank<Bfloat16>> LoadDecoderBank(const BankFiles&, ProductSet&,
+                                                         WorkerTeam&);
+
+}  // namespace submix::decode

@@ -1,0 +1,108 @@
+// Every family against log-probabilities of an implementation that is not this project's
+// (testdata/families).
+#include <fstream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/decode/cpu_predictor.h"
+#include "submix/eval/measuring/token_scores.h"
+
+namespace submix {
+namespace {
+
+using base::TokenId;
+using decode::Precision;
+
+class DecoderFamiliesTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  DecoderFamiliesTest()
+      : directory_(std::string(SUBMIX_TESTDATA_DIR) + "/families/" + GetParam()),
+        reference_(nlohmann::json::parse(std::ifstream(directory_ + "/reference.json"))),
+        tokens_(reference_.at("tokens")) {}
+
+  bool HasAdapter() const { return reference_.contains("adapter_next_log_probs"); }
+
+  std::unique_ptr<decode::CpuPredictor> Load(Precision precision) const {
+    decode::CpuPredictorOptions options;
+    options.public_directory = directory_;
+    if (HasAdapter()) options.member_directories = {directory_ + "/adapter"};
+    options.precision = precision;
+    options.threads = 2;
+    auto predictor = decode::CpuPredictor::Load(options);
+    EXPECT_THAT(predictor, base::IsOk());
+    return std::move(predictor).value();
+  }
+
+  // Of all tokens but the first, for every row.
+  std::vector<std::vector<double>> Scored(ensemble::Predictor& predictor) const {
+    base::ProgressBar silent("", 0, "", base::ProgressStyle::kSilent);
+    return eval::ScoreTokens(predictor, {tokens_}, silent).value();
+  }
+
+  double FarthestFromReference(Precision precision) const {
+    const auto scored = Scored(*Load(precision));
+    double farthest = 0;
+    for (std::size_t row = 0; row < scored.size(); ++row) {
+      const std::vector<double> expected =
+          reference_.at(row == 0 ? "next_log_probs" : "adapter_next_log_probs");
+      EXPECT_EQ(scored[row].size(), expected.size());
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        farthest = std::max(farthest, std::abs(scored[row][t] - expected[t]));
+      }
+    }
+    return farthest;
+  }
+
+  const std::string directory_;
+  const nlohmann::json reference_;
+  const std::vector<TokenId> tokens_;
+};
+
+TEST_P(DecoderFamiliesTest, InFloat32ItIsTheReference) {
+  EXPECT_LT(FarthestFromReference(Precision::kFloat32), 1e-3);
+}
+
+// Random weights spread rounding more than trained ones: eight bits of mantissa over some layers,
+// and seven bits with a scale a row.
+TEST_P(DecoderFamiliesTest, InFewerBitsItStaysNear) {
+  EXPECT_LT(FarthestFromReference(Precision::kBfloat16), 0.5);
+  EXPECT_LT(FarthestFromReference(Precision::kInt8), 2);
+}
+
+// Through the cache of keys and values, in pieces of any size, the same bits as at once.
+TEST_P(DecoderFamiliesTest, StepsOfAnySizeAreTheWholeInFloat32) {
+  const auto predictor = Load(Precision::kFloat32);
+  const auto vocabulary = static_cast<std::size_t>(predictor->vocab_size());
+  const auto rows = static_cast<std::size_t>(1 + predictor->num_members());
+  std::vector<float> at_once(rows * vocabulary), in_pieces(rows * vocabulary);
+  const ensemble::SequenceId whole = predictor->Open();
+  SUBMIX_ASSERT_OK(
+      predictor->Step(std::vector{ensemble::Predictor::Append{whole, tokens_}}, at_once));
+  for (const std::size_t piece : {1, 7, 17}) {
+    const ensemble::SequenceId cut = predictor->Open();
+    for (std::size_t begin = 0; begin < tokens_.size(); begin += piece) {
+      const std::size_t count = std::min(piece, tokens_.size() - begin);
+      SUBMIX_ASSERT_OK(predictor->Step(
+          std::vector{ensemble::Predictor::Append{cut, std::span(tokens_).subspan(begin, count)}},
+          in_pieces));
+    }
+    EXPECT_EQ(in_pieces, at_once) << piece;
+    predictor->Close(cut);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, DecoderFamiliesTest,
+                         ::testing::Values("tiny-llama", "tiny-llama31", "tiny-smollm2",
+                                           "tiny-mistral", "tiny-qwen2", "tiny-qwen3",
+                                           "tiny-gemma2", "tiny-gemma3"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace submix
