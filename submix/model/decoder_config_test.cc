@@ -35,7 +35,7 @@ class GptConfigTest : public ::testing::Test {
   std::string path_ = directory_.File("config.json");
 };
 
-constexpr DecoderConfig kSmall = {.vocab_size = 50257,
+const DecoderConfig kSmall = {.vocab_size = 50257,
                                   .context_length = 1024,
                                   .width = 768,
                                   .layers = 12,

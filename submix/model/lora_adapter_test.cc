@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr DecoderConfig kTiny = {.vocab_size = 16,
+const DecoderConfig kTiny = {.vocab_size = 16,
                                  .context_length = 8,
                                  .width = 8,
                                  .layers = 2,
