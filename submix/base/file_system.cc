@@ -119,6 +119,12 @@ Status WriteFile(const std::string& path, std::string_view content, int mode) {
 
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+StatusOr<FileIdentity> IdentityOf(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoError(path, "stat", errno);
+  return FileIdentity{info.st_dev, info.st_ino};
+}
+
 Status MakeDirectories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);

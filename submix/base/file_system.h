@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,15 @@ struct MappedFile {
 // Errors: kNotFound; kDataLoss for what is not a regular file; kInternal.
 StatusOr<MappedFile> MapFile(const std::string& path);
 bool FileExists(const std::string& path);
+// Which file a path leads to, whatever it holds. While somebody has a file open, no other one that
+// takes its name is the same.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t number = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+// Errors: kNotFound, kInternal.
+StatusOr<FileIdentity> IdentityOf(const std::string& path);
 // Makes the directory and its parents. Ok if it is there.
 Status MakeDirectories(const std::string& path);
 // Lets nobody but the owner into the directory: for what is private.

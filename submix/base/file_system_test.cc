@@ -1,6 +1,7 @@
 #include "submix/base/file_system.h"
 
 #include <csignal>
+#include <fstream>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -79,6 +80,19 @@ TEST_F(FileSystemTest, MakesRenamesAndRemovesTrees) {
   SUBMIX_ASSERT_OK(RemoveAll(directory_.File("a")));
   EXPECT_FALSE(FileExists(directory_.File("a")));
   SUBMIX_EXPECT_OK(RemoveAll(directory_.File("a")));
+}
+
+TEST_F(FileSystemTest, AFileThatIsReplacedIsAnother) {
+  const std::string path = directory_.File("a");
+  SUBMIX_ASSERT_OK(WriteFile(path, "1"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FileIdentity first, IdentityOf(path));
+  std::ofstream(path) << "2";
+  EXPECT_EQ(*IdentityOf(path), first) << "it is the same file";
+  const std::ifstream open(path);
+  SUBMIX_ASSERT_OK(WriteFile(path, "2"));
+  EXPECT_NE(*IdentityOf(path), first);
+  SUBMIX_ASSERT_OK(RemoveAll(path));
+  EXPECT_THAT(IdentityOf(path), StatusIs(StatusCode::kNotFound, testing::HasSubstr(path)));
 }
 
 }  // namespace file_system_test

@@ -23,12 +23,12 @@ std::string LineText(std::string_view text, std::size_t byte) {
 }
 
 StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
-  // The library takes a NUL for the end of the text and would not see what follows.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    return InvalidArgumentError(where + ":" + LineText(text, nul) + ": not valid JSON: a NUL byte");
-  }
   try {
-    const JsonStructure structure = ReadJsonStructure(text, kMaxDepth);
+    const JsonStructure structure = ReadJsonStructure(text, {.depth = kMaxDepth});
+    if (structure.nul_byte) {
+      return InvalidArgumentError(where + ":" + LineText(text, *structure.nul_byte) +
+                                  ": not valid JSON: a NUL byte");
+    }
     if (structure.is_too_deep) return InvalidArgumentError(where + ": nested too deeply");
     if (structure.duplicate_key) {
       return InvalidArgumentError(where + ": duplicate key " + Quoted(*structure.duplicate_key));
@@ -39,7 +39,7 @@ StatusOr<Json> ParseValue(std::string_view text, const std::string& where) {
   } catch (const Json::exception&) {
     return InvalidArgumentError(where + ": not valid JSON: a number out of range");
   } catch (const std::exception& error) {
-    return InternalError(where + ": reading JSON failed: " + error.what());
+    return InternalError(where + ": reading JSON failed: " + Printable(error.what()));
   }
 }
 
@@ -251,11 +251,16 @@ Status JsonObject::FieldError(std::string_view field, std::string_view problem) 
                               std::string(problem));
 }
 
+std::string Printable(std::string_view text) {
+  std::string printable(text);
+  std::ranges::replace_if(
+      printable, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return printable;
+}
+
 std::string Quoted(std::string_view text) {
   constexpr std::size_t kLongest = 100;
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, kLongest)) quoted += c >= ' ' && c <= '~' ? c : '?';
-  return quoted + (text.size() > kLongest ? "…\"" : "\"");
+  return '"' + Printable(text.substr(0, kLongest)) + (text.size() > kLongest ? "…\"" : "\"");
 }
 
 std::string JsonText(std::string_view text) {

@@ -63,7 +63,10 @@ class JsonObject {
   std::shared_ptr<const Node> node_;
 };
 
-// For messages: `text` in double quotes, cut after 100 bytes, anything but printable ASCII as '?'.
+// For messages: `text` with anything but printable ASCII as '?'. What other libraries say passes
+// here, since it may quote a damaged file: no byte of that may command a terminal.
+std::string Printable(std::string_view text);
+// The same in double quotes, cut after 100 bytes.
 std::string Quoted(std::string_view text);
 
 // `text` as a JSON string, quotes included. Bytes that are not UTF-8 are replaced.

@@ -51,6 +51,13 @@ TEST(JsonObjectTest, WhatIsAbsentLeavesTheDefault) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("t")));
 }
 
+TEST(JsonObjectTest, WhatMessagesQuoteIsPrintable) {
+  EXPECT_EQ(Printable("a \x1b[2J~\x7f\n\xd2\xc3\xbc"),
+            "a ?[2J~??"
+            "???");
+  EXPECT_EQ(Quoted(std::string(101, '\x1b')), '"' + std::string(100, '?') + "…\"");
+}
+
 TEST(JsonObjectTest, TextsAreEscaped) {
   EXPECT_EQ(JsonText("a\"b\n\xff"), "\"a\\\"b\\n\xef\xbf\xbd\"");
 }

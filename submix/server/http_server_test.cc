@@ -143,7 +143,9 @@ TEST(HttpServer, WrongRequestsHaveTheirStatus) {
   EXPECT_EQ(code(Post(port, kCompletions,
                       R"({"model":"letters","prompt":")" + std::string(65, 'a') + "\"}")),
             "context_length_exceeded");
-  EXPECT_EQ(Post(port, kCompletions, R"({"model":"letters","prompt":[26]})").status, 400);
+  const RawAnswer token = Post(port, kCompletions, R"({"model":"letters","prompt":[26]})");
+  EXPECT_EQ(token.status, 400);
+  EXPECT_EQ(json::parse(token.body)["error"]["param"], "prompt");
   const RawAnswer large =
       Post(port, kCompletions, CompletionBody("\"user\":\"" + std::string(5'000, 'a') + "\""));
   EXPECT_EQ(large.status, 413);

@@ -16,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxDepth = 32;
+// As many prompts as a request may have, of as many token ids as models read, twice.
+constexpr base::JsonLimits kLimits{.depth = 32, .values = 1 << 17};
 constexpr std::size_t kMaxStops = 4;
 constexpr std::size_t kMaxStopBytes = 256;  // finding a partial stop is quadratic in its length
 
@@ -27,10 +28,13 @@ ApiError BadJson(const std::string& why) {
 }
 
 std::variant<json, ApiError> ParseObject(std::string_view body) {
-  if (body.find('\0') != std::string_view::npos) return BadJson("it holds a NUL byte");
   // Two readers of one body must not see two requests.
-  const base::JsonStructure structure = base::ReadJsonStructure(body, kMaxDepth);
+  const base::JsonStructure structure = base::ReadJsonStructure(body, kLimits);
+  if (structure.nul_byte) return BadJson("it holds a NUL byte");
   if (structure.is_too_deep) return BadJson("it is nested too deeply");
+  if (structure.has_too_many_values) {
+    return BadJson("it holds more than " + std::to_string(kLimits.values) + " values");
+  }
   if (structure.duplicate_key) return BadJson("a key is given twice");
   json object;
   try {
@@ -99,23 +103,24 @@ constexpr std::string_view kIgnored[] = {"user",         "metadata",          "s
 // Reads fields one by one and keeps the first error.
 class FieldReader {
  public:
-  FieldReader(const json& object, CompletionCall& call) : object_(object), call_(call) {}
+  FieldReader(const json& object, const ParseOptions& options, CompletionCall& call)
+      : object_(object), options_(options), call_(call) {}
 
-  std::optional<ApiError> Read(const ParseOptions& options) {
-    CheckNames(options.strict_fields);
+  std::optional<ApiError> Read() {
+    CheckNames();
     ReadModel();
     ReadChoices();
     ReadSampling();
     ReadLength();
     ReadStop();
     ReadStream();
+    CheckFormat();
     if (call_.endpoint == Endpoint::kChat) {
-      CheckChatOptions();
       ReadMessages();
     } else {
       ReadPrompt();
     }
-    CheckSize(options.max_choices);
+    CheckSize();
     return std::move(error_);
   }
 
@@ -132,23 +137,32 @@ class FieldReader {
     return found == object_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  void CheckNames(bool strict) {
+  // Null also for what counts as absent.
+  const json* FindSet(std::string_view name) const {
+    const json* value = Find(name);
+    return value == nullptr || CountsAsAbsent(*value) ? nullptr : value;
+  }
+
+  void FailUnknown(const std::string& name) {
+    const std::string shown = name.substr(0, 64);
+    Fail(shown, "Unrecognized request argument supplied: " + shown, "unknown_parameter");
+  }
+
+  void CheckNames() {
     for (const RefusedField& field : kRefused) {
-      const json* value = Find(field.name);
-      if (value == nullptr || CountsAsAbsent(*value)) continue;
+      const json* value = FindSet(field.name);
+      if (value == nullptr) continue;
       if (field.name == "tool_choice" && *value == "none") continue;
       Fail(field.name,
            "'" + std::string(field.name) + "' is not supported: " + std::string(field.why) + ".",
            "unsupported_parameter");
     }
-    if (!strict) return;
+    if (!options_.strict_fields) return;
     for (const auto& item : object_.items()) {
       const auto is = [&](std::string_view name) { return item.key() == name; };
       if (std::ranges::any_of(kRead, is) || std::ranges::any_of(kIgnored, is)) continue;
       if (std::ranges::any_of(kRefused, is, &RefusedField::name)) continue;
-      Fail(item.key().substr(0, 64),
-           "Unrecognized request argument supplied: " + item.key().substr(0, 64),
-           "unknown_parameter");
+      FailUnknown(item.key());
     }
   }
 
@@ -194,16 +208,16 @@ class FieldReader {
   }
 
   void ReadChoices() {
-    constexpr int kMost = 1 << 16;
-    ReadInteger("n", 1, kMost, call_.n);
-    int best_of = 0;
-    ReadInteger("best_of", 0, std::numeric_limits<int>::max(), best_of);
+    ReadInteger("n", 1, options_.max_choices, call_.n);
+    if (FindSet("best_of") == nullptr) return;
+    int best_of = call_.n;
+    ReadInteger("best_of", 1, std::numeric_limits<int>::max(), best_of);
     if (best_of > call_.n) {
       Fail("best_of",
            "'best_of' may not be more than 'n': every draw is charged, so every draw is given to "
            "you.",
            "unsupported_parameter");
-    } else if (best_of != 0 && best_of < call_.n) {
+    } else if (best_of < call_.n) {
       Fail("best_of", "'best_of' must be at least 'n'.");
     }
   }
@@ -272,6 +286,10 @@ class FieldReader {
       return Fail("stream_options", "'stream_options' needs 'stream': true.");
     }
     call_.include_usage = ReadFlag(*options, "include_usage", "stream_options.include_usage");
+    if (!options_.strict_fields) return;
+    for (const auto& item : options->items()) {
+      if (item.key() != "include_usage") FailUnknown("stream_options." + item.key());
+    }
   }
 
   void ReadPrompt() {
@@ -318,16 +336,16 @@ class FieldReader {
     call_.prompts.emplace_back(std::move(tokens));
   }
 
-  void CheckChatOptions() {
-    const json* format = Find("response_format");
-    if (format != nullptr && !format->empty() && *format != json({{"type", "text"}})) {
+  void CheckFormat() {
+    const json* format = FindSet("response_format");
+    if (format != nullptr && *format != json({{"type", "text"}})) {
       Fail("response_format",
            "'response_format' other than text is not supported: it would steer "
            "the private mixture outside its accounting.",
            "unsupported_parameter");
     }
-    const json* modalities = Find("modalities");
-    if (modalities != nullptr && !modalities->empty() && *modalities != json::array({"text"})) {
+    const json* modalities = FindSet("modalities");
+    if (modalities != nullptr && *modalities != json::array({"text"})) {
       Fail("modalities", "Only the modality text is supported.", "unsupported_parameter");
     }
   }
@@ -391,15 +409,16 @@ class FieldReader {
     return text;
   }
 
-  void CheckSize(int max_choices) {
+  void CheckSize() {
     if (call_.prompts.size() * static_cast<std::size_t>(call_.n) >
-        static_cast<std::size_t>(max_choices)) {
-      Fail("n", "At most " + std::to_string(max_choices) +
+        static_cast<std::size_t>(options_.max_choices)) {
+      Fail("n", "At most " + std::to_string(options_.max_choices) +
                     " completions a request are served here: prompts × 'n' are more.");
     }
   }
 
   const json& object_;
+  const ParseOptions& options_;
   CompletionCall& call_;
   std::optional<ApiError> error_;
 };
@@ -412,7 +431,7 @@ std::variant<CompletionCall, ApiError> ParseCall(Endpoint endpoint, std::string_
   if (const auto* error = std::get_if<ApiError>(&parsed)) return *error;
   CompletionCall call;
   call.endpoint = endpoint;
-  if (auto error = FieldReader(std::get<json>(parsed), call).Read(options)) return *error;
+  if (auto error = FieldReader(std::get<json>(parsed), options, call).Read()) return *error;
   return call;
 }
 

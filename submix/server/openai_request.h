@@ -54,8 +54,9 @@ struct ParseOptions {
 // public; it is no wall between the roles: a base model just goes on writing.
 inline constexpr std::string_view kChatStop = "\n\nUser:";
 
-// Reads a body. Hostile bytes are expected: at most 32 levels, no key twice in an object, no NUL
-// byte, valid UTF-8, numbers within range. Thread-safe; work and memory are linear in the body.
+// Reads a body. Hostile bytes are expected: at most 32 levels and 2^17 values, no key twice in an
+// object, no NUL byte, valid UTF-8, numbers within range. Thread-safe; work and memory are linear
+// in the body.
 std::variant<CompletionCall, ApiError> ParseCall(Endpoint endpoint, std::string_view body,
                                                  const ParseOptions& options);
 

@@ -64,6 +64,7 @@ ApiError RefusalError(const base::Status& status) {
   ApiError error{.message = status.message()};
   switch (status.code()) {
     case base::StatusCode::kInvalidArgument:
+      error.param = "prompt";  // the one field whose range the parser of bodies does not know
       break;
     case base::StatusCode::kFailedPrecondition:
       error.status = 429;

@@ -12,6 +12,7 @@
 #include <toml++/toml.h>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
 
 namespace submix::apps {
@@ -248,7 +249,7 @@ base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
     return Read(toml::parse(text), path);
   } catch (const toml::parse_error& error) {
     return base::InvalidArgumentError(path + ":" + std::to_string(error.source().begin.line) +
-                                      ": not TOML: " + std::string(error.description()));
+                                      ": not TOML: " + base::Printable(error.description()));
   }
 }
 
