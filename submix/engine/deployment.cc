@@ -20,6 +20,7 @@ using base::Status;
 using base::StatusOr;
 using nlohmann::json;
 
+constexpr char kAnchor[] = "anchor";
 constexpr double kLargestBudget = 8192;  // FixedNats: 2^13 nats
 
 Status CheckDelta(double delta, const std::string& of) {
@@ -255,7 +256,7 @@ Status BuildDeployment(const std::string& directory,
 
 Status CheckHasNotEnded(const ledger::DurableLedgerOptions& options,
                         const std::string& deployment_directory) {
-  if (!ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok()) return base::OkStatus();
+  if (!HasEnded(options)) return base::OkStatus();
   return base::FailedPreconditionError(
       deployment_directory +
       ": ended: what it spent counts in a later deployment, made with --after; use that one");
@@ -279,7 +280,7 @@ ledger::DurableLedgerOptions LedgerOptions(const std::string& deployment_directo
                                            const DeploymentConfig& config) {
   return {config.ledger_location.empty() ? base::JoinPath(deployment_directory, "ledger.sqlite")
                                          : config.ledger_location,
-          base::JoinPath(deployment_directory, "anchor"), DeploymentFingerprint(config)};
+          base::JoinPath(deployment_directory, kAnchor), DeploymentFingerprint(config)};
 }
 
 StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_directory) {
@@ -319,6 +320,12 @@ Status CreateDeployment(const std::string& deployment_directory,
     return base::InvalidArgumentError(
         "a ledger outside the deployment's directory is a PostgreSQL database, "
         "postgresql://HOST/DATABASE");
+  }
+  if (base::FileExists(base::JoinPath(deployment_directory, kAnchor))) {
+    return base::AlreadyExistsError(
+        deployment_directory +
+        ": there is a deployment already, and a budget is never started anew; if its ledger is "
+        "lost, put the newest copy back (docs/operating.md, Restore)");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));

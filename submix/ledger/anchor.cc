@@ -106,8 +106,10 @@ class LockedFile {
   static base::StatusOr<std::unique_ptr<LockedFile>> Open(const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor < 0) {
+      const char* const mend =
+          errno == ENOENT ? "put it back (docs/operating.md, Restore)" : "make it writable";
       return base::FailedPreconditionError(
-          path + ": cannot be opened for writing: " + std::strerror(errno) + "; make it writable");
+          path + ": cannot be opened for writing: " + std::strerror(errno) + "; " + mend);
     }
     std::unique_ptr<LockedFile> file(new LockedFile(path, descriptor));
     while (::flock(descriptor, LOCK_EX) != 0) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "submix/accounting/individual_filter.h"
+#include "submix/base/json_object.h"
 
 namespace submix::ledger {
 namespace {
@@ -155,7 +156,9 @@ base::Status ChainReplay::ApplyRequest(PayloadReader& reader) {
         (outcome == Outcome::kPaid && amount <= left) ||
         (outcome == Outcome::kSatOut && amount == FixedNats()) ||
         (outcome == Outcome::kEmptied && amount == left && rule == ChargeRule::kAllOrStop);
-    if (!is_possible) return Broken("a charge that account " + account.name + " cannot have paid");
+    if (!is_possible) {
+      return Broken("a charge that account " + base::Quoted(account.name) + " cannot have paid");
+    }
     account.spent = account.spent + amount;
   }
   return base::OkStatus();

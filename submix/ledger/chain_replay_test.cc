@@ -129,6 +129,51 @@ TEST_F(ChainReplayTest, AForgedChainCannotShrinkWhatIsSpentUnnoticed) {
   }
 }
 
+TEST_F(ChainReplayTest, RefusesAnAccountThatPaidMoreThanItHadLeft) {
+  // Everything else is right: hashes, state digest, sums.
+  const auto paid = [&](std::size_t part, FixedNats amount) {
+    LedgerState after = state_;
+    after.accounts[part].spent = after.accounts[part].spent + amount;
+    BookedRequest request{{3, 99}, ChargeRule::kPerPart, std::vector<BookedPart>(2)};
+    request.parts[part] = {Outcome::kPaid, amount};
+    const Record record = ChainRecord(head_, EncodeCharge(std::span(&request, 1), after));
+    ChainReplay replay;
+    SUBMIX_EXPECT_OK(Replay(records_, replay));
+    return replay.Append(record);
+  };
+  SUBMIX_EXPECT_OK(paid(0, FixedNats::FromUnits(75)));
+  for (const auto& [part, units] : {std::pair(0, 76), {0, 1000}, {1, 1}}) {
+    EXPECT_THAT(paid(part, FixedNats::FromUnits(units)),
+                StatusIs(StatusCode::kDataLoss, HasSubstr("cannot have paid")))
+        << part << ", " << units;
+  }
+}
+
+TEST_F(ChainReplayTest, RefusesARecordThatContinuesAnotherChain) {
+  // Of the right number, and hashed over the predecessor that it names.
+  for (const base::Sha256Digest& previous : {base::Sha256Digest{}, base::Sha256("another chain")}) {
+    Record record = records_[1];
+    record.previous = previous;
+    record.hash = RecordHash(previous, record.number, record.payload);
+    ChainReplay replay;
+    SUBMIX_ASSERT_OK(replay.Append(records_[0]));
+    EXPECT_THAT(replay.Append(record),
+                StatusIs(StatusCode::kDataLoss, HasSubstr("record 2: does not continue")));
+  }
+}
+
+TEST_F(ChainReplayTest, NamesOfAccountsAreShownPrintable) {
+  state_.accounts[0].name = "\x1b[2J\xd2";
+  const Record create = ChainRecord({}, EncodeCreate(state_));
+  ChainReplay replay;
+  SUBMIX_ASSERT_OK(replay.Append(create));
+  BookedRequest request{{3, 99}, ChargeRule::kPerPart, std::vector<BookedPart>(2)};
+  request.parts[0] = {Outcome::kPaid, FixedNats::FromUnits(76)};
+  const std::string payload = EncodeCharge(std::span(&request, 1), state_);
+  EXPECT_THAT(replay.Append(ChainRecord({1, create.hash}, payload)),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("account \"?[2J?\" cannot")));
+}
+
 TEST_F(ChainReplayTest, RefusesACountThatLies) {
   // The counts of requests and accounts, set to the largest: no memory is taken for them.
   std::string charge = records_[1].payload;

@@ -17,6 +17,7 @@ using base::StatusCode;
 using base::StatusIs;
 using ::testing::_;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Values;
 
 enum class Store { kMemory, kSqlite, kPostgres };
@@ -276,11 +277,14 @@ TEST_P(DurableLedgerTest, ALostLedgerIsNoReasonForAFreshBudget) {
   Create({100});
 }
 
-TEST_P(DurableLedgerTest, AMissingLedgerIsNamed) {
+// Its anchor says that there was one: it is to be restored, not made.
+TEST_P(DurableLedgerTest, AMissingLedgerIsToBeRestored) {
   SUBMIX_ASSERT_OK(Anchor::Create(options_.anchor_path, {}));
-  EXPECT_THAT(DurableLedger::Open(options_),
-              StatusIs(StatusCode::kNotFound, HasSubstr("submix deploy")));
-  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kNotFound, _));
+  const auto to_be_restored =
+      StatusIs(StatusCode::kNotFound,
+               ::testing::AllOf(HasSubstr("docs/operating.md, Restore"), Not(HasSubstr("deploy"))));
+  EXPECT_THAT(DurableLedger::Open(options_), to_be_restored);
+  EXPECT_THAT(DurableLedger::OpenReadOnly(options_), to_be_restored);
 }
 
 TEST_P(DurableLedgerTest, AMissingAnchorIsRefusedUntilTheOperatorVouches) {

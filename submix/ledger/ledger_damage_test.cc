@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 #include "submix/ledger/sqlite_tables.h"
 #include "submix/ledger/testing/ledger_fixture.h"
 
@@ -186,6 +187,37 @@ TEST_F(LedgerDamageTest, ARestoredOlderCopyIsNoticed) {
   EXPECT_THAT(DurableLedger::OpenReadOnly(options_), older);
   CopyLedger(directory_.File("newest"), options_.location);
   SUBMIX_EXPECT_OK(Open()->Verify());
+}
+
+TEST_F(LedgerDamageTest, ACopyThatIsOneRecordOldIsAnOlderCopy) {
+  ChargeTimes(1);
+  Write(options_.location, content_);
+  EXPECT_THAT(
+      DurableLedger::Open(options_),
+      StatusIs(StatusCode::kDataLoss, HasSubstr("(it holds 31 records, the anchor has seen 32)")));
+}
+
+// SQLite's errors quote the schema, which it stores as text: no byte of a file may command the
+// operator's terminal.
+TEST_F(LedgerDamageTest, BytesOfTheFileAreShownPrintable) {
+  constexpr std::string_view kType = "INTEGER PRIMARY KEY";
+  int errors = 0;
+  for (std::size_t at = content_.find(kType); at != std::string::npos;
+       at = content_.find(kType, at + 1)) {
+    for (const char byte : {'\xd2', '\x1b', '\x07', '\x9b'}) {
+      std::string damaged = content_;
+      damaged[at + 9] = byte;
+      PutBack(damaged);
+      for (const auto open : {&DurableLedger::Open, &DurableLedger::OpenReadOnly}) {
+        const auto ledger = open(options_);
+        if (ledger.ok()) continue;
+        ++errors;
+        const std::string& message = ledger.status().message();
+        EXPECT_EQ(base::Printable(message), message);
+      }
+    }
+  }
+  EXPECT_GT(errors, 10);
 }
 
 TEST_F(LedgerDamageTest, AnOlderCopyThatWasChargedIsNoticed) {

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include <libpq-fe.h>
+#include <poll.h>
+
+#include "submix/base/json_object.h"
 
 namespace submix::ledger {
 namespace {
@@ -29,7 +32,8 @@ constexpr ErrorClass kErrorClasses[] = {
     {"25P03", StatusCode::kUnavailable, kTryAgain},
     {"53100", StatusCode::kResourceExhausted, "; free some space on the database's disk"},
     {"53", StatusCode::kUnavailable, kTryAgain},
-    {"42P01", StatusCode::kNotFound, "; there is no ledger; make one with submix deploy --ledger"},
+    {"42P01", StatusCode::kNotFound,
+     "; the ledger is missing: restore the database's newest copy (docs/operating.md, Restore)"},
     {"42P07", StatusCode::kAlreadyExists,
      "; there is a ledger already, and a budget is never started anew; only if an interrupted "
      "`submix deploy` left it and it never answered anything, drop its tables"},
@@ -39,10 +43,11 @@ constexpr ErrorClass kErrorClasses[] = {
     {"22", StatusCode::kDataLoss, kRestore},
 };
 
-// libpq's messages may have several lines: ours have one.
+// libpq's messages may have several lines, and whatever bytes a server sent: ours have one, of
+// text.
 std::string FirstLine(const char* message) {
   const std::string_view text(message == nullptr ? "" : message);
-  return std::string(text.substr(0, text.find('\n')));
+  return base::Printable(text.substr(0, text.find('\n')));
 }
 
 // Not the message's details: they quote rows.
@@ -71,6 +76,52 @@ void SayNothing(void*, const pg_result*) {}
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
 };
+
+struct Location {
+  std::string name;
+  std::chrono::seconds patience{5};
+};
+
+base::StatusOr<Location> ReadLocation(const std::string& text) {
+  // libpq's own message would quote the location.
+  const std::unique_ptr<PQconninfoOption, FreeOptions> options(
+      PQconninfoParse(text.c_str(), nullptr));
+  if (options == nullptr) {
+    return base::InvalidArgumentError(
+        "the ledger's location is not one that libpq reads: postgresql://[USER@]HOST[:PORT]/"
+        "DATABASE[?OPTION=VALUE&...]");
+  }
+  Location location;
+  std::string host;
+  std::string port;
+  std::string database;
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr) continue;
+    const std::string_view keyword = option->keyword;
+    if (keyword == "password" || keyword == "sslpassword") {
+      return base::InvalidArgumentError(
+          "the ledger's location holds a password, which would end up in files and process lists; "
+          "put it into ~/.pgpass or the file that PGPASSFILE names");
+    }
+    if (keyword == "connect_timeout") {
+      const std::string_view digits = option->val;
+      int seconds = 0;
+      std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+      if (seconds < 1 || seconds > 3600 || std::to_string(seconds) != digits) {
+        return base::InvalidArgumentError(
+            "the ledger's location: connect_timeout must be from 1 to 3600 seconds");
+      }
+      location.patience = std::chrono::seconds(seconds);
+    }
+    if (keyword == "host") host = option->val;
+    if (keyword == "port") port = ":" + std::string(option->val);
+    if (keyword == "dbname") database = option->val;
+  }
+  // A host that is a path is the folder of a local socket.
+  if (host.starts_with('/')) host = port = "";
+  location.name = "postgresql://" + host + port + "/" + database;
+  return location;
+}
 
 }  // namespace
 
@@ -105,57 +156,29 @@ std::string PostgresResult::Bytes(std::int64_t row, int column) const {
 
 void PostgresConnection::Finish::operator()(pg_conn* connection) const { PQfinish(connection); }
 
-PostgresConnection::PostgresConnection(pg_conn* connection, std::string name)
-    : connection_(connection), name_(std::move(name)) {}
+PostgresConnection::PostgresConnection(pg_conn* connection, std::string name,
+                                       std::chrono::seconds patience)
+    : connection_(connection), name_(std::move(name)), patience_(patience) {}
 
 base::StatusOr<std::string> PostgresConnection::NameOf(const std::string& location) {
-  // libpq's own message would quote the location.
-  const std::unique_ptr<PQconninfoOption, FreeOptions> options(
-      PQconninfoParse(location.c_str(), nullptr));
-  if (options == nullptr) {
-    return base::InvalidArgumentError(
-        "the ledger's location is not one that libpq reads: postgresql://[USER@]HOST[:PORT]/"
-        "DATABASE[?OPTION=VALUE&...]");
-  }
-  std::string host;
-  std::string port;
-  std::string database;
-  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
-    if (option->val == nullptr) continue;
-    const std::string_view keyword = option->keyword;
-    if (keyword == "password" || keyword == "sslpassword") {
-      return base::InvalidArgumentError(
-          "the ledger's location holds a password, which would end up in files and process lists; "
-          "put it into ~/.pgpass or the file that PGPASSFILE names");
-    }
-    if (keyword == "host") host = option->val;
-    if (keyword == "port") port = ":" + std::string(option->val);
-    if (keyword == "dbname") database = option->val;
-  }
-  // A host that is a path is the folder of a local socket.
-  if (host.starts_with('/')) host = port = "";
-  return "postgresql://" + host + port + "/" + database;
+  SUBMIX_ASSIGN_OR_RETURN(Location read, ReadLocation(location));
+  return std::move(read.name);
 }
 
 base::StatusOr<PostgresConnection> PostgresConnection::Open(const std::string& location) {
-  SUBMIX_ASSIGN_OR_RETURN(std::string name, NameOf(location));
-  // How soon a vanished host is noticed, in seconds and milliseconds; the location may say
+  SUBMIX_ASSIGN_OR_RETURN(Location read, ReadLocation(location));
+  const std::string patience = std::to_string(read.patience.count());
+  // How soon a connection that nobody uses is known to be dead, in seconds; the location may say
   // otherwise.
-  const char* const keywords[] = {"application_name",
-                                  "connect_timeout",
-                                  "keepalives_idle",
-                                  "keepalives_interval",
-                                  "keepalives_count",
-                                  "tcp_user_timeout",
-                                  "dbname",
-                                  "client_encoding",
-                                  nullptr};
-  const char* const values[] = {"submix",         "10",   "10",   "5", "3", "20000",
-                                location.c_str(), "UTF8", nullptr};
+  const char* const keywords[] = {
+      "application_name", "connect_timeout", "keepalives_idle", "keepalives_interval",
+      "keepalives_count", "dbname",          "client_encoding", nullptr};
+  const char* const values[] = {"submix", patience.c_str(), "10",   "5",
+                                "3",      location.c_str(), "UTF8", nullptr};
   pg_conn* raw = PQconnectdbParams(keywords, values, /*expand_dbname=*/1);
-  if (raw == nullptr) return base::ResourceExhaustedError(name + ": libpq could not start");
-  PostgresConnection connection(raw, std::move(name));
-  if (PQstatus(raw) != CONNECTION_OK) {
+  if (raw == nullptr) return base::ResourceExhaustedError(read.name + ": libpq could not start");
+  PostgresConnection connection(raw, std::move(read.name), read.patience);
+  if (PQstatus(raw) != CONNECTION_OK || PQsetnonblocking(raw, 1) != 0) {
     return base::UnavailableError(connection.name() + ": PostgreSQL: " +
                                   FirstLine(PQerrorMessage(raw)) + std::string(kTryAgain));
   }
@@ -163,35 +186,64 @@ base::StatusOr<PostgresConnection> PostgresConnection::Open(const std::string& l
   return connection;
 }
 
-base::StatusOr<std::vector<PostgresResult>> PostgresConnection::Run(const std::string& statements) {
+bool PostgresConnection::AwaitResult(std::chrono::steady_clock::time_point deadline) {
+  pg_conn* const connection = connection_.get();
+  for (;;) {
+    const int unsent = PQflush(connection);
+    if (unsent < 0 || (unsent == 0 && PQisBusy(connection) == 0)) return true;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd socket{PQsocket(connection), static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN),
+                  0};
+    // An interrupted wait goes on. A lost connection is what libpq's next result says.
+    if (::poll(&socket, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (PQconsumeInput(connection) == 0) return true;
+  }
+}
+
+base::StatusOr<std::vector<PostgresResult>> PostgresConnection::Ask(const std::string& statements) {
   std::vector<PostgresResult> results;
   base::Status status;
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
   const bool sent = PQsendQuery(connection_.get(), statements.c_str()) == 1;
   if (!sent) return ErrorOf(nullptr, connection_.get(), name_);
-  while (pg_result* raw = PQgetResult(connection_.get())) {
-    PostgresResult result(raw);
-    if (!Succeeded(raw)) {
-      if (status.ok()) status = ErrorOf(raw, connection_.get(), name_);
-    } else if (*PQcmdTuples(raw) != '\0') {
-      results.push_back(std::move(result));
+  for (;;) {
+    if (!AwaitResult(deadline)) {
+      return base::UnavailableError(name_ + ": PostgreSQL: no answer within " +
+                                    std::to_string(patience_.count()) + " s" +
+                                    std::string(kTryAgain));
     }
+    pg_result* const raw = PQgetResult(connection_.get());
+    if (raw == nullptr) break;
+    results.push_back(PostgresResult(raw));
+    if (!Succeeded(raw) && status.ok()) status = ErrorOf(raw, connection_.get(), name_);
   }
   if (!status.ok()) return status;
   return results;
 }
 
+base::StatusOr<std::vector<PostgresResult>> PostgresConnection::Run(const std::string& statements) {
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<PostgresResult> results, Ask(statements));
+  std::erase_if(results, [](const PostgresResult& result) {
+    return *PQcmdTuples(result.result_.get()) == '\0';
+  });
+  return results;
+}
+
 base::Status PostgresConnection::Commit() {
-  const PostgresResult result(PQexec(connection_.get(), "COMMIT"));
-  const pg_result* raw = result.result_.get();
+  const auto results = Ask("COMMIT");
+  if (!results.ok()) {
+    return base::Status(results.status().code(),
+                        results.status().message() +
+                            " (the commit's outcome is unknown: what was booked stays booked)");
+  }
   // A transaction that has failed answers ROLLBACK, which is no error to PostgreSQL.
-  if (Succeeded(raw) && std::strcmp(PQcmdStatus(result.result_.get()), "COMMIT") == 0) {
+  if (!results->empty() &&
+      std::strcmp(PQcmdStatus(results->front().result_.get()), "COMMIT") == 0) {
     return base::OkStatus();
   }
-  if (Succeeded(raw)) return base::InternalError(name_ + ": PostgreSQL rolled a transaction back");
-  const base::Status error = ErrorOf(raw, connection_.get(), name_);
-  return base::Status(error.code(), error.message() +
-                                        " (the commit's outcome is unknown: what was booked "
-                                        "stays booked)");
+  return base::InternalError(name_ + ": PostgreSQL rolled a transaction back");
 }
 
 }  // namespace submix::ledger

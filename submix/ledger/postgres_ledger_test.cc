@@ -237,6 +237,57 @@ TEST_F(PostgresLedgerTest, ACommitOfUnknownOutcomeIsNeverGranted) {
   SUBMIX_EXPECT_OK(Open()->Verify());
 }
 
+// Its connection stays open, as one to a server whose storage hangs.
+TEST_F(PostgresLedgerTest, ACommitThatIsNeverAnsweredIsGivenUpAndNeverGranted) {
+  Create({100});
+  CommitCutter cutter(SharedPostgresServer().SocketPath());
+  DurableLedgerOptions through_cutter = options_;
+  const std::size_t host = through_cutter.location.find("host=") + 5;
+  through_cutter.location.replace(host, std::string::npos, cutter.host() + "&connect_timeout=2");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto ledger, DurableLedger::Open(through_cutter));
+  cutter.Cut(CommitCutter::When::kSilent);
+  EXPECT_THAT(ChargeOne(*ledger, {10}),
+              StatusIs(StatusCode::kUnavailable,
+                       AllOf(HasSubstr("no answer within 2 s"), HasSubstr("outcome is unknown"))));
+  SUBMIX_ASSERT_OK(ledger->Recover());
+  EXPECT_EQ(SpentOf(*ledger), (Units{10})) << "the server had done it";
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  EXPECT_EQ(SpentOf(*ledger), (Units{11}));
+  SUBMIX_EXPECT_OK(Open()->Verify());
+}
+
+TEST_F(PostgresLedgerTest, AFrozenDatabaseIsGivenUpAndUsedAgain) {
+  options_.location += "&connect_timeout=1";
+  Create({100});
+  const auto ledger = Open();
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  PostgresServer& server = SharedPostgresServer();
+  server.Freeze();
+  EXPECT_THAT(ChargeOne(*ledger, {10}),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("no answer within 1 s")));
+  // These connect anew: the kernel takes the connection, and nobody answers.
+  EXPECT_THAT(ledger->Accounts(), StatusIs(StatusCode::kUnavailable, HasSubstr("timeout")));
+  EXPECT_THAT(ledger->Recover(), StatusIs(StatusCode::kUnavailable, _));
+  EXPECT_THAT(ledger->Verify(), StatusIs(StatusCode::kUnavailable, _));
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kUnavailable, _));
+  server.Thaw();
+  base::Status status = ledger->Recover();
+  for (int attempt = 0; attempt < 30 && !status.ok(); ++attempt) status = ledger->Recover();
+  SUBMIX_ASSERT_OK(status);
+  EXPECT_EQ(SpentOf(*ledger), (Units{1})) << "what never began was not charged";
+  SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+  SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
+TEST_F(PostgresLedgerTest, WhoWouldWaitForEverIsRefused) {
+  for (const char* seconds : {"0", "-1", "soon", "", "1.5", "3601", "99999999999"}) {
+    options_.location = "postgresql://db/ledger?connect_timeout=" + std::string(seconds);
+    EXPECT_THAT(DurableLedger::Create(options_, Parts({100}), "2"),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("connect_timeout")))
+        << seconds;
+  }
+}
+
 TEST_F(PostgresLedgerTest, WhoSleepsWithTheLockLosesItsTransaction) {
   Create({100});
   const auto ledger = Open();

@@ -29,12 +29,12 @@ constexpr char kBeginSnapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ON
 
 // READ COMMITTED: what is read after the lock is what its last holder committed. Whatever the
 // server's defaults, a commit is synced, and no holder of the lock that has gone to sleep keeps the
-// others waiting for ever: the server ends its transaction.
+// others waiting for ever: the server ends its transaction, before they give the server up.
 constexpr char kBeginCharge[] =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     "SET LOCAL synchronous_commit = on;"
-    "SET LOCAL lock_timeout = '10s';"
-    "SET LOCAL idle_in_transaction_session_timeout = '10s';";
+    "SET LOCAL lock_timeout = '4s';"
+    "SET LOCAL idle_in_transaction_session_timeout = '4s';";
 
 constexpr char kSelectLedger[] =
     "SELECT format, lineage, fingerprint, order_text, current_setting('fsync') "

@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
+#include "submix/ledger/sqlite_shared_memory.h"
 
 namespace submix::ledger {
 namespace {
@@ -17,11 +19,14 @@ bool IsDiskFull(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
+// In words; it may quote bytes of the file.
+std::string MessageOf(sqlite3* connection) { return base::Printable(sqlite3_errmsg(connection)); }
+
 // The error of the call just made. Requires that errno was zero before it: SQLite does not always
 // keep why a write failed.
 base::Status ErrorOf(sqlite3* connection, const std::string& path) {
   const int error_number = errno;
-  const std::string what = path + ": SQLite: " + sqlite3_errmsg(connection);
+  const std::string what = path + ": SQLite: " + MessageOf(connection);
   switch (sqlite3_errcode(connection) & 0xff) {
     case SQLITE_FULL:
       return base::ResourceExhaustedError(what + "; free some space on its disk");
@@ -131,7 +136,7 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
   errno = 0;
-  const int result = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int result = sqlite3_open_v2(path.c_str(), &raw, flags, FileSystemWithoutHoles());
   if (raw == nullptr) return base::InternalError(path + ": SQLite could not start");
   SqliteConnection connection(raw, path);
   if (result != SQLITE_OK) return ErrorOf(raw, path);
@@ -145,6 +150,10 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   return connection;
+}
+
+void SqliteConnection::LeaveFilesOnClose() {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 base::Status SqliteConnection::Execute(const char* sql) {
@@ -162,7 +171,7 @@ base::StatusOr<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) 
   // Our statements are fixed, so an error in one means that the file lacks a table or a column.
   if ((result & 0xff) == SQLITE_ERROR) {
     return base::DataLossError(
-        path_ + ": not a Submix ledger, or damaged (SQLite: " + sqlite3_errmsg(connection_.get()) +
+        path_ + ": not a Submix ledger, or damaged (SQLite: " + MessageOf(connection_.get()) +
         "); restore the newest copy of the file");
   }
   return ErrorOf(connection_.get(), path_);

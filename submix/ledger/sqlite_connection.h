@@ -60,6 +60,10 @@ class SqliteConnection {
 
   const std::string& path() const { return path_; }
 
+  // From now on closing writes and removes nothing: for files that were taken away, since others
+  // may have their names by now.
+  void LeaveFilesOnClose();
+
   // Errors of this and of statements: kResourceExhausted when the disk is full, kDataLoss for
   // damaged bytes, kUnavailable when another connection holds the lock for too long, kInternal.
   base::Status Execute(const char* sql);

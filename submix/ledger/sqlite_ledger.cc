@@ -1,4 +1,5 @@
 // The embedded ledger: one SQLite file (WAL, full sync), one writer, and an anchor file outside it.
+#include <array>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -15,8 +16,14 @@ namespace {
 
 using Mode = SqliteConnection::Mode;
 
-base::Status CheckExists(const std::string& path) {
+base::Status CheckExists(const DurableLedgerOptions& options) {
+  const std::string& path = options.location;
   if (base::FileExists(path)) return base::OkStatus();
+  if (base::FileExists(options.anchor_path)) {
+    return base::NotFoundError(path +
+                               ": the ledger is missing, its anchor is not: what was spent stays "
+                               "spent; put its newest copy back (docs/operating.md, Restore)");
+  }
   return base::NotFoundError(path + ": there is no ledger; make one with submix deploy");
 }
 
@@ -49,7 +56,7 @@ base::StatusOr<LedgerContents> ReadBeside(SqliteConnection& connection,
 }
 
 base::StatusOr<Reading> OpenBesideWriter(const DurableLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(options.location, Mode::kReadOnly));
@@ -59,16 +66,21 @@ base::StatusOr<Reading> OpenBesideWriter(const DurableLedgerOptions& options) {
 }
 
 base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, anchor.head.records));
   return CheckStored(std::move(stored), options.fingerprint, &anchor, options.location).status();
 }
 
+// What a ledger that is open for charging consists of.
+constexpr std::array<const char*, 3> kSuffixes = {"", "-wal", "-shm"};
+using FileIdentities = std::array<base::FileIdentity, kSuffixes.size()>;
+
 // A file open for charging. Destroyed in reverse: statements end before their connection.
 struct OpenFile {
   SqliteConnection connection;
   TableWriter tables;
+  FileIdentities identities;
 };
 
 // Requires: what the connection reads is believed. From here on it is written.
@@ -76,7 +88,13 @@ base::StatusOr<OpenFile> StartWriting(SqliteConnection connection) {
   SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA journal_mode = WAL"));
   SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
   SUBMIX_ASSIGN_OR_RETURN(TableWriter tables, TableWriter::Prepare(connection));
-  return OpenFile{std::move(connection), std::move(tables)};
+  // Reading makes the log, where the file was complete in itself.
+  SUBMIX_RETURN_IF_ERROR(ReadFormat(connection).status());
+  FileIdentities identities;
+  for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
+    SUBMIX_ASSIGN_OR_RETURN(identities[i], base::IdentityOf(connection.path() + kSuffixes[i]));
+  }
+  return OpenFile{std::move(connection), std::move(tables), identities};
 }
 
 // Moves what is in the write-ahead log into the file itself: after a failed sync what can be read
@@ -86,6 +104,25 @@ base::Status WriteAgain(SqliteConnection& connection) {
                           connection.QueryInt("PRAGMA wal_checkpoint(TRUNCATE)"));
   if (is_busy == 0) return base::OkStatus();
   return base::UnavailableError(connection.path() + ": another program reads it; try again later");
+}
+
+// Whether the files that are written are those that the ledger's path leads to: into others nothing
+// lasts. Errors: kDataLoss; then the files are left as they are, and what only a log holds that was
+// taken away goes into the ledger's file first.
+base::Status CheckInPlace(OpenFile& file) {
+  for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
+    const std::string path = file.connection.path() + kSuffixes[i];
+    const auto found = base::IdentityOf(path);
+    if (found.ok() && *found == file.identities[i]) continue;
+    if (!found.ok() && found.status().code() != base::StatusCode::kNotFound) return found.status();
+    if (i > 0) (void)WriteAgain(file.connection);
+    file.connection.LeaveFilesOnClose();
+    return base::DataLossError(path +
+                               ": deleted or replaced while the ledger was open, so that charges "
+                               "would be lost; put it back, or restore the ledger's newest copy "
+                               "(docs/operating.md, Restore)");
+  }
+  return base::OkStatus();
 }
 
 class SqliteWriter final : public DurableLedger {
@@ -104,6 +141,11 @@ class SqliteWriter final : public DurableLedger {
         file_(std::move(parts.file)),
         anchor_(std::move(parts.anchor)),
         contents_(std::move(parts.contents)) {}
+
+  ~SqliteWriter() override {
+    // Closing must not touch files that others put in the place of these.
+    if (file_) (void)CheckInPlace(*file_);
+  }
 
   base::Status Verify() const override {
     DurableLedgerOptions options = options_;
@@ -131,6 +173,7 @@ class SqliteWriter final : public DurableLedger {
     SUBMIX_RETURN_IF_ERROR(RecoverFile());
     contents_ = {std::move(doubt_->after), {doubt_->record.number, doubt_->record.hash}};
     doubt_.reset();
+    was_taken_away_ = false;
     return base::OkStatus();
   }
 
@@ -171,6 +214,9 @@ class SqliteWriter final : public DurableLedger {
   // Requires: no doubt.
   base::Status MakeDurable(const Record& record, const LedgerState& after) {
     SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, after));
+    const base::Status in_place = CheckInPlace(*file_);
+    was_taken_away_ = !in_place.ok();
+    SUBMIX_RETURN_IF_ERROR(in_place);
     return anchor_->Advance({record.number, record.hash});
   }
 
@@ -178,10 +224,14 @@ class SqliteWriter final : public DurableLedger {
   base::Status RecoverFile() {
     const Record& record = doubt_->record;
     file_.reset();
+    SUBMIX_RETURN_IF_ERROR(CheckExists(options_));
     SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                             SqliteConnection::Open(options_.location, Mode::kReadWrite));
     const AnchorPosition& anchored = anchor_->position();
-    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadSnapshot(connection, anchored.head.records));
+    // A file and a log of different times may fit at their ends and nowhere else.
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored,
+                            was_taken_away_ ? ReadVerified(options_.location, anchored.head.records)
+                                            : ReadSnapshot(connection, anchored.head.records));
     const bool is_there = stored.newest.hash == record.hash;
     if (!is_there && stored.newest.hash != contents_.head.hash) {
       return base::FailedPreconditionError(options_.location +
@@ -205,6 +255,7 @@ class SqliteWriter final : public DurableLedger {
   const std::unique_ptr<Anchor> anchor_;
   LedgerContents contents_;
   std::optional<Doubt> doubt_;
+  bool was_taken_away_ = false;  // in doubt, since the files were not those of the path
 };
 
 class SqliteReader final : public DurableLedger {
@@ -280,7 +331,7 @@ base::Status Create(const DurableLedgerOptions& options, const LedgerState& stat
 base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& options) {
   const std::string& path = options.location;
   // Before the lock, which would leave its file where no ledger is.
-  SUBMIX_RETURN_IF_ERROR(CheckExists(path));
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(auto lock, LockForWriting(path));
   SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, path));
   const AnchorPosition position = anchor->position();
@@ -309,7 +360,7 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerO
 }
 
 base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options.location));
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockForWriting(options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, 0));
   return CheckStored(std::move(stored), options.fingerprint, nullptr, options.location);

@@ -206,6 +206,101 @@ TEST_F(SqliteLedgerTest, AnOlderCopyPutBackIsNotRecoveredFrom) {
   EXPECT_FALSE(ChargeOne(*ledger, {1}).ok());
 }
 
+TEST_F(SqliteLedgerTest, FilesThatAreTakenAwayAreNoticedAndMayComeBack) {
+  Create({100});
+  const auto ledger = Open();
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  const base::TemporaryDirectory aside;
+  const auto move = [&](const std::string& from, const std::string& to) {
+    for (const char* name : {"ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"}) {
+      std::filesystem::rename(from + "/" + name, to + "/" + name);
+    }
+  };
+  move(directory_.path(), aside.path());
+  const auto names_it = AllOf(HasSubstr(options_.location), HasSubstr("Restore"));
+  EXPECT_THAT(ChargeOne(*ledger, {10}), StatusIs(StatusCode::kDataLoss, names_it));
+  EXPECT_THAT(ledger->Recover(), StatusIs(StatusCode::kNotFound, names_it));
+  EXPECT_THAT(ChargeOne(*ledger, {10}), StatusIs(StatusCode::kDataLoss, names_it));
+  EXPECT_FALSE(std::filesystem::exists(options_.location)) << "nothing is begun anew";
+  move(aside.path(), directory_.path());
+  SUBMIX_ASSERT_OK(ledger->Recover());
+  EXPECT_EQ(SpentOf(*ledger), (Units{11})) << "what failed is charged";
+  SUBMIX_EXPECT_OK(ChargeOne(*ledger, {1}));
+  SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
+TEST_F(SqliteLedgerTest, ALogThatIsDeletedIsSavedWhileItIsOpen) {
+  Create({100});
+  std::int64_t spent = 0;
+  for (const char* suffix : {"-wal", "-shm"}) {
+    auto ledger = Open();
+    SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+    std::filesystem::remove(options_.location + suffix);
+    EXPECT_THAT(ChargeOne(*ledger, {10}),
+                StatusIs(StatusCode::kDataLoss, HasSubstr(options_.location + suffix)));
+    spent += 11;
+    SUBMIX_ASSERT_OK(ledger->Recover());
+    EXPECT_EQ(SpentOf(*ledger), (Units{spent}));
+    SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+    spent += 1;
+    std::filesystem::remove(options_.location + suffix);
+    ledger.reset();  // before the next step could notice
+    EXPECT_EQ(SpentOf(*Open()), (Units{spent}));
+    SUBMIX_EXPECT_OK(Open()->Verify());
+  }
+}
+
+// A copy from before, moved into the place of a ledger that is open: alone, with its own log, or
+// beside the log that is written, to which it fits only at the ends.
+class SqliteOlderCopyTest : public SqliteLedgerTest,
+                            public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(SqliteOlderCopyTest, IsRefusedAndLeftAlone) {
+  Create({1000});
+  const std::string with = GetParam();
+  const std::string log = options_.location + "-wal";
+  const base::TemporaryDirectory older;
+  const auto charge = [](DurableLedger& ledger, int times) {
+    for (int i = 0; i < times; ++i) SUBMIX_ASSERT_OK(ChargeOne(ledger, {1}));
+  };
+  {
+    const auto ledger = Open();
+    charge(*ledger, 1);
+    CopyLedger(options_.location, older.File("ledger"));
+    CopyLedger(log, older.File("ledger-wal"));
+    charge(*ledger, 100);
+  }
+  auto ledger = Open();
+  charge(*ledger, 1);
+  std::filesystem::rename(options_.location, older.File("newest"));
+  if (with == "no log") std::filesystem::remove(log);
+  if (with == "its log") std::filesystem::rename(older.File("ledger-wal"), log);
+  std::filesystem::rename(older.File("ledger"), options_.location);
+  EXPECT_THAT(ChargeOne(*ledger, {1}), StatusIs(StatusCode::kDataLoss, HasSubstr("replaced")));
+  EXPECT_FALSE(ledger->Recover().ok());
+  EXPECT_FALSE(ledger->Recover().ok()) << "however often";
+  EXPECT_FALSE(ChargeOne(*ledger, {1}).ok());
+  ledger.reset();
+  EXPECT_THAT(DurableLedger::Open(options_), StatusIs(StatusCode::kDataLoss, _));
+}
+
+INSTANTIATE_TEST_SUITE_P(With, SqliteOlderCopyTest,
+                         ::testing::Values("no log", "its log", "the log that is written"));
+
+TEST_F(SqliteLedgerTest, ClosingLeavesWhatOthersPutInItsPlace) {
+  Create({100});
+  auto ledger = Open();
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  const base::TemporaryDirectory copy;
+  for (const char* suffix : {"", "-wal"}) {  // whole, but another file
+    CopyLedger(options_.location + suffix, copy.File("ledger") + suffix);
+    std::filesystem::rename(copy.File("ledger") + suffix, options_.location + suffix);
+  }
+  ledger.reset();
+  EXPECT_TRUE(std::filesystem::exists(options_.location + "-wal"));
+  EXPECT_EQ(SpentOf(*Open()), (Units{1}));
+}
+
 TEST_F(SqliteLedgerTest, AFullDiskMakesNoLedger) {
   {
     const FullDisk full(6000);

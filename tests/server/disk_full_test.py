@@ -5,16 +5,20 @@ server resumes by itself.
 
     disk_full_test.py BUILD_DIR SOURCE_DIR
 
-The disk is a small tmpfs; where none may be mounted, a limit on the size of the server's files.
+The disk is a small tmpfs; where none may be mounted, a limit on the size of the server's files. And an
+ext4 of small blocks, nearly full, on which nothing dies by a signal.
 """
 
+import json
+import os
 import resource
 import shutil
+import signal
 import subprocess
 import time
 
 from streaming_clients import Answer, Clients, FaultTest, main
-from submix_process import ask, make_deployment, make_key
+from submix_process import SUBMIX, ask, make_deployment, make_key, run
 
 PUBLIC_REASON = "could not be written down"
 
@@ -39,6 +43,36 @@ class SmallDisk:
 
     def make_room(self, _):
         (self.directory / "filler").unlink()
+
+    def close(self):
+        subprocess.run(["umount", self.directory], check=True)
+
+
+class SmallBlocks:
+    """An ext4 with blocks of 1 KB, by which a file may grow into a hole."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        image = directory.with_suffix(".img")
+        with open(image, "wb") as disk:
+            disk.truncate(16 << 20)
+        directory.mkdir()
+        subprocess.run(["mkfs.ext4", "-q", "-b", "1024", "-m", "0", image], check=True, capture_output=True)
+        subprocess.run(["mount", "-o", "loop", image, directory], check=True, capture_output=True)
+
+    def leave(self, kilobytes):
+        """So much is free, within a few blocks."""
+        filler = self.directory / "filler"
+        filler.unlink(missing_ok=True)
+        os.sync()  # what is not yet on the disk is not yet counted
+        with open(filler, "wb") as file:
+            size = os.statvfs(self.directory).f_bavail * 1024 - kilobytes * 1024
+            while size > 0:
+                try:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                    break
+                except OSError:
+                    size -= 1024
 
     def close(self):
         subprocess.run(["umount", self.directory], check=True)
@@ -70,8 +104,9 @@ class DiskFullTest(FaultTest):
     def deploy_on(self, disk_type, name):
         try:
             disk = disk_type(self.work / name)
-        except subprocess.CalledProcessError as error:
-            self.skipTest(f"no tmpfs may be mounted here: {error.stderr.decode().strip()}")
+        except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            why = getattr(error, "stderr", str(error).encode()).decode().strip()
+            self.skipTest(f"no such disk may be mounted here: {why}")
         self.addCleanup(disk.close)
         deployment = self.work / name / "tales"
         shutil.copytree(self.original, deployment)
@@ -82,6 +117,35 @@ class DiskFullTest(FaultTest):
 
     def test_files_that_cannot_grow(self):
         self.fills_up_and_resumes(*self.deploy_on(SmallFiles, "files"))
+
+    def test_a_nearly_full_disk_of_small_blocks(self):
+        """One line or none, and never a signal, however little is left: SQLite maps a file of 32 KB."""
+        disk, deployment = self.deploy_on(SmallBlocks, "small blocks")
+        key = make_key(deployment, "test")
+        cache = {"env": {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}}
+        refused = {"budget": 0, "serve": 0}
+        for kilobytes in range(0, 60, 2):
+            disk.leave(kilobytes)
+            budget = subprocess.run([SUBMIX, "budget", deployment], capture_output=True, text=True, timeout=60)
+            self.assertIn(budget.returncode, (0, 1), f"{kilobytes} KB free: {budget.stderr}")
+            self.assertEqual(budget.stderr.count("\n"), budget.returncode, budget.stderr)
+            refused["budget"] += budget.returncode
+            disk.leave(kilobytes)
+            serve = subprocess.Popen([SUBMIX, "serve", deployment, "--port", "0"], stderr=subprocess.PIPE, text=True,
+                                     **cache)
+            with serve:
+                lines = []
+                for line in serve.stderr:
+                    lines.append(line)
+                    if "\"listening\"" in line:
+                        Answer().read(json.loads(line)["address"], key, max_tokens=2)
+                        serve.send_signal(signal.SIGTERM)
+            self.assertIn(serve.returncode, (0, 1), f"{kilobytes} KB free: {''.join(lines)}")
+            refused["serve"] += serve.returncode
+        self.assertGreater(refused["budget"], 0)
+        self.assertGreater(refused["serve"], 0)
+        (disk.directory / "filler").unlink()
+        run("budget", "verify", deployment)
 
     def fills_up_and_resumes(self, disk, deployment):
         key = make_key(deployment, "test")

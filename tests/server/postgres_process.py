@@ -51,6 +51,26 @@ class Postgres:
         self.process.send_signal(number)
         self.process.wait(timeout=60)
 
+    def freeze(self):
+        """As storage that hangs: the kernel goes on taking connections and bytes."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number):
+        # The server first: it must not start others meanwhile.
+        self.process.send_signal(number)
+        server = self.process.pid
+        for child in pathlib.Path(f"/proc/{server}/task/{server}/children").read_text().split():
+            os.kill(int(child), number)
+
+    def granted(self, database):
+        """The releases that the charges of a ledger record: docs/ledger_format.md."""
+        return int(self.query(database, """
+            SELECT coalesce(sum(get_byte(payload, 2) + 256 * get_byte(payload, 3)), 0)
+            FROM submix_records WHERE get_byte(payload, 0) = 2"""))
+
     def query(self, database, statement):
         """The rows, one a line, columns between bars."""
         command = [self.programs / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-c", statement]

@@ -64,7 +64,7 @@ class ReplicasTest(FaultTest):
 
         for error in clients.errors():
             self.assertEqual((error["type"], error["code"]), ("server_error", "unavailable"), error)
-        granted = self.granted(postgres)
+        granted = postgres.granted(DATABASE)
         print(f"{clients.tokens} tokens seen, {granted} granted", flush=True)
         self.assertLessEqual(clients.tokens, granted)
         for host in (deployment, elsewhere):
@@ -79,12 +79,6 @@ class ReplicasTest(FaultTest):
         for server in servers:
             self.eventually(lambda: Answer().read(server.address, key, max_tokens=5).is_whole, what)
         self.eventually(lambda: clients.tokens > seen + 50, what)
-
-    def granted(self, postgres):
-        """The releases that the charges in the database record: docs/ledger_format.md."""
-        return int(postgres.query(DATABASE, """
-            SELECT sum(get_byte(payload, 2) + 256 * get_byte(payload, 3))
-            FROM submix_records WHERE get_byte(payload, 0) = 2"""))
 
 
 if __name__ == "__main__":

@@ -66,18 +66,18 @@ void CommitCutter::Serve() {
 
 void CommitCutter::Forward(int client, int server) {
   std::array<char, 65536> buffer;
-  bool deaf = false;  // the client hears nothing any more
+  auto cut = When::kNever;
   while (!over_) {
     std::array<pollfd, 2> ends = {{{client, POLLIN, 0}, {server, POLLIN, 0}}};
     if (::poll(ends.data(), ends.size(), 20) <= 0) continue;
     const bool from_client = ends[0].revents != 0;
     const ssize_t count = ::read(from_client ? client : server, buffer.data(), buffer.size());
-    if (count <= 0 || (deaf && !from_client)) return;
+    if (count <= 0 || (cut == When::kAfter && !from_client)) return;
+    if (cut == When::kSilent && !from_client) continue;
     const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
     if (from_client && bytes == kCommit) {
-      const When when = when_.exchange(When::kNever);
-      if (when == When::kBefore) return;
-      deaf = when == When::kAfter;
+      cut = when_.exchange(When::kNever);
+      if (cut == When::kBefore) return;
     }
     if (::send(from_client ? server : client, bytes.data(), bytes.size(), MSG_NOSIGNAL) != count) {
       return;

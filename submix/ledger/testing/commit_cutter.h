@@ -1,5 +1,6 @@
 // Stands between a client and PostgreSQL and cuts the connection at a COMMIT: before the server has
-// seen it, or after the server has done it and before the client hears.
+// seen it, or after the server has done it and before the client hears; or leaves it uncut, and the
+// client never hears.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace submix::ledger {
 
 class CommitCutter {
  public:
-  enum class When { kNever, kBefore, kAfter };
+  enum class When { kNever, kBefore, kAfter, kSilent };
 
   explicit CommitCutter(std::string server_socket);
   ~CommitCutter();

@@ -78,6 +78,16 @@ void PostgresServer::Stop(int signal) {
   server_ = -1;
 }
 
+void PostgresServer::SignalAll(int signal) const {
+  const std::string server = std::to_string(server_);
+  // The server first: it must not start others meanwhile.
+  EXPECT_EQ(::kill(server_, signal), 0);
+  std::ifstream children("/proc/" + server + "/task/" + server + "/children");
+  int count = 0;
+  for (pid_t child = 0; children >> child; ++count) EXPECT_EQ(::kill(child, signal), 0);
+  EXPECT_GT(count, 0) << "PostgreSQL has processes of its own";
+}
+
 std::string PostgresServer::NewSchema() {
   const std::string name = "ledger" + std::to_string(++places_);
   Sql(Location("postgres"), "CREATE SCHEMA " + name);

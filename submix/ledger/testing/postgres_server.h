@@ -28,6 +28,10 @@ class PostgresServer {
   void Start();
   // SIGINT: as in an orderly restart. SIGQUIT: at once, as in a crash.
   void Stop(int signal);
+  // As storage that hangs: its processes stand still while the kernel goes on taking connections
+  // and bytes for them, until Thaw.
+  void Freeze() const { SignalAll(SIGSTOP); }
+  void Thaw() const { SignalAll(SIGCONT); }
 
   // Makes an empty schema, or a whole database, and returns its location.
   std::string NewSchema();
@@ -43,6 +47,7 @@ class PostgresServer {
  private:
   pid_t Launch(const std::vector<std::string>& command, const std::string& output) const;
   void Run(const std::vector<std::string>& command, const std::string& output) const;
+  void SignalAll(int signal) const;
   std::string Log() const;
 
   base::TemporaryDirectory directory_;
