@@ -1,12 +1,11 @@
 #include "submix/server/operator_server.h"
 
-#include <cstdint>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "submix/base/digest.h"
-#include "submix/engine/deployment_statement.h"
+#include "submix/engine/ledger_view.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_response.h"
@@ -18,34 +17,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kScheme = "Bearer ";
 
-// Answers that the part can surely still back: every charge is at most the target leakage.
-std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
-  const double remaining = (account.budget - account.spent).ToNatsRoundedUp();
-  return static_cast<std::int64_t>(remaining / target_leakage);
-}
-
 base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
-  const engine::DeploymentOptions& options = deployment.config.options;
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
   SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
-  Json parts = Json::array();
-  for (const ledger::Account& account : accounts) {
-    parts.push_back({{"name", account.name},
-                     {"spent", account.spent.ToNatsRoundedUp()},
-                     {"budget", account.budget.ToNatsRoundedUp()},
-                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
-  }
-  const accounting::Promise promise = engine::DeploymentPromise(deployment);
-  return Json{{"mechanism", options.mechanism.name},
-              {"order", options.mechanism.order.ToString()},
-              {"unit", "part"},
-              {"epsilon", options.epsilon},
-              {"parts", std::move(parts)},
-              {"records", head.records},
-              {"head", base::ToHex(head.hash)},
-              {"lineage", deployment.config.lineage},
-              {"promise", accounting::PromiseJson<Json>(promise)},
-              {"statement", promise.Lines()}};
+  return engine::LedgerView<Json>(deployment, accounts, head);
 }
 
 class LedgerHandler final : public HttpHandler {

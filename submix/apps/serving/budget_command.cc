@@ -12,6 +12,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_move.h"
+#include "submix/engine/ledger_view.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -35,12 +36,6 @@ std::string SpentBar(double share) {
   return bar;
 }
 
-// Answers that the part can surely still back: every charge is at most the target leakage.
-std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
-  const double remaining = (account.budget - account.spent).ToNatsRoundedUp();
-  return static_cast<std::int64_t>(remaining / target_leakage);
-}
-
 void PrintForPeople(const engine::Deployment& deployment,
                     const std::vector<ledger::Account>& accounts,
                     const ledger::Ledger::Head& head) {
@@ -51,40 +46,15 @@ void PrintForPeople(const engine::Deployment& deployment,
   for (const ledger::Account& account : accounts) {
     const double spent = account.spent.ToNatsRoundedUp();
     const double budget = account.budget.ToNatsRoundedUp();
-    std::printf("%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,
-                static_cast<long long>(SureAnswers(account, options.mechanism.target_leakage)),
-                SpentBar(spent / budget).c_str());
+    std::printf(
+        "%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,
+        static_cast<long long>(engine::SureAnswers(account, options.mechanism.target_leakage)),
+        SpentBar(spent / budget).c_str());
   }
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",
               static_cast<long long>(head.records), base::ToHex(head.hash).c_str(),
               deployment.config.lineage.c_str());
   std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
-}
-
-void PrintForMachines(const engine::Deployment& deployment,
-                      const std::vector<ledger::Account>& accounts,
-                      const ledger::Ledger::Head& head, bool verified) {
-  const engine::DeploymentOptions& options = deployment.config.options;
-  nlohmann::json parts = nlohmann::json::array();
-  for (const ledger::Account& account : accounts) {
-    parts.push_back({{"name", account.name},
-                     {"spent", account.spent.ToNatsRoundedUp()},
-                     {"budget", account.budget.ToNatsRoundedUp()},
-                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
-  }
-  const accounting::Promise promise = engine::DeploymentPromise(deployment);
-  const nlohmann::json object = {{"mechanism", options.mechanism.name},
-                                 {"order", options.mechanism.order.ToString()},
-                                 {"unit", "part"},
-                                 {"epsilon", options.epsilon},
-                                 {"parts", parts},
-                                 {"records", head.records},
-                                 {"head", base::ToHex(head.hash)},
-                                 {"lineage", deployment.config.lineage},
-                                 {"promise", accounting::PromiseJson<nlohmann::json>(promise)},
-                                 {"statement", promise.Lines()},
-                                 {"verified", verified}};
-  std::printf("%s\n", object.dump().c_str());
 }
 
 // The operator vouches that this ledger is the newest there is.
@@ -113,7 +83,9 @@ base::Status RunBudget(const BudgetOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
   if (options.verify) SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());
   if (options.json) {
-    PrintForMachines(deployment, accounts, head, options.verify);
+    auto object = engine::LedgerView<nlohmann::json>(deployment, accounts, head);
+    object["verified"] = options.verify;
+    std::printf("%s\n", object.dump().c_str());
     return base::OkStatus();
   }
   PrintForPeople(deployment, accounts, head);

@@ -1,0 +1,43 @@
+// The operator's view of a ledger, as `submix budget --json` and GET /ledger of the operator's
+// listener show it (docs/operating.md). Never for a client.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "submix/accounting/promise.h"
+#include "submix/engine/deployment.h"
+#include "submix/engine/deployment_statement.h"
+
+namespace submix::engine {
+
+// Answers that the part can surely still back: every charge is at most `target_leakage`, in nats.
+std::int64_t SureAnswers(const ledger::Account& account, double target_leakage);
+
+// `Json` is one of nlohmann's, which headers do not know. Requires: accounts and head are the
+// deployment's ledger's.
+template <typename Json>
+Json LedgerView(const Deployment& deployment, const std::vector<ledger::Account>& accounts,
+                const ledger::Ledger::Head& head) {
+  const DeploymentOptions& options = deployment.config.options;
+  Json parts = Json::array();
+  for (const ledger::Account& account : accounts) {
+    parts.push_back({{"name", account.name},
+                     {"spent", account.spent.ToNatsRoundedUp()},
+                     {"budget", account.budget.ToNatsRoundedUp()},
+                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
+  }
+  const accounting::Promise promise = DeploymentPromise(deployment);
+  return Json{{"mechanism", options.mechanism.name},
+              {"order", options.mechanism.order.ToString()},
+              {"unit", "part"},
+              {"epsilon", options.epsilon},
+              {"parts", std::move(parts)},
+              {"records", head.records},
+              {"head", base::ToHex(head.hash)},
+              {"lineage", deployment.config.lineage},
+              {"promise", accounting::PromiseJson<Json>(promise)},
+              {"statement", promise.Lines()}};
+}
+
+}  // namespace submix::engine
