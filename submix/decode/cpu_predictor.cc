@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "submix/base/processors.h"
 #include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
 #include "submix/decode/transformer.h"
@@ -391,9 +391,7 @@ StatusOr<std::unique_ptr<CpuPredictor>> CpuPredictor::Load(const CpuPredictorOpt
   if (options.threads < 0 || options.threads > 1024) {
     return base::InvalidArgumentError("threads: expected 1 to 1024, or 0 for all processors");
   }
-  const int threads = options.threads > 0
-                          ? options.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0 ? options.threads : base::AvailableProcessors();
   if (options.precision == Precision::kFloat32) return LoadBanks<float>(options, threads);
   return LoadBanks<Bfloat16>(options, threads);
 }
