@@ -50,10 +50,12 @@ class RecitingPredictor final : public ensemble::Predictor {
   void Close(ensemble::SequenceId) override {}
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
     const std::size_t size = Rows();
-    for (std::size_t s = 0; s < appends.size(); ++s) {
-      std::size_t& length = lengths_[static_cast<std::size_t>(appends[s].sequence)];
-      length += appends[s].tokens.size();
-      Write(length, logits.subspan(s * size, size));
+    for (const Append& append : appends) {
+      std::size_t& length = lengths_[static_cast<std::size_t>(append.sequence)];
+      length += append.tokens.size();
+      if (!append.predicts) continue;
+      Write(length, logits.first(size));
+      logits = logits.subspan(size);
     }
     return base::OkStatus();
   }
