@@ -255,8 +255,8 @@ class Service {
 
  private:
   base::Status LoadModels() {
-    SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                            model::LoadDecoderConfig(base::JoinPath(settings_.model, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(
+                                                   base::JoinPath(settings_.model, "config.json")));
     decode::CpuPredictorOptions options;
     options.public_directory = settings_.model;
     for (int part = 0; part < settings_.parts; ++part) {
