@@ -1,23 +1,28 @@
 // What clients of the server see: tokens a second, time to the first token and between tokens, for
-// few and many streaming clients, and where the time goes. A real server on 127.0.0.1, a durable
-// SQLite ledger, the bundled model with random adapters. One JSON object a line.
+// few and many streaming clients, and where the time goes; and with --prompts, what a stream sees
+// while another key's long prompts enter. A real server on 127.0.0.1, a durable SQLite ledger, the
+// bundled model with random adapters. One JSON object a line.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <httplib.h>
+#include <unistd.h>
 
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/decode/cpu_predictor.h"
+#include "submix/engine/api_keys.h"
 #include "submix/engine/engine_core.h"
 #include "submix/engine/scheduler.h"
 #include "submix/ledger/durable_ledger.h"
@@ -37,6 +42,9 @@ struct Settings {
   std::vector<int> clients = {1, 4, 16, 64};
   double seconds = 10;
   int max_tokens = 32;
+  int prompts = 0;
+  int prompt_length = 511;
+  engine::SchedulerOptions scheduler;
   std::string directory = ".";
   bool json = false;
 };
@@ -134,18 +142,20 @@ struct Latencies {
   std::int64_t failures = 0;
 };
 
-// One streamed completion. Every SSE event but the last is a token's.
-void Ask(int port, const Settings& settings, Latencies& all) {
+// One streamed completion; each token counts for what is current then. Every SSE event but the last
+// is a token's.
+void Ask(int port, const std::string& key, const Settings& settings,
+         const std::atomic<Latencies*>& current) {
   httplib::Client client("127.0.0.1", port);
   client.set_read_timeout(120);
   const auto start = Clock::now();
   auto last = start;
-  std::vector<double> gaps;
+  bool is_first = true;
   std::string pending;
   httplib::Request request;
   request.method = "POST";
   request.path = "/v1/completions";
-  request.headers = {{"Content-Type", "application/json"}};
+  request.headers = {{"Content-Type", "application/json"}, {"Authorization", "Bearer " + key}};
   request.body =
       "{\"model\":\"benchmark\",\"prompt\":\"My lord, the king\",\"stream\":true,"
       "\"max_tokens\":" +
@@ -158,20 +168,20 @@ void Ask(int port, const Settings& settings, Latencies& all) {
       pending.erase(0, end + 2);
       if (!is_token) continue;
       const auto now = Clock::now();
+      Latencies& all = *current;
+      const std::lock_guard lock(all.mutex);
+      ++all.tokens;
+      auto& gaps = std::exchange(is_first, false) ? all.first : all.between;
       gaps.push_back(std::chrono::duration<double>(now - last).count());
       last = now;
     }
     return true;
   };
   const httplib::Result result = client.send(request);
+  if (result && result->status == 200 && !is_first) return;
+  Latencies& all = *current;
   const std::lock_guard lock(all.mutex);
-  if (!result || result->status != 200 || gaps.empty()) {
-    ++all.failures;
-    return;
-  }
-  all.first.push_back(gaps.front());
-  all.between.insert(all.between.end(), gaps.begin() + 1, gaps.end());
-  all.tokens += static_cast<std::int64_t>(gaps.size());
+  ++all.failures;
 }
 
 double Quantile(std::vector<double>& values, double share) {
@@ -205,66 +215,188 @@ void Print(const Settings& settings, int clients, double wall, Latencies& all, c
   std::fflush(stdout);
 }
 
-base::Status Measure(const Settings& settings) {
-  const WorkDirectory work("server_benchmark", settings.directory);
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(work.File("")));
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(settings.model));
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadDecoderConfig(base::JoinPath(settings.model, "config.json")));
-  decode::CpuPredictorOptions predictor_options;
-  predictor_options.public_directory = settings.model;
-  for (int part = 0; part < settings.parts; ++part) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto directory,
-                            WriteAdapter(config, work.File("member" + std::to_string(part))));
-    predictor_options.member_directories.push_back(directory);
+// Everything behind the address.
+class Service {
+ public:
+  Service(const Settings& settings, const WorkDirectory& work)
+      : settings_(settings), work_(work), keys_(work.File("")) {}
+
+  base::Status Start() {
+    SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(work_.File("")));
+    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(settings_.model));
+    SUBMIX_RETURN_IF_ERROR(LoadModels());
+    SUBMIX_RETURN_IF_ERROR(OpenLedger());
+    mechanism::MechanismOptions options;
+    options.name = "filtered-submix";
+    options.num_parts = settings_.parts;
+    options.target_leakage = 2.0 / 1024;
+    SUBMIX_ASSIGN_OR_RETURN(mechanism_, mechanism::MakeMechanism(options));
+    SUBMIX_ASSIGN_OR_RETURN(
+        auto core, engine::EngineCore::Create({predictor.get(), mechanism_.get(), ledger.get(),
+                                               tokenizer_.get(), random_.get()}));
+    SUBMIX_ASSIGN_OR_RETURN(scheduler,
+                            engine::Scheduler::Start(std::move(core), settings_.scheduler));
+    server::HttpServerOptions server_options;
+    server_options.model = "benchmark";
+    server_options.parse.max_choices = 1024;
+    SUBMIX_ASSIGN_OR_RETURN(http, server::HttpServer::Start(server_options, *scheduler, &keys_));
+    return base::OkStatus();
   }
-  SUBMIX_ASSIGN_OR_RETURN(auto models, decode::CpuPredictor::Load(predictor_options));
-  TimedPredictor predictor(std::move(models));
 
-  const ledger::DurableLedgerOptions ledger_options{
-      work.File("ledger.sqlite"), work.File("anchor"), {}};
-  std::vector<ledger::Account> accounts;
-  for (int part = 0; part < settings.parts; ++part) {
-    accounts.push_back(
-        {"part " + std::to_string(part), accounting::FixedNats::RoundDown(8000), {}});
+  base::StatusOr<std::string> MakeKey(const std::string& name) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto key, keys_.Create(name, {}));
+    return key.secret;
   }
-  SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(ledger_options, accounts, "2"));
-  SUBMIX_ASSIGN_OR_RETURN(const auto durable, ledger::DurableLedger::Open(ledger_options));
-  TimedLedger ledger(*durable);
 
-  mechanism::MechanismOptions mechanism_options;
-  mechanism_options.name = "filtered-submix";
-  mechanism_options.num_parts = settings.parts;
-  mechanism_options.target_leakage = 2.0 / 1024;
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(mechanism_options));
-  const auto random = base::MakeSystemRandomSource();
-  SUBMIX_ASSIGN_OR_RETURN(
-      auto core, engine::EngineCore::Create(
-                     {&predictor, mechanism.get(), &ledger, tokenizer.get(), random.get()}));
-  SUBMIX_ASSIGN_OR_RETURN(const auto scheduler, engine::Scheduler::Start(std::move(core), {}));
-  server::HttpServerOptions server_options;
-  server_options.model = "benchmark";
-  SUBMIX_ASSIGN_OR_RETURN(const auto server,
-                          server::HttpServer::Start(server_options, *scheduler, nullptr));
+  std::unique_ptr<TimedPredictor> predictor;
+  std::unique_ptr<TimedLedger> ledger;
+  std::unique_ptr<engine::Scheduler> scheduler;
+  std::unique_ptr<server::HttpServer> http;
 
+ private:
+  base::Status LoadModels() {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(
+                                                   base::JoinPath(settings_.model, "config.json")));
+    decode::CpuPredictorOptions options;
+    options.public_directory = settings_.model;
+    for (int part = 0; part < settings_.parts; ++part) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto directory,
+                              WriteAdapter(config, work_.File("member" + std::to_string(part))));
+      options.member_directories.push_back(directory);
+    }
+    SUBMIX_ASSIGN_OR_RETURN(auto models, decode::CpuPredictor::Load(options));
+    predictor = std::make_unique<TimedPredictor>(std::move(models));
+    return base::OkStatus();
+  }
+
+  base::Status OpenLedger() {
+    const ledger::DurableLedgerOptions options{
+        work_.File("ledger.sqlite"), work_.File("anchor"), {}};
+    std::vector<ledger::Account> accounts;
+    for (int part = 0; part < settings_.parts; ++part) {
+      accounts.push_back(
+          {"part " + std::to_string(part), accounting::FixedNats::RoundDown(8000), {}});
+    }
+    SUBMIX_RETURN_IF_ERROR(ledger::DurableLedger::Create(options, accounts, "2"));
+    SUBMIX_ASSIGN_OR_RETURN(durable_, ledger::DurableLedger::Open(options));
+    ledger = std::make_unique<TimedLedger>(*durable_);
+    return base::OkStatus();
+  }
+
+  const Settings& settings_;
+  const WorkDirectory& work_;
+  engine::ApiKeys keys_;
+  const std::unique_ptr<base::RandomSource> random_ = base::MakeSystemRandomSource();
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
+  std::unique_ptr<ledger::Ledger> durable_;
+  std::unique_ptr<mechanism::Mechanism> mechanism_;
+};
+
+void MeasureClients(const Settings& settings, Service& service, const std::string& key) {
   for (const int clients : settings.clients) {
     Latencies all;
-    const Spent before{predictor.seconds(), ledger.seconds(),
-                       scheduler->counters().steps.sum_seconds()};
+    const std::atomic<Latencies*> current = &all;
+    const Spent before{service.predictor->seconds(), service.ledger->seconds(),
+                       service.scheduler->counters().steps.sum_seconds()};
     const auto start = Clock::now();
     std::vector<std::thread> threads;
     for (int client = 0; client < clients; ++client) {
       threads.emplace_back([&] {
-        while (SecondsSince(start) < settings.seconds) Ask(server->port(), settings, all);
+        while (SecondsSince(start) < settings.seconds) {
+          Ask(service.http->port(), key, settings, current);
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();
     const double wall = SecondsSince(start);
     Print(settings, clients, wall, all,
-          {predictor.seconds() - before.models, ledger.seconds() - before.ledger,
-           scheduler->counters().steps.sum_seconds() - before.steps});
+          {service.predictor->seconds() - before.models, service.ledger->seconds() - before.ledger,
+           service.scheduler->counters().steps.sum_seconds() - before.steps});
   }
-  server->Stop(Clock::now());
+}
+
+// One call of many prompts of random tokens, one token each. Returns its seconds; 0: it failed.
+double AskPrompts(int port, const std::string& key, const Settings& settings) {
+  const auto random = base::MakeSystemRandomSource();
+  std::string body = "{\"model\":\"benchmark\",\"max_tokens\":1,\"prompt\":[";
+  for (int prompt = 0; prompt < settings.prompts; ++prompt) {
+    for (int token = 0; token < settings.prompt_length; ++token) {
+      body += (token > 0    ? ","
+               : prompt > 0 ? ",["
+                            : "[") +
+              std::to_string(1 + random->NextUint64() % 255);
+    }
+    body += "]";
+  }
+  httplib::Client client("127.0.0.1", port);
+  client.set_read_timeout(600);
+  const auto start = Clock::now();
+  const auto result = client.Post("/v1/completions", {{"Authorization", "Bearer " + key}},
+                                  body + "]}", "application/json");
+  return result && result->status == 200 ? SecondsSince(start) : 0;
+}
+
+// MiB that the process has in memory.
+double ResidentMib() {
+  std::ifstream file("/proc/self/statm");
+  double pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+void MeasurePrompts(const Settings& settings, Service& service, const std::string& key,
+                    const std::string& other) {
+  const int port = service.http->port();
+  const double before = ResidentMib();
+  const double alone = AskPrompts(port, other, settings);
+  Latencies warm_up, quiet, beside, after;
+  std::atomic<Latencies*> current = &warm_up;
+  std::atomic<bool> is_over = false;
+  std::thread stream([&] {
+    while (!is_over) Ask(port, key, settings, current);
+  });
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  current = &quiet;
+  std::this_thread::sleep_for(std::chrono::duration<double>(settings.seconds));
+  current = &beside;
+  const double seconds = AskPrompts(port, other, settings);
+  current = &after;
+  is_over = true;
+  stream.join();
+  const double tokens = settings.prompts * static_cast<double>(settings.prompt_length);
+  std::printf(
+      settings.json
+          ? "{\"prompts\":%d,\"prompt_length\":%d,\"parts\":%d,\"prompt_tokens\":%d,"
+            "\"max_prompt_tokens\":%d,\"alone_prompt_tokens_per_s\":%.0f,"
+            "\"beside_prompt_tokens_per_s\":%.0f,\"quiet_gap_ms_p50\":%.2f,"
+            "\"quiet_gap_ms_worst\":%.2f,\"beside_gap_ms_p50\":%.2f,\"beside_gap_ms_p99\":%.2f,"
+            "\"beside_gap_ms_worst\":%.2f,\"beside_first_ms_worst\":%.2f,"
+            "\"resident_mib_more\":%.0f}\n"
+          : "%d prompts of %d tokens, %d parts, %d an answer and step, at most %d: alone %.0f "
+            "prompt tokens/s, "
+            "beside a stream %.0f; between the stream's tokens %.1f ms (worst %.1f), beside the "
+            "prompts %.1f ms (p99 %.1f, worst %.1f), first token at worst %.1f; %.0f MiB more\n",
+      settings.prompts, settings.prompt_length, settings.parts, settings.scheduler.prompt_tokens,
+      settings.scheduler.max_prompt_tokens, alone > 0 ? tokens / alone : 0,
+      seconds > 0 ? tokens / seconds : 0, 1e3 * Quantile(quiet.between, 0.5),
+      1e3 * Quantile(quiet.between, 1), 1e3 * Quantile(beside.between, 0.5),
+      1e3 * Quantile(beside.between, 0.99), 1e3 * Quantile(beside.between, 1),
+      1e3 * Quantile(beside.first, 1), ResidentMib() - before);
+  std::fflush(stdout);
+}
+
+base::Status Measure(const Settings& settings) {
+  const WorkDirectory work("server_benchmark", settings.directory);
+  Service service(settings, work);
+  SUBMIX_RETURN_IF_ERROR(service.Start());
+  SUBMIX_ASSIGN_OR_RETURN(const std::string key, service.MakeKey("streams"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string other, service.MakeKey("prompts"));
+  if (settings.prompts > 0) {
+    MeasurePrompts(settings, service, key, other);
+  } else {
+    MeasureClients(settings, service, key);
+  }
+  service.http->Stop(Clock::now());
   return base::OkStatus();
 }
 
@@ -280,6 +412,14 @@ int Run(int argc, char** argv) {
   app.add_option("--seconds", settings.seconds, "that clients go on asking");
   app.add_option("--max-tokens", settings.max_tokens, "a request")->check(CLI::PositiveNumber);
   app.add_option("--directory", settings.directory, "where the ledger is written");
+  app.add_option("--prompts", settings.prompts,
+                 "of one call beside one stream, in place of --clients");
+  app.add_option("--prompt-length", settings.prompt_length, "tokens of each")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--prompt-tokens", settings.scheduler.prompt_tokens,
+                 "that enter in a step for each running answer");
+  app.add_option("--max-prompt-tokens", settings.scheduler.max_prompt_tokens,
+                 "that enter in a step at most");
   app.add_flag("--json", settings.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   const base::Status status = Measure(settings);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "submix/base/processors.h"
 #include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
 #include "submix/decode/transformer.h"
@@ -109,14 +109,17 @@ class Impl final : public CpuPredictor {
           return found == sequences_.end() ? -1 : std::int64_t{found->second.length};
         }));
     const auto layout_of = [this](std::size_t bank, int) { return layouts_[bank]; };
-    for (std::size_t begin = 0, end = 0; begin < appends.size(); begin = end) {
+    for (std::size_t next = 0, predicted = 0; next < appends.size();) {
       batch_.Clear();
       do {
-        AddToBatch(appends[end++]);
-      } while (end < appends.size() &&
-               batch_.size() + static_cast<int>(appends[end].tokens.size()) <= rows_at_a_time_);
+        AddToBatch(appends[next++]);
+      } while (next < appends.size() &&
+               batch_.size() + static_cast<int>(appends[next].tokens.size()) <= rows_at_a_time_);
       RunBatch(/*is_scoring=*/false, layout_of);
-      RunHeads(0, static_cast<int>(end - begin), logits.data() + begin * num_rows() * vocab());
+      if (batch_.wanted.empty()) continue;
+      RunHeads(0, static_cast<int>(batch_.wanted.size()),
+               logits.data() + predicted * num_rows() * vocab());
+      predicted += batch_.wanted.size();
     }
     for (const Append& append : appends) {
       sequences_.at(append.sequence).length += static_cast<int>(append.tokens.size());
@@ -199,7 +202,7 @@ class Impl final : public CpuPredictor {
       batch_.tokens.push_back(append.tokens[static_cast<std::size_t>(i)]);
       batch_.positions.push_back(sequence.length + i);
     }
-    batch_.wanted.push_back(batch_.size() - 1);
+    if (append.predicts) batch_.wanted.push_back(batch_.size() - 1);
   }
 
   // Computes the batch. final_[bank] becomes [wanted, groups, C]: the outcome before the final
@@ -391,9 +394,7 @@ StatusOr<std::unique_ptr<CpuPredictor>> CpuPredictor::Load(const CpuPredictorOpt
   if (options.threads < 0 || options.threads > 1024) {
     return base::InvalidArgumentError("threads: expected 1 to 1024, or 0 for all processors");
   }
-  const int threads = options.threads > 0
-                          ? options.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0 ? options.threads : base::AvailableProcessors();
   if (options.precision == Precision::kFloat32) return LoadBanks<float>(options, threads);
   return LoadBanks<Bfloat16>(options, threads);
 }

@@ -21,7 +21,7 @@ struct CpuPredictorOptions {
   // shape.
   std::vector<std::string> member_directories;
   Precision precision = Precision::kBfloat16;
-  int threads = 0;              // 0: as many as processors
+  int threads = 0;              // 0: as many as processors that the process may run on
   std::string cache_directory;  // of packed weights (packed_weights.h); empty: none
   // Long prompts and documents are computed so many rows (members times tokens) at a time: bounds
   // the memory of a step, changes no result.

@@ -42,9 +42,9 @@ void CompletionStream::Cancel() {
   changed_.notify_all();
 }
 
-bool CompletionStream::has_ended() const {
+CompletionEnd CompletionStream::outcome() const {
   const std::lock_guard guard(mutex_);
-  return end_ != CompletionEnd::kRunning;
+  return end_;
 }
 
 std::optional<TokenEvent> CompletionStream::Next(std::chrono::nanoseconds timeout) {

@@ -37,7 +37,9 @@ class CompletionStream {
   void End(CompletionEnd end, base::Status status);
   // Ends the stream as kCancelled, unless it has ended, and drops the tokens not yet taken.
   void Cancel();
-  bool has_ended() const;
+  // How it has ended, whether or not tokens are still to be taken.
+  CompletionEnd outcome() const;
+  bool has_ended() const { return outcome() != CompletionEnd::kRunning; }
 
   // See Completion.
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);

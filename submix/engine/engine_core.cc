@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "submix/base/check.h"
 #include "submix/engine/sample.h"
 
 namespace submix::engine {
@@ -95,31 +96,51 @@ void EngineCore::Cancel(std::int64_t request_id) {
   });
 }
 
+void EngineCore::ShareOut(std::span<const PromptShare> shares) {
+  for (LiveSequence& live : live_) live.share = live.tokens_released > 0 ? 1 : 0;
+  for (const PromptShare& share : shares) {
+    const auto live = std::ranges::find(live_, share.request_id, &LiveSequence::request_id);
+    SUBMIX_CHECK(live != live_.end() && live->share == 0 && share.tokens > 0 &&
+                     share.tokens <= std::ssize(live->pending),
+                 "a share beyond the prompt");
+    live->share = static_cast<std::size_t>(share.tokens);
+  }
+}
+
 StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
   std::vector<ensemble::Predictor::Append> appends;
   appends.reserve(live_.size());
-  for (const LiveSequence& live : live_) appends.push_back({live.sequence, live.pending});
+  predicting_.clear();
+  for (LiveSequence& live : live_) {
+    if (live.share == 0) continue;
+    const bool predicts = live.share == live.pending.size();
+    appends.push_back({live.sequence, std::span(live.pending).first(live.share), predicts});
+    if (predicts) predicting_.push_back(&live);
+  }
   const auto row = static_cast<std::size_t>(parts_.predictor->vocab_size());
   const std::size_t rows = 1 + static_cast<std::size_t>(parts_.predictor->num_members());
-  logits_.resize(live_.size() * rows * row);
+  logits_.resize(predicting_.size() * rows * row);
   SUBMIX_RETURN_IF_ERROR(parts_.predictor->Step(appends, logits_));
-  mapped_.resize(live_.size());
+  for (LiveSequence& live : live_) {
+    if (live.share == live.pending.size()) continue;
+    live.pending.erase(live.pending.begin(),
+                       live.pending.begin() + static_cast<std::ptrdiff_t>(live.share));
+  }
+  if (mapped_.size() < predicting_.size()) mapped_.resize(predicting_.size());
   std::vector<TokenEvent> without_prediction;
   std::size_t kept = 0;
-  for (std::size_t s = 0; s < live_.size(); ++s) {
+  for (std::size_t s = 0; s < predicting_.size(); ++s) {
     const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
-    const Status status =
-        mapped_[kept].Map(all.first(row), all.subspan(row), halves_, live_[s].request.sampling);
+    const Status status = mapped_[kept].Map(all.first(row), all.subspan(row), halves_,
+                                            predicting_[s]->request.sampling);
     if (status.code() == base::StatusCode::kInternal) {
-      without_prediction.push_back(EventWithoutToken(live_[s], FinishReason::kNoPrediction));
-      parts_.predictor->Close(live_[s].sequence);
+      without_prediction.push_back(EventWithoutToken(*predicting_[s], FinishReason::kNoPrediction));
       continue;
     }
     SUBMIX_RETURN_IF_ERROR(status);
-    if (kept != s) live_[kept] = std::move(live_[s]);
-    ++kept;
+    predicting_[kept++] = predicting_[s];
   }
-  live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(kept), live_.end());
+  predicting_.resize(kept);
   return without_prediction;
 }
 
@@ -128,8 +149,8 @@ StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose(
   // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
   std::vector<std::unique_ptr<mechanism::Proposal>> proposals;
-  proposals.reserve(live_.size());
-  for (std::size_t s = 0; s < live_.size(); ++s) {
+  proposals.reserve(predicting_.size());
+  for (std::size_t s = 0; s < predicting_.size(); ++s) {
     SUBMIX_ASSIGN_OR_RETURN(auto proposal,
                             parts_.mechanism->Propose(mapped_[s].view(), remaining,
                                                       base::ReleaseId{session_, ++releases_}));
@@ -169,11 +190,11 @@ bool EngineCore::IsExhausted(const ledger::Receipt& receipt) const {
 StatusOr<TokenEvent> EngineCore::Release(std::size_t s,
                                          std::unique_ptr<mechanism::Proposal> proposal,
                                          ledger::Receipt receipt) {
-  if (IsExhausted(receipt)) return EventWithoutToken(live_[s], FinishReason::kExhausted);
+  if (IsExhausted(receipt)) return EventWithoutToken(*predicting_[s], FinishReason::kExhausted);
   mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *parts_.random);
   SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
                           Sample(std::move(mixture), std::move(receipt), *parts_.random));
-  return Accept(live_[s], mapped_[s].token(index));
+  return Accept(*predicting_[s], mapped_[s].token(index));
 }
 
 TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, FinishReason reason) {
@@ -200,24 +221,37 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
 }
 
 StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
-  if (live_.empty()) return std::vector<TokenEvent>();
+  std::vector<PromptShare> shares;
+  for (const LiveSequence& live : live_) {
+    if (live.tokens_released > 0) continue;
+    shares.push_back({live.request_id, static_cast<int>(live.pending.size())});
+  }
+  return Step(shares);
+}
+
+StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const PromptShare> shares) {
+  ShareOut(shares);
   SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Predict());
-  if (live_.empty()) return events;
+  if (!predicting_.empty()) SUBMIX_RETURN_IF_ERROR(ChargeAndRelease(events));
+  for (const TokenEvent& event : events) {
+    if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
+  }
+  return events;
+}
+
+Status EngineCore::ChargeAndRelease(std::vector<TokenEvent>& events) {
   SUBMIX_ASSIGN_OR_RETURN(auto proposals, Propose());
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
   if (proposals.front()->leads_to_screen()) {
     SUBMIX_RETURN_IF_ERROR(OpenScreens(proposals, receipts));
     SUBMIX_ASSIGN_OR_RETURN(receipts, Charge(proposals));
   }
-  for (std::size_t s = 0; s < live_.size(); ++s) {
+  for (std::size_t s = 0; s < predicting_.size(); ++s) {
     SUBMIX_ASSIGN_OR_RETURN(TokenEvent event,
                             Release(s, std::move(proposals[s]), std::move(receipts[s])));
     events.push_back(std::move(event));
   }
-  for (const TokenEvent& event : events) {
-    if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
-  }
-  return events;
+  return base::OkStatus();
 }
 
 Status EngineCore::Generate(const Request& request,

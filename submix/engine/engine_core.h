@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,14 @@ struct EngineParts {
   WhenExhausted when_exhausted = WhenExhausted::kPublic;
 };
 
+// How much of its prompt a request takes in.
+struct PromptShare {
+  std::int64_t request_id = 0;
+  int tokens = 0;
+};
+
 // One thread at a time. Sequences join and leave between steps; each step runs every live sequence
-// once and commits one ledger transaction, two with a mechanism that screens.
+// whose prompt is in once and commits one ledger transaction, two with a mechanism that screens.
 class EngineCore {
  public:
   // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than
@@ -53,10 +60,14 @@ class EngineCore {
   void Cancel(std::int64_t request_id);
   bool idle() const { return live_.empty(); }
 
-  // One token for every live request, or the event that it gets none: because the answers are used
-  // up and the deployment then refuses, or because the public model has no finite numbers for it,
-  // which costs nothing. Finished requests leave. An error ends the step without any token: charges
-  // that were booked stay booked.
+  // Takes in the shares of prompts. Then one token for every live request whose whole prompt is in,
+  // or the event that it gets none: because the answers are used up and the deployment then
+  // refuses, or because the public model has no finite numbers for it, which costs nothing. A piece
+  // of a prompt that is not its last one predicts nothing and is charged nothing. Finished requests
+  // leave. An error ends the step without any token: charges that were booked stay booked.
+  // Requires: at most one share a request, not beyond what is left of its prompt.
+  base::StatusOr<std::vector<TokenEvent>> Step(std::span<const PromptShare> shares);
+  // The same with all that is left of every prompt.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
   // After a failed Step: Ledger::Recover. Errors: its.
@@ -77,16 +88,20 @@ class EngineCore {
     std::int64_t request_id = 0;
     ensemble::SequenceId sequence = 0;
     Request request;
-    std::vector<base::TokenId> pending;  // not yet seen by the predictor
+    std::vector<base::TokenId> pending;  // not yet seen by the predictor, never empty
+    std::size_t share = 0;               // of pending, in this step
     int tokens_released = 0;
     TextStream text{{}};
   };
 
   EngineCore(const EngineParts& parts, int halves);
 
-  // Maps the predictions of all live sequences into mapped_. The events of those that have none;
-  // they have left.
+  void ShareOut(std::span<const PromptShare> shares);
+  // Appends what is shared out; maps the predictions that follow from whole prompts into mapped_.
+  // The events of those that have none.
   base::StatusOr<std::vector<TokenEvent>> Predict();
+  // From the predictions to the tokens, which are added to `events`.
+  base::Status ChargeAndRelease(std::vector<TokenEvent>& events);
   base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();
   base::StatusOr<std::vector<ledger::Receipt>> Charge(
       const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals);
@@ -106,8 +121,9 @@ class EngineCore {
   std::uint64_t releases_ = 0;
   std::int64_t next_request_id_ = 1;
   std::vector<LiveSequence> live_;
-  std::vector<float> logits_;                         // [live, M + 1, V]
-  std::vector<mechanism::MappedPredictions> mapped_;  // [live]
+  std::vector<LiveSequence*> predicting_;             // that get a token in this step
+  std::vector<float> logits_;                         // [predicting, M + 1, V]
+  std::vector<mechanism::MappedPredictions> mapped_;  // [predicting]
 };
 
 // kInternal: what the client of a sequence without finite numbers is told. It is the public model's

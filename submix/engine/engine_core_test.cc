@@ -77,6 +77,45 @@ TEST_F(EngineCoreTest, ScreensAndTheirTokensAreChargedEach) {
   EXPECT_TRUE(engine_->idle());
 }
 
+TEST_F(EngineCoreTest, APromptInPiecesIsChargedOnceAndGivesTheSameTokens) {
+  const auto answer = [this](const std::vector<int>& pieces) {
+    Start(/*budget=*/2);
+    SUBMIX_EXPECT_OK(engine_->Admit(MakeRequest(5)).status());
+    std::vector<base::TokenId> tokens;
+    for (std::size_t step = 0; !engine_->idle(); ++step) {
+      std::vector<PromptShare> shares;
+      if (step < pieces.size()) shares.push_back({1, pieces[step]});
+      const auto events = engine_->Step(shares);
+      SUBMIX_EXPECT_OK(events.status());
+      for (const TokenEvent& event : *events) tokens.push_back(event.token);
+      EXPECT_EQ(tokens.size(), step + 1 < pieces.size() ? 0u : step + 2 - pieces.size());
+      EXPECT_EQ(ledger_->transactions, std::ssize(tokens)) << "a piece costs nothing";
+    }
+    return tokens;
+  };
+  const auto whole = answer({3});
+  EXPECT_EQ(whole.size(), 5u);
+  EXPECT_EQ(answer({1, 1, 1}), whole);
+  EXPECT_EQ(answer({2, 1}), whole);
+}
+
+TEST_F(EngineCoreTest, PromptsWaitForTheirSharesWhileOthersGoOn) {
+  Start(/*budget=*/2);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(engine_->Admit(MakeRequest(3)).ok());
+  const auto requests = [this](const std::vector<PromptShare>& shares) {
+    std::vector<std::int64_t> ids;
+    const auto events = engine_->Step(shares);
+    SUBMIX_EXPECT_OK(events.status());
+    for (const TokenEvent& event : *events) ids.push_back(event.request_id);
+    return ids;
+  };
+  EXPECT_THAT(requests({{1, 3}}), testing::ElementsAre(1));
+  EXPECT_THAT(requests({}), testing::ElementsAre(1));
+  EXPECT_THAT(requests({{2, 2}}), testing::ElementsAre(1)) << "its last one";
+  EXPECT_THAT(requests({}), testing::IsEmpty());
+  EXPECT_THAT(requests({{2, 1}}), testing::ElementsAre(2));
+}
+
 TEST_F(EngineCoreTest, SpentPartsSitOutSilentlyAndNothingIsOverspent) {
   Start(/*budget=*/0.03);
   for (int round = 0; round < 10; ++round) {

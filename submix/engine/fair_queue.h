@@ -1,6 +1,7 @@
 // A bounded queue that takes turns between keys: oldest first within a key.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <list>
@@ -19,15 +20,16 @@ class FairQueue {
       : capacity_(capacity), capacity_per_key_(capacity_per_key) {}
 
   std::size_t size() const { return size_; }
-  bool has_room_for(const std::string& key) const {
-    if (size_ >= capacity_) return false;
+  // Whether `count` entries more of the key fit.
+  bool has_room_for(const std::string& key, std::size_t count) const {
+    if (size_ + count > capacity_) return false;
     for (const Lane& lane : lanes_) {
-      if (lane.key == key) return lane.entries.size() < capacity_per_key_;
+      if (lane.key == key) return lane.entries.size() + count <= capacity_per_key_;
     }
-    return true;
+    return count <= capacity_per_key_;
   }
 
-  // Requires: has_room_for(key).
+  // Requires: has_room_for(key, 1).
   void Push(const std::string& key, T entry) {
     ++size_;
     for (Lane& lane : lanes_) {
@@ -39,17 +41,19 @@ class FairQueue {
     lanes_.back().entries.push_back(std::move(entry));
   }
 
-  // The oldest entry of the key whose turn it is, which then comes last.
-  std::optional<T> Pop() {
-    if (lanes_.empty()) return std::nullopt;
-    Lane& lane = lanes_.front();
-    std::optional<T> entry(std::move(lane.entries.front()));
-    lane.entries.pop_front();
+  // The oldest entry of the key whose turn it is, of those that `may_come(key)` holds for; that key
+  // then comes last.
+  template <typename Predicate>
+  std::optional<T> Pop(const Predicate& may_come) {
+    const auto lane = std::ranges::find_if(lanes_, may_come, &Lane::key);
+    if (lane == lanes_.end()) return std::nullopt;
+    std::optional<T> entry(std::move(lane->entries.front()));
+    lane->entries.pop_front();
     --size_;
-    if (lane.entries.empty()) {
-      lanes_.pop_front();
+    if (lane->entries.empty()) {
+      lanes_.erase(lane);
     } else {
-      lanes_.splice(lanes_.end(), lanes_, lanes_.begin());
+      lanes_.splice(lanes_.end(), lanes_, lane);
     }
     return entry;
   }

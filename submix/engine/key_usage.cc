@@ -60,24 +60,23 @@ class SqliteKeyUsage final : public KeyUsage {
   // What cannot be written stays counted.
   ~SqliteKeyUsage() override { (void)SqliteKeyUsage::Write(); }
 
-  Status Reserve(const std::string& key, const KeyQuotas& quotas, std::int64_t tokens) override {
+  Status Reserve(const std::string& key, const KeyQuotas& quotas, KeyUse use) override {
     Status quota;
     const Status status = InTransaction([&]() -> Status {
-      SUBMIX_ASSIGN_OR_RETURN(KeyUse use, Find(key));
-      use.tokens += tokens;
-      ++use.requests;
-      quota = CheckQuota("tokens", use.tokens, quotas.tokens);
-      if (quota.ok()) quota = CheckQuota("requests", use.requests, quotas.requests);
+      SUBMIX_ASSIGN_OR_RETURN(KeyUse sum, Find(key));
+      sum += use;
+      quota = CheckQuota("tokens", sum.tokens, quotas.tokens);
+      if (quota.ok()) quota = CheckQuota("requests", sum.requests, quotas.requests);
       SUBMIX_RETURN_IF_ERROR(quota);
-      return Set(key, use);
+      return Set(key, sum);
     });
     return quota.ok() ? NotWrittenError(status) : quota;
   }
 
-  void GiveBack(const std::string& key, std::int64_t tokens) override {
-    if (tokens == 0) return;
+  void GiveBack(const std::string& key, KeyUse unused) override {
+    if (unused == KeyUse()) return;
     const std::lock_guard guard(pending_mutex_);
-    pending_[key] += tokens;
+    pending_[key] += unused;
   }
 
   Status Write() override {
@@ -91,7 +90,7 @@ class SqliteKeyUsage final : public KeyUsage {
   Status InTransaction(const Body& body) {
     const std::lock_guard writing(write_mutex_);
     SUBMIX_RETURN_IF_ERROR(connection_.Execute("BEGIN IMMEDIATE"));
-    std::map<std::string, std::int64_t> pending;
+    std::map<std::string, KeyUse> pending;
     {
       const std::lock_guard guard(pending_mutex_);
       pending.swap(pending_);
@@ -104,14 +103,14 @@ class SqliteKeyUsage final : public KeyUsage {
       return status;
     }
     (void)connection_.Execute("ROLLBACK");
-    for (const auto& [key, tokens] : pending) GiveBack(key, tokens);
+    for (const auto& [key, unused] : pending) GiveBack(key, unused);
     return status;
   }
 
-  Status WriteBack(const std::map<std::string, std::int64_t>& pending) {
-    for (const auto& [key, tokens] : pending) {
+  Status WriteBack(const std::map<std::string, KeyUse>& pending) {
+    for (const auto& [key, unused] : pending) {
       SUBMIX_ASSIGN_OR_RETURN(KeyUse use, Find(key));
-      use.tokens -= tokens;
+      use += {-unused.tokens, -unused.requests};
       SUBMIX_RETURN_IF_ERROR(Set(key, use));
     }
     return base::OkStatus();
@@ -137,8 +136,8 @@ class SqliteKeyUsage final : public KeyUsage {
   SqliteStatement find_;
   SqliteStatement set_;
 
-  std::mutex pending_mutex_;  // taken last, and never held while a file is written
-  std::map<std::string, std::int64_t> pending_;  // tokens to be given back
+  std::mutex pending_mutex_;               // taken last, and never held while a file is written
+  std::map<std::string, KeyUse> pending_;  // to be given back
 };
 
 }  // namespace

@@ -24,7 +24,14 @@ struct KeyQuotas {
 
 struct KeyUse {
   std::int64_t tokens = 0;
-  std::int64_t requests = 0;
+  std::int64_t requests = 0;  // one for each choice
+
+  KeyUse& operator+=(const KeyUse& other) {
+    tokens += other.tokens;
+    requests += other.requests;
+    return *this;
+  }
+  friend bool operator==(const KeyUse&, const KeyUse&) = default;
 };
 
 // Thread-safe. Several processes may share one file.
@@ -39,14 +46,12 @@ class KeyUsage {
   // Writes what is still to be given back.
   virtual ~KeyUsage() = default;
 
-  // Durably counts one request and `tokens` for `key`, unless that exceeds a quota. Errors:
-  // kFailedPrecondition if it does, and only then, with nothing counted; kUnavailable if it could
-  // not be written.
-  virtual base::Status Reserve(const std::string& key, const KeyQuotas& quotas,
-                               std::int64_t tokens) = 0;
-  // Takes back reserved tokens that were not released. Touches no file: they are written with the
-  // next reservation, or at the end.
-  virtual void GiveBack(const std::string& key, std::int64_t tokens) = 0;
+  // Durably counts `use` for `key`, all of it or, if that exceeds a quota, nothing. Errors:
+  // kFailedPrecondition if it does, and only then; kUnavailable if it could not be written.
+  virtual base::Status Reserve(const std::string& key, const KeyQuotas& quotas, KeyUse use) = 0;
+  // Takes back what was reserved and not used. Touches no file: it is written with the next
+  // reservation, or at the end.
+  virtual void GiveBack(const std::string& key, KeyUse unused) = 0;
   // Writes what is to be given back. Writes in any case, and so finds out whether a reservation
   // could be written. Errors: kUnavailable if not.
   virtual base::Status Write() = 0;

@@ -22,9 +22,9 @@ class KeyUsageTest : public testing::Test {
 };
 
 TEST_F(KeyUsageTest, CountsSurviveRestarts) {
-  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, 100));
-  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, 20));
-  SUBMIX_ASSERT_OK(Open()->Reserve("b", {}, 3));
+  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, {100, 1}));
+  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, {20, 1}));
+  SUBMIX_ASSERT_OK(Open()->Reserve("b", {}, {3, 1}));
   EXPECT_EQ(UseOf("a").tokens, 120);
   EXPECT_EQ(UseOf("a").requests, 2);
   EXPECT_EQ(UseOf("b").tokens, 3);
@@ -34,51 +34,53 @@ TEST_F(KeyUsageTest, QuotasAreReachedButNotExceeded) {
   const KeyQuotas quotas{100, 3};
   {
     const auto usage = Open();
-    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 90));
-    EXPECT_THAT(usage->Reserve("a", quotas, 11), StatusIs(StatusCode::kFailedPrecondition, _));
-    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 10));
+    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, {90, 1}));
+    EXPECT_THAT(usage->Reserve("a", quotas, {11, 1}), StatusIs(StatusCode::kFailedPrecondition, _));
+    SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, {10, 1}));
   }
   const auto usage = Open();
-  EXPECT_THAT(usage->Reserve("a", quotas, 1), StatusIs(StatusCode::kFailedPrecondition, _));
-  SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, 0));
-  EXPECT_THAT(usage->Reserve("a", quotas, 0), StatusIs(StatusCode::kFailedPrecondition, _))
+  EXPECT_THAT(usage->Reserve("a", quotas, {1, 1}), StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_EXPECT_OK(usage->Reserve("a", quotas, {0, 1}));
+  EXPECT_THAT(usage->Reserve("a", quotas, {0, 1}), StatusIs(StatusCode::kFailedPrecondition, _))
       << "the fourth request";
-  SUBMIX_EXPECT_OK(usage->Reserve("b", quotas, 100));
+  SUBMIX_EXPECT_OK(usage->Reserve("b", quotas, {100, 1}));
   EXPECT_EQ(UseOf("a").requests, 3);
 }
 
 TEST_F(KeyUsageTest, WhatIsGivenBackCountsAgainAndIsWritten) {
   {
     const auto usage = Open();
-    SUBMIX_ASSERT_OK(usage->Reserve("a", {}, 100));
-    usage->GiveBack("a", 60);
-    SUBMIX_ASSERT_OK(usage->Reserve("a", {100, {}}, 60));
-    EXPECT_THAT(usage->Reserve("a", {100, {}}, 1), StatusIs(StatusCode::kFailedPrecondition, _));
-    usage->GiveBack("a", 7);
+    SUBMIX_ASSERT_OK(usage->Reserve("a", {}, {100, 1}));
+    usage->GiveBack("a", {60, 0});
+    SUBMIX_ASSERT_OK(usage->Reserve("a", {100, {}}, {60, 1}));
+    EXPECT_THAT(usage->Reserve("a", {100, {}}, {1, 1}),
+                StatusIs(StatusCode::kFailedPrecondition, _));
+    usage->GiveBack("a", {7, 0});
   }
   EXPECT_EQ(UseOf("a").tokens, 93);
 }
 
 TEST_F(KeyUsageTest, ACrashLosesNoCountButWhatWasToBeGivenBack) {
   const auto usage = Open();
-  SUBMIX_ASSERT_OK(usage->Reserve("a", {}, 100));
-  usage->GiveBack("a", 60);
+  SUBMIX_ASSERT_OK(usage->Reserve("a", {}, {100, 1}));
+  usage->GiveBack("a", {60, 0});
   // What a machine that dies now leaves on its disk.
   base::TemporaryDirectory left;
   for (const char* name : {"usage.sqlite", "usage.sqlite-wal"}) {
     std::filesystem::copy_file(directory_.File(name), left.File(name));
   }
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, KeyUsage::Open(left.path()));
-  EXPECT_THAT(after->Reserve("a", {100, {}}, 1), StatusIs(StatusCode::kFailedPrecondition, _));
+  EXPECT_THAT(after->Reserve("a", {100, {}}, {1, 1}), StatusIs(StatusCode::kFailedPrecondition, _));
   EXPECT_EQ(KeyUsage::Read(left.path()).value()["a"].tokens, 100);
 }
 
 TEST_F(KeyUsageTest, TwoProcessesShareOneFile) {
   const auto one = Open();
   const auto other = Open();
-  SUBMIX_EXPECT_OK(one->Reserve("a", {100, {}}, 60));
-  EXPECT_THAT(other->Reserve("a", {100, {}}, 60), StatusIs(StatusCode::kFailedPrecondition, _));
-  SUBMIX_EXPECT_OK(other->Reserve("a", {100, {}}, 40));
+  SUBMIX_EXPECT_OK(one->Reserve("a", {100, {}}, {60, 1}));
+  EXPECT_THAT(other->Reserve("a", {100, {}}, {60, 1}),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_EXPECT_OK(other->Reserve("a", {100, {}}, {40, 1}));
 }
 
 TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {

@@ -1,5 +1,6 @@
 #include "submix/engine/scheduler.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -10,8 +11,12 @@
 #include "submix/base/check.h"
 #include "submix/base/log.h"
 #include "submix/engine/answer_cache.h"
+#include "submix/engine/deadline_watch.h"
 #include "submix/engine/engine_core.h"
+#include "submix/engine/engine_health.h"
 #include "submix/engine/fair_queue.h"
+#include "submix/engine/prompt_turns.h"
+#include "submix/engine/request_end.h"
 
 namespace submix::engine {
 namespace {
@@ -23,70 +28,23 @@ using Clock = std::chrono::steady_clock;
 // Between two attempts to mend what a step, or a quota's file, failed at.
 constexpr std::chrono::milliseconds kMendInterval{500};
 
+// How long Drain waits beyond its deadline for the step on its way.
+constexpr std::chrono::seconds kStepPatience{1};
+
 Status CheckOptions(const SchedulerOptions& options) {
   if (options.max_live < 1 || options.max_waiting < 1 || options.max_waiting_per_key < 1) {
     return base::InvalidArgumentError(
         "scheduler: expected at least 1 for the live, the waiting and a key's waiting requests");
   }
-  if (options.quantum < std::chrono::nanoseconds(0)) {
-    return base::InvalidArgumentError("scheduler: the quantum must not be negative");
+  if (options.prompt_tokens < 1 || options.max_prompt_tokens < 1) {
+    return base::InvalidArgumentError("scheduler: expected at least 1 prompt token a step");
+  }
+  if (options.quantum < std::chrono::nanoseconds(0) ||
+      options.longest_step <= std::chrono::nanoseconds(0)) {
+    return base::InvalidArgumentError(
+        "scheduler: the quantum must not be negative, the longest step must be positive");
   }
   return base::OkStatus();
-}
-
-// What the client of an ended request is told.
-Status StatusOf(CompletionEnd end) {
-  switch (end) {
-    case CompletionEnd::kRunning:
-    case CompletionEnd::kFinished:
-      return base::OkStatus();
-    case CompletionEnd::kCancelled:
-      return base::UnavailableError("the request was cancelled");
-    case CompletionEnd::kDeadline:
-      return base::UnavailableError("the request's time is over");
-    case CompletionEnd::kExhausted:
-      return ExhaustedError();
-    case CompletionEnd::kStopped:
-      return base::UnavailableError("the engine stops; try again later");
-    case CompletionEnd::kFailed:
-      return base::UnavailableError(
-          "no answers at present: a step failed or its charge could not be written down, and then "
-          "nothing is released; try again later");
-    case CompletionEnd::kNoPrediction:
-      return NoPredictionError();
-  }
-  SUBMIX_CHECK(false, "an end without a status");
-}
-
-std::atomic<std::int64_t>& CounterOf(CompletionEnd end, Counters& counters) {
-  switch (end) {
-    case CompletionEnd::kFinished:
-      return counters.finished;
-    case CompletionEnd::kDeadline:
-      return counters.deadlines;
-    case CompletionEnd::kExhausted:
-      return counters.refused_exhausted;
-    case CompletionEnd::kStopped:
-      return counters.stopped;
-    case CompletionEnd::kFailed:
-    case CompletionEnd::kNoPrediction:
-      return counters.failed;
-    default:
-      return counters.cancelled;
-  }
-}
-
-std::atomic<std::int64_t>& RefusalCounterOf(base::StatusCode code, Counters& counters) {
-  switch (code) {
-    case base::StatusCode::kInvalidArgument:
-      return counters.refused_invalid;
-    case base::StatusCode::kResourceExhausted:
-      return counters.refused_full;
-    case base::StatusCode::kFailedPrecondition:
-      return counters.refused_quota;
-    default:
-      return counters.refused_unavailable;
-  }
 }
 
 // A request between Submit and its end.
@@ -104,7 +62,7 @@ Clock::duration PaddedDuration(Clock::duration elapsed, std::chrono::nanoseconds
   return (elapsed + quantum - Clock::duration(1)) / quantum * quantum;
 }
 
-// Lock order: mutex_, then a stream's or the usage's own.
+// Lock order: mutex_, then the watch's, then a stream's; or the health's or the usage's own.
 class Scheduler::Engine {
  public:
   Engine(std::unique_ptr<EngineCore> core, const SchedulerOptions& options, KeyUsage* usage,
@@ -113,38 +71,48 @@ class Scheduler::Engine {
         options_(options),
         usage_(usage),
         cache_(cache),
+        health_(options.longest_step, counters_.healthy),
         waiting_(static_cast<std::size_t>(options.max_waiting),
                  static_cast<std::size_t>(options.max_waiting_per_key)),
+        watch_(options.longest_step / 4, [this] { return health_.LookAtStep(); }),
         thread_([this] { Run(); }) {}
   ~Engine() {
     Drain(Clock::time_point::min());
     thread_.join();
   }
 
-  StatusOr<std::unique_ptr<Completion>> Submit(Submission submission) {
-    ++counters_.requests;
-    auto completion = TrySubmit(std::move(submission));
-    if (completion.ok()) return completion;
+  StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(std::vector<Submission> submissions) {
+    const auto count = std::ssize(submissions);
+    counters_.requests += count;
+    auto completions = TrySubmit(std::move(submissions));
+    if (completions.ok()) return completions;
     auto& counter =
-        exhausted_ && completion.status().code() == base::StatusCode::kFailedPrecondition
+        exhausted_ && completions.status().code() == base::StatusCode::kFailedPrecondition
             ? counters_.refused_exhausted
-            : RefusalCounterOf(completion.status().code(), counters_);
-    ++counter;
-    return completion;
+            : RefusalCounterOf(completions.status().code(), counters_);
+    counter += count;
+    return completions;
   }
 
   void Drain(Clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    draining_ = true;
-    drain_deadline_ = std::min(drain_deadline_, deadline);
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return stopped_; });
+    const auto now = Clock::now();
+    const auto last = std::clamp(deadline, now, now + std::chrono::years(1)) + kStepPatience;
+    {
+      std::unique_lock lock(mutex_);
+      draining_ = true;
+      drain_deadline_ = std::min(drain_deadline_, deadline);
+      changed_.notify_all();
+      if (changed_.wait_until(lock, last, [this] { return stopped_; })) return;
+    }
+    watch_.EndAll(CompletionEnd::kStopped);
   }
 
-  Status health() const {
+  bool has_stopped() const {
     const std::lock_guard guard(mutex_);
-    return step_health_.ok() ? usage_health_ : step_health_;
+    return stopped_;
   }
+
+  Status health() const { return health_.overall(); }
 
   const Counters& counters() const { return counters_; }
   const EngineCore& core() const { return *core_; }
@@ -152,29 +120,35 @@ class Scheduler::Engine {
  private:
   // By clients' threads.
 
-  StatusOr<std::unique_ptr<Completion>> TrySubmit(Submission submission) {
-    SUBMIX_RETURN_IF_ERROR(core_->Check(submission.request));
+  StatusOr<std::vector<std::unique_ptr<Completion>>> TrySubmit(std::vector<Submission> call) {
+    SUBMIX_CHECK(!call.empty(), "a call without a choice");
+    const std::string key = call.front().key;
+    const KeyQuotas quotas = call.front().quotas;
+    for (const Submission& submission : call) {
+      SUBMIX_CHECK(submission.key == key, "the choices of a call have one key");
+      SUBMIX_RETURN_IF_ERROR(core_->Check(submission.request));
+    }
     SUBMIX_RETURN_IF_ERROR(CheckTakesRequests());
-    if (auto cached = FindCached(submission)) return FromCache(submission, *cached);
-    if (exhausted_) return ExhaustedError();
-    {
-      // Before the reservation, which costs a write.
-      const std::lock_guard guard(mutex_);
-      SUBMIX_RETURN_IF_ERROR(CheckRoom(submission.key));
+    std::vector<std::unique_ptr<Completion>> completions;
+    std::vector<Ticket> tickets;
+    KeyUse use;
+    for (Submission& submission : call) {
+      const auto stream = std::make_shared<CompletionStream>();
+      const CachedAnswer cached = FindCached(submission);
+      completions.push_back(std::make_unique<Completion>(stream, cached != nullptr));
+      use += {cached != nullptr ? 0 : submission.request.max_tokens, 1};
+      if (cached == nullptr) {
+        tickets.push_back({std::move(submission), stream, 0, {}});
+      } else {
+        for (const TokenEvent& event : *cached) stream->Add(event);
+      }
     }
-    SUBMIX_RETURN_IF_ERROR(Reserve(submission, submission.request.max_tokens));
-    Ticket ticket{std::move(submission), std::make_shared<CompletionStream>(), 0, {}};
-    auto completion = std::make_unique<Completion>(ticket.stream, /*is_cached=*/false);
-    const std::lock_guard guard(mutex_);
-    if (Status room = CheckRoom(ticket.submission.key); !room.ok()) {
-      GiveBackUnused(ticket);
-      return room;
-    }
-    const std::string key = ticket.submission.key;
-    waiting_.Push(key, std::move(ticket));
-    ShowQueue();
-    changed_.notify_all();
-    return completion;
+    const auto hits = std::ssize(completions) - std::ssize(tickets);
+    SUBMIX_RETURN_IF_ERROR(Enter(key, quotas, use, std::move(tickets)));
+    // They cost nobody anything: the ledger knows nothing of them, the quota counts the requests.
+    counters_.cache_hits += hits;
+    counters_.finished += hits;
+    return completions;
   }
 
   CachedAnswer FindCached(const Submission& submission) {
@@ -182,15 +156,28 @@ class Scheduler::Engine {
     return cache_->Find(submission.key, options_.generation, submission.request);
   }
 
-  // Costs nobody anything: the ledger knows nothing of it, the quota counts the request alone.
-  StatusOr<std::unique_ptr<Completion>> FromCache(const Submission& submission,
-                                                  const std::vector<TokenEvent>& events) {
-    SUBMIX_RETURN_IF_ERROR(Reserve(submission, 0));
-    const auto stream = std::make_shared<CompletionStream>();
-    for (const TokenEvent& event : events) stream->Add(event);
-    ++counters_.cache_hits;
-    ++counters_.finished;
-    return std::make_unique<Completion>(stream, /*is_cached=*/true);
+  // Reserves what the call uses and queues its tickets, or does nothing.
+  Status Enter(const std::string& key, const KeyQuotas& quotas, KeyUse use,
+               std::vector<Ticket> tickets) {
+    if (exhausted_ && !tickets.empty()) return ExhaustedError();
+    {
+      // Before the reservation, which costs a write.
+      const std::lock_guard guard(mutex_);
+      SUBMIX_RETURN_IF_ERROR(CheckRoom(key, tickets.size()));
+    }
+    SUBMIX_RETURN_IF_ERROR(Reserve(key, quotas, use));
+    const std::lock_guard guard(mutex_);
+    if (Status room = CheckRoom(key, tickets.size()); !room.ok()) {
+      if (Counts(key)) usage_->GiveBack(key, use);
+      return room;
+    }
+    for (Ticket& ticket : tickets) {
+      watch_.Add(ticket.stream, ticket.submission.deadline);
+      waiting_.Push(key, std::move(ticket));
+    }
+    ShowQueue();
+    changed_.notify_all();
+    return base::OkStatus();
   }
 
   Status CheckTakesRequests() const {
@@ -199,23 +186,27 @@ class Scheduler::Engine {
   }
 
   // Requires: mutex_ held.
-  Status CheckRoom(const std::string& key) const {
+  Status CheckRoom(const std::string& key, std::size_t count) const {
+    if (count == 0) return base::OkStatus();
     if (draining_) return StatusOf(CompletionEnd::kStopped);
-    if (!step_health_.ok()) return StatusOf(CompletionEnd::kFailed);
-    if (waiting_.has_room_for(key)) return base::OkStatus();
+    if (!health_.can_step()) return StatusOf(CompletionEnd::kFailed);
+    if (waiting_.has_room_for(key, count)) return base::OkStatus();
+    const int most = std::min(options_.max_waiting, options_.max_waiting_per_key);
+    if (std::cmp_greater(count, most)) {
+      return base::InvalidArgumentError("prompts x n is " + std::to_string(count) + ": at most " +
+                                        std::to_string(most) + " may wait at once");
+    }
     return base::ResourceExhaustedError("too many requests are waiting; try again later");
   }
 
-  bool Counts(const Submission& submission) const {
-    return usage_ != nullptr && !submission.key.empty();
-  }
+  bool Counts(const std::string& key) const { return usage_ != nullptr && !key.empty(); }
   bool Caches(const Submission& submission) const {
     return cache_ != nullptr && submission.may_use_cache;
   }
 
-  Status Reserve(const Submission& submission, std::int64_t tokens) {
-    if (!Counts(submission)) return base::OkStatus();
-    Status status = usage_->Reserve(submission.key, submission.quotas, tokens);
+  Status Reserve(const std::string& key, const KeyQuotas& quotas, KeyUse use) {
+    if (!Counts(key)) return base::OkStatus();
+    Status status = usage_->Reserve(key, quotas, use);
     if (status.code() == base::StatusCode::kFailedPrecondition) return status;
     SetUsageHealth(status);
     if (status.ok()) return status;
@@ -223,28 +214,11 @@ class Scheduler::Engine {
         "no answers at present: the use of the key could not be written down; try again later");
   }
 
-  // By clients and by the engine's thread.
-  void SetHealth(const std::string& name, const Status& status, Status& health) {
-    Status before;
-    {
-      const std::lock_guard guard(mutex_);
-      before = std::exchange(health, status);
-      counters_.healthy = IsBroken() ? 0 : 1;
-      changed_.notify_all();
-    }
-    // What changes, not each attempt.
-    if (status.ok() && !before.ok()) base::Log(base::LogSeverity::kInfo, name + ": well again");
-    if (!status.ok() && before.ok()) {
-      base::Log(base::LogSeverity::kError, name + ": " + status.ToString());
-    }
-  }
-  void SetStepHealth(const Status& status) { SetHealth("engine: a step", status, step_health_); }
-  void SetUsageHealth(const Status& status) { SetHealth("quotas", status, usage_health_); }
-
-  // By the engine's thread, and by Submit for a ticket that does not get in.
-  void GiveBackUnused(const Ticket& ticket) {
-    if (!Counts(ticket.submission)) return;
-    usage_->GiveBack(ticket.submission.key, ticket.submission.request.max_tokens - ticket.released);
+  // By clients and by the engine's thread. What is broken the engine mends.
+  void SetUsageHealth(const Status& status) {
+    health_.SetUsage(status);
+    const std::lock_guard guard(mutex_);
+    changed_.notify_all();
   }
 
   // Requires: mutex_ held.
@@ -252,13 +226,19 @@ class Scheduler::Engine {
 
   // By the engine's thread.
 
+  void GiveBackUnused(const Ticket& ticket) {
+    const std::string& key = ticket.submission.key;
+    if (!Counts(key)) return;
+    usage_->GiveBack(key, {ticket.submission.request.max_tokens - ticket.released, 0});
+  }
+
   void Run() {
     while (WaitForWork()) {
       Mend();
       DropEnded();
-      AdmitWaiting();
+      const std::vector<PromptShare> shares = TakeShares();
       ShowLive();
-      if (!live_.empty()) Step();
+      if (!live_.empty()) Step(shares);
       ShowLive();
     }
     StopAll();
@@ -270,35 +250,30 @@ class Scheduler::Engine {
   bool WaitForWork() {
     std::unique_lock lock(mutex_);
     const auto is_work = [this] { return draining_ || !live_.empty() || waiting_.size() > 0; };
-    changed_.wait(lock, [&] { return is_work() || IsBroken(); });
-    if (IsBroken()) changed_.wait_until(lock, next_mend_, is_work);
+    changed_.wait(lock, [&] { return is_work() || health_.is_broken(); });
+    if (health_.is_broken()) changed_.wait_until(lock, next_mend_, is_work);
     if (!draining_) return true;
     return (!live_.empty() || waiting_.size() > 0) && Clock::now() < drain_deadline_;
   }
 
-  // Requires: mutex_ held.
-  bool IsBroken() const { return !step_health_.ok() || !usage_health_.ok(); }
-
-  Status GuardedCopy(const Status& status) const {
-    const std::lock_guard guard(mutex_);
-    return status;
-  }
-
   // Tries to mend what is broken, at most once an interval. While no step can charge nobody waits.
   void Mend() {
-    if (health().ok() || Clock::now() < next_mend_) return;
-    if (!GuardedCopy(usage_health_).ok()) SetUsageHealth(usage_->Write());
-    if (!GuardedCopy(step_health_).ok()) SetStepHealth(core_->Recover());
+    if (!health_.is_broken() || Clock::now() < next_mend_) return;
+    if (!health_.usage().ok()) SetUsageHealth(usage_->Write());
+    if (!health_.step().ok()) {
+      const EngineHealth::Busy busy(health_);
+      health_.SetStep(core_->Recover());
+    }
     next_mend_ = Clock::now() + kMendInterval;
-    if (GuardedCopy(step_health_).ok()) return;
-    while (std::optional<Ticket> ticket = PopWaiting()) Settle(*ticket, CompletionEnd::kFailed);
+    if (health_.step().ok()) return;
+    EndWaiting(CompletionEnd::kFailed);
   }
 
-  // Ends a request for good, as `end` unless its client was first.
+  // Ends a request for good, as `end` unless its client, or its deadline, was first.
   void Settle(const Ticket& ticket, CompletionEnd end) {
     GiveBackUnused(ticket);
-    if (ticket.stream->has_ended()) end = CompletionEnd::kCancelled;
-    ++CounterOf(end, counters_);
+    const CompletionEnd before = ticket.stream->outcome();
+    ++CounterOf(before == CompletionEnd::kRunning ? end : before, counters_);
     ticket.stream->End(end, StatusOf(end));
   }
 
@@ -315,6 +290,7 @@ class Scheduler::Engine {
         continue;
       }
       core_->Cancel(it->first);
+      turns_.Drop(it->first);
       Settle(it->second, CompletionEnd::kDeadline);
       it = live_.erase(it);
     }
@@ -327,16 +303,25 @@ class Scheduler::Engine {
     ShowQueue();
   }
 
-  std::optional<Ticket> PopWaiting() {
+  // The next of a key that `may_come(key)` holds for.
+  template <typename Predicate>
+  std::optional<Ticket> PopWaiting(const Predicate& may_come) {
     const std::lock_guard guard(mutex_);
-    std::optional<Ticket> ticket = waiting_.Pop();
+    std::optional<Ticket> ticket = waiting_.Pop(may_come);
     ShowQueue();
     return ticket;
   }
 
+  void EndWaiting(CompletionEnd end) {
+    const auto any = [](const std::string&) { return true; };
+    while (std::optional<Ticket> ticket = PopWaiting(any)) Settle(*ticket, end);
+  }
+
+  // One prompt a key, so that its others take no place from those who come.
   void AdmitWaiting() {
+    const auto may_come = [this](const std::string& key) { return !turns_.is_entering(key); };
     while (live_.size() < static_cast<std::size_t>(options_.max_live)) {
-      std::optional<Ticket> ticket = PopWaiting();
+      std::optional<Ticket> ticket = PopWaiting(may_come);
       if (!ticket) return;
       if (exhausted_) {
         Settle(*ticket, CompletionEnd::kExhausted);
@@ -344,15 +329,34 @@ class Scheduler::Engine {
       }
       const auto id = core_->Admit(ticket->submission.request);
       SUBMIX_CHECK(id.ok(), "Submit lets only requests in that Admit takes");
-      counters_.prompt_tokens +=
-          static_cast<std::int64_t>(ticket->submission.request.prompt.size());
+      const auto tokens = static_cast<int>(ticket->submission.request.prompt.size());
+      counters_.prompt_tokens += tokens;
+      turns_.Begin(ticket->submission.key, *id, tokens);
       live_.emplace(*id, std::move(*ticket));
     }
   }
 
-  void Step() {
+  // What enters in this step: public numbers decide, those of requests and of their prompts'
+  // tokens.
+  std::vector<PromptShare> TakeShares() {
+    const auto running = static_cast<std::int64_t>(live_.size() - turns_.size());
+    std::int64_t left = options_.max_prompt_tokens;
+    if (running > 0) left = std::min(left, options_.prompt_tokens * running);
+    std::vector<PromptShare> shares;
+    while (left > 0) {
+      AdmitWaiting();
+      if (turns_.size() == 0) break;
+      left -= turns_.Take(static_cast<int>(left), shares);
+    }
+    return shares;
+  }
+
+  void Step(const std::vector<PromptShare>& shares) {
     const Clock::time_point start = Clock::now();
-    const auto events = core_->Step();
+    const auto events = [&] {
+      const EngineHealth::Busy busy(health_);
+      return core_->Step(shares);
+    }();
     std::this_thread::sleep_until(start + PaddedDuration(Clock::now() - start, options_.quantum));
     counters_.steps.Add(Clock::now() - start);
     if (!events.ok()) {
@@ -364,7 +368,7 @@ class Scheduler::Engine {
 
   void FailLive(const Status& status) {
     ++counters_.failed_steps;
-    SetStepHealth(status);
+    health_.SetStep(status);
     EndLive(CompletionEnd::kFailed);
     next_mend_ = Clock::now();
   }
@@ -372,6 +376,7 @@ class Scheduler::Engine {
   void EndLive(CompletionEnd end) {
     for (const auto& [id, ticket] : live_) {
       core_->Cancel(id);
+      turns_.Drop(id);
       Settle(ticket, end);
     }
     live_.clear();
@@ -417,7 +422,7 @@ class Scheduler::Engine {
   void StopAll() {
     EndLive(CompletionEnd::kStopped);
     ShowLive();
-    while (std::optional<Ticket> ticket = PopWaiting()) Settle(*ticket, CompletionEnd::kStopped);
+    EndWaiting(CompletionEnd::kStopped);
     const std::lock_guard guard(mutex_);
     stopped_ = true;
     changed_.notify_all();
@@ -428,9 +433,12 @@ class Scheduler::Engine {
   KeyUsage* const usage_;
   AnswerCache* const cache_;
   Counters counters_;
+  EngineHealth health_;
   // The answers are used up and will stay so: a budget is never reset.
   std::atomic<bool> exhausted_ = false;
-  std::unordered_map<std::int64_t, Ticket> live_;  // the engine thread's
+  // The engine thread's:
+  std::unordered_map<std::int64_t, Ticket> live_;
+  PromptTurns turns_;  // those of live_ whose prompt is not in yet
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -439,11 +447,10 @@ class Scheduler::Engine {
   bool draining_ = false;
   bool stopped_ = false;
   Clock::time_point drain_deadline_ = Clock::time_point::max();
-  Status step_health_;   // of the last step, or of the attempt to recover from it
-  Status usage_health_;  // of the last attempt to write down what a key uses
 
   Clock::time_point next_mend_;  // the engine thread's
 
+  DeadlineWatch watch_;
   std::thread thread_;  // last: it sees everything above
 };
 
@@ -459,11 +466,21 @@ StatusOr<std::unique_ptr<Scheduler>> Scheduler::Start(std::unique_ptr<EngineCore
       new Scheduler(std::make_unique<Engine>(std::move(core), options, usage, cache)));
 }
 
+StatusOr<std::vector<std::unique_ptr<Completion>>> Scheduler::Submit(
+    std::vector<Submission> submissions) {
+  return engine_->Submit(std::move(submissions));
+}
+
 StatusOr<std::unique_ptr<Completion>> Scheduler::Submit(Submission submission) {
-  return engine_->Submit(std::move(submission));
+  std::vector<Submission> call;
+  call.push_back(std::move(submission));
+  SUBMIX_ASSIGN_OR_RETURN(auto completions, Submit(std::move(call)));
+  return std::move(completions.front());
 }
 
 void Scheduler::Drain(Clock::time_point deadline) { engine_->Drain(deadline); }
+
+bool Scheduler::has_stopped() const { return engine_->has_stopped(); }
 
 Status Scheduler::health() const { return engine_->health(); }
 
@@ -474,5 +491,10 @@ std::vector<base::TokenId> Scheduler::Encode(std::string_view text) const {
 }
 
 int Scheduler::context_length() const { return engine_->core().context_length(); }
+
+std::size_t Scheduler::longest_prompt_bytes() const {
+  const EngineCore& core = engine_->core();
+  return static_cast<std::size_t>(core.context_length()) * core.tokenizer().longest_token_bytes();
+}
 
 }  // namespace submix::engine

@@ -34,11 +34,20 @@ struct Submission {
 };
 
 struct SchedulerOptions {
-  int max_live = 64;             // sequences in a step, >= 1
+  int max_live = 64;  // sequences in a step, >= 1
+  // Tokens of prompts that enter the models in a step for each sequence that runs, in turns between
+  // keys: long prompts make a step longer by a factor, whoever sends how many. >= 1.
+  int prompt_tokens = 3;
+  // The most in a step; and as many enter while no sequence runs, when nobody waits for the step
+  // but who wants to cancel, or to stop the engine. >= 1.
+  int max_prompt_tokens = 64;
   int max_waiting = 256;         // requests in the queue, >= 1
   int max_waiting_per_key = 64;  // of one key, so that no key fills the queue for the others; >= 1
   // Each step takes a whole multiple of this, tokens leave at its end; 0: as long as it takes.
   std::chrono::nanoseconds quantum{0};
+  // A step that takes longer, waiting for the ledger included: health() tells, and new requests are
+  // refused until it ends. > 0.
+  std::chrono::nanoseconds longest_step = std::chrono::seconds(10);
   // What the cached answers belong to: the deployment's fingerprint.
   base::Sha256Digest generation{};
 };
@@ -56,30 +65,41 @@ class Scheduler {
                                                           const SchedulerOptions& options,
                                                           KeyUsage* usage = nullptr,
                                                           AnswerCache* cache = nullptr);
-  // Drains without waiting.
+  // Drains without waiting for more than the step on its way.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Queues a request; does not wait for the engine, but for one durable write if quotas are
-  // counted: max_tokens are counted in advance, and what was not released is given back at the end.
-  // Errors, with the server's answer in parentheses:
-  //   kInvalidArgument     the request itself is wrong: EngineCore::Check (400)
+  // Queues all choices of a call, which have one key and its quotas, or none of them: what is
+  // refused is not charged and uses nothing of a quota. Does not wait for the engine, but for one
+  // durable write if quotas are counted: each choice as a request, and its max_tokens in advance;
+  // what was not released is given back at the end. Errors, with the server's answer in
+  // parentheses:
+  //   kInvalidArgument     a request itself is wrong: EngineCore::Check; or the call has more
+  //                        choices than ever fit into the queue (400)
   //   kResourceExhausted   the queue is full, or the key's share of it: later (429 or 503)
   //   kFailedPrecondition  the key's quota, or the deployment's fixed number of answers, is used
   //   up:
   //                        trying again does not help (429 insufficient_quota)
   //   kUnavailable         draining, not healthy, or the quota could not be written down (503)
+  base::StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
+      std::vector<Submission> submissions);
+  // A call of one choice.
   base::StatusOr<std::unique_ptr<Completion>> Submit(Submission submission);
 
   // Graceful stop: takes no new requests, answers those that it has until `deadline`, ends the rest
-  // as kStopped and stops the engine thread; returns then. A step on its way is not broken off. May
-  // be called again, by any thread: the earliest deadline counts.
+  // as kStopped and stops the engine thread; returns then. A step on its way is not broken off, but
+  // waited for at most a second longer: if it does not end by then, all are ended, and
+  // has_stopped() is false. May be called again, by any thread: the earliest deadline counts.
   void Drain(std::chrono::steady_clock::time_point deadline);
+  // Whether the engine thread has come to its end. While it has not, because a ledger does not
+  // answer, the destructor waits for it; a process that must end ends without it: no token leaves
+  // without its receipt.
+  bool has_stopped() const;
 
-  // Not ok: charges, or what keys use, cannot be written at present; for /readyz. After a failed
-  // step nothing is taken until the ledger has recovered, which the engine tries by itself, again
-  // and again. For the operator: may name a path.
+  // Not ok: charges, or what keys use, cannot be written at present, or a step does not end; for
+  // /readyz. After a failed step nothing is taken until the ledger has recovered, which the engine
+  // tries by itself, again and again. For the operator: may name a path.
   base::Status health() const;
 
   const Counters& counters() const;
@@ -87,6 +107,8 @@ class Scheduler {
   // together.
   std::vector<base::TokenId> Encode(std::string_view text) const;
   int context_length() const;
+  // A longer text has more tokens than the context holds, whatever it says.
+  std::size_t longest_prompt_bytes() const;
 
  private:
   class Engine;

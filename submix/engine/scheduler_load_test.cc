@@ -1,5 +1,7 @@
 // Many clients at once, half of which hang up; run under the thread sanitizer (label `thread`).
+#include <array>
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "submix/base/testing/status_matchers.h"
@@ -125,6 +127,73 @@ TEST(SchedulerLoadTest, QuotasHoldWhoeverAsksAtTheSameTime) {
   EXPECT_EQ(tokens, kQuota);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto uses, KeyUsage::Read(directory.path()));
   EXPECT_EQ(uses.at("a").tokens, kQuota);
+}
+
+// Calls of several choices, of few keys, into a queue that is often full, until quotas end.
+TEST(SchedulerLoadTest, CallsAreAdmittedWholeOrUseNothing) {
+  constexpr KeyQuotas kQuotas{.tokens = 700, .requests = 150};
+  constexpr int kKeys = 3;
+  constexpr int kCallers = 12;
+  base::TemporaryDirectory directory;
+  WatchedEngine watched;
+  watched.ledger.gate.Close();  // the first calls are more than fit
+  std::latch first_calls(kCallers);
+  const auto usage = KeyUsage::Open(directory.path()).value();
+  std::atomic<std::int64_t> tokens = 0, refused_full = 0, refused_quota = 0;
+  std::array<std::atomic<std::int64_t>, kKeys> used_tokens{}, used_requests{};
+  {
+    const auto scheduler =
+        Scheduler::Start(watched.MakeCore(),
+                         {.max_live = 4, .max_waiting = 12, .max_waiting_per_key = 9}, usage.get())
+            .value();
+    // Whether the quota allows more.
+    const auto ask = [&](int client, int call) {
+      const int key = client % kKeys;
+      Submission submission;
+      submission.request.prompt = {client, call % LetterTokenizer::kVocabulary};
+      submission.request.max_tokens = 1 + (client + call) % 7;
+      submission.key = "key " + std::to_string(key);
+      submission.quotas = kQuotas;
+      const std::size_t choices = 1 + static_cast<std::size_t>(3 * client + call) % 9;
+      const auto completions = scheduler->Submit(std::vector<Submission>(choices, submission));
+      if (call == 0) first_calls.count_down();
+      if (!completions.ok()) {
+        const bool is_full = completions.status().code() == base::StatusCode::kResourceExhausted;
+        ++(is_full ? refused_full : refused_quota);
+        return is_full;
+      }
+      EXPECT_EQ(completions->size(), choices);
+      used_requests[static_cast<std::size_t>(key)] += static_cast<std::int64_t>(choices);
+      for (const auto& completion : *completions) {
+        while (completion->Next(kLongEnough)) {
+          ++tokens;
+          ++used_tokens[static_cast<std::size_t>(key)];
+        }
+        EXPECT_EQ(completion->end(), CompletionEnd::kFinished);
+      }
+      return true;
+    };
+    std::vector<std::thread> clients;
+    for (int client = 0; client < kCallers; ++client) {
+      clients.emplace_back([&, client] {
+        for (int call = 0; ask(client, call);) ++call;
+      });
+    }
+    first_calls.wait();
+    watched.ledger.gate.Open();
+    for (std::thread& client : clients) client.join();
+  }
+  EXPECT_GT(refused_full, 0);
+  EXPECT_GT(refused_quota, 0);
+  EXPECT_EQ(watched.ledger.releases, tokens) << "nothing is charged that nobody was given";
+  SUBMIX_EXPECT_OK(usage->Write());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto uses, KeyUsage::Read(directory.path()));
+  for (std::size_t key = 0; key < kKeys; ++key) {
+    const KeyUse& use = uses.at("key " + std::to_string(key));
+    EXPECT_EQ(use, (KeyUse{used_tokens[key], used_requests[key]}));
+    EXPECT_LE(use.tokens, *kQuotas.tokens);
+    EXPECT_LE(use.requests, *kQuotas.requests);
+  }
 }
 
 }  // namespace scheduler_load_test

@@ -200,14 +200,17 @@ TEST_F(SchedulerTest, DeadlinesEndLiveAndWaitingRequests) {
   const auto first = Submit(live);
   const auto second = Submit(waiting);
   WaitFor([&] { return scheduler_->counters().live == 1; });
-  std::this_thread::sleep_until(live.deadline);
+  for (Completion* late : {first.get(), second.get()}) {
+    EXPECT_EQ(TakeAll(*late).size(), 0u) << "while the ledger does not answer";
+    EXPECT_EQ(late->end(), CompletionEnd::kDeadline);
+    EXPECT_THAT(late->status(), StatusIs(StatusCode::kUnavailable, HasSubstr("time")));
+  }
+  EXPECT_GE(Clock::now(), live.deadline);
   ReleaseEngine();
-  EXPECT_EQ(TakeAll(*first).size(), 1u) << "the step on its way is not broken off";
-  EXPECT_EQ(first->end(), CompletionEnd::kDeadline);
-  EXPECT_EQ(TakeAll(*second).size(), 0u);
-  EXPECT_EQ(second->end(), CompletionEnd::kDeadline);
-  EXPECT_THAT(second->status(), StatusIs(StatusCode::kUnavailable, HasSubstr("time")));
   Stop();
+  EXPECT_TRUE(scheduler_->has_stopped());
+  EXPECT_EQ(scheduler_->counters().deadlines, 2);
+  EXPECT_EQ(scheduler_->counters().cancelled, 0);
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
 }
 
@@ -242,6 +245,36 @@ TEST_F(SchedulerTest, DrainEndsTheRestAtItsDeadline) {
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
 }
 
+TEST_F(SchedulerTest, DrainReturnsAlthoughAStepDoesNotEnd) {
+  Start({.max_live = 1});
+  const auto live = HoldEngine(50);
+  const auto waiting = Submit("b", 1, 50);
+  scheduler_->Drain(Clock::time_point::min());
+  for (Completion* stopped : {live.get(), waiting.get()}) {
+    EXPECT_EQ(TakeAll(*stopped).size(), 0u);
+    EXPECT_EQ(stopped->end(), CompletionEnd::kStopped);
+  }
+  EXPECT_FALSE(scheduler_->has_stopped());
+  ReleaseEngine();
+  WaitFor([&] { return scheduler_->has_stopped(); });
+  EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
+}
+
+TEST_F(SchedulerTest, HealthNoticesAStepThatDoesNotEnd) {
+  Start({.longest_step = milliseconds(100)});
+  SUBMIX_EXPECT_OK(scheduler_->health());
+  const auto live = HoldEngine();
+  WaitFor([&] { return !scheduler_->health().ok(); });
+  EXPECT_THAT(scheduler_->health(), StatusIs(StatusCode::kUnavailable, HasSubstr("timeouts.step")));
+  EXPECT_EQ(Refusal(MakeSubmission("b", 1, 1)), StatusCode::kUnavailable);
+  WaitFor([&] { return scheduler_->counters().healthy == 0; });
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*live).size(), 1u);
+  WaitFor([&] { return scheduler_->health().ok(); });
+  WaitFor([&] { return scheduler_->counters().healthy == 1; });
+  EXPECT_EQ(TakeAll(*Submit("b", 1, 1)).size(), 1u);
+}
+
 TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndItMendsItself) {
   Start();
   watched_->ledger.broken = true;
@@ -267,8 +300,8 @@ TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndItMendsItself) {
 // A usage whose disk is full while it is broken.
 class BrokenUsage final : public KeyUsage {
  public:
-  Status Reserve(const std::string&, const KeyQuotas&, std::int64_t) override { return Write(); }
-  void GiveBack(const std::string&, std::int64_t) override {}
+  Status Reserve(const std::string&, const KeyQuotas&, KeyUse) override { return Write(); }
+  void GiveBack(const std::string&, KeyUse) override {}
   Status Write() override {
     return broken ? base::UnavailableError("/secret/path: disk full") : base::OkStatus();
   }
@@ -299,8 +332,45 @@ TEST_F(SchedulerTest, WrongRequestsAreRefusedAtOnce) {
             StatusCode::kInvalidArgument);
   EXPECT_EQ(Refusal(MakeSubmission("a", 1, 100)), StatusCode::kInvalidArgument);
   EXPECT_EQ(scheduler_->counters().refused_invalid, 2);
-  EXPECT_THAT(Scheduler::Start(watched_->MakeCore(), {.max_live = 0}).status(),
-              StatusIs(StatusCode::kInvalidArgument, _));
+  for (const SchedulerOptions& wrong :
+       {SchedulerOptions{.max_live = 0}, SchedulerOptions{.prompt_tokens = 0},
+        SchedulerOptions{.max_prompt_tokens = 0},
+        SchedulerOptions{.longest_step = milliseconds(0)}}) {
+    EXPECT_THAT(Scheduler::Start(watched_->MakeCore(), wrong).status(),
+                StatusIs(StatusCode::kInvalidArgument, _));
+  }
+}
+
+TEST_F(SchedulerTest, ACallIsAdmittedWholeOrNotAtAll) {
+  base::TemporaryDirectory directory;
+  const auto usage = KeyUsage::Open(directory.path()).value();
+  Start({.max_live = 1, .max_waiting = 8, .max_waiting_per_key = 5}, {}, usage.get());
+  const auto live = HoldEngine();
+  const auto call = [&](int choices, int max_tokens) {
+    Submission submission = MakeSubmission("a", 1, max_tokens);
+    submission.quotas = {.tokens = 100, .requests = 7};
+    return scheduler_->Submit(
+        std::vector<Submission>(static_cast<std::size_t>(choices), submission));
+  };
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto first, call(3, 1));
+  EXPECT_EQ(first.size(), 3u);
+  EXPECT_THAT(call(3, 1).status(), StatusIs(StatusCode::kResourceExhausted, _)) << "5 wait at most";
+  EXPECT_THAT(call(6, 1).status(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("at most 5")));
+  EXPECT_THAT(call(2, 49).status(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("tokens")));
+  EXPECT_EQ(scheduler_->counters().waiting, 3);
+  EXPECT_EQ(scheduler_->counters().requests, 1 + 3 + 3 + 6 + 2) << "choices";
+  ReleaseEngine();
+  for (const auto& completion : first) EXPECT_EQ(TakeAll(*completion).size(), 1u);
+  EXPECT_THAT(call(5, 1).status(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("requests")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto last, call(4, 20));
+  for (const auto& completion : last) EXPECT_EQ(TakeAll(*completion).size(), 20u);
+  Stop();
+  EXPECT_EQ(watched_->ledger.releases, 1 + 3 + 80) << "what was refused is not charged";
+  scheduler_.reset();
+  SUBMIX_EXPECT_OK(usage->Write());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto uses, KeyUsage::Read(directory.path()));
+  EXPECT_EQ(uses.at("a"), (KeyUse{83, 7}));
 }
 
 // A fixed number of answers, of equal constant charges: 25 of them.

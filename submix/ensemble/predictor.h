@@ -31,11 +31,14 @@ class Predictor {
   struct Append {
     SequenceId sequence = 0;
     std::span<const base::TokenId> tokens;  // at least one
+    // False: more of the prompt is to come, nobody asks for the logits after these tokens.
+    bool predicts = true;
   };
-  // Appends to each listed sequence (each at most once) and writes the logits of the token after
-  // its last one: logits[(s * (M + 1) + row) * V + token], row 0 the public model, row 1 + m member
-  // m. Errors: kInvalidArgument for token ids out of range, empty appends, a full context, an
-  // unknown sequence; then nothing is appended.
+  // Appends to each listed sequence (each at most once) and, for the i-th of those that predict,
+  // writes the logits of the token after its last one: logits[(i * (M + 1) + row) * V + token], row
+  // 0 the public model, row 1 + m member m. A prompt in pieces gives what it gives at once. Errors:
+  // kInvalidArgument for token ids out of range, empty appends, a full context, an unknown
+  // sequence; then nothing is appended.
   virtual base::Status Step(std::span<const Append> appends, std::span<float> logits) = 0;
 
   // Scores a whole document at once: for each position t in [first, tokens.size()) calls

@@ -1,5 +1,7 @@
 #include "submix/ensemble/predictor_checks.h"
 
+#include <algorithm>
+
 #include "submix/base/file_system.h"
 
 namespace submix::ensemble {
@@ -35,10 +37,14 @@ Status CheckAppend(const Predictor& predictor, const Predictor::Append& append,
 
 }  // namespace
 
+std::size_t CountPredicting(std::span<const Predictor::Append> appends) {
+  return static_cast<std::size_t>(std::ranges::count_if(appends, &Predictor::Append::predicts));
+}
+
 Status CheckAppends(const Predictor& predictor, std::span<const Predictor::Append> appends,
                     std::size_t logits_size,
                     const std::function<std::int64_t(SequenceId)>& length_of) {
-  const std::size_t expected = appends.size() *
+  const std::size_t expected = CountPredicting(appends) *
                                static_cast<std::size_t>(predictor.num_members() + 1) *
                                static_cast<std::size_t>(predictor.vocab_size());
   if (logits_size != expected) {

@@ -1,6 +1,7 @@
 // What every predictor refuses, and in which words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -11,6 +12,9 @@
 #include "submix/model/decoder_config.h"
 
 namespace submix::ensemble {
+
+// How many of them ask for logits.
+std::size_t CountPredicting(std::span<const Predictor::Append> appends);
 
 // Errors: kInvalidArgument as Predictor::Step. `length_of` is the number of tokens that a sequence
 // holds, -1 if it is unknown. Allocates nothing unless it fails.

@@ -142,6 +142,7 @@ class Endpoints final : public HttpHandler {
                                                                       const HttpRequest& request,
                                                                       const engine::ApiKey& key,
                                                                       RequestRecord& record) const;
+  std::optional<ApiError> CheckLength(const CompletionCall& call, const std::string& prompt) const;
   std::optional<ApiError> SetLength(const CompletionCall& call, engine::Request& request) const;
   HttpResponse Whole(Visit& visit, RunningCall call, const ResponseWriter& writer,
                      std::size_t choices, const std::function<bool()>& client_is_gone);
@@ -358,6 +359,9 @@ std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
   for (const Prompt& prompt : call.prompts) {
     submission.request = call.settings;
     const auto* text = std::get_if<std::string>(&prompt);
+    if (text != nullptr) {
+      if (auto error = CheckLength(call, *text)) return *std::move(error);
+    }
     submission.request.prompt =
         text != nullptr ? scheduler_.Encode(*text) : std::get<std::vector<base::TokenId>>(prompt);
     if (auto error = SetLength(call, submission.request)) return *std::move(error);
@@ -365,6 +369,22 @@ std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
     submissions.insert(submissions.end(), static_cast<std::size_t>(call.n), submission);
   }
   return submissions;
+}
+
+ApiError ContextError(const CompletionCall& call, const std::string& message) {
+  return {.message = message,
+          .param = call.endpoint == Endpoint::kChat ? "messages" : "prompt",
+          .code = "context_length_exceeded"};
+}
+
+// Before the text is encoded, which takes time and memory.
+std::optional<ApiError> Endpoints::CheckLength(const CompletionCall& call,
+                                               const std::string& prompt) const {
+  if (prompt.size() <= scheduler_.longest_prompt_bytes()) return std::nullopt;
+  return ContextError(call, "This model's maximum context length is " +
+                                std::to_string(scheduler_.context_length()) +
+                                " tokens, and the prompt's " + std::to_string(prompt.size()) +
+                                " bytes are more tokens than that.");
 }
 
 // Without max_tokens: OpenAI's 16 for completions, an option for chats, as far as the context goes.
@@ -378,13 +398,11 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
         std::min<std::int64_t>(request.max_tokens, std::max<std::int64_t>(context - prompt, 1)));
   }
   if (prompt + request.max_tokens <= context) return std::nullopt;
-  return ApiError{.message = "This model's maximum context length is " + std::to_string(context) +
-                             " tokens, but you asked for " +
-                             std::to_string(prompt + request.max_tokens) + ": " +
-                             std::to_string(prompt) + " in the prompt, " +
-                             std::to_string(request.max_tokens) + " for the completion.",
-                  .param = call.endpoint == Endpoint::kChat ? "messages" : "prompt",
-                  .code = "context_length_exceeded"};
+  return ContextError(call, "This model's maximum context length is " + std::to_string(context) +
+                                " tokens, but you asked for " +
+                                std::to_string(prompt + request.max_tokens) + ": " +
+                                std::to_string(prompt) + " in the prompt, " +
+                                std::to_string(request.max_tokens) + " for the completion.");
 }
 
 class ListeningServer final : public HttpServer {

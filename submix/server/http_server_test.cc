@@ -413,6 +413,24 @@ TEST(HttpServer, AStopWithoutPatienceEndsWhatRuns) {
   EXPECT_EQ(ParseAnswer(running.ReadAll()).status, 503);
 }
 
+TEST(HttpServer, TextThatCannotFitIsRefusedBeforeItIsEncoded) {
+  ServedEngine served;  // a context of 64 tokens of one byte
+  const auto ask = [&](std::size_t bytes) {
+    return Post(served.port(), kCompletions,
+                json({{"model", "letters"}, {"prompt", std::string(bytes, 'a')}, {"max_tokens", 1}})
+                    .dump());
+  };
+  EXPECT_EQ(ask(63).status, 200);
+  const RawAnswer one_token_too_many = ask(64);
+  EXPECT_THAT(one_token_too_many.body, HasSubstr("64 in the prompt"));
+  const RawAnswer hopeless = ask(65);
+  EXPECT_EQ(hopeless.status, 400);
+  const json error = json::parse(hopeless.body)["error"];
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_EQ(error["param"], "prompt");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("65 bytes"));
+}
+
 TEST(HttpServer, RecordsHoldNoText) {
   ServedEngine served;
   Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));

@@ -121,5 +121,24 @@ TEST_F(KeyedServer, QuotasAreCountedAndRefusedForGood) {
   EXPECT_EQ(served_->records().front().key, keys_.List().value().front().id);
 }
 
+TEST_F(KeyedServer, ChoicesOfARefusedCallUseAndCostNothing) {
+  Serve();
+  engine::KeyQuotas quotas;
+  quotas.tokens = 1000;
+  quotas.requests = 30;
+  const std::string key = MakeKey(quotas);
+  for (int call = 0; call < 6; ++call) {
+    const RawAnswer refused =
+        Post(served_->port(), kCompletions, CompletionBody(R"("n":21,"max_tokens":50)"), key);
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_EQ(json::parse(refused.body)["error"]["code"], "insufficient_quota");
+  }
+  EXPECT_EQ(served_->watched.ledger.releases, 0);
+  EXPECT_EQ(
+      Post(served_->port(), kCompletions, CompletionBody(R"("n":20,"max_tokens":50)"), key).status,
+      200);
+  EXPECT_EQ(served_->watched.ledger.releases, 1000);
+}
+
 }  // namespace keyed_server_test
 }  // namespace submix::server

@@ -26,10 +26,7 @@ ApiError EndError(CompletionEnd end, const base::Status& status) {
 base::StatusOr<RunningCall> RunningCall::Start(engine::Scheduler& scheduler,
                                                std::vector<engine::Submission> submissions) {
   RunningCall call;
-  for (engine::Submission& submission : submissions) {
-    SUBMIX_ASSIGN_OR_RETURN(auto completion, scheduler.Submit(std::move(submission)));
-    call.completions_.push_back(std::move(completion));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(call.completions_, scheduler.Submit(std::move(submissions)));
   return call;
 }
 

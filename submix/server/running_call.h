@@ -15,8 +15,7 @@ namespace submix::server {
 // One thread at a time. Destroying it cancels what still runs.
 class RunningCall {
  public:
-  // `submissions`: one a choice, in the order of their index. All or none: if one is refused, those
-  // before it are cancelled. Errors: those of Scheduler::Submit.
+  // `submissions`: one a choice, in the order of their index. Errors: those of Scheduler::Submit.
   static base::StatusOr<RunningCall> Start(engine::Scheduler& scheduler,
                                            std::vector<engine::Submission> submissions);
 

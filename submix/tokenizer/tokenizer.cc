@@ -132,9 +132,14 @@ class BytePairTokenizer final : public Tokenizer {
       : bytes_of_token_(std::move(bytes_of_token)),
         token_of_byte_(token_of_byte),
         merges_(std::move(merges)),
-        end_of_text_(end_of_text) {}
+        end_of_text_(end_of_text) {
+    for (const std::string& bytes : bytes_of_token_) {
+      longest_token_bytes_ = std::max(longest_token_bytes_, bytes.size());
+    }
+  }
 
   int vocab_size() const override { return static_cast<int>(bytes_of_token_.size()); }
+  std::size_t longest_token_bytes() const override { return longest_token_bytes_; }
   TokenId end_of_text() const override { return end_of_text_; }
 
   std::vector<TokenId> Encode(std::string_view bytes) const override {
@@ -165,6 +170,7 @@ class BytePairTokenizer final : public Tokenizer {
   std::array<TokenId, 256> token_of_byte_;
   BytePairMerges merges_;
   TokenId end_of_text_;
+  std::size_t longest_token_bytes_ = 1;
 };
 
 }  // namespace

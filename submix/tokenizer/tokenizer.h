@@ -4,6 +4,7 @@
 // invalid UTF-8 included: Decode(Encode(bytes)) == bytes.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ class Tokenizer {
   static base::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
 
   virtual int vocab_size() const = 0;
+  // The most bytes that a token stands for: text of n bytes has at least n / that many tokens.
+  virtual std::size_t longest_token_bytes() const = 0;
   // The id of "<|endoftext|>". Encode never produces it from text: user text cannot forge a
   // boundary.
   virtual base::TokenId end_of_text() const = 0;

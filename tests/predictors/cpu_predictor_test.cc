@@ -8,6 +8,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/predictor_checks.h"
 #include "submix/model/testing/tiny_model.h"
 #include "tests/predictors/allocation_counter.h"
 
@@ -62,7 +63,8 @@ class CpuPredictorTest : public ::testing::Test {
   }
 
   static Logits Step(CpuPredictor& predictor, const std::vector<Append>& appends) {
-    Logits logits(appends.size() * static_cast<std::size_t>(predictor.num_members() + 1) *
+    Logits logits(ensemble::CountPredicting(appends) *
+                  static_cast<std::size_t>(predictor.num_members() + 1) *
                   static_cast<std::size_t>(predictor.vocab_size()));
     SUBMIX_EXPECT_OK(predictor.Step(appends, logits));
     return logits;
@@ -120,6 +122,18 @@ TEST_F(CpuPredictorTest, Float32IsBitwiseTheSameInAnyBatch) {
   const Logits b = Step(*few, {{few->Open(), mine}});  // at once, alone
   EXPECT_EQ(Row(a, 65), Row(b, 0));
   EXPECT_EQ(Row(a, 66), Row(b, 1));
+  for (const std::size_t piece : {1, 15, 16, 17}) {  // as prompts enter, beside a neighbour
+    const SequenceId pieces = few->Open(), neighbour = few->Open();
+    const std::vector<TokenId> next = {7};
+    for (std::size_t begin = 0; begin + piece < mine.size(); begin += piece) {
+      Step(*few, {{neighbour, next},
+                  {pieces, std::span(mine).subspan(begin, piece), /*predicts=*/false}});
+    }
+    const std::size_t left = (mine.size() - 1) % piece + 1;
+    const Logits c = Step(*few, {{neighbour, next}, {pieces, std::span(mine).last(left)}});
+    EXPECT_EQ(Row(c, 2), Row(b, 0)) << piece;
+    EXPECT_EQ(Row(c, 3), Row(b, 1)) << piece;
+  }
 }
 
 // KL(f32 || precision) in nats over the rows of a step.

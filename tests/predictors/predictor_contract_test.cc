@@ -9,6 +9,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/predictor_checks.h"
 #include "submix/model/testing/tiny_model.h"
 #include "tests/predictors/tested_predictor.h"
 
@@ -36,7 +37,8 @@ std::vector<double> LogSoftmax(std::span<const float> logits) {
 
 Logits StepOrDie(ensemble::Predictor& predictor,
                  const std::vector<ensemble::Predictor::Append>& appends) {
-  Logits logits(appends.size() * static_cast<std::size_t>(predictor.num_members() + 1) *
+  Logits logits(ensemble::CountPredicting(appends) *
+                static_cast<std::size_t>(predictor.num_members() + 1) *
                 static_cast<std::size_t>(predictor.vocab_size()));
   SUBMIX_EXPECT_OK(predictor.Step(appends, logits));
   return logits;
@@ -125,6 +127,36 @@ TEST_F(PredictorContractTest, WholePromptEqualsTokenByToken) {
   StepOrDie(*predictor, {{pieces, std::span(tokens).first(18)}});
   StepOrDie(*predictor, {{pieces, std::span(tokens).subspan(18, 1)}});
   ExpectNear(StepOrDie(*predictor, {{pieces, std::span(tokens).subspan(19)}}), at_once, kTolerance);
+}
+
+// As prompts enter: pieces without logits, beside a sequence that has them.
+TEST_F(PredictorContractTest, PiecesThatPredictNothingGiveTheSameInTheEnd) {
+  const std::string other = directory_.File("other");
+  model::WriteTinyModel(other, config_, /*seed=*/77);
+  const auto predictor = Load({Adapter(2), other, Adapter(3)});
+  const std::vector<TokenId> tokens = model::RandomTokens(21, config_.vocab_size, 6);
+  const std::vector<TokenId> stream = model::RandomTokens(4, config_.vocab_size, 7);
+  const Logits at_once = StepOrDie(*predictor, {{predictor->Open(), tokens}});
+  const ensemble::SequenceId alone = predictor->Open(), beside = predictor->Open();
+  for (const std::size_t piece : {1, 5, 16, 20}) {
+    SCOPED_TRACE(piece);
+    const ensemble::SequenceId prompt = predictor->Open();
+    StepOrDie(*predictor, {{prompt, std::span(tokens).first(piece), /*predicts=*/false}});
+    const Logits last = StepOrDie(*predictor, {{prompt, std::span(tokens).subspan(piece)}});
+    ExpectNear(last, at_once, kTolerance);
+  }
+  const ensemble::SequenceId first = predictor->Open(), last = predictor->Open();
+  for (std::size_t step = 0; step < stream.size(); ++step) {
+    const std::span<const TokenId> token = std::span(stream).subspan(step, 1);
+    const bool is_over = step + 1 == stream.size();
+    const std::span<const TokenId> piece =
+        is_over ? std::span(tokens).subspan(15) : std::span(tokens).subspan(5 * step, 5);
+    const Logits found =
+        StepOrDie(*predictor, {{first, piece, is_over}, {beside, token}, {last, piece, false}});
+    const Logits expected = StepOrDie(*predictor, {{alone, token}});
+    ExpectNear(std::span(found).last(expected.size()), expected, kTolerance);
+    if (is_over) ExpectNear(std::span(found).first(at_once.size()), at_once, kTolerance);
+  }
 }
 
 TEST_F(PredictorContractTest, RaggedSequencesAnswerAsIfAlone) {

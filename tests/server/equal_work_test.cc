@@ -109,11 +109,18 @@ Work CountWork(WatchedEngine& engine, std::string_view names, const std::functio
   return work;
 }
 
-Request OneToken(int prompt, int top_k) {
+// What is asked: the same in all situations.
+struct Asked {
+  int prompt_length = 1;
+  int top_k = 0;
+  std::chrono::milliseconds quantum{0};
+};
+
+Request OneToken(int prompt, const Asked& asked) {
   Request request;
-  request.prompt = {prompt};
+  request.prompt.assign(static_cast<std::size_t>(asked.prompt_length), prompt);
   request.max_tokens = 1;
-  request.sampling.top_k = top_k;
+  request.sampling.top_k = asked.top_k;
   return request;
 }
 
@@ -143,9 +150,9 @@ WatchedEngineOptions EngineOptions(const TestedMechanism& tested, const Situatio
 
 class EqualWork : public ::testing::TestWithParam<TestedMechanism> {};
 
-void Answer(Scheduler& scheduler, int prompt, int top_k) {
+void Answer(Scheduler& scheduler, int prompt, const Asked& asked) {
   Submission submission;
-  submission.request = OneToken(prompt, top_k);
+  submission.request = OneToken(prompt, asked);
   const auto completion = scheduler.Submit(std::move(submission));
   ASSERT_THAT(completion, base::IsOk());
   while ((*completion)->end() == CompletionEnd::kRunning) {
@@ -156,45 +163,45 @@ void Answer(Scheduler& scheduler, int prompt, int top_k) {
 
 // Of eight answers of one token, so that what is public, the prompts, is equal in all situations.
 constexpr int kAnswers = 8;
-Work WorkOfAnswers(const TestedMechanism& tested, const Situation& situation, int top_k,
-                   std::chrono::nanoseconds quantum) {
+Work WorkOfAnswers(const TestedMechanism& tested, const Situation& situation, const Asked& asked) {
   WatchedEngine engine(EngineOptions(tested, situation));
   Exhaust(engine.ledger, situation.parts_without_budget);
   if (situation.broken_member >= 0) engine.predictor.fake.BreakMember(situation.broken_member);
   if (situation.public_member >= 0) engine.predictor.fake.MakeMemberPublic(situation.public_member);
   SchedulerOptions options;
-  options.quantum = quantum;
+  options.quantum = asked.quantum;
+  options.max_prompt_tokens = 16;
   const auto scheduler = Scheduler::Start(engine.MakeCore(), options).value();
-  Answer(*scheduler, 0, top_k);  // what is made once has been made
+  Answer(*scheduler, 0, asked);  // what is made once has been made
   return CountWork(engine, tested.functions, [&] {
-    for (int prompt = 0; prompt < kAnswers; ++prompt) Answer(*scheduler, prompt, top_k);
+    for (int prompt = 0; prompt < kAnswers; ++prompt) Answer(*scheduler, prompt, asked);
   });
 }
 
-void ExpectEqualWork(const TestedMechanism& tested, int top_k, std::chrono::milliseconds quantum) {
-  const Work expected = WorkOfAnswers(tested, kSituations[0], top_k, quantum);
-  EXPECT_EQ(expected.rows, kAnswers * (1 + kParts * tested.halves));
+void ExpectEqualWork(const TestedMechanism& tested, const Asked& asked) {
+  const Work expected = WorkOfAnswers(tested, kSituations[0], asked);
+  EXPECT_EQ(expected.rows, kAnswers * asked.prompt_length * (1 + kParts * tested.halves));
+  EXPECT_EQ(expected.charged_releases % kAnswers, 0) << "a piece of a prompt is charged nothing";
   EXPECT_GE(expected.transactions, kAnswers);
   EXPECT_EQ(CountsEnteredFunctions(), !expected.functions.empty());
   for (const Situation& situation : kSituations) {
-    const Work found = WorkOfAnswers(tested, situation, top_k, quantum);
+    const Work found = WorkOfAnswers(tested, situation, asked);
     const std::string difference = Difference(expected, found);
     EXPECT_TRUE(difference.empty())
-        << difference << kSituations[0].name << " and " << situation.name << ", top-k " << top_k
-        << ", quantum " << quantum.count() << " ms";
+        << difference << kSituations[0].name << " and " << situation.name << ", top-k "
+        << asked.top_k << ", quantum " << asked.quantum.count() << " ms";
   }
 }
 
-TEST_P(EqualWork, WhateverTheMembersSayAndWhoeverCanPay) {
-  ExpectEqualWork(GetParam(), 0, std::chrono::milliseconds(0));
-}
+TEST_P(EqualWork, WhateverTheMembersSayAndWhoeverCanPay) { ExpectEqualWork(GetParam(), {}); }
 
-TEST_P(EqualWork, WithTruncatedSampling) {
-  ExpectEqualWork(GetParam(), 10, std::chrono::milliseconds(0));
-}
+TEST_P(EqualWork, WithTruncatedSampling) { ExpectEqualWork(GetParam(), {.top_k = 10}); }
+
+// Three pieces, of which the last one predicts.
+TEST_P(EqualWork, WithPromptsInPieces) { ExpectEqualWork(GetParam(), {.prompt_length = 40}); }
 
 TEST_P(EqualWork, WithPaddedTokens) {
-  ExpectEqualWork(GetParam(), 0, std::chrono::milliseconds(1));
+  ExpectEqualWork(GetParam(), {.quantum = std::chrono::milliseconds(1)});
 }
 
 // Charges that are paid, and charges that nobody can pay, in a ledger on disk.

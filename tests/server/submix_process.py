@@ -86,12 +86,12 @@ class Server:
             self.kill()
         self.process.stderr.close()
 
-    def stop(self, number=signal.SIGTERM):
+    def stop(self, number=signal.SIGTERM, expect=0):
         """Returns the rest of the log."""
         self.process.send_signal(number)
         self.process.wait(timeout=60)
         self._reader.join()
-        assert self.process.returncode == 0, "".join(self._log)
+        assert self.process.returncode == expect, "".join(self._log)
         return [json.loads(line) for line in self._log]
 
     def kill(self):

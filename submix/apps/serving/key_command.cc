@@ -120,7 +120,7 @@ void AddKeyCommand(CLI::App& command, Action& action) {
   flags.Add("--max-tokens", to_create.quotas.tokens, kNonNegative,
             "The most tokens that it may get in its whole life");
   flags.Add("--max-requests", to_create.quotas.requests, kNonNegative,
-            "The most requests that it may make in its whole life");
+            "The most requests that it may make in its whole life; each choice counts as one");
   flags.Add("--json", to_create.json, "One JSON object");
   CLI::App& list = *command.add_subcommand("list", "All keys and what they have used");
   KeyOptions& to_list = AddVerb(list, action, RunList);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -37,6 +38,7 @@ struct ServeOptions {
   std::string config_file;
   std::string host;
   std::optional<int> port;
+  std::optional<int> prompt_tokens;
   std::string certificate;
   std::string private_key;
   bool research = false;
@@ -72,6 +74,7 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   }
   if (!options.host.empty()) config.http.listener.host = options.host;
   if (options.port) config.http.listener.port = *options.port;
+  if (options.prompt_tokens) config.scheduler.prompt_tokens = *options.prompt_tokens;
   if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
   if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
@@ -166,6 +169,16 @@ sigset_t BlockStopSignals() {
   return signals;
 }
 
+// The engine's thread waits for a ledger that does not answer, and whoever waited for it would,
+// too. No charge is lost by this: a token leaves only against a receipt.
+[[noreturn]] void EndWithoutTheEngine() {
+  WriteLogLine("error", "stopped",
+               {{"message",
+                 "a step did not end: the ledger does not answer. What it was asked to charge may "
+                 "have been charged; nothing of it was released"}});
+  std::_Exit(1);
+}
+
 Status Serve(const ServeOptions& options, ServeConfig config) {
   const sigset_t stop_signals = BlockStopSignals();
   SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
@@ -200,6 +213,7 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
   WriteLogLine("info", "stopping", {{"seconds", config.stop_time.count() / 1'000}});
   pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);  // a second one ends the process at once
   http->Stop(std::chrono::steady_clock::now() + config.stop_time);
+  if (!scheduler->has_stopped()) EndWithoutTheEngine();
   WriteLogLine("info", "stopped", json::object());
   return base::OkStatus();
 }
@@ -225,6 +239,10 @@ void AddServeCommand(CLI::App& command, Action& action) {
   flags.Add("--host", options.host, "Address to listen on, instead of the file's");
   flags.Add("--port", options.port, Between(0, 65'535),
             "Port, instead of the file's; 0 = any free one; default 8080");
+  flags.Add(
+      "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
+      "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
+      "fewer = steadier streams, more = earlier first tokens; default 3");
   flags.Add("--tls-certificate", options.certificate,
             "PEM file, chain included, instead of the file's: serve HTTPS");
   flags.Add("--tls-private-key", options.private_key, "PEM file of its key");

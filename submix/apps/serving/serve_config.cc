@@ -141,6 +141,9 @@ void ReadTimeouts(Section section, ServeConfig& config) {
   section.Read("write", listener.write_timeout, 0.1);
   section.Read("idle", listener.idle_timeout, 0.1);
   section.Read("request", config.http.request_time, 0);
+  milliseconds step = std::chrono::duration_cast<milliseconds>(config.scheduler.longest_step);
+  section.Read("step", step, 0.1);
+  config.scheduler.longest_step = step;
   section.Read("stop", config.stop_time, 0);
   section.Finish();
 }
@@ -150,6 +153,8 @@ void ReadEngine(Section section, ServeConfig& config) {
   section.Read("max_live", scheduler.max_live, 1, 4'096);
   section.Read("max_waiting", scheduler.max_waiting, 1, 1 << 20);
   section.Read("max_waiting_per_key", scheduler.max_waiting_per_key, 1, 1 << 20);
+  section.Read("prompt_tokens", scheduler.prompt_tokens, 1, 1 << 20);
+  section.Read("max_prompt_tokens", scheduler.max_prompt_tokens, 1, 1 << 20);
   milliseconds quantum{0};
   section.Read("quantum", quantum, 0);
   scheduler.quantum = quantum;

@@ -19,6 +19,7 @@
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
+#include "submix/base/processors.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_lstm.h"
@@ -284,7 +285,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
   options.model.directory = training.directory;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
-  if (training.threads == 0) training.threads = train::AvailableProcessors();
+  if (training.threads == 0) training.threads = base::AvailableProcessors();
   SUBMIX_ASSIGN_OR_RETURN(const auto model, MakeFedAvgModel(options.model, training.ranks));
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeClientUpdates(*training.ranks, *model, training.threads);

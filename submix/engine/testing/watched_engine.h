@@ -2,9 +2,11 @@
 // can be held up and broken.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -26,6 +28,7 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
   static constexpr int kVocabulary = 26;
 
   int vocab_size() const override { return kVocabulary; }
+  std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return kVocabulary; }
   std::vector<base::TokenId> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
@@ -102,21 +105,42 @@ class WatchedLedger final : public ledger::Ledger {
   std::unique_ptr<ledger::Ledger> ledger_;
 };
 
-// Counts rows and notes in which order sequences begin. As thread-safe as the predictor is.
+// Counts rows, and notes what each step holds and in which order sequences begin and predict. As
+// thread-safe as the predictor is.
 class WatchedPredictor final : public ensemble::Predictor {
  public:
+  struct StepWork {
+    int running = 0;        // sequences that have predicted before
+    int prompt_tokens = 0;  // of the others
+  };
+
   WatchedPredictor(int num_members, double spread)
       : fake(num_members, LetterTokenizer::kVocabulary, spread) {}
 
   int num_members() const override { return fake.num_members(); }
   int vocab_size() const override { return fake.vocab_size(); }
   int context_length() const override { return fake.context_length(); }
-  ensemble::SequenceId Open() override { return fake.Open(); }
+  ensemble::SequenceId Open() override {
+    const ensemble::SequenceId sequence = fake.Open();
+    most_open = std::max(most_open, fake.open_sequences());
+    return sequence;
+  }
   void Close(ensemble::SequenceId sequence) override { fake.Close(sequence); }
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    StepWork& work = steps.emplace_back();
     for (const Append& append : appends) {
-      rows += static_cast<int>(append.tokens.size()) * (1 + num_members());
-      if (begun_.insert(append.sequence).second) first_tokens.push_back(append.tokens.front());
+      const auto tokens = static_cast<int>(append.tokens.size());
+      rows += tokens * (1 + num_members());
+      const auto [begun, is_new] = begun_.try_emplace(append.sequence, append.tokens.front());
+      if (is_new) first_tokens.push_back(append.tokens.front());
+      if (predicted_.contains(append.sequence)) {
+        ++work.running;
+      } else {
+        work.prompt_tokens += tokens;
+        if (!append.predicts) continue;
+        predicted_.insert(append.sequence);
+        first_to_predict.push_back(begun->second);
+      }
     }
     return fake.Step(appends, logits);
   }
@@ -128,9 +152,13 @@ class WatchedPredictor final : public ensemble::Predictor {
   ensemble::FakePredictor fake;
   std::int64_t rows = 0;
   std::vector<base::TokenId> first_tokens;  // of every sequence, in the order of their beginning
+  std::vector<base::TokenId> first_to_predict;  // the same, in the order of their first prediction
+  std::vector<StepWork> steps;
+  std::size_t most_open = 0;  // sequences at a time
 
  private:
-  std::set<ensemble::SequenceId> begun_;
+  std::map<ensemble::SequenceId, base::TokenId> begun_;  // to the first token
+  std::set<ensemble::SequenceId> predicted_;
 };
 
 struct WatchedEngineOptions {

@@ -43,10 +43,12 @@ base::Status FakePredictor::Step(std::span<const Append> appends, std::span<floa
   }
   const std::size_t size =
       static_cast<std::size_t>(num_members_ + 1) * static_cast<std::size_t>(vocab_size_);
-  for (std::size_t s = 0; s < appends.size(); ++s) {
-    auto& tokens = sequences_[appends[s].sequence];
-    tokens.insert(tokens.end(), appends[s].tokens.begin(), appends[s].tokens.end());
-    WriteRows(tokens.back(), logits.subspan(s * size, size));
+  for (const Append& append : appends) {
+    auto& tokens = sequences_[append.sequence];
+    tokens.insert(tokens.end(), append.tokens.begin(), append.tokens.end());
+    if (!append.predicts) continue;
+    WriteRows(tokens.back(), logits.first(size));
+    logits = logits.subspan(size);
   }
   return base::OkStatus();
 }

@@ -10,10 +10,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <thread>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
+#include "submix/base/processors.h"
 #include "submix/base/repeatable_random.h"
 #include "submix/decode/worker_team.h"
 #include "submix/engine/deployment.h"
@@ -325,9 +325,7 @@ class Evaluation {
  public:
   // `kept` may be null.
   Evaluation(const EvaluationPlan& plan, int vocab_size, FinishedRuns* kept)
-      : scorer_(plan, vocab_size),
-        kept_(kept),
-        team_(std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+      : scorer_(plan, vocab_size), kept_(kept), team_(base::AvailableProcessors()) {
     std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
     for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
     for (const auto& [queries, settings] : by_queries) {

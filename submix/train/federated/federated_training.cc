@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "submix/base/file_system.h"
+#include "submix/base/processors.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
 #include "submix/train/numerics/torch_environment.h"
@@ -157,7 +158,7 @@ class FederatedRun {
         random_(random),
         identity_(IdentityOf(options, data)),
         is_private_(options.noise_multiplier > 0),
-        threads_(options.threads > 0 ? options.threads : AvailableProcessors()),
+        threads_(options.threads > 0 ? options.threads : base::AvailableProcessors()),
         updates_(*data.model, {options.local, options.full_weight_tokens}, options.clipping,
                  threads_, options.ranks),
         average_(data.start.size()) {}

@@ -146,17 +146,21 @@ class Impl final : public TorchPredictor {
 
 base::Status Impl::CheckedStep(std::span<const Append> appends, std::span<float> logits) {
   const at::NoGradGuard no_grad;
-  at::Tensor out =
-      torch::from_blob(logits.data(), {std::ssize(appends), std::ssize(models_), vocab_size()});
+  at::Tensor out = torch::from_blob(logits.data(),
+                                    {static_cast<std::int64_t>(ensemble::CountPredicting(appends)),
+                                     std::ssize(models_), vocab_size()});
   std::vector<std::vector<base::TokenId>> grown;
+  std::int64_t predicted = 0;
   for (std::size_t i = 0; i < appends.size(); ++i) {
     std::vector<base::TokenId> tokens = sequences_.at(appends[i].sequence);
     tokens.insert(tokens.end(), appends[i].tokens.begin(), appends[i].tokens.end());
-    for (std::size_t m = 0; m < models_.size(); ++m) {
+    // Hidden states are of no use to the tokens after them here: what predicts nothing is only
+    // kept.
+    for (std::size_t m = 0; appends[i].predicts && m < models_.size(); ++m) {
       const at::Tensor hidden = models_[m].HiddenStates(TensorOf(tokens));
-      out[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(m)].copy_(
-          models_[m].Logits(hidden[-1]));
+      out[predicted][static_cast<std::int64_t>(m)].copy_(models_[m].Logits(hidden[-1]));
     }
+    if (appends[i].predicts) ++predicted;
     grown.push_back(std::move(tokens));
   }
   // Only now, so that an error leaves every sequence as it was.

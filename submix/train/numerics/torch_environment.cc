@@ -7,8 +7,9 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <malloc.h>
-#include <sched.h>
 #include <unistd.h>
+
+#include "submix/base/processors.h"
 
 namespace submix::train {
 namespace {
@@ -64,19 +65,12 @@ void PrepareTorchProcess(char** argv) {
   // Without /proc the program is slower, not wrong.
 }
 
-int AvailableProcessors() {
-  cpu_set_t allowed;
-  // Fails only where there are more processors than the set has places.
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return CPU_SETSIZE;
-  return std::max(1, CPU_COUNT(&allowed));
-}
-
 base::Status SetTorchThreads(int threads) {
   if (!(threads >= 0)) {
     return base::InvalidArgumentError("threads: expected 0 (all) or more, found " +
                                       std::to_string(threads));
   }
-  const int count = threads == 0 ? AvailableProcessors() : threads;
+  const int count = threads == 0 ? base::AvailableProcessors() : threads;
   at::set_num_threads(count);
   // Debian's OpenBLAS runs threads of its own, which torch does not know of.
   if (const auto set_threads = OpenBlasFunction<void(int)>("openblas_set_num_threads")) {

@@ -17,9 +17,6 @@ namespace submix::train {
 // Returns if there is nothing (more) to do.
 void PrepareTorchProcess(char** argv);
 
-// How many processors this process may run on, by its affinity; at least 1.
-int AvailableProcessors();
-
 // Threads of all tensor work; 0 means one per available processor. Results are repeatable for one
 // number of threads. Errors: kInvalidArgument for a negative number.
 base::Status SetTorchThreads(int threads);

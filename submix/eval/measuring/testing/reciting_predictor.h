@@ -17,6 +17,7 @@ class DigitTokenizer final : public tokenizer::Tokenizer {
   static constexpr int kDigits = 10;
 
   int vocab_size() const override { return kDigits + 1; }
+  std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return kDigits; }
   std::vector<base::TokenId> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
@@ -50,10 +51,12 @@ class RecitingPredictor final : public ensemble::Predictor {
   void Close(ensemble::SequenceId) override {}
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
     const std::size_t size = Rows();
-    for (std::size_t s = 0; s < appends.size(); ++s) {
-      std::size_t& length = lengths_[static_cast<std::size_t>(appends[s].sequence)];
-      length += appends[s].tokens.size();
-      Write(length, logits.subspan(s * size, size));
+    for (const Append& append : appends) {
+      std::size_t& length = lengths_[static_cast<std::size_t>(append.sequence)];
+      length += append.tokens.size();
+      if (!append.predicts) continue;
+      Write(length, logits.first(size));
+      logits = logits.subspan(size);
     }
     return base::OkStatus();
   }
