@@ -36,12 +36,12 @@ class GptConfigTest : public ::testing::Test {
 };
 
 const DecoderConfig kSmall = {.vocab_size = 50257,
-                                  .context_length = 1024,
-                                  .width = 768,
-                                  .layers = 12,
-                                  .attention_heads = 12,
-                                  .norm_epsilon = 1e-5,
-                                  .end_of_text = 50256};
+                              .context_length = 1024,
+                              .width = 768,
+                              .layers = 12,
+                              .attention_heads = 12,
+                              .norm_epsilon = 1e-5,
+                              .end_of_text = 50256};
 
 TEST_F(GptConfigTest, ReadsGpt2Small) { EXPECT_EQ(*LoadWith("768", "768"), kSmall); }
 

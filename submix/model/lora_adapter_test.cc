@@ -17,12 +17,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const DecoderConfig kTiny = {.vocab_size = 16,
-                                 .context_length = 8,
-                                 .width = 8,
-                                 .layers = 2,
-                                 .attention_heads = 2,
-                                 .norm_epsilon = 1e-5,
-                                 .end_of_text = 15};
+                             .context_length = 8,
+                             .width = 8,
+                             .layers = 2,
+                             .attention_heads = 2,
+                             .norm_epsilon = 1e-5,
+                             .end_of_text = 15};
 
 // The values that testdata/model/generate.py wrote.
 std::vector<float> Pattern(std::size_t tensor, std::size_t count) {
