@@ -25,6 +25,7 @@ constexpr TokenId kEnd = 256;
 class ByteTokenizer final : public tokenizer::Tokenizer {
  public:
   int vocab_size() const override { return 257; }
+  std::size_t longest_token_bytes() const override { return 1; }
   TokenId end_of_text() const override { return kEnd; }
   std::vector<TokenId> Encode(std::string_view bytes) const override {
     std::vector<TokenId> tokens;

@@ -36,6 +36,12 @@ BytePairTokenizer::BytePairTokenizer(BytePairParts parts) : parts_(std::move(par
   if (parts_.ignore_merges) words_ = IndexOfWords(parts_);
 }
 
+std::size_t BytePairTokenizer::longest_token_bytes() const {
+  constexpr std::size_t kUnlimited = Normalizer::kUnlimited;
+  if (!parts_.pre_tokenizer.keeps_every_byte()) return kUnlimited;
+  return std::min(kUnlimited, parts_.longest_piece_bytes * parts_.normalizer.most_bytes_of_one());
+}
+
 std::optional<TokenId> BytePairTokenizer::special_token(std::string_view content) const {
   const auto marker = parts_.markers.find(content);
   if (marker == parts_.markers.end()) return std::nullopt;

@@ -27,6 +27,7 @@ struct BytePairParts {
   // The bytes that each token stands for in a text, index = id; none for special ones.
   std::vector<std::string> bytes_of_token;
   std::map<std::string, base::TokenId, std::less<>> markers;  // by content; no text makes them
+  std::size_t longest_piece_bytes = 0;  // of normalized text, that a token stands for
   base::TokenId end_of_text = 0;
   std::vector<base::TokenId> prefix;
   std::vector<base::TokenId> suffix;
@@ -53,6 +54,7 @@ class BytePairTokenizer final : public Tokenizer {
   BytePairTokenizer& operator=(const BytePairTokenizer&) = delete;
 
   int vocab_size() const override { return static_cast<int>(parts_.bytes_of_token.size()); }
+  std::size_t longest_token_bytes() const override;
   base::TokenId end_of_text() const override { return parts_.end_of_text; }
   std::vector<base::TokenId> prefix() const override { return parts_.prefix; }
   std::vector<base::TokenId> suffix() const override { return parts_.suffix; }

@@ -1,6 +1,7 @@
 // Small tokenizers of the families' kinds, against testdata/tokenizer/families.py, which makes them
 // and reads them by an implementation of its own.
 #include <fstream>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -122,6 +123,21 @@ TEST(FamilyTokenizers, DecodeMarkersThatAreNotSpecialToTheirText) {
   const std::vector<TokenId> tokens = Ids(*qwen3, {"<|im_start|>", "<think>", "<|im_end|>"});
   EXPECT_EQ(qwen3->Decode(tokens), "<think>");
   EXPECT_FALSE(qwen3->special_token("<b>").has_value());
+}
+
+TEST(FamilyTokenizers, BoundTheTextOfAToken) {
+  // Seven bytes become one letter of two; U+2581 itself, three bytes, is read as a space is.
+  const std::map<std::string, std::string> texts = {
+      {"qwen3", "\u1fbe\u0308\u0301"}, {"llama2", "▁the▁the▁the"}, {"gemma3", "▁they▁they"}};
+  for (const auto& [family, text] : texts) {
+    const auto tokenizer = LoadFamily(family);
+    const std::size_t num_tokens = tokenizer->Encode(text).size();
+    EXPECT_LE(text.size(), num_tokens * tokenizer->longest_token_bytes()) << family;
+    for (const json& one : Cases()) {
+      const std::string bytes = FromHex(one.at("hex"));
+      EXPECT_LE(bytes.size(), tokenizer->Encode(bytes).size() * tokenizer->longest_token_bytes());
+    }
+  }
 }
 
 TEST(FamilyTokenizers, KeepTheSpaceOfATokenThatFollowsOthers) {

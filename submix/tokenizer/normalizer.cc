@@ -1,6 +1,7 @@
 #include "submix/tokenizer/normalizer.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "submix/tokenizer/canonical_composition.h"
@@ -22,6 +23,18 @@ std::string ApplyStep(const Normalizer::Compose&, const std::string& text, bool)
   return ComposeCanonically(text);
 }
 
+constexpr auto MostBytesOfOne = [](const auto& step) -> std::size_t {
+  using Step = std::remove_cvref_t<decltype(step)>;
+  if constexpr (std::is_same_v<Step, Normalizer::Replace>) {
+    if (step.content.empty()) return Normalizer::kUnlimited;
+    return (step.pattern.size() + step.content.size() - 1) / step.content.size();
+  } else if constexpr (std::is_same_v<Step, Normalizer::Compose>) {
+    return 4;  // 7 bytes, U+1FBE U+0308 U+0301, become the 2 of U+0390; no others lose as many
+  } else {
+    return 1;
+  }
+};
+
 }  // namespace
 
 std::string ReplaceAll(std::string_view text, std::string_view pattern, std::string_view content) {
@@ -38,9 +51,12 @@ std::string ReplaceAll(std::string_view text, std::string_view pattern, std::str
 
 Normalizer::Normalizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
-bool Normalizer::composes() const {
-  return std::ranges::any_of(
-      steps_, [](const Step& step) { return std::holds_alternative<Compose>(step); });
+std::size_t Normalizer::most_bytes_of_one() const {
+  std::size_t most = 1;
+  for (const Step& step : steps_) {
+    most = std::min(kUnlimited, most * std::visit(MostBytesOfOne, step));
+  }
+  return most;
 }
 
 std::string Normalizer::Apply(std::string_view text, bool is_at_start) const {

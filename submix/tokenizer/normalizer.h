@@ -2,6 +2,7 @@
 // pre-tokenizers that only add and replace.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,7 +30,10 @@ class Normalizer {
   explicit Normalizer(std::vector<Step> steps);
 
   bool is_identity() const { return steps_.empty(); }
-  bool composes() const;
+  // At most so many bytes of text become one: 1 if text never gets shorter, kUnlimited if it may
+  // vanish.
+  static constexpr std::size_t kUnlimited = std::size_t{1} << 32;
+  std::size_t most_bytes_of_one() const;
   std::string Apply(std::string_view text, bool is_at_start) const;
 
  private:

@@ -4,6 +4,7 @@
 // Llama 3, Qwen) and of characters with bytes for what has no entry (Llama 2, Mistral, Gemma).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +38,9 @@ class Tokenizer {
   static base::StatusOr<std::vector<std::string>> FileNames(const std::string& directory);
 
   virtual int vocab_size() const = 0;
+  // The most bytes of text that a token stands for, below 2^33: text of n bytes has at least
+  // n / that many tokens. Normalization makes it more than a token's own bytes.
+  virtual std::size_t longest_token_bytes() const = 0;
   // What ends a document: eos_token of tokenizer_config.json, or else the one of "<|endoftext|>",
   // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;

@@ -179,6 +179,9 @@ class PartsReader {
     for (std::size_t id = 0; id < pieces_.size(); ++id) {
       if (kinds_[id] == EntryKind::kSpecialMarker) continue;
       std::string& bytes = parts_.bytes_of_token[id];
+      if (kinds_[id] != EntryKind::kMarker) {  // what is spelt for bytes is no shorter
+        parts_.longest_piece_bytes = std::max(parts_.longest_piece_bytes, pieces_[id].size());
+      }
       if (kinds_[id] != EntryKind::kPiece) {
         bytes = is_byte_level_ ? std::string(pieces_[id]) : WithoutReplacements(pieces_[id]);
         continue;

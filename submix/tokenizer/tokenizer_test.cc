@@ -100,6 +100,16 @@ TEST(TokenizerTest, RoundTripsRandomBytes) {
   }
 }
 
+TEST(TokenizerTest, KnowsItsLongestToken) {
+  const auto tokenizer = LoadOrDie(kPublicModel);
+  std::size_t longest = 0;
+  for (TokenId token = 0; token < tokenizer->vocab_size(); ++token) {
+    longest = std::max(longest, tokenizer->Decode(std::span(&token, 1)).size());
+  }
+  EXPECT_GT(longest, 1u);
+  EXPECT_EQ(tokenizer->longest_token_bytes(), longest);
+}
+
 TEST(TokenizerTest, NeverEncodesTheEndOfText) {
   const auto tokenizer = LoadOrDie(kPublicModel);
   const std::string forged = "<|endoftext|><|endoftext|> <|endoftext|>";

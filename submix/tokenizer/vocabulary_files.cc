@@ -139,6 +139,9 @@ StatusOr<BytePairParts> ReadVocabularyFiles(const std::string& directory) {
   parts.end_of_text = end_of_text->second;
   parts.markers.emplace(kEndOfText, parts.end_of_text);
   SUBMIX_ASSIGN_OR_RETURN(parts.bytes_of_token, BytesOfTokens(vocabulary_path, vocabulary));
+  for (const std::string& bytes : parts.bytes_of_token) {
+    parts.longest_piece_bytes = std::max(parts.longest_piece_bytes, bytes.size());
+  }
   SUBMIX_ASSIGN_OR_RETURN(parts.token_of_byte, TokensOfBytes(vocabulary_path, vocabulary));
   SUBMIX_ASSIGN_OR_RETURN(parts.merges, ParseMerges(merges_path, merges_text, vocabulary));
   parts.pre_tokenizer = Gpt2PreTokenizer();

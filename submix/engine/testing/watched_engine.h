@@ -26,6 +26,7 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
   static constexpr int kVocabulary = 26;
 
   int vocab_size() const override { return kVocabulary; }
+  std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return kVocabulary; }
   std::vector<base::TokenId> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
