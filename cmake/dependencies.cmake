@@ -9,6 +9,8 @@ pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 find_library(csv_LIBRARY csv REQUIRED)  # libcsv has no pkg-config file
 add_library(csv UNKNOWN IMPORTED)
 set_target_properties(csv PROPERTIES IMPORTED_LOCATION ${csv_LIBRARY})
+pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 if(SUBMIX_BUILD_POSTGRES)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
 endif()

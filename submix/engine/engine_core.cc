@@ -69,7 +69,7 @@ StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& part
     return base::FailedPreconditionError(
         "the tokenizer has " + std::to_string(parts.tokenizer->vocab_size()) +
         " entries, the model " + std::to_string(parts.predictor->vocab_size()) +
-        ": vocab.json does not belong to this model");
+        ": the tokenizer does not belong to this model");
   }
   return std::unique_ptr<EngineCore>(new EngineCore(parts, num_members / num_parts));
 }
@@ -210,7 +210,7 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   TokenEvent event;
   event.request_id = live.request_id;
   event.token = token;
-  event.text = live.text.Add(parts_.tokenizer->Decode(std::span(&token, 1)));
+  event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
   if (live.text.stopped() || token == parts_.tokenizer->end_of_text()) {
     event.finish_reason = FinishReason::kStop;
   } else if (live.tokens_released == live.request.max_tokens) {

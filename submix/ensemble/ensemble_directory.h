@@ -14,7 +14,7 @@ namespace submix::ensemble {
 inline std::string ManifestPath(const std::string& ensemble_directory) {
   return base::JoinPath(ensemble_directory, "manifest.json");
 }
-// The public model: config.json, vocab.json, merges.txt, model.safetensors.
+// The public model: config.json, model.safetensors, the tokenizer's files.
 inline std::string PublicDirectory(const std::string& ensemble_directory) {
   return base::JoinPath(ensemble_directory, "public");
 }

@@ -212,13 +212,12 @@ std::string MergeLine(const MergeLearner::Merge& merge, const std::vector<std::s
 }  // namespace
 
 void BpeTrainer::AddText(std::string_view text) {
-  WordScanner scanner(text);
-  while (const std::optional<std::string_view> word = scanner.Next()) {
-    const auto entry = word_counts_.find(*word);
+  for (const std::string_view word : Gpt2PreTokenizer().Cut(text)) {
+    const auto entry = word_counts_.find(word);
     if (entry != word_counts_.end()) {
       ++entry->second;
     } else {
-      word_counts_.emplace(*word, 1);
+      word_counts_.emplace(word, 1);
     }
   }
 }

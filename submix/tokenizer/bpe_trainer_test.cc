@@ -36,10 +36,9 @@ std::string ReadFile(const std::string& path) {
 class BruteForceTrainer {
  public:
   void AddText(const std::string& text) {
-    WordScanner scanner(text);
-    while (const auto word = scanner.Next()) {
+    for (const std::string_view word : Gpt2PreTokenizer().Cut(text)) {
       SpeltWord spelt;
-      for (const char byte : *word) spelt.emplace_back(1, byte);
+      for (const char byte : word) spelt.emplace_back(1, byte);
       ++words_[spelt];
     }
   }

@@ -1,88 +1,133 @@
 #include "submix/tokenizer/pre_tokenizer.h"
 
-#include <cstddef>
-#include <cstdint>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "submix/base/check.h"
+#include "submix/tokenizer/characters.h"
 
 namespace submix::tokenizer {
 namespace {
 
-// White_Space is spelt out: PCRE2's own \s also takes U+180E, which Unicode took out of that set.
-#define SUBMIX_WHITE_SPACE R"(\p{Z}\x{09}-\x{0d}\x{85})"
-constexpr char kPattern[] = R"('(?:[stmd]|re|ve|ll)| ?(?:\p{L}+|\p{N}+|[^)" SUBMIX_WHITE_SPACE
-                            R"(\p{L}\p{N}]+)|[)" SUBMIX_WHITE_SPACE R"(]+(?![^)" SUBMIX_WHITE_SPACE
-                            R"(])|[)" SUBMIX_WHITE_SPACE R"(]+)";
-#undef SUBMIX_WHITE_SPACE
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
 
-// Compiled once and kept for ever; matching with it is thread-safe.
-const pcre2_code* Pattern() {
-  static const pcre2_code* const pattern = [] {
-    int error = 0;
-    PCRE2_SIZE error_offset = 0;
-    pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern), PCRE2_ZERO_TERMINATED,
-                                     PCRE2_UTF | PCRE2_ANCHORED, &error, &error_offset, nullptr);
-    SUBMIX_CHECK(code != nullptr, "the pre-tokeniser's pattern must compile");
-    // Where the system forbids run-time code, PCRE2 interprets instead.
-    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-    return code;
-  }();
-  return pattern;
+// Joins the matches and the text between them into words, as one behaviour wants it.
+class WordsOfPiece {
+ public:
+  WordsOfPiece(const Split& split, std::vector<Range>& words)
+      : split_(split), words_(words), num_earlier_(words.size()) {}
+
+  void Add(Range range, bool is_match) {
+    if (range.begin == range.end) return;
+    is_match = is_match != split_.invert;
+    const bool is_first = words_.size() == num_earlier_;
+    if (split_.behavior == SplitBehavior::kRemoved && is_match) return;
+    if (!is_first && JoinsThePrevious(is_match)) {
+      words_.back().end = range.end;
+    } else {
+      words_.push_back(range);
+    }
+    previous_is_match_ = is_match;
+  }
+
+ private:
+  bool JoinsThePrevious(bool is_match) const {
+    switch (split_.behavior) {
+      case SplitBehavior::kIsolated:
+      case SplitBehavior::kRemoved:
+        return false;
+      case SplitBehavior::kMergedWithPrevious:
+        return is_match && !previous_is_match_;
+      case SplitBehavior::kMergedWithNext:
+        return !is_match && previous_is_match_;
+      case SplitBehavior::kContiguous:
+        return is_match == previous_is_match_;
+    }
+    return false;
+  }
+
+  const Split& split_;
+  std::vector<Range>& words_;
+  const std::size_t num_earlier_;
+  bool previous_is_match_ = false;
+};
+
+std::vector<Range> CutEach(const Split& split, std::string_view subject,
+                           const std::vector<Range>& pieces) {
+  RegularExpression::Matcher matcher(split.pattern);
+  std::vector<Range> words;
+  for (const Range& piece : pieces) {
+    WordsOfPiece joined(split, words);
+    // A pattern looks no further than its piece, ahead neither.
+    const std::string_view text = subject.substr(piece.begin, piece.end - piece.begin);
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::optional<RegularExpression::Match> match = matcher.Find(text, begin);
+      const std::size_t match_begin = match ? match->begin : text.size();
+      joined.Add({piece.begin + begin, piece.begin + match_begin}, false);
+      if (!match) break;
+      joined.Add({piece.begin + match->begin, piece.begin + match->end}, true);
+      begin = match->end;
+    }
+  }
+  return words;
+}
+
+// Well-formed text of the same length in which a control character stands for each ill-formed byte:
+// it is neither letter, number nor space either. Requires: ill_formed is the first such byte.
+std::string Repaired(std::string_view text, std::size_t ill_formed) {
+  std::string repaired(text);
+  for (; ill_formed < text.size(); ill_formed = FindIllFormed(text, ill_formed + 1)) {
+    repaired[ill_formed] = '\x01';
+  }
+  return repaired;
 }
 
 }  // namespace
 
-struct WordScanner::Match {
-  Match() : data(pcre2_match_data_create(1, nullptr)) {
-    SUBMIX_CHECK(data != nullptr, "out of memory");
-  }
-  ~Match() { pcre2_match_data_free(data); }
-  Match(const Match&) = delete;
-  Match& operator=(const Match&) = delete;
+PreTokenizer::PreTokenizer(std::vector<Split> splits) : splits_(std::move(splits)) {}
 
-  // pcre2_match of the pattern at `position`.
-  int Run(std::string_view subject, std::size_t position, std::uint32_t options) {
-    return pcre2_match(Pattern(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(),
-                       position, options, data, nullptr);
-  }
-
-  // The first position at or after `start` that is not well-formed UTF-8; the size if all is. PCRE2
-  // looks before it matches.
-  std::size_t FindIllFormed(std::string_view bytes, std::size_t start) {
-    const int result = Run(bytes.substr(start), 0, 0);
-    const bool is_ill_formed = result <= PCRE2_ERROR_UTF8_ERR1 && result >= PCRE2_ERROR_UTF8_ERR21;
-    return is_ill_formed ? start + pcre2_get_startchar(data) : bytes.size();
-  }
-
-  pcre2_match_data* data;
-};
-
-WordScanner::WordScanner(std::string_view bytes)
-    : bytes_(bytes), subject_(bytes), match_(std::make_unique<Match>()) {
-  std::size_t ill_formed = match_->FindIllFormed(bytes, 0);
-  if (ill_formed == bytes.size()) return;
-  // Well-formed text of the same length in which a control character stands for each ill-formed
-  // byte: it is neither letter, number nor space either.
-  repaired_ = bytes;
-  for (; ill_formed < bytes.size(); ill_formed = match_->FindIllFormed(bytes, ill_formed + 1)) {
-    repaired_[ill_formed] = '\x01';
-  }
-  subject_ = repaired_;
+bool PreTokenizer::keeps_every_byte() const {
+  return std::ranges::none_of(
+      splits_, [](const Split& split) { return split.behavior == SplitBehavior::kRemoved; });
 }
 
-WordScanner::~WordScanner() = default;
+std::vector<std::string_view> PreTokenizer::Cut(std::string_view text) const {
+  std::vector<std::string_view> words;
+  if (text.empty()) return words;
+  if (splits_.empty()) {
+    words.push_back(text);
+    return words;
+  }
+  std::string repaired;
+  std::string_view subject = text;
+  if (const std::size_t ill_formed = FindIllFormed(text, 0); ill_formed < text.size()) {
+    repaired = Repaired(text, ill_formed);
+    subject = repaired;
+  }
+  std::vector<Range> pieces = {{0, text.size()}};
+  for (const Split& split : splits_) pieces = CutEach(split, subject, pieces);
+  words.reserve(pieces.size());
+  for (const Range& piece : pieces) {
+    words.push_back(text.substr(piece.begin, piece.end - piece.begin));
+  }
+  return words;
+}
 
-std::optional<std::string_view> WordScanner::Next() {
-  if (position_ == bytes_.size()) return std::nullopt;
-  const int result = match_->Run(subject_, position_, PCRE2_NO_UTF_CHECK);
-  SUBMIX_CHECK(result > 0, "the pattern matches at every character");
-  const std::size_t end = pcre2_get_ovector_pointer(match_->data)[1];
-  const std::string_view word = bytes_.substr(position_, end - position_);
-  position_ = end;
-  return word;
+Split Gpt2Split() {
+  base::StatusOr<RegularExpression> pattern = RegularExpression::Compile(
+      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+  SUBMIX_CHECK(pattern.ok(), "GPT-2's pattern compiles");
+  return {*std::move(pattern), SplitBehavior::kIsolated, false};
+}
+
+const PreTokenizer& Gpt2PreTokenizer() {
+  static const PreTokenizer pre_tokenizer({Gpt2Split()});
+  return pre_tokenizer;
 }
 
 }  // namespace submix::tokenizer

@@ -1,38 +1,49 @@
-// GPT-2's pre-tokeniser: cuts text into the words inside which byte pairs may merge. The pattern is
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// where \s is Unicode's White_Space. Every byte that is not part of well-formed UTF-8 counts as one
-// character that is neither letter, number nor space, so that any bytes are cut and none is lost.
+// Cuts text into the words inside which byte pairs may merge: tokenizer.json's `pre_tokenizer`.
+// Every byte that is not part of well-formed UTF-8 counts as one character that is neither letter,
+// number nor space.
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
+#include <vector>
+
+#include "submix/tokenizer/regular_expression.h"
 
 namespace submix::tokenizer {
 
-// Walks over the words of one text. One thread at a time; any number of walkers at once.
-class WordScanner {
- public:
-  // `bytes` must outlive the scanner.
-  explicit WordScanner(std::string_view bytes);
-  ~WordScanner();
-  WordScanner(const WordScanner&) = delete;
-  WordScanner& operator=(const WordScanner&) = delete;
+// What becomes of a match and of the text between matches.
+enum class SplitBehavior {
+  kIsolated,            // a word each
+  kRemoved,             // matches are dropped, what is between them is a word each
+  kMergedWithPrevious,  // a match ends the word before it, unless that is a match, too
+  kMergedWithNext,      // a match begins the word after it, unless that is a match, too
+  kContiguous,          // neighbouring matches are one word
+};
 
-  // The next word, a view into the text; nothing at its end. The words joined are the text. Linear
-  // time over the whole text.
-  std::optional<std::string_view> Next();
+struct Split {
+  RegularExpression pattern;
+  SplitBehavior behavior = SplitBehavior::kIsolated;
+  bool invert = false;  // what is between matches is the match
+};
+
+// Immutable, thread-safe.
+class PreTokenizer {
+ public:
+  // One after the other, each within the words of the one before. None: a text is one word.
+  explicit PreTokenizer(std::vector<Split> splits);
+
+  // Whether the words joined are always the text.
+  bool keeps_every_byte() const;
+  // Views into the text, none empty.
+  std::vector<std::string_view> Cut(std::string_view text) const;
 
  private:
-  struct Match;  // PCRE2's working memory
-
-  std::string_view bytes_;
-  std::string repaired_;      // used only if bytes_ is not well-formed
-  std::string_view subject_;  // what the pattern sees: bytes_ or repaired_, byte for byte in step
-  std::size_t position_ = 0;
-  std::unique_ptr<Match> match_;
+  std::vector<Split> splits_;
 };
+
+// GPT-2's: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ where \s is
+// Unicode's White_Space.
+Split Gpt2Split();
+const PreTokenizer& Gpt2PreTokenizer();
 
 }  // namespace submix::tokenizer

@@ -1,11 +1,12 @@
 // Soundness does not depend on this file: it reads tokens that are paid for.
 //
-// GPT-2's byte-level BPE, read from Hugging Face's vocab.json and merges.txt. Exact for any bytes,
-// invalid UTF-8 included: Decode(Encode(bytes)) == bytes.
+// Text to tokens and back, as a model's files say: byte-pair encodings of bytes (GPT-2, SmolLM,
+// Llama 3, Qwen) and of characters with bytes for what has no entry (Llama 2, Mistral, Gemma).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,23 +18,49 @@
 namespace submix::tokenizer {
 
 // Immutable, thread-safe.
+//
+// Every byte string is text, ill-formed UTF-8 included, and comes back: Decode(Encode(bytes)) is
+//   GPT-2, SmolLM, Llama 3   `bytes`
+//   Qwen                     the NFC of its well-formed stretches
+//   Llama 2, Mistral, Gemma  `bytes` with a space for every U+2581, which is how they spell a space
+// With a pre-tokenizer or decoder Metaspace, spaces at the beginning are lost, and with a Split of
+// behaviour Removed what it removes: that is what such a file says.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  // Reads `directory`/vocab.json and merges.txt. Errors: kNotFound; kInvalidArgument naming the
-  // file, and the line or entry: not JSON, ids that are not 0 .. V-1, a merge whose parts or result
-  // are not in the vocabulary, a byte without a token, no "<|endoftext|>".
+  // Reads `directory`/tokenizer.json, and the name of the end of text from tokenizer_config.json;
+  // where there is no tokenizer.json, vocab.json and merges.txt (GPT-2). Errors: kNotFound;
+  // kInvalidArgument naming the file and the field, line or entry: whatever is not known or not
+  // supported, ids that are not 0 .. V-1, a merge whose parts or result are not in the vocabulary,
+  // a byte without a token, no end of text.
   static base::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
+  // The names of the files that Load reads. Errors: kNotFound naming what is missing.
+  static base::StatusOr<std::vector<std::string>> FileNames(const std::string& directory);
 
   virtual int vocab_size() const = 0;
-  // The most bytes that a token stands for: text of n bytes has at least n / that many tokens.
+  // The most bytes of text that a token stands for, below 2^33: text of n bytes has at least
+  // n / that many tokens. Normalization makes it more than a token's own bytes.
   virtual std::size_t longest_token_bytes() const = 0;
-  // The id of "<|endoftext|>". Encode never produces it from text: user text cannot forge a
-  // boundary.
+  // What ends a document: eos_token of tokenizer_config.json, or else the one of "<|endoftext|>",
+  // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;
+  // What the file's post-processor puts before and after a whole text (BOS, EOS). Encode leaves it
+  // to the caller.
+  virtual std::vector<base::TokenId> prefix() const { return {}; }
+  virtual std::vector<base::TokenId> suffix() const { return {}; }
+  // The id of a marker: an added token that is special or that no merges make. Encode never gives
+  // one, whatever the text says: user text cannot forge a boundary, a role or a tool's call.
+  virtual std::optional<base::TokenId> special_token(std::string_view /*content*/) const {
+    return std::nullopt;
+  }
+
   virtual std::vector<base::TokenId> Encode(std::string_view bytes) const = 0;
-  // The bytes of the tokens; end_of_text gives nothing. Requires: ids in [0, vocab_size).
+  // The bytes of a text from its beginning. Special tokens give nothing. Requires: ids in
+  // [0, vocab_size).
   virtual std::string Decode(std::span<const base::TokenId> tokens) const = 0;
+  // The bytes of a token that follows others: where Decode takes a space off the beginning of a
+  // text, this does not. Requires: as Decode.
+  virtual std::string TokenBytes(base::TokenId token) const { return Decode({&token, 1}); }
 };
 
 }  // namespace submix::tokenizer

@@ -17,6 +17,7 @@ void FuzzManifest(std::string_view input);     // manifest.json and private_trai
 void FuzzModelConfig(std::string_view input);  // config.json
 void FuzzSafetensors(std::string_view input);
 void FuzzServeConfig(std::string_view input);  // the TOML of `submix serve --config`
-void FuzzTokenizer(std::string_view input);    // vocab.json ==== merges.txt ==== a text
+void FuzzTokenizer(
+    std::string_view input);  // tokenizer.json, or vocab.json ==== merges.txt; ==== a text
 
 }  // namespace submix::fuzz

@@ -33,7 +33,7 @@ void AddPretrainCommand(CLI::App& command, Action& action) {
   train::PretrainOptions& pretrain = options.pretrain;
   flags.Require("text", pretrain.text_files, kFile, "Public text files (.txt, .txt.xz)");
   flags.Require("--tokenizer", pretrain.tokenizer_directory, kDirectory,
-                "Directory with vocab.json and merges.txt (`submix tokenizer` makes one)");
+                "Directory with tokenizer.json, or vocab.json and merges.txt (`submix tokenizer`)");
   flags.Require("-o,--output", pretrain.output_directory, "Hugging Face GPT-2 directory to make");
   flags.Add("--layers", pretrain.config.layers, kPositive, "Transformer layers");
   flags.Add("--width", pretrain.config.width, kPositive, "Channels");

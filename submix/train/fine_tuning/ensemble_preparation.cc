@@ -9,13 +9,6 @@
 #include "submix/model/decoder_config.h"
 
 namespace submix::train {
-namespace {
-
-constexpr const char* kPublicFiles[] = {"config.json", "vocab.json", "merges.txt",
-                                        "model.safetensors"};
-
-}  // namespace
-
 using base::Status;
 using base::StatusOr;
 
@@ -33,12 +26,14 @@ Status CopyFiles(const std::string& from, const std::string& to) {
 
 Status CopyPublicModel(const std::string& from, const std::string& to) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
-  for (const char* name : kPublicFiles) {
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> names, tokenizer::Tokenizer::FileNames(from));
+  names.insert(names.end(), {"config.json", "model.safetensors"});
+  for (const std::string& name : names) {
     const std::string source = base::JoinPath(from, name);
     if (!base::FileExists(source)) {
       return base::NotFoundError(source +
-                                 ": missing; a public model needs config.json, "
-                                 "vocab.json, merges.txt and model.safetensors");
+                                 ": missing; a public model needs config.json, model.safetensors "
+                                 "and a tokenizer");
     }
     SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
   }
@@ -101,7 +96,7 @@ StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
       const auto config, model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
   if (tokenizer->vocab_size() != config.vocab_size) {
     return base::FailedPreconditionError(
-        public_directory + ": vocab.json has " + std::to_string(tokenizer->vocab_size()) +
+        public_directory + ": the tokenizer has " + std::to_string(tokenizer->vocab_size()) +
         " entries, the model " + std::to_string(config.vocab_size) +
         ": this vocabulary does not fit the model");
   }

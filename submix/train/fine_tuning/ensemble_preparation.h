@@ -18,7 +18,7 @@ namespace submix::train {
 // Copies a file or a whole directory, over what is there. Errors: kResourceExhausted, kInternal.
 base::Status CopyFiles(const std::string& from, const std::string& to);
 
-// Copies config.json, vocab.json, merges.txt and model.safetensors into `to`, which is made, and
+// Copies config.json, model.safetensors and the tokenizer's files into `to`, which is made, and
 // private_training.json where there is one.
 // Errors: kNotFound naming the file that is missing; those of CopyFiles.
 base::Status CopyPublicModel(const std::string& from, const std::string& to);

@@ -81,7 +81,8 @@ std::vector<std::vector<base::TokenId>> CutIntoRows(std::span<const base::TokenI
 // appears whole.
 base::Status CopyTokenizer(const std::string& from, const std::string& to) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
-  for (const char* name : {"vocab.json", "merges.txt"}) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto names, tokenizer::Tokenizer::FileNames(from));
+  for (const std::string& name : names) {
     SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(base::JoinPath(from, name)));
     SUBMIX_RETURN_IF_ERROR(base::WriteFile(base::JoinPath(to, name), content));
   }

@@ -17,7 +17,7 @@ namespace submix::train {
 struct PretrainOptions {
   // Plain or .xz; a line holding exactly "<|endoftext|>" ends a document.
   std::vector<std::string> text_files;
-  std::string tokenizer_directory;  // vocab.json and merges.txt, copied into the model
+  std::string tokenizer_directory;  // whose files are copied into the model
   std::string output_directory;     // Hugging Face's layout; appears, whole, at the end
   // vocab_size and end_of_text are taken from the tokenizer.
   model::DecoderConfig config = {

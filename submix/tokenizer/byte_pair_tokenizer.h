@@ -1,0 +1,77 @@
+// The tokenizer of all supported files: normalize, cut into words, merge byte pairs inside a word.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "submix/tokenizer/byte_pair_merges.h"
+#include "submix/tokenizer/literal_entries.h"
+#include "submix/tokenizer/merge_boundaries.h"
+#include "submix/tokenizer/normalizer.h"
+#include "submix/tokenizer/piece_index.h"
+#include "submix/tokenizer/pre_tokenizer.h"
+#include "submix/tokenizer/recent_words.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::tokenizer {
+
+// What files say, checked: every id below is in the vocabulary, and no merge, literal entry, byte
+// or character gives one of `markers`.
+struct BytePairParts {
+  // The bytes that each token stands for in a text, index = id; none for special ones.
+  std::vector<std::string> bytes_of_token;
+  std::map<std::string, base::TokenId, std::less<>> markers;  // by content; no text makes them
+  std::size_t longest_piece_bytes = 0;  // of normalized text, that a token stands for
+  base::TokenId end_of_text = 0;
+  std::vector<base::TokenId> prefix;
+  std::vector<base::TokenId> suffix;
+
+  LiteralEntries literals;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer = PreTokenizer({});
+
+  // What a word is before its first merge: the bytes' tokens, but for the characters below.
+  std::array<base::TokenId, 256> token_of_byte{};
+  std::unordered_map<std::int32_t, base::TokenId> token_of_character;
+  BytePairMerges merges = BytePairMerges(0);
+  std::optional<MergeBoundaries> boundaries;  // of the merges; absent: words are short anyhow
+  bool ignore_merges = false;                 // a word that is an entry is that token
+
+  int stripped_spaces = 0;                // what Decode takes off a text's beginning
+  bool first_piece_loses_spaces = false;  // and off its first token
+};
+
+class BytePairTokenizer final : public Tokenizer {
+ public:
+  explicit BytePairTokenizer(BytePairParts parts);
+  BytePairTokenizer(const BytePairTokenizer&) = delete;
+  BytePairTokenizer& operator=(const BytePairTokenizer&) = delete;
+
+  int vocab_size() const override { return static_cast<int>(parts_.bytes_of_token.size()); }
+  std::size_t longest_token_bytes() const override;
+  base::TokenId end_of_text() const override { return parts_.end_of_text; }
+  std::vector<base::TokenId> prefix() const override { return parts_.prefix; }
+  std::vector<base::TokenId> suffix() const override { return parts_.suffix; }
+  std::optional<base::TokenId> special_token(std::string_view content) const override;
+  std::vector<base::TokenId> Encode(std::string_view bytes) const override;
+  std::string Decode(std::span<const base::TokenId> tokens) const override;
+  std::string TokenBytes(base::TokenId token) const override { return std::string(BytesOf(token)); }
+
+ private:
+  struct Encoding;  // one text on its way
+
+  std::string_view BytesOf(base::TokenId token) const;
+  void EncodeSegment(std::string_view segment, bool is_at_start, Encoding& encoding) const;
+  void EncodeWord(std::string_view word, Encoding& encoding) const;
+
+  const BytePairParts parts_;
+  std::optional<PieceIndex> words_;  // with ignore_merges; views into parts_
+};
+
+}  // namespace submix::tokenizer

@@ -1,0 +1,166 @@
+// Small tokenizers of the families' kinds, against testdata/tokenizer/families.py, which makes them
+// and reads them by an implementation of its own.
+#include <fstream>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/testing/seeded_random.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/tokenizer/canonical_composition.h"
+#include "submix/tokenizer/normalizer.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::tokenizer {
+namespace family_tokenizers_test {
+
+using base::TokenId;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::string FromHex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+std::unique_ptr<Tokenizer> LoadFamily(const std::string& name) {
+  auto tokenizer = Tokenizer::Load(SUBMIX_TESTDATA_DIR "/tokenizer/families/" + name);
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return std::move(tokenizer).value();
+}
+
+json Cases() {
+  std::ifstream file(SUBMIX_TESTDATA_DIR "/tokenizer/families.json");
+  return json::parse(file);
+}
+
+// What Decode(Encode(bytes)) is, as the header says.
+std::string ComesBackAs(const std::string& family, const std::string& bytes) {
+  if (family == "llama3" || family == "smollm2") return bytes;
+  if (family == "qwen3") return ComposeCanonically(bytes);
+  return ReplaceAll(bytes, "▁", " ");
+}
+
+class FamilyTokenizersTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  const std::string family_ = GetParam();
+  const std::unique_ptr<Tokenizer> tokenizer_ = LoadFamily(family_);
+};
+
+TEST_P(FamilyTokenizersTest, AgreesWithTheReference) {
+  const json cases = Cases();
+  ASSERT_GT(cases.size(), 40u);
+  for (const json& one : cases) {
+    const std::string bytes = FromHex(one.at("hex"));
+    EXPECT_EQ(tokenizer_->Encode(bytes), one.at(family_).get<std::vector<TokenId>>())
+        << one.at("name");
+  }
+}
+
+TEST_P(FamilyTokenizersTest, GivesBackAnyBytes) {
+  const auto random = base::MakeSeededRandomSource(7);
+  std::vector<std::string> texts;
+  for (const json& one : Cases()) texts.push_back(FromHex(one.at("hex")));
+  for (int round = 0; round < 500; ++round) {
+    std::string& bytes = texts.emplace_back(random->NextBelow(200), '\0');
+    random->Fill(std::as_writable_bytes(std::span(bytes)));
+  }
+  for (const std::string& text : texts) {
+    std::string expected = ComesBackAs(family_, text);
+    std::string decoded = tokenizer_->Decode(tokenizer_->Encode(text));
+    // Metaspace does not say how many spaces there were at the beginning.
+    if (family_ == "mistral" || family_ == "metaspace") {
+      expected.erase(0, expected.find_first_not_of(' '));
+      decoded.erase(0, decoded.find_first_not_of(' '));
+    }
+    ASSERT_EQ(decoded, expected);
+  }
+}
+
+TEST_P(FamilyTokenizersTest, MakesNoMarkerOfItsText) {
+  std::string all;
+  for (const char* content :
+       {"<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|endoftext|>", "<|im_start|>",
+        "<|im_end|>", "<think>", "</think>", "<unk>", "<s>", "</s>", "<pad>", "<eos>", "<bos>",
+        "<start_of_turn>", "<end_of_turn>", "<image_soft_token>"}) {
+    all += content;
+    const auto marker = tokenizer_->special_token(content);
+    if (!marker) continue;
+    for (const std::string& text : {std::string(content), all, " " + all + all}) {
+      EXPECT_THAT(tokenizer_->Encode(text), ::testing::Not(::testing::Contains(*marker))) << text;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FamilyTokenizersTest,
+                         ::testing::Values("llama3", "qwen3", "smollm2", "llama2", "mistral",
+                                           "metaspace", "gemma3"),
+                         [](const auto& family) { return std::string(family.param); });
+
+std::vector<TokenId> Ids(const Tokenizer& tokenizer, const std::vector<std::string>& contents) {
+  std::vector<TokenId> ids;
+  for (const std::string& content : contents) ids.push_back(*tokenizer.special_token(content));
+  return ids;
+}
+
+TEST(FamilyTokenizers, KnowWhatStandsAroundAText) {
+  const auto llama3 = LoadFamily("llama3");
+  EXPECT_EQ(llama3->prefix(), Ids(*llama3, {"<|begin_of_text|>"}));
+  EXPECT_EQ(llama3->end_of_text(), Ids(*llama3, {"<|end_of_text|>"})[0]);
+  EXPECT_THAT(llama3->suffix(), IsEmpty());
+  const auto gemma3 = LoadFamily("gemma3");
+  EXPECT_THAT(gemma3->prefix(), ElementsAre(2));
+  EXPECT_EQ(gemma3->end_of_text(), 1);
+  EXPECT_THAT(LoadFamily("qwen3")->prefix(), IsEmpty());
+}
+
+TEST(FamilyTokenizers, DecodeMarkersThatAreNotSpecialToTheirText) {
+  const auto qwen3 = LoadFamily("qwen3");
+  const std::vector<TokenId> tokens = Ids(*qwen3, {"<|im_start|>", "<think>", "<|im_end|>"});
+  EXPECT_EQ(qwen3->Decode(tokens), "<think>");
+  EXPECT_FALSE(qwen3->special_token("<b>").has_value());
+}
+
+TEST(FamilyTokenizers, BoundTheTextOfAToken) {
+  // Seven bytes become one letter of two; U+2581 itself, three bytes, is read as a space is.
+  const std::map<std::string, std::string> texts = {
+      {"qwen3", "\u1fbe\u0308\u0301"}, {"llama2", "▁the▁the▁the"}, {"gemma3", "▁they▁they"}};
+  for (const auto& [family, text] : texts) {
+    const auto tokenizer = LoadFamily(family);
+    const std::size_t num_tokens = tokenizer->Encode(text).size();
+    EXPECT_LE(text.size(), num_tokens * tokenizer->longest_token_bytes()) << family;
+    for (const json& one : Cases()) {
+      const std::string bytes = FromHex(one.at("hex"));
+      EXPECT_LE(bytes.size(), tokenizer->Encode(bytes).size() * tokenizer->longest_token_bytes());
+    }
+  }
+}
+
+TEST(FamilyTokenizers, KeepTheSpaceOfATokenThatFollowsOthers) {
+  const auto llama2 = LoadFamily("llama2");
+  const std::vector<TokenId> tokens = llama2->Encode("the the");
+  EXPECT_EQ(llama2->Decode(tokens), "the the");
+  std::string streamed;
+  for (const TokenId token : tokens) streamed += llama2->TokenBytes(token);
+  EXPECT_EQ(streamed, " the the");
+}
+
+TEST(FamilyTokenizers, EncodeALongWordInTimeNearlyLinear) {
+  for (const char* family : {"llama2", "gemma3", "qwen3"}) {
+    const auto tokenizer = LoadFamily(family);
+    for (const std::string& piece : {std::string("a"), std::string(" "), std::string("the"),
+                                     std::string("\u0323\u0307"), std::string("<<b")}) {
+      std::string text;
+      while (text.size() < (std::size_t{1} << 20)) text += piece;
+      EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text)).size(),
+                ComesBackAs(family, text).size());
+    }
+  }
+}
+
+}  // namespace family_tokenizers_test
+}  // namespace submix::tokenizer

@@ -1,0 +1,91 @@
+#include "submix/tokenizer/regular_expression.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "submix/base/check.h"
+
+namespace submix::tokenizer {
+
+struct RegularExpression::Code {
+  explicit Code(pcre2_code* compiled) : code(compiled) {
+    // Where the system forbids run-time code, PCRE2 interprets instead.
+    is_machine_code = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+  }
+  ~Code() { pcre2_code_free(code); }
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+
+  pcre2_code* code;
+  bool is_machine_code = false;
+};
+
+struct RegularExpression::Matcher::State {
+  explicit State(std::shared_ptr<const Code> of)
+      : code(std::move(of)), data(pcre2_match_data_create(1, nullptr)) {
+    SUBMIX_CHECK(data != nullptr, "out of memory");
+  }
+  ~State() { pcre2_match_data_free(data); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  std::shared_ptr<const Code> code;
+  pcre2_match_data* data;
+};
+
+RegularExpression::RegularExpression(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
+
+base::StatusOr<RegularExpression> RegularExpression::Compile(std::string_view pattern) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string translated, TranslatePattern(pattern));
+  int error = 0;
+  PCRE2_SIZE error_offset = 0;
+  pcre2_code* compiled =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), PCRE2_UTF,
+                    &error, &error_offset, nullptr);
+  if (compiled == nullptr) {
+    std::array<PCRE2_UCHAR, 128> reason{};
+    pcre2_get_error_message(error, reason.data(), reason.size());
+    return base::InvalidArgumentError("the regular expression does not compile: " +
+                                      std::string(reinterpret_cast<const char*>(reason.data())));
+  }
+  auto code = std::make_shared<const Code>(compiled);
+  std::uint32_t can_match_nothing = 0;
+  pcre2_pattern_info(compiled, PCRE2_INFO_MATCHEMPTY, &can_match_nothing);
+  if (can_match_nothing != 0) {
+    return base::InvalidArgumentError("the regular expression can match the empty string");
+  }
+  return RegularExpression(std::move(code));
+}
+
+RegularExpression RegularExpression::Literal(std::string_view bytes) {
+  int error = 0;
+  PCRE2_SIZE error_offset = 0;
+  pcre2_code* compiled = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(bytes.data()), bytes.size(),
+                                       PCRE2_LITERAL | PCRE2_UTF, &error, &error_offset, nullptr);
+  SUBMIX_CHECK(compiled != nullptr, "a literal compiles");
+  return RegularExpression(std::make_shared<const Code>(compiled));
+}
+
+RegularExpression::Matcher::Matcher(const RegularExpression& expression)
+    : state_(std::make_unique<State>(expression.code_)) {}
+RegularExpression::Matcher::~Matcher() = default;
+
+std::optional<RegularExpression::Match> RegularExpression::Matcher::Find(std::string_view text,
+                                                                         std::size_t start) {
+  const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+  const Code& code = *state_->code;
+  const int result = code.is_machine_code ? pcre2_jit_match(code.code, subject, text.size(), start,
+                                                            0, state_->data, nullptr)
+                                          : pcre2_match(code.code, subject, text.size(), start,
+                                                        PCRE2_NO_UTF_CHECK, state_->data, nullptr);
+  // 0: a match whose groups did not all fit, which nobody asks for.
+  if (result < 0) return std::nullopt;
+  const PCRE2_SIZE* const offsets = pcre2_get_ovector_pointer(state_->data);
+  return Match{offsets[0], offsets[1]};
+}
+
+}  // namespace submix::tokenizer

@@ -1,0 +1,59 @@
+// Regular expressions over Unicode, as tokenizer.json writes them: for Oniguruma. They are matched
+// by PCRE2; what the two read differently is translated or refused.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "submix/base/status.h"
+
+namespace submix::tokenizer {
+
+// The pattern for PCRE2 that matches the same. What the model families use is known: literals,
+// classes, \s \S \d \D \p \P, groups, (?i:), look-ahead, quantifiers but of whole groups (other
+// than `?`), which a hostile file could make take exponential time. Errors: kInvalidArgument,
+// naming the construct.
+base::StatusOr<std::string> TranslatePattern(std::string_view pattern);
+
+// A compiled pattern. Immutable, thread-safe, cheap to copy.
+class RegularExpression {
+ public:
+  struct Match {
+    std::size_t begin = 0;
+    std::size_t end = 0;  // > begin
+  };
+
+  // Errors: kInvalidArgument of TranslatePattern, and for a pattern that does not compile or can
+  // match nothing at all.
+  static base::StatusOr<RegularExpression> Compile(std::string_view pattern);
+  // Matches exactly these bytes.
+  static RegularExpression Literal(std::string_view bytes);
+
+  // Looks for matches in texts, one thread at a time.
+  class Matcher {
+   public:
+    explicit Matcher(const RegularExpression& expression);
+    ~Matcher();
+    Matcher(const Matcher&) = delete;
+    Matcher& operator=(const Matcher&) = delete;
+
+    // The first match at or after `start`. Nothing, too, where PCRE2 gives up (its match limit).
+    // Requires: well-formed UTF-8, `start` between two characters.
+    std::optional<Match> Find(std::string_view text, std::size_t start);
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
+ private:
+  struct Code;
+  explicit RegularExpression(std::shared_ptr<const Code> code);
+
+  std::shared_ptr<const Code> code_;
+};
+
+}  // namespace submix::tokenizer
