@@ -12,8 +12,6 @@ set_target_properties(csv PROPERTIES IMPORTED_LOCATION ${csv_LIBRARY})
 if(SUBMIX_BUILD_POSTGRES)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
 endif()
-# Its flags change the layout of its classes.
-pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
