@@ -10,12 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <httplib.h>
 #include <unistd.h>
 
 #include "benchmarks/work_directory.h"
@@ -29,12 +29,15 @@
 #include "submix/mechanism/baselines/make_mechanism.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/server/http_server.h"
+#include "submix/server/testing/raw_client.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kPatience{10};
 
 struct Settings {
   std::string model = "data/public_model";
@@ -143,30 +146,27 @@ struct Latencies {
 };
 
 // One streamed completion; each token counts for what is current then. Every SSE event but the last
-// is a token's.
+// is a token's, and comes in one piece.
 void Ask(int port, const std::string& key, const Settings& settings,
          const std::atomic<Latencies*>& current) {
-  httplib::Client client("127.0.0.1", port);
-  client.set_read_timeout(120);
+  constexpr std::string_view kTokenEvent = "data: {";
   const auto start = Clock::now();
   auto last = start;
   bool is_first = true;
-  std::string pending;
-  httplib::Request request;
-  request.method = "POST";
-  request.path = "/v1/completions";
-  request.headers = {{"Content-Type", "application/json"}, {"Authorization", "Bearer " + key}};
-  request.body =
+  std::string answer;
+  std::size_t seen = 0;
+  server::RawClient client(port);
+  client.Send(server::RequestText(
+      "POST", "/v1/completions",
       "{\"model\":\"benchmark\",\"prompt\":\"My lord, the king\",\"stream\":true,"
       "\"max_tokens\":" +
-      std::to_string(settings.max_tokens) + "}";
-  request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
-    pending.append(data, size);
-    for (std::size_t end = pending.find("\n\n"); end != std::string::npos;
-         end = pending.find("\n\n")) {
-      const bool is_token = pending.starts_with("data: {");
-      pending.erase(0, end + 2);
-      if (!is_token) continue;
+          std::to_string(settings.max_tokens) + "}",
+      key));
+  for (std::string bytes = client.Read(kPatience); !bytes.empty(); bytes = client.Read(kPatience)) {
+    answer += bytes;
+    for (std::size_t at = answer.find(kTokenEvent, seen); at != std::string::npos;
+         at = answer.find(kTokenEvent, seen)) {
+      seen = at + kTokenEvent.size();
       const auto now = Clock::now();
       Latencies& all = *current;
       const std::lock_guard lock(all.mutex);
@@ -175,10 +175,8 @@ void Ask(int port, const std::string& key, const Settings& settings,
       gaps.push_back(std::chrono::duration<double>(now - last).count());
       last = now;
     }
-    return true;
-  };
-  const httplib::Result result = client.send(request);
-  if (result && result->status == 200 && !is_first) return;
+  }
+  if (answer.starts_with("HTTP/1.1 200 ") && !is_first) return;
   Latencies& all = *current;
   const std::lock_guard lock(all.mutex);
   ++all.failures;
@@ -328,12 +326,11 @@ double AskPrompts(int port, const std::string& key, const Settings& settings) {
     }
     body += "]";
   }
-  httplib::Client client("127.0.0.1", port);
-  client.set_read_timeout(600);
+  server::RawClient client(port);
   const auto start = Clock::now();
-  const auto result = client.Post("/v1/completions", {{"Authorization", "Bearer " + key}},
-                                  body + "]}", "application/json");
-  return result && result->status == 200 ? SecondsSince(start) : 0;
+  client.Send(server::RequestText("POST", "/v1/completions", body + "]}", key));
+  const std::string answer = client.ReadAll(kPatience);
+  return answer.starts_with("HTTP/1.1 200 ") ? SecondsSince(start) : 0;
 }
 
 // MiB that the process has in memory.

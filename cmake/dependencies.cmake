@@ -14,8 +14,6 @@ pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 if(SUBMIX_BUILD_POSTGRES)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
 endif()
-# Its flags change the layout of its classes.
-pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -17,6 +17,7 @@ void CompletionStream::Add(TokenEvent event) {
     if (end_ != CompletionEnd::kRunning) return;
     if (event.finish_reason != FinishReason::kNone) end_ = CompletionEnd::kFinished;
     events_.push_back(std::move(event));
+    if (wake_) wake_();
   }
   changed_.notify_all();
 }
@@ -27,6 +28,7 @@ void CompletionStream::End(CompletionEnd end, base::Status status) {
     if (end_ != CompletionEnd::kRunning) return;
     end_ = end;
     status_ = std::move(status);
+    if (wake_) wake_();
   }
   changed_.notify_all();
 }
@@ -38,6 +40,7 @@ void CompletionStream::Cancel() {
     if (end_ != CompletionEnd::kRunning) return;
     end_ = CompletionEnd::kCancelled;
     status_ = base::UnavailableError("the request was cancelled");
+    if (wake_) wake_();
   }
   changed_.notify_all();
 }
@@ -45,6 +48,12 @@ void CompletionStream::Cancel() {
 CompletionEnd CompletionStream::outcome() const {
   const std::lock_guard guard(mutex_);
   return end_;
+}
+
+void CompletionStream::SetWaker(std::function<void()> wake) {
+  const std::lock_guard guard(mutex_);
+  wake_ = std::move(wake);
+  if (wake_ && (!events_.empty() || end_ != CompletionEnd::kRunning)) wake_();
 }
 
 std::optional<TokenEvent> CompletionStream::Next(std::chrono::nanoseconds timeout) {

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "submix/base/status.h"
 #include "submix/engine/request.h"
@@ -42,6 +44,7 @@ class CompletionStream {
   bool has_ended() const { return outcome() != CompletionEnd::kRunning; }
 
   // See Completion.
+  void SetWaker(std::function<void()> wake);
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
   CompletionEnd end() const;
   base::Status status() const;
@@ -53,6 +56,7 @@ class CompletionStream {
   std::deque<TokenEvent> events_;
   CompletionEnd end_ = CompletionEnd::kRunning;
   base::Status status_;
+  std::function<void()> wake_;
 };
 
 // The client's end. One thread at a time, but Cancel, which any thread may call. Destroying it
@@ -62,7 +66,10 @@ class Completion {
  public:
   Completion(std::shared_ptr<CompletionStream> stream, bool is_cached)
       : stream_(std::move(stream)), is_cached_(is_cached) {}
-  ~Completion() { stream_->Cancel(); }
+  ~Completion() {
+    stream_->SetWaker({});
+    stream_->Cancel();
+  }
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
@@ -72,6 +79,10 @@ class Completion {
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout) {
     return stream_->Next(timeout);
   }
+  // From now on `wake` is called whenever a token has come or the end, by the thread that brought
+  // it, and now if there is one to take already. It must neither block nor call this. Once the
+  // completion is destroyed, it is not called any more, nor being called.
+  void SetWaker(std::function<void()> wake) { stream_->SetWaker(std::move(wake)); }
   // kRunning until the last token was taken.
   CompletionEnd end() const { return stream_->end(); }
   // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private

@@ -1,69 +1,140 @@
-// One accepted socket, plain or TLS, as cpp-httplib wants it, with deadlines and limits that cover
-// a whole request. For listener.cc alone.
+// One connection: reads requests one after another, has them answered, writes the answers. For the
+// listener alone.
+//
+// Everything but the constructor and Stop runs on the strand of its socket. Whoever makes it keeps
+// it until on_end.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 
-#include <httplib.h>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "submix/server/connection_seats.h"
+#include "submix/server/http_framing.h"
+#include "submix/server/listener.h"
+#include "submix/server/transport.h"
 
 namespace submix::server {
 
-// One thread at a time.
-class Connection final : public httplib::Stream {
+// What the connections of a listener have in common.
+struct ConnectionSurroundings {
+  const ListenerOptions& options;
+  HttpHandler& handler;
+  ConnectionSeats& seats;
+  boost::asio::thread_pool& workers;
+  std::function<void(class Connection&)> on_end;  // on the strand, once
+  // Bytes of bodies that are being received or answered.
+  std::atomic<std::size_t> body_bytes{0};
+};
+
+class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  using Clock = std::chrono::steady_clock;
+  Connection(std::unique_ptr<Transport> transport, ConnectionSurroundings& surroundings);
+  ~Connection();
 
-  // Borrows both; `ssl` may be null.
-  Connection(socket_t socket, SSL* ssl, std::chrono::milliseconds write_timeout);
-
-  // Everything that is read until the next call arrives by `deadline` and is at most `bytes` long.
-  void Allow(Clock::time_point deadline, std::size_t bytes);
-  void SetDeadline(Clock::time_point deadline) { deadline_ = deadline; }
-  // TLS only: false if the client does not manage by the deadline.
-  bool Handshake();
-  // The handshake failed because the client began to talk HTTP instead.
-  bool SpeaksPlainHttp() const { return speaks_plain_http_; }
-  // Beside TLS, where there is some.
-  void SendPlain(const std::string& text);
-  // Tells the other side that nothing was cut off.
-  void EndTls();
-  // Waits for the first byte of a request. False if none comes.
-  bool AwaitByte(std::chrono::milliseconds patience);
-  // The other side has closed the connection, or its half of it.
-  bool PeerIsGone() const;
-  // The rest of the request will not be read: the connection must end after the answer.
-  void CloseAfterAnswer() { closes_ = true; }
-  bool closes() const { return closes_; }
-  // Lets the other side read the answer before its unread bytes would reset the connection.
-  void Linger(std::chrono::milliseconds patience);
-
-  // httplib::Stream
-  bool is_readable() const override { return true; }
-  bool is_writable() const override { return !PeerIsGone(); }
-  ssize_t read(char* bytes, std::size_t size) override;
-  ssize_t write(const char* bytes, std::size_t size) override;
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
-  socket_t socket() const override { return socket_; }
+  void Start();
+  // Ends it, once bytes that are being written have left. Any thread.
+  void Stop();
 
  private:
-  ssize_t Receive(char* bytes, std::size_t size, Clock::time_point deadline);
-  // Repeats `attempt` until it moved bytes, failed or the deadline passed. Bytes moved, or -1.
-  template <typename Attempt>
-  ssize_t Retry(const Attempt& attempt, short events, Clock::time_point deadline);
+  enum class Phase {
+    kHandshake,
+    kHead,     // waits for a request, or for the rest of its head
+    kBody,     // for the rest of its body
+    kWork,     // the handler has it, or its answer is not there yet
+    kWrite,    // the last bytes of an answer leave
+    kClosing,  // until the client has read the answer, and has closed
+    kClosed,
+  };
+  using Error = boost::system::error_code;
 
-  const socket_t socket_;
-  SSL* const ssl_;
-  const std::chrono::milliseconds write_timeout_;
-  Clock::time_point deadline_;
-  std::size_t allowed_ = 0;
-  bool closes_ = false;
-  bool speaks_plain_http_ = false;
-  char buffer_[4096];
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
+  // Time.
+  void SetTimer(std::chrono::milliseconds time);
+  void StopTimer();
+  void OnTimeout();
+
+  // Bytes in.
+  void Read();
+  void OnRead(const Error& error, std::size_t bytes);
+  // Reads on while a request is answered: to notice that the client goes away.
+  void Watch();
+  bool IsPeerGone();
+  void OnHandshake(const Error& error);
+  void AwaitRequest(std::chrono::milliseconds patience);
+  void TakeHead();
+  void OnHead(std::size_t size);
+  // True: the request goes on.
+  bool Admit();
+  std::optional<int> RefuseBody() const;
+  void AwaitBody();
+  void TakeBody();
+  // Counts what the body has grown by. False: too many bodies are in memory.
+  bool CountBody();
+  void MakeRoom();
+
+  // Answers.
+  void Handle();
+  void OnResponse(HttpResponse response);
+  void SetWaker();
+  void Proceed();
+  void Refuse(int status);
+  void SendWhole();
+  void SendPiece();
+  void OnPieceWritten(const Error& error);
+  void Write(std::string bytes, void (Connection::*then)(const Error&));
+  void OnWritten(const Error& error);
+  void OnContinued(const Error& error);
+  std::chrono::milliseconds IdleTime() const;
+  void FinishAnswer();
+
+  // The end.
+  void BeginClosing();
+  void SendEnd();
+  void Drain();
+  void Close();
+
+  const std::unique_ptr<Transport> transport_;
+  ConnectionSurroundings& surroundings_;
+  const ListenerOptions& options_;
+  ConnectionSeats::Seat seat_;
+  boost::asio::steady_timer timer_;
+
+  Phase phase_ = Phase::kHandshake;
+  int answered_ = 0;
+  bool is_reading_ = false;
+  bool is_writing_ = false;
+  bool has_peer_ended_ = false;
+  bool closes_ = false;  // after the answer
+  bool is_stopping_ = false;
+  bool is_end_sent_ = false;
+  std::atomic<bool> is_over_ = false;
+  std::array<char, 4096> chunk_;  // what is being read into
+  std::string in_;                // what was read and not taken yet
+  HeadScanner scanner_;
+
+  // Of the request:
+  std::shared_ptr<HttpRequest> request_;
+  std::optional<ChunkedBody> chunked_;
+  std::uint64_t body_left_ = 0;
+  std::size_t counted_body_ = 0;
+  bool is_chunked_ = false;
+  std::optional<std::uint64_t> length_;
+  bool expects_continue_ = false;
+  bool is_version_1_0_ = false;
+
+  // Of its answer:
+  HttpResponse response_;
+  std::unique_ptr<UnfinishedAnswer> unfinished_;
+  bool is_head_sent_ = false;
+  bool is_complete_ = false;
+  std::string out_;  // what is being written
 };
 
 }  // namespace submix::server

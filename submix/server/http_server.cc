@@ -1,6 +1,5 @@
 #include "submix/server/http_server.h"
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <ctime>
@@ -8,8 +7,9 @@
 #include <utility>
 
 #include "submix/base/check.h"
-#include "submix/base/digest.h"
-#include "submix/base/random.h"
+#include "submix/server/admission.h"
+#include "submix/server/completion_answer.h"
+#include "submix/server/error_response.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_response.h"
@@ -24,50 +24,7 @@ using std::chrono::steady_clock;
 constexpr std::string_view kCompletionsPath = "/v1/completions";
 constexpr std::string_view kChatPath = "/v1/chat/completions";
 constexpr std::string_view kModelsPath = "/v1/models";
-constexpr int kHungUp = 499;                   // never sent: nobody is there to read it
-constexpr milliseconds kPatience{100};         // between two looks at whether the client is there
 constexpr milliseconds kFlushPatience{2'000};  // for the last bytes, after the last token
-
-std::string RandomId() {
-  std::array<std::uint8_t, 12> bytes{};
-  base::FillWithEntropy(std::as_writable_bytes(std::span(bytes)));
-  return base::ToHex(bytes);
-}
-
-ApiError HttpError(int status) {
-  ApiError error{.status = status};
-  switch (status) {
-    case 404:
-      error.message = "There is no such URL here.";
-      error.code = "unknown_url";
-      break;
-    case 405:
-      error.message = "This URL is not for this method.";
-      break;
-    case 408:
-      error.message = "The request took too long to arrive.";
-      break;
-    case 411:
-      error.message = "The request has no body: say its length.";
-      break;
-    case 413:
-      error.message = "The request is larger than this server accepts.";
-      break;
-    case 415:
-      error.message = "The body must be JSON, neither compressed nor a form.";
-      break;
-    case 503:
-      error.message = "The server is busy or about to stop: try again.";
-      break;
-    case 500:
-      error.message = "The server failed.";
-      break;
-    default:
-      error.message = "The request is not well-formed HTTP.";
-  }
-  if (status >= 500) error.type = "server_error";
-  return error;
-}
 
 ApiError WrongModel(const std::string& served) {
   return {.status = 404,
@@ -76,15 +33,9 @@ ApiError WrongModel(const std::string& served) {
           .code = "model_not_found"};
 }
 
-// A client that tries again pays again, and a quota does not come back.
-HttpResponse ErrorResponse(const ApiError& error) {
-  HttpResponse response{.status = error.status, .body = ErrorBody(error)};
-  if (error.code == "insufficient_quota" || error.code == "no_prediction" || error.status == 504) {
-    response.headers.emplace_back("x-should-retry", "false");
-  } else if (error.status == 429 || error.status == 503) {
-    response.headers.emplace_back("Retry-After", "1");
-  }
-  if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+HttpResponse MethodError(const char* allowed) {
+  HttpResponse response = ErrorResponse(HttpError(405));
+  response.headers.emplace_back("Allow", allowed);
   return response;
 }
 
@@ -121,31 +72,34 @@ class Endpoints final : public HttpHandler {
     return {std::string(kCompletionsPath), std::string(kChatPath)};
   }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override;
-  HttpResponse Handle(const HttpRequest& request,
-                      const std::function<bool()>& client_is_gone) override;
+  bool TakesLong(const HttpRequest& request) const override { return IsCompletion(request); }
+  HttpResponse Handle(const HttpRequest& request) override;
   HttpResponse Error(int status) override { return ErrorResponse(HttpError(status)); }
 
   void StartDraining() { is_draining_ = true; }
   OpenRequests& open_requests() { return open_requests_; }
 
  private:
-  class Visit;
-  class Stream;
-
-  // The key that the request is counted for.
-  std::variant<engine::ApiKey, ApiError> Authenticate(const HttpRequest& request) const;
+  static bool IsCompletion(const HttpRequest& request) {
+    return request.method == "POST" &&
+           (request.path == kCompletionsPath || request.path == kChatPath);
+  }
+  static bool IsProbe(const HttpRequest& request) {
+    return request.path == "/readyz" || request.path == "/healthz";
+  }
+  // Counts and records it at its end.
+  std::unique_ptr<RequestVisit> Arrive(const std::string& path);
+  // Also leaves the key with the request.
+  std::optional<ApiError> WhyRefused(HttpRequest& head) const;
   HttpResponse Models(const HttpRequest& request) const;
   HttpResponse Ready() const;
-  HttpResponse Complete(Endpoint endpoint, const HttpRequest& request,
-                        const std::function<bool()>& client_is_gone);
+  HttpResponse Complete(Endpoint endpoint, const HttpRequest& request);
   std::variant<std::vector<engine::Submission>, ApiError> Submissions(const CompletionCall& call,
                                                                       const HttpRequest& request,
                                                                       const engine::ApiKey& key,
                                                                       RequestRecord& record) const;
   std::optional<ApiError> CheckLength(const CompletionCall& call, const std::string& prompt) const;
   std::optional<ApiError> SetLength(const CompletionCall& call, engine::Request& request) const;
-  HttpResponse Whole(Visit& visit, RunningCall call, const ResponseWriter& writer,
-                     std::size_t choices, const std::function<bool()>& client_is_gone);
 
   const HttpServerOptions& options_;
   engine::Scheduler& scheduler_;
@@ -155,126 +109,51 @@ class Endpoints final : public HttpHandler {
   StatusCounts answers_;
 };
 
-// One completion request, from its arrival to its last byte: counts and records it at its end.
-class Endpoints::Visit {
- public:
-  Visit(Endpoints& endpoints, const std::string& path) : endpoints_(endpoints) {
-    record.id = RandomId();
-    record.endpoint = path;
-    endpoints_.open_requests_.Enter();
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-  ~Visit() {
-    record.duration = std::chrono::duration_cast<milliseconds>(steady_clock::now() - start_);
-    endpoints_.answers_.Add(record.status);
-    if (endpoints_.options_.on_request) endpoints_.options_.on_request(record);
-    endpoints_.open_requests_.Leave();
-  }
-
-  HttpResponse Fail(const ApiError& error) {
-    record.status = error.status;
-    return ErrorResponse(error);
-  }
-
-  RequestRecord record;
-
- private:
-  Endpoints& endpoints_;
-  const steady_clock::time_point start_ = steady_clock::now();
-};
-
-// A streamed answer. Destroyed before its end, it has been hung up on, and cancels.
-class Endpoints::Stream {
- public:
-  Stream(std::shared_ptr<Visit> visit, RunningCall call, const ResponseWriter& writer,
-         std::size_t choices, bool include_usage)
-      : visit_(std::move(visit)),
-        call_(std::move(call)),
-        writer_(writer),
-        choices_(choices),
-        include_usage_(include_usage) {
-    visit_->record.status = kHungUp;
-    visit_->record.streamed = true;
-  }
-
-  // As HttpResponse::stream.
-  bool Next(std::string& chunk) {
-    for (; opened_ < choices_; ++opened_) chunk += writer_.OpeningEvent(static_cast<int>(opened_));
-    if (!chunk.empty()) return true;
-    for (const Choice& choice : call_.Next(kPatience)) {
-      const bool is_last = choice.finish_reason != engine::FinishReason::kNone;
-      if (is_last || !choice.text.empty()) chunk += writer_.Event(choice);
-    }
-    visit_->record.completion_tokens = call_.tokens();
-    if (!call_.ended()) return true;
-    const auto error = call_.error();
-    visit_->record.status = error ? error->status : 200;
-    if (error) {
-      chunk += ErrorEvent(*error);
-      return false;
-    }
-    if (include_usage_) {
-      chunk += writer_.UsageEvent({visit_->record.prompt_tokens, call_.tokens()});
-    }
-    chunk += kDoneEvent;
-    return false;
-  }
-
- private:
-  const std::shared_ptr<Visit> visit_;
-  RunningCall call_;
-  const ResponseWriter writer_;
-  const std::size_t choices_;
-  const bool include_usage_;
-  std::size_t opened_ = 0;
-};
-
-std::variant<engine::ApiKey, ApiError> Endpoints::Authenticate(const HttpRequest& request) const {
-  if (keys_ == nullptr) return engine::ApiKey{};
-  constexpr std::string_view kScheme = "Bearer ";
-  const std::string authorization = request.header("Authorization");
-  ApiError error{.status = 401, .code = "invalid_api_key"};
-  if (!authorization.starts_with(kScheme)) {
-    error.message = "You did not provide an API key: send 'Authorization: Bearer KEY'.";
-    return error;
-  }
-  auto key = keys_->Authenticate(std::string_view(authorization).substr(kScheme.size()));
-  if (key.ok()) return *std::move(key);
-  if (key.status().code() != base::StatusCode::kNotFound) return HttpError(500);
-  error.message = "Incorrect API key provided.";
-  return error;
+std::unique_ptr<RequestVisit> Endpoints::Arrive(const std::string& path) {
+  open_requests_.Enter();
+  return std::make_unique<RequestVisit>(path, [this](const RequestRecord& record) {
+    answers_.Add(record.status);
+    if (options_.on_request) options_.on_request(record);
+    open_requests_.Leave();
+  });
 }
 
 // The key is looked up here, once a request: who waits for its body is admitted already.
-std::optional<HttpResponse> Endpoints::Refuse(HttpRequest& head) {
-  std::optional<ApiError> error;
-  auto key = Authenticate(head);
-  if (const auto* wrong_key = std::get_if<ApiError>(&key)) {
-    error = *wrong_key;
-  } else if (is_draining_) {
-    error = HttpError(503);
+std::optional<ApiError> Endpoints::WhyRefused(HttpRequest& head) const {
+  if (IsProbe(head)) return std::nullopt;
+  if (keys_ == nullptr) {
+    if (auto error = CheckHost(head, options_.allowed_hosts)) return error;
   }
-  if (!error) {
-    head.admission = std::get<engine::ApiKey>(std::move(key));
-    return std::nullopt;
-  }
-  return Visit(*this, head.path).Fail(*error);
+  const bool is_models =
+      head.path.starts_with(kModelsPath) && (head.method == "GET" || head.method == "HEAD");
+  if (!IsCompletion(head) && !is_models) return std::nullopt;
+  auto key = Authenticate(keys_, head);
+  if (auto* wrong_key = std::get_if<ApiError>(&key)) return std::move(*wrong_key);
+  if (keys_ != nullptr) head.standing = Standing::kKeyHolder;
+  head.admission = std::get<engine::ApiKey>(std::move(key));
+  if (is_models) return std::nullopt;
+  if (is_draining_) return HttpError(503);
+  return CheckMediaType(head, /*must_be_named=*/keys_ == nullptr);
 }
 
-HttpResponse Endpoints::Handle(const HttpRequest& request,
-                               const std::function<bool()>& client_is_gone) {
+std::optional<HttpResponse> Endpoints::Refuse(HttpRequest& head) {
+  if (IsProbe(head)) head.standing = Standing::kProbe;
+  const auto error = WhyRefused(head);
+  if (!error) return std::nullopt;
+  return IsCompletion(head) ? Arrive(head.path)->Fail(*error) : ErrorResponse(*error);
+}
+
+HttpResponse Endpoints::Handle(const HttpRequest& request) {
   const std::string& path = request.path;
-  if (path == kCompletionsPath || path == kChatPath) {
-    if (request.method != "POST") return Error(405);
-    return Complete(path == kChatPath ? Endpoint::kChat : Endpoint::kCompletions, request,
-                    client_is_gone);
+  if (IsCompletion(request)) {
+    return Complete(path == kChatPath ? Endpoint::kChat : Endpoint::kCompletions, request);
   }
   if (auto page = PageResponse(Page::kPlayground, request)) return *std::move(page);
   const bool is_models = path == kModelsPath || path.starts_with("/v1/models/");
   const bool is_metrics = path == "/metrics" && options_.metrics;
-  if (!is_models && !is_metrics && path != "/healthz" && path != "/readyz") return Error(404);
-  if (request.method != "GET" && request.method != "HEAD") return Error(405);
+  if (path == kCompletionsPath || path == kChatPath) return MethodError("POST");
+  if (!is_models && !is_metrics && !IsProbe(request)) return Error(404);
+  if (request.method != "GET" && request.method != "HEAD") return MethodError("GET, HEAD");
   if (is_models) return Models(request);
   if (path == "/readyz") return Ready();
   if (path == "/healthz") return {.body = R"({"status":"ok"})"};
@@ -283,8 +162,6 @@ HttpResponse Endpoints::Handle(const HttpRequest& request,
 }
 
 HttpResponse Endpoints::Models(const HttpRequest& request) const {
-  const auto key = Authenticate(request);
-  if (const auto* error = std::get_if<ApiError>(&key)) return ErrorResponse(*error);
   if (request.path == kModelsPath) return {.body = ModelListBody(options_.model, options_.created)};
   if (request.path.substr(kModelsPath.size() + 1) != options_.model) {
     return ErrorResponse(WrongModel(options_.model));
@@ -299,9 +176,8 @@ HttpResponse Endpoints::Ready() const {
   return {.body = R"({"status":"ready"})"};
 }
 
-HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request,
-                                 const std::function<bool()>& client_is_gone) {
-  const auto visit = std::make_shared<Visit>(*this, request.path);
+HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) {
+  auto visit = Arrive(request.path);
   const auto* const key = std::any_cast<engine::ApiKey>(&request.admission);
   SUBMIX_CHECK(key != nullptr, "who posts a body has been admitted");
   visit->record.key = key->id;
@@ -314,33 +190,11 @@ HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request,
   auto running = RunningCall::Start(scheduler_, std::get<0>(std::move(submissions)));
   if (!running.ok()) return visit->Fail(RefusalError(running.status()));
 
-  const ResponseWriter writer(endpoint, visit->record.id, std::time(nullptr), options_.model,
-                              call.include_usage);
-  if (!call.stream) return Whole(*visit, *std::move(running), writer, choices, client_is_gone);
-  HttpResponse response{.content_type = "text/event-stream"};
-  response.headers.emplace_back("Cache-Control", "no-cache");
-  response.headers.emplace_back("X-Accel-Buffering", "no");  // proxies must not collect events
-  const auto stream =
-      std::make_shared<Stream>(visit, *std::move(running), writer, choices, call.include_usage);
-  response.stream = [stream](std::string& chunk) { return stream->Next(chunk); };
-  return response;
-}
-
-HttpResponse Endpoints::Whole(Visit& visit, RunningCall call, const ResponseWriter& writer,
-                              std::size_t choices, const std::function<bool()>& client_is_gone) {
-  std::vector<Choice> whole(choices);
-  for (std::size_t i = 0; i < choices; ++i) whole[i].index = static_cast<int>(i);
-  while (!call.ended()) {
-    for (const Choice& piece : call.Next(kPatience)) {
-      Choice& choice = whole[static_cast<std::size_t>(piece.index)];
-      choice.text += piece.text;
-      choice.finish_reason = piece.finish_reason;
-    }
-    visit.record.completion_tokens = call.tokens();
-    if (client_is_gone()) return visit.Fail({.status = kHungUp});
-  }
-  if (const auto error = call.error()) return visit.Fail(*error);
-  return {.body = writer.Whole(whole, {visit.record.prompt_tokens, call.tokens()})};
+  ResponseWriter writer(endpoint, visit->record.id, std::time(nullptr), options_.model,
+                        call.include_usage);
+  AnsweredCall answered{std::move(visit), *std::move(running), std::move(writer), choices,
+                        call.include_usage};
+  return call.stream ? StreamedAnswer(std::move(answered)) : WholeAnswer(std::move(answered));
 }
 
 std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
@@ -351,7 +205,7 @@ std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
   submission.key = key.id;
   submission.quotas = key.quotas;
   submission.may_use_cache =
-      call.n == 1 && request.header("Cache-Control").find("no-cache") == std::string::npos;
+      call.n == 1 && request.header("cache-control").find("no-cache") == std::string::npos;
   if (options_.request_time.count() > 0) {
     submission.deadline = steady_clock::now() + options_.request_time;
   }
@@ -405,11 +259,20 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
                                 std::to_string(request.max_tokens) + " for the completion.");
 }
 
+// A quarter of the connections is for clients that have shown a key.
+HttpServerOptions WithKeptConnections(HttpServerOptions options, const engine::ApiKeys* keys) {
+  if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
+  options.allowed_hosts.push_back(options.listener.host);
+  return options;
+}
+
 class ListeningServer final : public HttpServer {
  public:
   ListeningServer(const HttpServerOptions& options, engine::Scheduler& scheduler,
                   const engine::ApiKeys* keys)
-      : options_(options), scheduler_(scheduler), endpoints_(options_, scheduler, keys) {}
+      : options_(WithKeptConnections(options, keys)),
+        scheduler_(scheduler),
+        endpoints_(options_, scheduler, keys) {}
 
   base::Status Start() {
     SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options_.listener, endpoints_));

@@ -7,26 +7,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "submix/base/status.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/scheduler.h"
 #include "submix/server/listener.h"
 #include "submix/server/openai_request.h"
+#include "submix/server/request_visit.h"
 
 namespace submix::server {
-
-// One answered completion request, for the operator's log. No text, nothing private.
-struct RequestRecord {
-  std::string id;
-  std::string endpoint;  // its path
-  std::string key;       // id of the API key; empty if there is none
-  int status = 200;      // of HTTP; 499: the client hung up
-  bool streamed = false;
-  std::int64_t prompt_tokens = 0;
-  std::int64_t completion_tokens = 0;
-  std::chrono::milliseconds duration{0};
-};
 
 struct HttpServerOptions {
   ListenerOptions listener;
@@ -36,6 +26,9 @@ struct HttpServerOptions {
   bool metrics = true;
   int chat_max_tokens = 256;                  // of a chat that gives none, where the context allows
   std::chrono::milliseconds request_time{0};  // most for one request; 0: no limit
+  // Where no keys are asked for: names that clients may call this server, beside its own host and
+  // those of this machine; without port.
+  std::vector<std::string> allowed_hosts;
   std::function<void(const RequestRecord&)> on_request;  // called by several threads at once
 };
 

@@ -152,10 +152,18 @@ TEST(HttpServer, WrongRequestsHaveTheirStatus) {
   EXPECT_EQ(json::parse(large.body)["error"]["type"], "invalid_request_error");
   EXPECT_EQ(Post(port, "/v1/embeddings", "{}").status, 404);
   EXPECT_EQ(Get(port, "/nowhere").status, 404);
-  EXPECT_EQ(Get(port, kCompletions).status, 405);
-  EXPECT_EQ(Ask(port, RequestText("DELETE", "/healthz", "")).status, 405);
+  const RawAnswer get = Get(port, kCompletions);
+  EXPECT_EQ(get.status, 405);
+  EXPECT_THAT(get.head, HasSubstr("\r\nAllow: POST\r\n"));
+  const RawAnswer erase = Ask(port, RequestText("DELETE", "/healthz", ""));
+  EXPECT_EQ(erase.status, 405);
+  EXPECT_THAT(erase.head, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
   EXPECT_EQ(Ask(port, RequestText("POST", kCompletions, "")).status, 411);
   EXPECT_EQ(Post(port, kCompletions, CompletionBody(), "", "Content-Encoding: gzip\r\n").status,
+            415);
+  EXPECT_EQ(Post(port, kCompletions, CompletionBody(), "",
+                 "Content-Encoding: identity\r\ncontent-encoding: gzip\r\n")
+                .status,
             415);
   EXPECT_EQ(Post(port, kCompletions, CompletionBody(), "", "Transfer-Encoding: chunked\r\n").status,
             400);
@@ -167,8 +175,8 @@ TEST(HttpServer, ChunkedBodiesHaveTheSameLimit) {
   options.http.listener.body_bytes = 4'096;
   ServedEngine served(options);
   const std::string head =
-      "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n";
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+      "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::string body = CompletionBody();
   std::string size(8, '\0');
   size.resize(
@@ -252,9 +260,9 @@ TEST(HttpServer, AClientThatHangsUpCancels) {
     client.Send(RequestText("POST", kCompletions,
                             CompletionBody(R"("max_tokens":60,"stream":)" + std::string(stream))));
     ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 1; }));
-    client.HangUp();
     const auto cancelled = [&] { return served.records().size(); };
     const std::size_t known = cancelled();
+    client.HangUp();
     ASSERT_TRUE(Eventually([&] { return cancelled() > known; }));
     served.watched.ledger.gate.Open();
     ASSERT_TRUE(Eventually([&] { return served.scheduler->counters().live == 0; }));
@@ -271,6 +279,11 @@ TEST(HttpServer, AHalfClosedClientIsGone) {
       RequestText("POST", kCompletions, CompletionBody(R"("max_tokens":60,"stream":true)")));
   client.CloseSendingHalf();
   EXPECT_TRUE(Eventually([&] { return served.records().size() == 1; }));
+  EXPECT_EQ(served.records().back().status, 499);
+  RawClient whole(served.port());
+  whole.Send(RequestText("POST", kCompletions, CompletionBody(R"("max_tokens":60)")));
+  whole.CloseSendingHalf();
+  EXPECT_EQ(whole.ReadAll(), "") << "499 is for the records";
   EXPECT_EQ(served.records().back().status, 499);
 }
 
@@ -295,7 +308,8 @@ TEST(HttpServer, SlowClientsAreCutOffAndDelayNobody) {
   };
   std::thread header([&] { drip("GET /healthz HTTP/1.1\r\nX-Slow: "); });
   std::thread body([&] {
-    EXPECT_EQ(drip("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"),
+    EXPECT_EQ(drip("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                   "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"),
               408);
   });
   EXPECT_EQ(Post(served.port(), kCompletions, CompletionBody()).status, 200);
@@ -307,17 +321,59 @@ TEST(HttpServer, OneConnectionTooManyIsToldSo) {
   ServedEngineOptions options;
   options.http.listener.connections = 2;
   ServedEngine served(options);
+  served.watched.ledger.gate.Close();
+  const std::string request = RequestText("POST", kCompletions, CompletionBody());
   RawClient first(served.port());
   RawClient second(served.port());
-  first.Send("GET");
-  second.Send("GET");
+  first.Send(request);
+  second.Send(request);
   ASSERT_TRUE(Eventually([&] {
-    const RawAnswer answer = Get(served.port(), "/healthz");
-    return answer.status == 503 && answer.head.find("Retry-After") != std::string::npos;
+    const engine::Counters& counters = served.scheduler->counters();
+    return counters.live + counters.waiting == 2;
   }));
-  first.HangUp();
-  second.HangUp();
-  EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/healthz").status == 200; }));
+  const RawAnswer answer = Get(served.port(), "/v1/models");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_THAT(answer.head, HasSubstr("Retry-After"));
+  EXPECT_EQ(Get(served.port(), "/readyz").status, 200);
+  served.watched.ledger.gate.Open();
+  EXPECT_EQ(ParseAnswer(first.ReadAll()).status, 200);
+  EXPECT_EQ(ParseAnswer(second.ReadAll()).status, 200);
+  EXPECT_TRUE(Eventually([&] { return Get(served.port(), "/v1/models").status == 200; }));
+}
+
+TEST(HttpServer, WhoOnlyWaitsMakesRoom) {
+  ServedEngineOptions options;
+  options.http.listener.connections = 2;
+  ServedEngine served(options);
+  RawClient first(served.port());
+  first.Send("GET");
+  RawClient second(served.port());
+  second.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(second.Read(std::chrono::seconds(10)), HasSubstr("200 OK"));
+  EXPECT_EQ(Get(served.port(), "/v1/models").status, 200);
+  EXPECT_EQ(first.ReadAll(), "") << "it has waited longest";
+}
+
+TEST(HttpServer, AnswersAreCalledSomething) {
+  ServedEngine served;
+  const auto id = [](const RawAnswer& answer) {
+    const std::string name = "x-request-id: ";
+    const std::size_t at = answer.head.find(name);
+    EXPECT_NE(at, std::string::npos) << answer.head;
+    return answer.head.substr(at + name.size(), answer.head.find("\r", at) - at - name.size());
+  };
+  const RawAnswer whole =
+      Post(served.port(), kCompletions, CompletionBody(), "", "X-Request-Id: mine\r\n");
+  EXPECT_EQ(json::parse(whole.body)["id"], id(whole));
+  const RawAnswer stream = Post(served.port(), kCompletions, CompletionBody(R"("stream":true)"));
+  EXPECT_EQ(Events(stream.body)[0]["id"], id(stream));
+  const std::string refused = id(Post(served.port(), kCompletions, "{"));
+  EXPECT_TRUE(Eventually([&] {
+    const auto records = served.records();
+    return std::ranges::any_of(records, [&](const auto& record) { return record.id == refused; });
+  }));
+  EXPECT_NE(id(Get(served.port(), "/healthz")), id(Get(served.port(), "/healthz")));
+  EXPECT_EQ(id(Ask(served.port(), "nonsense\r\n\r\n")).size(), 24u);
 }
 
 TEST(HttpServer, AFullQueueSaysLater) {

@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,50 @@ TEST_F(KeyedServer, AWrongKeyIsRefusedBeforeTheBody) {
   RawClient client(served_->port());
   client.Send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
   EXPECT_EQ(ParseAnswer(client.ReadAll()).status, 401);
+}
+
+// Whoever has no key may fill what is for those without, and keeps out nobody who has one.
+TEST_F(KeyedServer, ConnectionsWithoutAKeyDoNotShutOutKeysAndProbes) {
+  ServedEngineOptions options;
+  options.http.listener.connections = 8;
+  Serve(options);
+  const std::string key = MakeKey();
+  std::vector<std::unique_ptr<RawClient>> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.push_back(std::make_unique<RawClient>(served_->port()));
+    crowd.back()->Send("GET /healthz HTTP/1.1\r\nHost: x\r\n");
+    if (i % 20 != 0) continue;
+    const RawAnswer answer = Post(served_->port(), kCompletions, CompletionBody(), key);
+    EXPECT_EQ(answer.status, 200) << i << answer.body;
+    EXPECT_EQ(Get(served_->port(), "/readyz").status, 200) << i;
+  }
+}
+
+TEST_F(KeyedServer, KeysAreReadAsTheyWereSent) {
+  Serve();
+  const std::string key = MakeKey();
+  std::string encoded = key;
+  encoded.replace(encoded.find('-'), 1, "%2d");
+  EXPECT_EQ(Post(served_->port(), kCompletions, CompletionBody(), encoded).status, 401);
+  const std::string two = "Authorization: Bearer " + key + "\r\n";
+  EXPECT_EQ(Post(served_->port(), kCompletions, CompletionBody(), key, two).status, 401);
+}
+
+// curl's -d says that it sends a form.
+TEST_F(KeyedServer, BodiesAreJsonOrSayNothing) {
+  Serve();
+  const std::string key = MakeKey();
+  const auto status = [&](const std::string& type) {
+    return Ask(served_->port(),
+               "POST /v1/completions HTTP/1.1\r\nHost: any.example\r\n" + type +
+                   "Connection: close\r\nAuthorization: Bearer " + key + "\r\nContent-Length: " +
+                   std::to_string(CompletionBody().size()) + "\r\n\r\n" + CompletionBody())
+        .status;
+  };
+  EXPECT_EQ(status(""), 200);
+  EXPECT_EQ(status("Content-Type: application/json\r\n"), 200);
+  EXPECT_EQ(status("Content-Type: application/x-www-form-urlencoded\r\n"), 415);
+  EXPECT_EQ(status("Content-Type: Multipart/form-data; boundary=x\r\n"), 415);
 }
 
 // How often a file is opened.

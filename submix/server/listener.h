@@ -1,8 +1,9 @@
-// HTTP/1.1 over TCP, TLS or a Unix socket, without saying which library speaks it.
+// HTTP/1.1 over TCP, TLS or a Unix socket, without saying which library moves the bytes.
 //
-// One thread a connection, at most `connections` of them: the next one is told 503 at once. A
-// client has a limited time for the whole of its header, and of its body; a byte now and then does
-// not keep a thread. A client that hangs up, or closes its side of the connection, is gone.
+// A few threads for any number of connections; one that waits costs kilobytes. A client has a
+// limited time for the whole of its header, and of its body, however it drips them. What is
+// malformed (http_framing.h) is answered once, and the connection ends. A client that hangs up, or
+// closes its side of the connection, is gone: what cannot be answered at once is not.
 #pragma once
 
 #include <any>
@@ -20,14 +21,40 @@
 
 namespace submix::server {
 
+// What a client is, as far as its requests have shown.
+enum class Standing {
+  kUnknown,    // may have to make room for others
+  kProbe,      // asks for the state of the server: is always answered
+  kKeyHolder,  // has shown a valid key: part of the connections is kept for those
+};
+
 struct HttpRequest {
   std::string method;
-  std::string path;  // without the query
-  std::string body;  // of POST to a path with a body
-  // What Refuse leaves for Handle of the same request; empty without a body.
+  std::string path;                                               // decoded, without the query
+  std::vector<std::pair<std::string, std::string>> headers = {};  // names in lower case
+  std::string body = {};                                          // of POST to a path with a body
+  // What Refuse leaves for Handle of the same request.
   std::any admission = {};
-  // The value of a header, in whatever case its name was sent; empty if there is none.
-  std::function<std::string(std::string_view name)> header;
+  Standing standing = Standing::kUnknown;
+
+  // The value of a header, `name` in lower case; those of several lines with ", " between them;
+  // empty if there is none.
+  std::string header(std::string_view name) const;
+  bool has_header(std::string_view name) const;
+};
+
+struct HttpResponse;
+
+// An answer that is not there yet, or not all of it. One thread at a time. It is destroyed after
+// its last byte was sent, or as soon as the client is gone.
+class UnfinishedAnswer {
+ public:
+  virtual ~UnfinishedAnswer() = default;
+  // From now on `wake` is called, by any thread, whenever Proceed may have more. It does not block.
+  virtual void SetWaker(std::function<void()> wake) = 0;
+  // Puts what has come into `response`: of a stream, the next bytes into its body; of another, all
+  // of it, once all is there. True: that was the end. Does not wait.
+  virtual bool Proceed(HttpResponse& response) = 0;
 };
 
 struct HttpResponse {
@@ -35,9 +62,8 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // If set, the body is a stream: this is called, and what it puts into `chunk` is sent (nothing:
-  // not yet), until it returns false. It is destroyed as soon as the client is gone.
-  std::function<bool(std::string& chunk)> stream = {};
+  std::unique_ptr<UnfinishedAnswer> unfinished = nullptr;
+  bool is_stream = false;  // of an unfinished one: header and pieces are sent as they come
 };
 
 // What answers. Thread-safe.
@@ -46,12 +72,13 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   // The paths to which a body may be posted.
   virtual std::vector<std::string> BodyPaths() const = 0;
-  // Called before a body is read. A response: the body is not read, the connection ends. Else what
-  // it puts into head.admission comes back with the whole request.
+  // Called with every header, before a body is read, by a thread that must not be held up. A
+  // response: the body is not read, the connection ends if there is one. Else what it puts into
+  // head.admission comes back with the whole request. Says head.standing in either case.
   virtual std::optional<HttpResponse> Refuse(HttpRequest& head) = 0;
-  // `client_is_gone` may be asked while this works.
-  virtual HttpResponse Handle(const HttpRequest& request,
-                              const std::function<bool()>& client_is_gone) = 0;
+  // Whether Handle of this request may take longer than a moment: then a worker does it.
+  virtual bool TakesLong(const HttpRequest& request) const = 0;
+  virtual HttpResponse Handle(const HttpRequest& request) = 0;
   // The answer where the request does not reach Handle: malformed, too large, too many connections.
   virtual HttpResponse Error(int status) = 0;
 };
@@ -62,7 +89,8 @@ struct ListenerOptions {
   std::string unix_socket;  // if given, instead of host and port; mode 0600
   std::string certificate;  // PEM files; both or none: TLS
   std::string private_key;
-  int connections = 128;
+  int connections = 4'096;
+  int kept_for_keys = 0;  // of them, for clients that have shown a key
   std::size_t body_bytes = 1 << 20;
   std::chrono::milliseconds header_timeout{10'000};  // of the whole header
   std::chrono::milliseconds body_timeout{30'000};    // of the whole body
@@ -79,8 +107,8 @@ class Listener {
   virtual ~Listener() = default;
 
   virtual int port() const = 0;
-  // Takes no connection any more and waits for the answers that are under way: streams are cut at
-  // their next chunk. May be called once more.
+  // Takes no connection any more, ends those that wait and cuts streams; bytes of other answers
+  // have a moment to leave. May be called once more.
   virtual void Stop() = 0;
 };
 

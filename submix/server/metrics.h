@@ -17,8 +17,8 @@ inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4";
 // Answers to completion requests, by status. Thread-safe.
 class StatusCounts {
  public:
-  static constexpr std::array kStatuses = {200, 400, 401, 404, 405, 408, 411,
-                                           413, 415, 429, 499, 500, 503, 504};
+  static constexpr std::array kStatuses = {200, 400, 401, 404, 405, 408, 411, 413,
+                                           415, 421, 429, 499, 500, 503, 504};
 
   // A status that is not listed counts as 500.
   void Add(int status);

@@ -40,6 +40,8 @@ class ResponseWriter {
   ResponseWriter(Endpoint endpoint, std::string_view id, std::int64_t created, std::string model,
                  bool null_usage);
 
+  // What the answer calls itself.
+  const std::string& id() const { return id_; }
   // The whole answer of a call that does not stream.
   std::string Whole(std::span<const Choice> choices, const Usage& usage) const;
   // Events of a stream: what opens a choice (empty for completions), what one token added to it,

@@ -30,23 +30,35 @@ class LedgerHandler final : public HttpHandler {
       : key_sha256_(base::Sha256(key)), deployment_(deployment), counters_(counters) {}
 
   std::vector<std::string> BodyPaths() const override { return {}; }
-  std::optional<HttpResponse> Refuse(HttpRequest&) override { return std::nullopt; }
+  std::optional<HttpResponse> Refuse(HttpRequest& head) override {
+    if (PageResponse(Page::kOperator, head)) return std::nullopt;
+    const std::string authorization = head.header("authorization");
+    // Digests are compared, so that the time tells nothing of the key.
+    if (!authorization.starts_with(kScheme) ||
+        base::Sha256(std::string_view(authorization).substr(kScheme.size())) != key_sha256_) {
+      return HttpResponse{
+          .status = 401,
+          .body = ErrorBody({.message = "Send 'Authorization: Bearer KEY' with the operator's "
+                                        "key; API keys do not open this."})};
+    }
+    head.standing = Standing::kKeyHolder;
+    return std::nullopt;
+  }
+  bool TakesLong(const HttpRequest& request) const override {
+    return request.path.starts_with("/ledger");
+  }
   HttpResponse Error(int status) override {
     return {.status = status,
             .body = ErrorBody({.message = "GET /ledger, /ledger/verify or /metrics."})};
   }
-  HttpResponse Handle(const HttpRequest& request, const std::function<bool()>&) override {
+  HttpResponse Handle(const HttpRequest& request) override {
     if (auto page = PageResponse(Page::kOperator, request)) return *std::move(page);
-    const std::string authorization = request.header("Authorization");
-    // Digests are compared, so that the time tells nothing of the key.
-    if (!authorization.starts_with(kScheme) ||
-        base::Sha256(std::string_view(authorization).substr(kScheme.size())) != key_sha256_) {
-      return {.status = 401,
-              .body = ErrorBody({.message = "Send 'Authorization: Bearer KEY' with the operator's "
-                                            "key; API keys do not open this."})};
-    }
     const bool verifies = request.path == "/ledger/verify";
-    if (request.method != "GET") return Error(405);
+    if (request.method != "GET") {
+      HttpResponse response = Error(405);
+      response.headers.emplace_back("Allow", "GET");
+      return response;
+    }
     if (request.path == "/metrics") {
       return {.content_type = std::string(kMetricsType), .body = OperatorMetricsText(counters_)};
     }

@@ -1,6 +1,7 @@
 #include "submix/server/running_call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace submix::server {
@@ -30,16 +31,16 @@ base::StatusOr<RunningCall> RunningCall::Start(engine::Scheduler& scheduler,
   return call;
 }
 
-std::vector<Choice> RunningCall::Next(std::chrono::milliseconds patience) {
-  // All of them get a token in the same step, so one that runs may wait for all; short, because
-  // that one may be in the queue still while others run.
-  constexpr std::chrono::milliseconds kSlice{20};
-  if (completions_.size() > 1) patience = std::min(patience, kSlice);
+void RunningCall::SetWaker(const std::function<void()>& wake) {
+  for (const auto& completion : completions_) completion->SetWaker(wake);
+}
+
+std::vector<Choice> RunningCall::Next() {
+  constexpr std::chrono::nanoseconds kAtOnce{0};
   std::vector<Choice> choices;
   for (std::size_t i = 0; i < completions_.size(); ++i) {
     if (!IsRunning(completions_[i])) continue;
-    const auto event = completions_[i]->Next(patience);
-    patience = std::chrono::milliseconds(0);
+    const auto event = completions_[i]->Next(kAtOnce);
     if (!event) continue;
     ++tokens_;
     choices.push_back({static_cast<int>(i), event->text, event->finish_reason});

@@ -1,7 +1,7 @@
 // The completions of one HTTP request, together.
 #pragma once
 
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,8 +19,10 @@ class RunningCall {
   static base::StatusOr<RunningCall> Start(engine::Scheduler& scheduler,
                                            std::vector<engine::Submission> submissions);
 
-  // What has come since, at most one piece a choice; waits for some at most `patience`.
-  std::vector<Choice> Next(std::chrono::milliseconds patience);
+  // As Completion::SetWaker, for all of them.
+  void SetWaker(const std::function<void()>& wake);
+  // What has come since, at most one piece a choice. Does not wait.
+  std::vector<Choice> Next();
   bool ended() const;
   // Of the first choice that did not end well.
   std::optional<ApiError> error() const;

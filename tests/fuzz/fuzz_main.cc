@@ -18,10 +18,10 @@ struct Target {
 constexpr Target kTargets[] = {
     {"adapter", FuzzAdapter},          {"corpus", FuzzCorpus},
     {"deployment", FuzzDeployment},    {"http_body", FuzzHttpBody},
-    {"ledger_chain", FuzzLedgerChain}, {"ledger_file", FuzzLedgerFile},
-    {"manifest", FuzzManifest},        {"model_config", FuzzModelConfig},
-    {"safetensors", FuzzSafetensors},  {"serve_config", FuzzServeConfig},
-    {"tokenizer", FuzzTokenizer},
+    {"http_head", FuzzHttpHead},       {"ledger_chain", FuzzLedgerChain},
+    {"ledger_file", FuzzLedgerFile},   {"manifest", FuzzManifest},
+    {"model_config", FuzzModelConfig}, {"safetensors", FuzzSafetensors},
+    {"serve_config", FuzzServeConfig}, {"tokenizer", FuzzTokenizer},
 };
 
 const Target& ChosenTarget() {

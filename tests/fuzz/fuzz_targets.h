@@ -11,6 +11,7 @@ void FuzzAdapter(std::string_view input);      // adapter_config.json ==== adapt
 void FuzzCorpus(std::string_view input);       // JSONL, .xz, or JSONL to be packed and damaged
 void FuzzDeployment(std::string_view input);   // deployment.json and keys.json
 void FuzzHttpBody(std::string_view input);     // of POST /v1/completions and /v1/chat/completions
+void FuzzHttpHead(std::string_view input);     // of any request, and a body in chunks
 void FuzzLedgerChain(std::string_view input);  // records, or the anchor's file
 void FuzzLedgerFile(std::string_view input);   // edits of a ledger's SQLite file
 void FuzzManifest(std::string_view input);     // manifest.json and private_training.json

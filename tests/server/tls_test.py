@@ -126,7 +126,8 @@ class TlsTest(WorkFolderTest):
             connection.close()  # while tokens come
         self.assert_serves(server)
         statuses = [entry["status"] for entry in server.stop() if entry["event"] == "request"]
-        self.assertEqual(statuses, [499, 499, 499, 200])
+        # One that leaves before its request was looked at has asked nothing.
+        self.assertIn(statuses, ([499, 499, 200], [499, 499, 499, 200]))
 
     def test_the_end_of_an_answer_is_told_from_a_cut(self):
         """Without a close_notify a client cannot know that nothing was cut off."""

@@ -10,7 +10,9 @@
 #include <optional>
 #include <string>
 
+#include <malloc.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "submix/apps/flags.h"
@@ -159,6 +161,21 @@ Status Check(const ServeOptions& options, ServeConfig config) {
   return base::OkStatus();
 }
 
+// Each connection is an open file, of which a shell often allows 1,024.
+void AllowOpenFiles(const ServeConfig& config) {
+  constexpr rlim_t kOthers = 256;
+  const rlim_t wanted = static_cast<rlim_t>(config.http.listener.connections) + kOthers;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
+  files.rlim_cur = std::min(wanted, files.rlim_max);
+  if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur == wanted) return;
+  WriteLogLine(
+      "warning", "few_open_files",
+      {{"message", "this process may open " + std::to_string(files.rlim_cur) +
+                       " files, fewer than server.connections: raise its limit (`ulimit -n`, "
+                       "LimitNOFILE), or give fewer connections"}});
+}
+
 // Blocks the signals that stop the server, for this thread and all that it starts from now on.
 sigset_t BlockStopSignals() {
   sigset_t signals;
@@ -179,8 +196,19 @@ sigset_t BlockStopSignals() {
   std::_Exit(1);
 }
 
+// Waits for a signal that stops the server. Meanwhile gives back to the system what bursts of large
+// requests have left free in malloc's arenas: these would keep hundreds of megabytes for good.
+void AwaitStop(const sigset_t& stop_signals) {
+  constexpr std::size_t kWorthwhile = 32 << 20;
+  constexpr timespec kInterval{3, 0};
+  while (::sigtimedwait(&stop_signals, nullptr, &kInterval) < 0) {
+    if (::mallinfo2().fordblks > kWorthwhile) ::malloc_trim(0);
+  }
+}
+
 Status Serve(const ServeOptions& options, ServeConfig config) {
   const sigset_t stop_signals = BlockStopSignals();
+  AllowOpenFiles(config);
   SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
                           OpenDeployedEngine(options.deployment, config.predictor));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployed->deployment, config));
@@ -208,8 +236,7 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
       "info", "listening",
       {{"address", Address(config.http.listener, http->port())}, {"model", config.http.model}});
 
-  int signal = 0;
-  sigwait(&stop_signals, &signal);
+  AwaitStop(stop_signals);
   WriteLogLine("info", "stopping", {{"seconds", config.stop_time.count() / 1'000}});
   pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);  // a second one ends the process at once
   http->Stop(std::chrono::steady_clock::now() + config.stop_time);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 #include <toml++/toml.h>
@@ -46,6 +47,17 @@ class Section {
       list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
     }
     Fail(*Find(key), key, "expected one of " + list);
+  }
+  void Read(std::string_view key, std::vector<std::string>& values) {
+    const toml::node* node = Find(key);
+    if (node == nullptr) return;
+    const toml::array* list = node->as_array();
+    if (list == nullptr) return Fail(*node, key, "expected a list of strings");
+    for (const toml::node& each : *list) {
+      const auto value = each.value_exact<std::string>();
+      if (!value) return Fail(each, key, "expected a list of strings");
+      values.push_back(*value);
+    }
   }
   void Read(std::string_view key, bool& value) { ReadAs<bool>(key, value, "true or false"); }
 
@@ -117,7 +129,7 @@ class Section {
 
 constexpr std::string_view kSections[] = {"server", "timeouts",  "tls", "engine",
                                           "cache",  "predictor", "log", "operator"};
-constexpr int kMostConnections = 4'096;
+constexpr int kMostConnections = 65'536;
 
 void ReadServer(Section section, ServeConfig& config) {
   server::HttpServerOptions& http = config.http;
@@ -127,6 +139,7 @@ void ReadServer(Section section, ServeConfig& config) {
   section.Read("connections", http.listener.connections, 1, kMostConnections);
   section.Read("body_bytes", http.listener.body_bytes, 1'024, 1 << 28);
   section.Read("require_api_key", config.require_api_key);
+  section.Read("allowed_hosts", http.allowed_hosts);
   section.Read("strict_fields", http.parse.strict_fields);
   section.Read("max_choices", http.parse.max_choices, 1, 1'024);
   section.Read("chat_max_tokens", http.chat_max_tokens, 1, 1 << 20);
@@ -193,7 +206,8 @@ Status ReadOperator(Section section, ServeConfig& config) {
   if (key_file.empty()) section.FailHere("key_file", "the operator's listener needs one");
   section.Finish();
   if (key_file.empty()) return base::OkStatus();
-  options.listener.connections = 4;
+  options.listener.connections = 16;
+  options.listener.kept_for_keys = 4;
   struct stat key_status {};
   if (::stat(key_file.c_str(), &key_status) == 0 && (key_status.st_mode & 077) != 0) {
     return base::InvalidArgumentError(

@@ -1,0 +1,91 @@
+#include "submix/server/response_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "submix/server/request_id.h"
+
+namespace submix::server {
+namespace {
+
+constexpr std::string_view kIdHeader = "x-request-id";
+
+std::string_view ReasonOf(int status) {
+  struct Reason {
+    int status;
+    std::string_view text;
+  };
+  static constexpr Reason kReasons[] = {{200, "OK"},
+                                        {400, "Bad Request"},
+                                        {401, "Unauthorized"},
+                                        {403, "Forbidden"},
+                                        {404, "Not Found"},
+                                        {405, "Method Not Allowed"},
+                                        {408, "Request Timeout"},
+                                        {411, "Length Required"},
+                                        {413, "Payload Too Large"},
+                                        {414, "URI Too Long"},
+                                        {415, "Unsupported Media Type"},
+                                        {417, "Expectation Failed"},
+                                        {421, "Misdirected Request"},
+                                        {429, "Too Many Requests"},
+                                        {431, "Request Header Fields Too Large"},
+                                        {500, "Internal Server Error"},
+                                        {501, "Not Implemented"},
+                                        {503, "Service Unavailable"},
+                                        {504, "Gateway Timeout"},
+                                        {505, "HTTP Version Not Supported"}};
+  const auto* found = std::ranges::find(kReasons, status, &Reason::status);
+  return found == std::end(kReasons) ? "" : found->text;
+}
+
+// RFC 9110 §5.6.7
+std::string HttpDate(std::time_t time) {
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  char text[64];
+  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[utc.tm_wday],
+                utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
+                utc.tm_sec);
+  return text;
+}
+
+}  // namespace
+
+std::string HeadText(const HttpResponse& response, BodyFraming framing,
+                     std::chrono::milliseconds idle) {
+  std::string text =
+      "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(ReasonOf(response.status));
+  const auto add = [&text](std::string_view name, std::string_view value) {
+    text.append("\r\n").append(name).append(": ").append(value);
+  };
+  add("Date", HttpDate(std::time(nullptr)));
+  add("Content-Type", response.content_type);
+  if (framing == BodyFraming::kLength) add("Content-Length", std::to_string(response.body.size()));
+  if (framing == BodyFraming::kChunks) add("Transfer-Encoding", "chunked");
+  for (const auto& [name, value] : response.headers) add(name, value);
+  const bool has_id = std::ranges::any_of(
+      response.headers, [](const auto& header) { return header.first == kIdHeader; });
+  if (!has_id) add(kIdHeader, RandomId());
+  if (idle.count() <= 0) {
+    add("Connection", "close");
+  } else {
+    // Clients of HTTP/1.0 must be told; the others learn for how long.
+    add("Connection", "keep-alive");
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(idle).count();
+    if (seconds > 0) add("Keep-Alive", "timeout=" + std::to_string(seconds));
+  }
+  return text + "\r\n\r\n";
+}
+
+std::string ChunkText(std::string_view bytes) {
+  char size[20];
+  std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+  return std::string(size).append(bytes).append("\r\n");
+}
+
+}  // namespace submix::server
