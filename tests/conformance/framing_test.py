@@ -199,6 +199,16 @@ class FramingTest(FaultTest):
             self.assertEqual((answer.status, answer.values("transfer-encoding")), (200, []))
             self.assertTrue(answer.body.endswith(b"data: [DONE]\n\n"), answer.body)
 
+    def test_the_request_id_is_that_of_the_completion(self):
+        """Whole, in a stream, and not the client's own."""
+        for stream in (False, True):
+            body = BODY[:-1] + b',"stream":%s}' % json.dumps(stream).encode()
+            with RawConnection(self.server.address, PATIENCE) as connection:
+                connection.send(json_post(body, f"Authorization: Bearer {self.key}", "X-Request-Id: of-the-client"))
+                answer = connection.read_answer()
+            number = json.loads(answer.body.removeprefix(b"data: ").split(b"\n")[0])["id"]
+            self.assertEqual(answer.values("x-request-id"), [number])
+
     def test_bytes_may_come_one_by_one(self):
         data = json_post(BODY, f"Authorization: Bearer {self.key}")
         with RawConnection(self.server.address, PATIENCE) as connection:
