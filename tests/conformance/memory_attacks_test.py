@@ -79,7 +79,5 @@ class MemoryAttacksTest(FaultTest):
         self.attack(800, self.with_key(b'{"prompt":"' + b"a" * 1_000_000 + b'"}')[:-1], reads=True)
 
 
-del FaultTest  # not a test of this file
-
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

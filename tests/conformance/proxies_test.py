@@ -226,7 +226,5 @@ class ProxiesTest(FaultTest):
         return next(int(line.split()[1]) for line in lines if line.startswith("submix_live "))
 
 
-del FaultTest  # not a test of this file
-
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

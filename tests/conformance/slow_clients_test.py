@@ -146,7 +146,5 @@ class SlowClientsTest(FaultTest):
         server.stop()
 
 
-del FaultTest  # not a test of this file
-
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -94,7 +94,5 @@ class WithoutKeysTest(FaultTest):
             self.assertEqual(self.post(host, JSON), 421, host)
 
 
-del FaultTest  # not a test of this file
-
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)
