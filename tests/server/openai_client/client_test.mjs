@@ -12,6 +12,7 @@ const completion = await client.completions.create({ model, prompt: 'My lord,', 
 assert.equal(completion.object, 'text_completion');
 assert.equal(completion.choices.length, 2);
 assert.ok(completion.choices.every((choice) => typeof choice.text === 'string'));
+assert.equal(completion._request_id, completion.id);
 assert.ok(completion.usage.completion_tokens >= 2 && completion.usage.completion_tokens <= 16);
 
 const messages = [{ role: 'user', content: 'Who goes there?' }];
@@ -45,12 +46,12 @@ for await (const chunk of stopped) {
 }
 
 const withSeed = client.completions.create({ model, prompt: 'a', seed: 7 });
-await assert.rejects(withSeed, (error) => error instanceof OpenAI.BadRequestError && error.param === 'seed');
+await assert.rejects(withSeed, (error) => error instanceof OpenAI.BadRequestError && error.param === 'seed' && error.requestID.length > 0);
 await assert.rejects(
   client.completions.create({ model: 'gpt-4', prompt: 'a' }),
   (error) => error instanceof OpenAI.NotFoundError && error.code === 'model_not_found');
 await assert.rejects(
   new OpenAI({ baseURL, apiKey: 'sk-wrong' }).models.list(),
-  (error) => error instanceof OpenAI.AuthenticationError && error.code === 'invalid_api_key');
+  (error) => error instanceof OpenAI.AuthenticationError && error.code === 'invalid_api_key' && error.requestID.length > 0);
 
 console.log('the openai client works');
