@@ -35,9 +35,10 @@ const LiteralEntries::Entry* LiteralEntries::LongestAt(std::string_view text,
     const auto byte_of = [depth](const Entry& entry) {
       return depth < entry.content.size() ? static_cast<unsigned char>(entry.content[depth]) : -1;
     };
-    const auto found = std::ranges::equal_range(
-        candidates, static_cast<int>(static_cast<unsigned char>(text[begin + depth])), {}, byte_of);
-    candidates = std::span(found);
+    const int byte = static_cast<unsigned char>(text[begin + depth]);
+    const auto first = std::ranges::lower_bound(candidates, byte, {}, byte_of);
+    const auto last = std::ranges::upper_bound(candidates, byte, {}, byte_of);
+    candidates = std::span(first, last);
     if (candidates.empty()) break;
     if (candidates.front().content.size() == depth + 1) longest = &candidates.front();
   }
