@@ -8,6 +8,7 @@
 
 #include "submix/corpus/csv_rows.h"
 #include "submix/corpus/text_lines.h"
+#include "submix/tokenizer/characters.h"
 
 namespace submix::corpus {
 namespace {
@@ -143,13 +144,9 @@ Status ReadJsonLines(const CorpusFile& file, const RecordSink& sink) {
   });
 }
 
-bool IsUtf8(const std::string& text) {
-  try {
-    nlohmann::json(text).dump();  // strict
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
+bool IsText(std::string_view bytes) {
+  return bytes.find('\0') == std::string_view::npos &&
+         tokenizer::FindIllFormed(bytes, 0) == bytes.size();
 }
 
 // Rows of which the first names the columns.
@@ -186,9 +183,8 @@ class CsvRecords {
     }
     if (fields[user_].empty()) return EmptyUserError(file_);
     for (const std::size_t column : {user_, text_}) {
-      if (fields[column].find('\0') != std::string::npos || !IsUtf8(fields[column])) {
-        return base::InvalidArgumentError("the row is not UTF-8: convert the file to UTF-8");
-      }
+      if (IsText(fields[column])) continue;
+      return base::InvalidArgumentError("the row is not UTF-8: convert the file to UTF-8");
     }
     sent_ = sink_({std::move(fields[user_]), std::move(fields[text_]), line});
     return base::OkStatus();

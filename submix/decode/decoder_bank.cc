@@ -77,9 +77,11 @@ class BankLoader {
                               bank_.files->Read(prefix_ + "wpe.weight", positions));
     }
     if (!config.has_learned_positions) {
-      bank_.frequencies[0] = model::RotaryFrequencies(config.rotary, config.width_of_head());
-      bank_.frequencies[1] =
-          model::RotaryFrequencies(config.windowed_rotary, config.width_of_head());
+      const int width = config.width_of_head();
+      bank_.frequencies.push_back(model::RotaryFrequencies(config.rotary, width));
+      if (config.window > 0 && config.windowed_rotary != config.rotary) {
+        bank_.frequencies.push_back(model::RotaryFrequencies(config.windowed_rotary, width));
+      }
     }
     bank_.layers.resize(static_cast<std::size_t>(config.layers));
     for (int layer = 0; layer < config.layers; ++layer) SUBMIX_RETURN_IF_ERROR(ReadLayer(layer));

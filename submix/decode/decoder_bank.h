@@ -64,13 +64,17 @@ struct DecoderBank {
   std::unique_ptr<model::WeightFiles> files;
   model::TensorView token_embedding;      // [V, C]
   std::vector<float> position_embedding;  // [context_length, C], or empty
-  // Of rotary positions, radians a token: of layers that see everything, of those with a window.
-  std::vector<double> frequencies[2];
+  // Of rotary positions, radians a token, [width_of_head / 2] each: one set for all layers, or a
+  // second one for those with a window.
+  std::vector<std::vector<double>> frequencies;
   PackedWeights packed;
   std::vector<AlignedBuffer> adapter_buffers;
   std::size_t adapter_bytes = 0;
 
-  int GroupsAt(int layer) const { return layer < first_adapted_layer ? 1 : groups; }
+  // Which of the frequencies are a layer's.
+  std::size_t FrequenciesOf(int layer) const {
+    return frequencies.size() > 1 && config.is_windowed(layer) ? 1 : 0;
+  }
   // out [C] = embedding of a token at a position.
   void Embed(base::TokenId token, int position, float* out) const;
 };

@@ -203,8 +203,10 @@ class LayerWorker {
       const NormLayer& norm = head < heads ? layer.query_norm : layer.key_norm;
       if (!norm.gain.empty()) Normalize(own, norm, head_width_, own);
       if (config_.has_learned_positions) continue;
-      const int turn = 2 * token + (config_.is_windowed(index) ? 1 : 0);
-      RotateHead(own, Row(buffers_.turns.as<float>(), turn, head_width_), head_width_);
+      const std::size_t turn = static_cast<std::size_t>(token) * pass_.bank.frequencies.size() +
+                               pass_.bank.FrequenciesOf(index);
+      RotateHead(own, Row(buffers_.turns.as<float>(), static_cast<int>(turn), head_width_),
+                 head_width_);
     }
   }
 
@@ -294,7 +296,7 @@ void PlanTurns(const DecoderBank<Stored>& bank, std::span<const int> positions,
                PassBuffers& buffers) {
   if (bank.config.has_learned_positions) return;
   const auto width = static_cast<std::size_t>(bank.config.width_of_head());
-  buffers.turns.Reserve(positions.size() * 2 * width * sizeof(float));
+  buffers.turns.Reserve(positions.size() * bank.frequencies.size() * width * sizeof(float));
   float* turn = buffers.turns.as<float>();
   for (const int position : positions) {
     for (const std::vector<double>& frequencies : bank.frequencies) {

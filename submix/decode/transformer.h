@@ -33,10 +33,10 @@ struct PassBuffers {
   AlignedBuffer wide;         // [rows, ...]: queries, keys and values; what mlp_in gives
   AlignedBuffer narrow;       // [rows, ...]: attention's outcome, results of the projections
   AlignedBuffer activations;  // [rows] of ActivationRowBytes(most inputs)
-  AlignedBuffer turns;   // [tokens, 2, head width]: of RotateHead; of windowed layers the second
-  AlignedBuffer scales;  // [rows] floats
-  AlignedBuffer low;     // [rows, most_rank] floats
-  AlignedBuffer worker;  // [workers, worker_bytes]
+  AlignedBuffer turns;        // [tokens, sets of frequencies, head width]: of RotateHead
+  AlignedBuffer scales;       // [rows] floats
+  AlignedBuffer low;          // [rows, most_rank] floats
+  AlignedBuffer worker;       // [workers, worker_bytes]
   std::size_t worker_bytes = 0;
   std::vector<QueryBlock> query_blocks;
 };

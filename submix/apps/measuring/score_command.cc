@@ -1,7 +1,6 @@
 // `submix score`: what a model and its adapters say of a text.
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <string>
 #include <vector>
 
