@@ -79,6 +79,9 @@ class TimedPredictor final : public ensemble::Predictor {
   int num_members() const override { return predictor_->num_members(); }
   int vocab_size() const override { return predictor_->vocab_size(); }
   int context_length() const override { return predictor_->context_length(); }
+  void ForEach(int count, const std::function<void(int)>& body) override {
+    predictor_->ForEach(count, body);
+  }
   ensemble::SequenceId Open() override { return predictor_->Open(); }
   void Close(ensemble::SequenceId sequence) override { predictor_->Close(sequence); }
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {

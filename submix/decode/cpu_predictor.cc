@@ -90,6 +90,14 @@ class Impl final : public CpuPredictor {
   int vocab_size() const override { return config_.vocab_size; }
   int context_length() const override { return config_.context_length; }
 
+  void ForEach(int count, const std::function<void(int)>& body) override {
+    if (count <= 1) return Predictor::ForEach(count, body);
+    team_->Run([&](int worker) {
+      const WorkerTeam::Share share = team_->ShareOf(count, worker);
+      for (int i = share.begin; i < share.end; ++i) body(i);
+    });
+  }
+
   SequenceId Open() override {
     sequences_[++last_sequence_].slabs.reserve(
         static_cast<std::size_t>(PagesFor(config_.context_length)));

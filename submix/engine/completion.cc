@@ -17,7 +17,7 @@ void CompletionStream::Add(TokenEvent event) {
     if (end_ != CompletionEnd::kRunning) return;
     if (event.finish_reason != FinishReason::kNone) end_ = CompletionEnd::kFinished;
     events_.push_back(std::move(event));
-    if (wake_) wake_();
+    Wake();
   }
   changed_.notify_all();
 }
@@ -28,7 +28,7 @@ void CompletionStream::End(CompletionEnd end, base::Status status) {
     if (end_ != CompletionEnd::kRunning) return;
     end_ = end;
     status_ = std::move(status);
-    if (wake_) wake_();
+    Wake();
   }
   changed_.notify_all();
 }
@@ -40,7 +40,7 @@ void CompletionStream::Cancel() {
     if (end_ != CompletionEnd::kRunning) return;
     end_ = CompletionEnd::kCancelled;
     status_ = base::UnavailableError("the request was cancelled");
-    if (wake_) wake_();
+    Wake();
   }
   changed_.notify_all();
 }
@@ -50,10 +50,17 @@ CompletionEnd CompletionStream::outcome() const {
   return end_;
 }
 
-void CompletionStream::SetWaker(std::function<void()> wake) {
+void CompletionStream::SetWaker(std::function<void()> wake, WakeFor wakes_for) {
   const std::lock_guard guard(mutex_);
   wake_ = std::move(wake);
-  if (wake_ && (!events_.empty() || end_ != CompletionEnd::kRunning)) wake_();
+  wakes_for_ = wakes_for;
+  Wake();
+}
+
+// Requires: mutex_ is held.
+void CompletionStream::Wake() {
+  const bool has_token = wakes_for_ == WakeFor::kEveryToken && !events_.empty();
+  if (wake_ && (has_token || end_ != CompletionEnd::kRunning)) wake_();
 }
 
 std::optional<TokenEvent> CompletionStream::Next(std::chrono::nanoseconds timeout) {

@@ -30,6 +30,9 @@ enum class CompletionEnd {
   kNoPrediction,
 };
 
+// What a client is woken for.
+enum class WakeFor { kEveryToken, kEnd };
+
 // The engine's end: tokens go in, the end comes once. Thread-safe; no call waits but Next.
 class CompletionStream {
  public:
@@ -44,12 +47,14 @@ class CompletionStream {
   bool has_ended() const { return outcome() != CompletionEnd::kRunning; }
 
   // See Completion.
-  void SetWaker(std::function<void()> wake);
+  void SetWaker(std::function<void()> wake, WakeFor wakes_for);
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
   CompletionEnd end() const;
   base::Status status() const;
 
  private:
+  void Wake();
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
@@ -57,6 +62,7 @@ class CompletionStream {
   CompletionEnd end_ = CompletionEnd::kRunning;
   base::Status status_;
   std::function<void()> wake_;
+  WakeFor wakes_for_ = WakeFor::kEveryToken;
 };
 
 // The client's end. One thread at a time, but Cancel, which any thread may call. Destroying it
@@ -67,7 +73,7 @@ class Completion {
   Completion(std::shared_ptr<CompletionStream> stream, bool is_cached)
       : stream_(std::move(stream)), is_cached_(is_cached) {}
   ~Completion() {
-    stream_->SetWaker({});
+    stream_->SetWaker({}, WakeFor::kEnd);
     stream_->Cancel();
   }
   Completion(const Completion&) = delete;
@@ -79,10 +85,12 @@ class Completion {
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout) {
     return stream_->Next(timeout);
   }
-  // From now on `wake` is called whenever a token has come or the end, by the thread that brought
-  // it, and now if there is one to take already. It must neither block nor call this. Once the
-  // completion is destroyed, it is not called any more, nor being called.
-  void SetWaker(std::function<void()> wake) { stream_->SetWaker(std::move(wake)); }
+  // From now on `wake` is called whenever a token has come, if it is for every token, and at the
+  // end, by the thread that brought it, and now if it has come already. It must neither block nor
+  // call this. Once the completion is destroyed, it is not called any more, nor being called.
+  void SetWaker(std::function<void()> wake, WakeFor wakes_for) {
+    stream_->SetWaker(std::move(wake), wakes_for);
+  }
   // kRunning until the last token was taken.
   CompletionEnd end() const { return stream_->end(); }
   // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private

@@ -126,18 +126,29 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
     live.pending.erase(live.pending.begin(),
                        live.pending.begin() + static_cast<std::ptrdiff_t>(live.share));
   }
+  return Map();
+}
+
+StatusOr<std::vector<TokenEvent>> EngineCore::Map() {
+  const auto row = static_cast<std::size_t>(parts_.predictor->vocab_size());
+  const std::size_t rows = 1 + static_cast<std::size_t>(parts_.predictor->num_members());
   if (mapped_.size() < predicting_.size()) mapped_.resize(predicting_.size());
+  std::vector<Status> statuses(predicting_.size());
+  parts_.predictor->ForEach(static_cast<int>(predicting_.size()), [&](int i) {
+    const auto s = static_cast<std::size_t>(i);
+    const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
+    statuses[s] =
+        mapped_[s].Map(all.first(row), all.subspan(row), halves_, predicting_[s]->request.sampling);
+  });
   std::vector<TokenEvent> without_prediction;
   std::size_t kept = 0;
   for (std::size_t s = 0; s < predicting_.size(); ++s) {
-    const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
-    const Status status = mapped_[kept].Map(all.first(row), all.subspan(row), halves_,
-                                            predicting_[s]->request.sampling);
-    if (status.code() == base::StatusCode::kInternal) {
+    if (statuses[s].code() == base::StatusCode::kInternal) {
       without_prediction.push_back(EventWithoutToken(*predicting_[s], FinishReason::kNoPrediction));
       continue;
     }
-    SUBMIX_RETURN_IF_ERROR(status);
+    SUBMIX_RETURN_IF_ERROR(statuses[s]);
+    if (kept != s) std::swap(mapped_[kept], mapped_[s]);
     predicting_[kept++] = predicting_[s];
   }
   predicting_.resize(kept);
@@ -148,14 +159,21 @@ StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose(
   // Each part's own remaining budget may steer that part alone (Theorem 1). Tokens of one step
   // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
-  std::vector<std::unique_ptr<mechanism::Proposal>> proposals;
-  proposals.reserve(predicting_.size());
-  for (std::size_t s = 0; s < predicting_.size(); ++s) {
-    SUBMIX_ASSIGN_OR_RETURN(auto proposal,
-                            parts_.mechanism->Propose(mapped_[s].view(), remaining,
-                                                      base::ReleaseId{session_, ++releases_}));
-    proposals.push_back(std::move(proposal));
-  }
+  const std::uint64_t first = releases_ + 1;
+  releases_ += predicting_.size();
+  std::vector<std::unique_ptr<mechanism::Proposal>> proposals(predicting_.size());
+  std::vector<Status> statuses(predicting_.size());
+  parts_.predictor->ForEach(static_cast<int>(predicting_.size()), [&](int i) {
+    const auto s = static_cast<std::size_t>(i);
+    auto proposal = parts_.mechanism->Propose(mapped_[s].view(), remaining,
+                                              base::ReleaseId{session_, first + s});
+    if (proposal.ok()) {
+      proposals[s] = *std::move(proposal);
+    } else {
+      statuses[s] = proposal.status();
+    }
+  });
+  for (const Status& status : statuses) SUBMIX_RETURN_IF_ERROR(status);
   return proposals;
 }
 

@@ -97,9 +97,11 @@ class EngineCore {
   EngineCore(const EngineParts& parts, int halves);
 
   void ShareOut(std::span<const PromptShare> shares);
-  // Appends what is shared out; maps the predictions that follow from whole prompts into mapped_.
-  // The events of those that have none.
+  // Appends what is shared out, and maps the predictions that follow from whole prompts. The events
+  // of those that have none.
   base::StatusOr<std::vector<TokenEvent>> Predict();
+  // From logits_ into mapped_.
+  base::StatusOr<std::vector<TokenEvent>> Map();
   // From the predictions to the tokens, which are added to `events`.
   base::Status ChargeAndRelease(std::vector<TokenEvent>& events);
   base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();

@@ -1,6 +1,7 @@
 #include "submix/engine/engine_core.h"
 
 #include <limits>
+#include <vector>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/engine/testing/watched_engine.h"
@@ -60,6 +61,32 @@ TEST_F(EngineCoreTest, AStepOfManySequencesIsOneTransaction) {
   EXPECT_EQ(events.size(), 7u);
   EXPECT_EQ(ledger_->transactions, 1);
   EXPECT_EQ(ledger_->releases, 7);
+}
+
+// Predictions and proposals are divided among threads; what is drawn does not depend on how. One of
+// the sequences has no prediction.
+TEST_F(EngineCoreTest, ManyThreadsReleaseWhatOneReleases) {
+  std::vector<std::vector<base::TokenId>> tokens;
+  std::vector<double> spent;
+  for (const bool has_threads : {false, true}) {
+    Start(/*budget=*/2);
+    watched_->predictor.has_threads = has_threads;
+    predictor_->BreakPublicModelAfter(9);
+    for (int i = 0; i < 7; ++i) {
+      Request request = MakeRequest(3);
+      request.prompt = {i == 4 ? 9 : i};
+      ASSERT_TRUE(engine_->Admit(request).ok());
+    }
+    tokens.emplace_back();
+    for (int step = 0; step < 3; ++step) {
+      SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
+      for (const TokenEvent& event : events) tokens.back().push_back(event.token);
+    }
+    spent.push_back(ledger_->SpentByPart(0));
+  }
+  EXPECT_EQ(tokens[0].size(), 3u * 6 + 1);
+  EXPECT_EQ(tokens[0], tokens[1]);
+  EXPECT_EQ(spent[0], spent[1]);
 }
 
 // With a mechanism that screens, a token is two releases: each has a charge and a receipt of its

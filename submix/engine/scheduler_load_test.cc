@@ -67,6 +67,7 @@ constexpr SchedulerOptions kOptions = {.max_live = 16};
 TEST(SchedulerLoadTest, EveryTokenIsChargedWhoeverHangsUp) {
   base::TemporaryDirectory directory;
   WatchedEngine watched({.budget = 0.5});
+  watched.predictor.has_threads = true;
   const auto usage = KeyUsage::Open(directory.path()).value();
   const auto scheduler = Scheduler::Start(watched.MakeCore(), kOptions, usage.get()).value();
   Clients clients(*scheduler);

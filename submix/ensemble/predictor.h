@@ -49,6 +49,12 @@ class Predictor {
       std::function<base::Status(std::size_t position, std::span<const float> logits)>;
   virtual base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
                              const PositionSink& sink) = 0;
+
+  // Its threads, if it has any, for others between its own calls: body(i), which does not throw,
+  // once for every i in [0, count). Returns when all are done.
+  virtual void ForEach(int count, const std::function<void(int)>& body) {
+    for (int i = 0; i < count; ++i) body(i);
+  }
 };
 
 }  // namespace submix::ensemble

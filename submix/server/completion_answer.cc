@@ -15,7 +15,6 @@ class CompletionAnswer : public UnfinishedAnswer {
   explicit CompletionAnswer(AnsweredCall call) : call_(std::move(call)) {
     call_.visit->record.status = kHungUp;
   }
-  void SetWaker(std::function<void()> wake) override { call_.running.SetWaker(wake); }
 
  protected:
   // What has come of the choices.
@@ -35,6 +34,15 @@ class WholeCompletionAnswer final : public CompletionAnswer {
   explicit WholeCompletionAnswer(AnsweredCall call)
       : CompletionAnswer(std::move(call)), whole_(call_.choices) {
     for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i].index = static_cast<int>(i);
+  }
+  // Hung up on, its record counts what was computed.
+  ~WholeCompletionAnswer() override {
+    call_.running.DropTokens();
+    record().completion_tokens = call_.running.tokens();
+  }
+
+  void SetWaker(std::function<void()> wake) override {
+    call_.running.SetWaker(wake, engine::WakeFor::kEnd);
   }
 
   bool Proceed(HttpResponse& response) override {
@@ -63,6 +71,10 @@ class StreamedCompletionAnswer final : public CompletionAnswer {
  public:
   explicit StreamedCompletionAnswer(AnsweredCall call) : CompletionAnswer(std::move(call)) {
     record().streamed = true;
+  }
+
+  void SetWaker(std::function<void()> wake) override {
+    call_.running.SetWaker(wake, engine::WakeFor::kEveryToken);
   }
 
   bool Proceed(HttpResponse& response) override {

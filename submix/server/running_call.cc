@@ -9,6 +9,8 @@ namespace {
 
 using engine::CompletionEnd;
 
+constexpr std::chrono::nanoseconds kAtOnce{0};
+
 bool IsRunning(const std::unique_ptr<engine::Completion>& completion) {
   return completion->end() == CompletionEnd::kRunning;
 }
@@ -31,12 +33,11 @@ base::StatusOr<RunningCall> RunningCall::Start(engine::Scheduler& scheduler,
   return call;
 }
 
-void RunningCall::SetWaker(const std::function<void()>& wake) {
-  for (const auto& completion : completions_) completion->SetWaker(wake);
+void RunningCall::SetWaker(const std::function<void()>& wake, engine::WakeFor wakes_for) {
+  for (const auto& completion : completions_) completion->SetWaker(wake, wakes_for);
 }
 
 std::vector<Choice> RunningCall::Next() {
-  constexpr std::chrono::nanoseconds kAtOnce{0};
   std::vector<Choice> choices;
   for (std::size_t i = 0; i < completions_.size(); ++i) {
     if (!IsRunning(completions_[i])) continue;
@@ -46,6 +47,12 @@ std::vector<Choice> RunningCall::Next() {
     choices.push_back({static_cast<int>(i), event->text, event->finish_reason});
   }
   return choices;
+}
+
+void RunningCall::DropTokens() {
+  for (const auto& completion : completions_) {
+    while (completion->Next(kAtOnce)) ++tokens_;
+  }
 }
 
 bool RunningCall::ended() const { return std::ranges::none_of(completions_, IsRunning); }

@@ -20,9 +20,11 @@ class RunningCall {
                                            std::vector<engine::Submission> submissions);
 
   // As Completion::SetWaker, for all of them.
-  void SetWaker(const std::function<void()>& wake);
+  void SetWaker(const std::function<void()>& wake, engine::WakeFor wakes_for);
   // What has come since, at most one piece a choice. Does not wait.
   std::vector<Choice> Next();
+  // Counts what has come since and drops it.
+  void DropTokens();
   bool ended() const;
   // Of the first choice that did not end well.
   std::optional<ApiError> error() const;

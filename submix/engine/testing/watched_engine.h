@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -120,6 +121,14 @@ class WatchedPredictor final : public ensemble::Predictor {
   int num_members() const override { return fake.num_members(); }
   int vocab_size() const override { return fake.vocab_size(); }
   int context_length() const override { return fake.context_length(); }
+  void ForEach(int count, const std::function<void(int)>& body) override {
+    const auto run = [&body](int begin, int end) {
+      for (int i = begin; i < end; ++i) body(i);
+    };
+    const int divided = has_threads ? count / 2 : 0;
+    const std::jthread other(run, 0, divided);
+    run(divided, count);
+  }
   ensemble::SequenceId Open() override {
     const ensemble::SequenceId sequence = fake.Open();
     most_open = std::max(most_open, fake.open_sequences());
@@ -150,6 +159,7 @@ class WatchedPredictor final : public ensemble::Predictor {
   }
 
   ensemble::FakePredictor fake;
+  bool has_threads = false;  // of its own, for ForEach
   std::int64_t rows = 0;
   std::vector<base::TokenId> first_tokens;  // of every sequence, in the order of their beginning
   std::vector<base::TokenId> first_to_predict;  // the same, in the order of their first prediction
