@@ -1,12 +1,14 @@
-// A private token without a language model: two parts, a vocabulary of three words, a budget.
+// Private tokens from anybody's logits: here of no language model, two parts, a vocabulary of three
+// words, a budget.
 //
 //   private_token              the budget is in memory and forgotten at the end
 //   private_token DIRECTORY    the budget is on disk: run it again and see what is left
 //
-// The way of a token is the one of the engine: propose charges, charge durably, mix those who paid,
-// sample against the receipt. Leave one out and it does not compile or does not sample.
+// The engine's own sampler takes the logits of the public model and of all members, charges the
+// parts durably and draws from the mixture of those that paid.
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -17,7 +19,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/engine/sample.h"
+#include "submix/engine/private_sampler.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/ledger.h"
 #include "submix/ledger/memory_ledger.h"
@@ -33,14 +35,22 @@ constexpr int kNumParts = 2;
 constexpr int kTokens = 8;
 constexpr std::array<const char*, 3> kVocabulary = {"tea", "coffee", "water"};
 
-// What the models say next. Part 0 (members 0 and 1) has seen people who drink tea, part 1 coffee.
-constexpr std::array<double, 3> kPublicPmf = {0.3, 0.3, 0.4};
-constexpr std::array<double, 12> kMemberPmfs = {
-    0.6, 0.2, 0.2,  // part 0, first half
-    0.5, 0.2, 0.3,  // part 0, second half
-    0.1, 0.7, 0.2,  // part 1, first half
-    0.2, 0.7, 0.1,  // part 1, second half
+// What the models say next, as probabilities; a model of your own gives logits. Part 0 (members 0
+// and 1) has seen people who drink tea, part 1 coffee.
+constexpr std::array<float, 3> kPublicPmf = {0.3f, 0.3f, 0.4f};
+constexpr std::array<float, 12> kMemberPmfs = {
+    0.6f, 0.2f, 0.2f,  // part 0, first half
+    0.5f, 0.2f, 0.3f,  // part 0, second half
+    0.1f, 0.7f, 0.2f,  // part 1, first half
+    0.2f, 0.7f, 0.1f,  // part 1, second half
 };
+constexpr int kMembers = 4;
+
+template <std::size_t N>
+std::array<float, N> Logits(std::array<float, N> pmf) {
+  for (float& probability : pmf) probability = std::log(probability);
+  return pmf;
+}
 
 // A ledger belongs to one deployment. Hash whatever defines yours; here it is a name.
 submix::ledger::DurableLedgerOptions OnDisk(const std::string& directory) {
@@ -65,21 +75,6 @@ StatusOr<std::unique_ptr<submix::ledger::Ledger>> OpenLedger(const std::string& 
   return std::unique_ptr<submix::ledger::Ledger>(std::move(ledger));
 }
 
-// One token: an index into the vocabulary.
-StatusOr<std::size_t> NextToken(const submix::mechanism::Mechanism& mechanism,
-                                submix::base::ReleaseId release, submix::ledger::Ledger& ledger,
-                                submix::base::RandomSource& random) {
-  const submix::mechanism::PartPredictions predictions = {
-      .public_pmf = kPublicPmf, .member_pmfs = kMemberPmfs, .num_parts = kNumParts, .halves = 2};
-  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, ledger.Remaining());
-  SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism.Propose(predictions, remaining, release));
-  const std::vector<submix::ledger::ChargeRequest> step = {
-      {.release_id = release, .rule = mechanism.charge_rule(), .charges = proposal->charges()}};
-  SUBMIX_ASSIGN_OR_RETURN(auto receipts, ledger.Charge(step));
-  auto mixture = std::move(*proposal).Mix(receipts[0].paid(), random);
-  return submix::engine::Sample(std::move(mixture), std::move(receipts[0]), random);
-}
-
 Status Run(const std::string& directory) {
   const FixedNats budget = FixedNats::RoundDown(0.5);
   submix::mechanism::MechanismOptions options;
@@ -90,11 +85,19 @@ Status Run(const std::string& directory) {
 
   SUBMIX_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(directory, budget));
   const auto random = submix::base::MakeSystemRandomSource();
-  const std::uint64_t session = random->NextUint64();
-  for (std::uint64_t number = 1; number <= kTokens; ++number) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::size_t token,
-                            NextToken(*mechanism, {session, number}, *ledger, *random));
-    std::printf("token: %s\n", kVocabulary[token]);
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto sampler,
+      submix::engine::PrivateSampler::Create(
+          {.mechanism = mechanism.get(), .ledger = ledger.get(), .random = random.get()},
+          kMembers));
+  const auto public_logits = Logits(kPublicPmf);
+  const auto member_logits = Logits(kMemberPmfs);
+  // One sequence; with several, one step pays for a token of each in one transaction.
+  const std::vector<submix::engine::Prediction> step = {
+      {.public_logits = public_logits, .member_logits = member_logits, .sampling = {}}};
+  for (int number = 0; number < kTokens; ++number) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, sampler->Sample(step));
+    std::printf("token: %s\n", kVocabulary[static_cast<std::size_t>(tokens[0].token)]);
   }
 
   // For the operator only: an account's state depends on its part's data.

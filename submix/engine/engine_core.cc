@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "submix/base/check.h"
-#include "submix/engine/sample.h"
 
 namespace submix::engine {
 namespace {
@@ -43,35 +42,27 @@ base::Status CheckRequest(const Request& request, const EngineParts& parts) {
 
 }  // namespace
 
-EngineCore::EngineCore(const EngineParts& parts, int halves)
+EngineCore::EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler)
     : parts_(parts),
-      halves_(halves),
-      refuses_when_exhausted_(parts.when_exhausted == WhenExhausted::kRefuse &&
-                              parts.mechanism->has_constant_charge()),
-      session_(parts.random->NextUint64()) {}
+      sampler_(std::move(sampler)),
+      vocab_size_(static_cast<std::size_t>(parts.predictor->vocab_size())),
+      rows_(1 + static_cast<std::size_t>(parts.predictor->num_members())) {}
 
 EngineCore::~EngineCore() {
   for (const LiveSequence& live : live_) parts_.predictor->Close(live.sequence);
 }
 
 StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& parts) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts.ledger->Remaining());
-  const int num_parts = static_cast<int>(remaining.size());
-  const int num_members = parts.predictor->num_members();
-  if (num_parts == 0 || num_members % num_parts != 0 ||
-      num_members / num_parts < parts.mechanism->halves()) {
-    return base::FailedPreconditionError(
-        "the mechanism " + std::string(parts.mechanism->name()) + " needs at least " +
-        std::to_string(parts.mechanism->halves()) + " member(s) for each of " +
-        std::to_string(num_parts) + " parts, the ensemble has " + std::to_string(num_members));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(auto sampler, PrivateSampler::Create({parts.mechanism, parts.ledger,
+                                                                parts.random, parts.when_exhausted},
+                                                               parts.predictor->num_members()));
   if (parts.predictor->vocab_size() != parts.tokenizer->vocab_size()) {
     return base::FailedPreconditionError(
         "the tokenizer has " + std::to_string(parts.tokenizer->vocab_size()) +
         " entries, the model " + std::to_string(parts.predictor->vocab_size()) +
         ": the tokenizer does not belong to this model");
   }
-  return std::unique_ptr<EngineCore>(new EngineCore(parts, num_members / num_parts));
+  return std::unique_ptr<EngineCore>(new EngineCore(parts, std::move(sampler)));
 }
 
 Status EngineCore::Check(const Request& request) const { return CheckRequest(request, parts_); }
@@ -107,7 +98,7 @@ void EngineCore::ShareOut(std::span<const PromptShare> shares) {
   }
 }
 
-StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
+Status EngineCore::Predict() {
   std::vector<ensemble::Predictor::Append> appends;
   appends.reserve(live_.size());
   predicting_.clear();
@@ -117,108 +108,45 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Predict() {
     appends.push_back({live.sequence, std::span(live.pending).first(live.share), predicts});
     if (predicts) predicting_.push_back(&live);
   }
-  const auto row = static_cast<std::size_t>(parts_.predictor->vocab_size());
-  const std::size_t rows = 1 + static_cast<std::size_t>(parts_.predictor->num_members());
-  logits_.resize(predicting_.size() * rows * row);
+  logits_.resize(predicting_.size() * rows_ * vocab_size_);
   SUBMIX_RETURN_IF_ERROR(parts_.predictor->Step(appends, logits_));
   for (LiveSequence& live : live_) {
     if (live.share == live.pending.size()) continue;
     live.pending.erase(live.pending.begin(),
                        live.pending.begin() + static_cast<std::ptrdiff_t>(live.share));
   }
-  return Map();
-}
-
-StatusOr<std::vector<TokenEvent>> EngineCore::Map() {
-  const auto row = static_cast<std::size_t>(parts_.predictor->vocab_size());
-  const std::size_t rows = 1 + static_cast<std::size_t>(parts_.predictor->num_members());
-  if (mapped_.size() < predicting_.size()) mapped_.resize(predicting_.size());
-  std::vector<Status> statuses(predicting_.size());
-  parts_.predictor->ForEach(static_cast<int>(predicting_.size()), [&](int i) {
-    const auto s = static_cast<std::size_t>(i);
-    const std::span<const float> all = std::span(logits_).subspan(s * rows * row, rows * row);
-    statuses[s] =
-        mapped_[s].Map(all.first(row), all.subspan(row), halves_, predicting_[s]->request.sampling);
-  });
-  std::vector<TokenEvent> without_prediction;
-  std::size_t kept = 0;
-  for (std::size_t s = 0; s < predicting_.size(); ++s) {
-    if (statuses[s].code() == base::StatusCode::kInternal) {
-      without_prediction.push_back(EventWithoutToken(*predicting_[s], FinishReason::kNoPrediction));
-      continue;
-    }
-    SUBMIX_RETURN_IF_ERROR(statuses[s]);
-    if (kept != s) std::swap(mapped_[kept], mapped_[s]);
-    predicting_[kept++] = predicting_[s];
-  }
-  predicting_.resize(kept);
-  return without_prediction;
-}
-
-StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> EngineCore::Propose() {
-  // Each part's own remaining budget may steer that part alone (Theorem 1). Tokens of one step
-  // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
-  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
-  const std::uint64_t first = releases_ + 1;
-  releases_ += predicting_.size();
-  std::vector<std::unique_ptr<mechanism::Proposal>> proposals(predicting_.size());
-  std::vector<Status> statuses(predicting_.size());
-  parts_.predictor->ForEach(static_cast<int>(predicting_.size()), [&](int i) {
-    const auto s = static_cast<std::size_t>(i);
-    auto proposal = parts_.mechanism->Propose(mapped_[s].view(), remaining,
-                                              base::ReleaseId{session_, first + s});
-    if (proposal.ok()) {
-      proposals[s] = *std::move(proposal);
-    } else {
-      statuses[s] = proposal.status();
-    }
-  });
-  for (const Status& status : statuses) SUBMIX_RETURN_IF_ERROR(status);
-  return proposals;
-}
-
-StatusOr<std::vector<ledger::Receipt>> EngineCore::Charge(
-    const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals) {
-  std::vector<ledger::ChargeRequest> step;
-  step.reserve(proposals.size());
-  for (const auto& proposal : proposals) {
-    step.push_back({proposal->release_id(), parts_.mechanism->charge_rule(), proposal->charges()});
-  }
-  return parts_.ledger->Charge(step);
-}
-
-Status EngineCore::OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>& proposals,
-                               std::vector<ledger::Receipt>& receipts) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
-  for (std::size_t s = 0; s < proposals.size(); ++s) {
-    mechanism::PrivateScreen screen = std::move(*proposals[s]).Screen(receipts[s].paid());
-    SUBMIX_ASSIGN_OR_RETURN(proposals[s],
-                            OpenScreen(std::move(screen), std::move(receipts[s]), *parts_.random,
-                                       remaining, base::ReleaseId{session_, ++releases_}));
-  }
   return base::OkStatus();
 }
 
-// All accounts have paid the same constants, so they come to their end together.
-bool EngineCore::IsExhausted(const ledger::Receipt& receipt) const {
-  const std::vector<bool>& paid = receipt.paid();
-  return refuses_when_exhausted_ && std::find(paid.begin(), paid.end(), true) == paid.end();
+StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
+  std::vector<Prediction> predictions;
+  predictions.reserve(predicting_.size());
+  for (std::size_t s = 0; s < predicting_.size(); ++s) {
+    const auto logits =
+        std::span<const float>(logits_).subspan(s * rows_ * vocab_size_, rows_ * vocab_size_);
+    predictions.push_back(
+        {logits.first(vocab_size_), logits.subspan(vocab_size_), predicting_[s]->request.sampling});
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto tokens,
+      sampler_->Sample(predictions, [this](int count, const std::function<void(int)>& body) {
+        parts_.predictor->ForEach(count, body);
+      }));
+  std::vector<TokenEvent> events;
+  events.reserve(tokens.size());
+  for (std::size_t s = 0; s < tokens.size(); ++s) {
+    events.push_back(tokens[s].outcome == SampleOutcome::kToken
+                         ? Accept(*predicting_[s], tokens[s].token)
+                         : EventWithoutToken(*predicting_[s], tokens[s].outcome));
+  }
+  return events;
 }
 
-StatusOr<TokenEvent> EngineCore::Release(std::size_t s,
-                                         std::unique_ptr<mechanism::Proposal> proposal,
-                                         ledger::Receipt receipt) {
-  if (IsExhausted(receipt)) return EventWithoutToken(*predicting_[s], FinishReason::kExhausted);
-  mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *parts_.random);
-  SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
-                          Sample(std::move(mixture), std::move(receipt), *parts_.random));
-  return Accept(*predicting_[s], mapped_[s].token(index));
-}
-
-TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, FinishReason reason) {
+TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, SampleOutcome outcome) {
   TokenEvent event;
   event.request_id = live.request_id;
-  event.finish_reason = reason;
+  event.finish_reason =
+      outcome == SampleOutcome::kExhausted ? FinishReason::kExhausted : FinishReason::kNoPrediction;
   return event;
 }
 
@@ -249,27 +177,12 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
 
 StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const PromptShare> shares) {
   ShareOut(shares);
-  SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Predict());
-  if (!predicting_.empty()) SUBMIX_RETURN_IF_ERROR(ChargeAndRelease(events));
+  SUBMIX_RETURN_IF_ERROR(Predict());
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Sample());
   for (const TokenEvent& event : events) {
     if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
   }
   return events;
-}
-
-Status EngineCore::ChargeAndRelease(std::vector<TokenEvent>& events) {
-  SUBMIX_ASSIGN_OR_RETURN(auto proposals, Propose());
-  SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
-  if (proposals.front()->leads_to_screen()) {
-    SUBMIX_RETURN_IF_ERROR(OpenScreens(proposals, receipts));
-    SUBMIX_ASSIGN_OR_RETURN(receipts, Charge(proposals));
-  }
-  for (std::size_t s = 0; s < predicting_.size(); ++s) {
-    SUBMIX_ASSIGN_OR_RETURN(TokenEvent event,
-                            Release(s, std::move(proposals[s]), std::move(receipts[s])));
-    events.push_back(std::move(event));
-  }
-  return base::OkStatus();
 }
 
 Status EngineCore::Generate(const Request& request,

@@ -1,5 +1,4 @@
-// The way of one token: predictor → public maps → proposal → one durable charge for the whole step
-// → mixture of the parts that paid → Sample against the receipt → back into the sequence.
+// The way of one token: live sequences → predictor → PrivateSampler → back into the sequence.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/engine/exhaustion.h"
+#include "submix/engine/private_sampler.h"
 #include "submix/engine/request.h"
 #include "submix/engine/text_stream.h"
 #include "submix/ensemble/predictor.h"
@@ -71,7 +71,7 @@ class EngineCore {
   base::StatusOr<std::vector<TokenEvent>> Step();
 
   // After a failed Step: Ledger::Recover. Errors: its.
-  base::Status Recover() { return parts_.ledger->Recover(); }
+  base::Status Recover() { return sampler_->Recover(); }
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
   // programs with one request at a time. Errors: Step's; ExhaustedError; NoPredictionError.
@@ -94,38 +94,23 @@ class EngineCore {
     TextStream text{{}};
   };
 
-  EngineCore(const EngineParts& parts, int halves);
+  EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler);
 
   void ShareOut(std::span<const PromptShare> shares);
-  // Appends what is shared out, and maps the predictions that follow from whole prompts. The events
-  // of those that have none.
-  base::StatusOr<std::vector<TokenEvent>> Predict();
-  // From logits_ into mapped_.
-  base::StatusOr<std::vector<TokenEvent>> Map();
-  // From the predictions to the tokens, which are added to `events`.
-  base::Status ChargeAndRelease(std::vector<TokenEvent>& events);
-  base::StatusOr<std::vector<std::unique_ptr<mechanism::Proposal>>> Propose();
-  base::StatusOr<std::vector<ledger::Receipt>> Charge(
-      const std::vector<std::unique_ptr<mechanism::Proposal>>& proposals);
-  // Replaces every proposal of a screen by the proposal of its token.
-  base::Status OpenScreens(std::vector<std::unique_ptr<mechanism::Proposal>>& proposals,
-                           std::vector<ledger::Receipt>& receipts);
-  bool IsExhausted(const ledger::Receipt& receipt) const;
-  base::StatusOr<TokenEvent> Release(std::size_t s, std::unique_ptr<mechanism::Proposal> proposal,
-                                     ledger::Receipt receipt);
-  static TokenEvent EventWithoutToken(const LiveSequence& live, FinishReason reason);
+  // Appends what is shared out: predicting_ and their logits_.
+  base::Status Predict();
+  base::StatusOr<std::vector<TokenEvent>> Sample();
+  static TokenEvent EventWithoutToken(const LiveSequence& live, SampleOutcome outcome);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
   const EngineParts parts_;
-  const int halves_;  // members a part
-  const bool refuses_when_exhausted_;
-  const std::uint64_t session_;
-  std::uint64_t releases_ = 0;
+  const std::unique_ptr<PrivateSampler> sampler_;
+  const std::size_t vocab_size_;
+  const std::size_t rows_;  // 1 + members
   std::int64_t next_request_id_ = 1;
   std::vector<LiveSequence> live_;
-  std::vector<LiveSequence*> predicting_;             // that get a token in this step
-  std::vector<float> logits_;                         // [predicting, M + 1, V]
-  std::vector<mechanism::MappedPredictions> mapped_;  // [predicting]
+  std::vector<LiveSequence*> predicting_;  // that get a token in this step
+  std::vector<float> logits_;              // [predicting, M + 1, V]
 };
 
 // kInternal: what the client of a sequence without finite numbers is told. It is the public model's
