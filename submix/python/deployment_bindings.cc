@@ -1,0 +1,237 @@
+// A deployment whose members run elsewhere: their logits in, tokens that are paid for out.
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "submix/engine/deployment.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/engine/private_sampler.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/python/bindings.h"
+#include "submix/python/raise_status.h"
+
+namespace submix::python {
+namespace {
+
+namespace py = pybind11;
+using engine::SampledToken;
+using engine::SampleOutcome;
+using mechanism::SamplingOptions;
+
+// The process that charges the deployment. One call at a time; the others wait without the
+// interpreter's lock.
+class OpenedDeployment {
+ public:
+  explicit OpenedDeployment(const std::string& directory)
+      : deployment_(
+            ValueOrRaise(engine::OpenDeployment(directory, engine::DeploymentAccess::kCharge))),
+        random_(base::MakeSystemRandomSource()),
+        sampler_(ValueOrRaise(engine::PrivateSampler::Create(
+            {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
+             deployment_.config.options.when_exhausted},
+            static_cast<int>(deployment_.manifest.members.size())))) {}
+
+  const engine::Deployment& deployment() const { return deployment_; }
+
+  base::StatusOr<std::vector<SampledToken>> Sample(std::span<const engine::Prediction> step) {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_) SUBMIX_RETURN_IF_ERROR(sampler_->Recover());
+    auto tokens = sampler_->Sample(step);
+    has_failed_ = !tokens.ok() && tokens.status().code() != base::StatusCode::kInvalidArgument;
+    return tokens;
+  }
+
+ private:
+  const engine::Deployment deployment_;
+  const std::unique_ptr<base::RandomSource> random_;
+  const std::unique_ptr<engine::PrivateSampler> sampler_;
+  std::mutex mutex_;
+  bool has_failed_ = false;  // guarded by mutex_
+};
+
+// The array behind an object, without a copy: NumPy's own, or by DLPack, such as torch's and JAX's
+// on the CPU.
+py::array_t<float> LogitsOf(const py::object& object, std::size_t rows) {
+  const py::module_ numpy = py::module_::import("numpy");
+  const bool is_foreign = !py::isinstance<py::array>(object) && py::hasattr(object, "__dlpack__");
+  const py::array array = numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
+  if (!py::isinstance<py::array_t<float>>(array) || !(array.flags() & py::array::c_style)) {
+    RaiseTypeError(
+        "logits: expected float32 in rows without gaps, such as "
+        "numpy.ascontiguousarray(logits, numpy.float32)");
+  }
+  if (array.ndim() != 2 || static_cast<std::size_t>(array.shape(0)) != rows || array.shape(1) < 1) {
+    RaiseIfError(base::InvalidArgumentError(
+        "logits: expected [" + std::to_string(rows) +
+        ", vocabulary]: the public model's row, then one for each member"));
+  }
+  return py::array_t<float>(array);
+}
+
+engine::Prediction PredictionOf(const py::array_t<float>& logits, const SamplingOptions& options) {
+  const std::span<const float> all(logits.data(), static_cast<std::size_t>(logits.size()));
+  const auto vocabulary = static_cast<std::size_t>(logits.shape(1));
+  return {all.first(vocabulary), all.subspan(vocabulary), options};
+}
+
+base::Status ClosedError() {
+  return base::FailedPreconditionError("the deployment is closed: open it again");
+}
+
+class Deployment {
+ public:
+  explicit Deployment(const std::string& directory)
+      : opened_(std::make_shared<OpenedDeployment>(directory)) {}
+
+  std::shared_ptr<OpenedDeployment> opened() const {
+    if (opened_ == nullptr) RaiseIfError(ClosedError());
+    return opened_;
+  }
+  void Close() { opened_.reset(); }
+
+  std::string Statement() const {
+    return engine::DeploymentPromise(opened()->deployment()).ToText();
+  }
+  std::string Mechanism() const { return std::string(opened()->deployment().mechanism->name()); }
+  std::string PublicModel() const { return ensemble::PublicDirectory(Ensemble()); }
+  std::vector<std::string> Members() const {
+    std::vector<std::string> members;
+    for (const auto& member : opened()->deployment().manifest.members) {
+      members.push_back(ensemble::MemberPath(Ensemble(), member));
+    }
+    return members;
+  }
+  std::vector<ledger::Account> Budget() const {
+    return ValueOrRaise(opened()->deployment().ledger->Accounts());
+  }
+
+ private:
+  const std::string& Ensemble() const { return opened()->deployment().config.ensemble_directory; }
+
+  std::shared_ptr<OpenedDeployment> opened_;
+};
+
+// Keeps its deployment as long as it is open.
+class Sampler {
+ public:
+  explicit Sampler(std::weak_ptr<OpenedDeployment> deployment)
+      : deployment_(std::move(deployment)) {}
+
+  std::vector<SampledToken> SampleBatch(const std::vector<py::object>& logits,
+                                        const std::vector<SamplingOptions>& options) {
+    if (options.size() != logits.size()) {
+      RaiseIfError(base::InvalidArgumentError("options: expected one for each of the " +
+                                              std::to_string(logits.size()) + " sequences"));
+    }
+    const auto deployment = deployment_.lock();
+    if (deployment == nullptr) RaiseIfError(ClosedError());
+    const std::size_t rows = 1 + deployment->deployment().manifest.members.size();
+    std::vector<py::array_t<float>> arrays;
+    std::vector<engine::Prediction> step;
+    for (std::size_t s = 0; s < logits.size(); ++s) {
+      arrays.push_back(LogitsOf(logits[s], rows));
+      step.push_back(PredictionOf(arrays.back(), options[s]));
+    }
+    auto tokens = [&] {
+      const py::gil_scoped_release released;
+      return deployment->Sample(step);
+    }();
+    return ValueOrRaise(std::move(tokens));
+  }
+
+  std::vector<SampledToken> SampleAlike(const std::vector<py::object>& logits,
+                                        const SamplingOptions& options) {
+    return SampleBatch(logits, std::vector<SamplingOptions>(logits.size(), options));
+  }
+
+  base::TokenId Sample(const py::object& logits, const SamplingOptions& options) {
+    const SampledToken token = SampleBatch({logits}, {options}).front();
+    if (token.outcome == SampleOutcome::kExhausted) RaiseIfError(engine::ExhaustedError());
+    if (token.outcome == SampleOutcome::kNoPrediction) {
+      RaiseIfError(base::InvalidArgumentError(
+          "logits: the public model's row has numbers that are not finite"));
+    }
+    return token.token;
+  }
+
+ private:
+  const std::weak_ptr<OpenedDeployment> deployment_;
+};
+
+void BindValues(py::module_& module) {
+  py::class_<SamplingOptions>(module, "SamplingOptions",
+                              "Public options of a sequence, in Hugging Face's order.")
+      .def(py::init([](double temperature, int top_k, double top_p) {
+             const SamplingOptions options{temperature, top_p, top_k};
+             RaiseIfError(mechanism::CheckSamplingOptions(options));
+             return options;
+           }),
+           py::kw_only(), py::arg("temperature") = 1.0, py::arg("top_k") = 0,
+           py::arg("top_p") = 1.0)
+      .def_readonly("temperature", &SamplingOptions::temperature, "> 0")
+      .def_readonly("top_k", &SamplingOptions::top_k, "likeliest public tokens; 0: all")
+      .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]");
+  py::enum_<SampleOutcome>(module, "SampleOutcome")
+      .value("TOKEN", SampleOutcome::kToken)
+      .value("EXHAUSTED", SampleOutcome::kExhausted, "the answers are used up")
+      .value("NO_PREDICTION", SampleOutcome::kNoPrediction,
+             "the public row is not finite; nothing was charged");
+  py::class_<SampledToken>(module, "SampledToken")
+      .def_readonly("outcome", &SampledToken::outcome)
+      .def_property_readonly("token", [](const SampledToken& sampled) -> std::optional<int> {
+        if (sampled.outcome != SampleOutcome::kToken) return std::nullopt;
+        return sampled.token;
+      });
+  py::class_<ledger::Account>(module, "Account", "Of one part, in nats. For the operator alone.")
+      .def_readonly("name", &ledger::Account::name)
+      .def_property_readonly(
+          "budget", [](const ledger::Account& account) { return account.budget.ToNatsRoundedUp(); })
+      .def_property_readonly(
+          "spent", [](const ledger::Account& account) { return account.spent.ToNatsRoundedUp(); });
+}
+
+}  // namespace
+
+void BindDeployments(py::module_& module) {
+  BindValues(module);
+  py::class_<Sampler>(module, "Sampler", "Thread-safe; calls take turns.")
+      .def("sample", &Sampler::Sample, py::arg("logits"),
+           py::arg_v("options", SamplingOptions(), "SamplingOptions()"),
+           "A token that has been paid for. logits: float32 [1 + members, vocabulary], row 0 the "
+           "public model's; NumPy's array or anything on the CPU with DLPack, not copied. A member "
+           "whose row is not finite is silent for this token. submix.Error if the answers are used "
+           "up or the ledger cannot charge: then there is no token, and what was charged stays.")
+      .def("sample_batch", &Sampler::SampleAlike, py::arg("logits"),
+           py::arg_v("options", SamplingOptions(), "SamplingOptions()"),
+           "A SampledToken for each sequence's logits, paid for in one transaction. options: for "
+           "all, or a list with one for each.")
+      .def("sample_batch", &Sampler::SampleBatch, py::arg("logits"), py::arg("options"));
+  py::class_<Deployment>(module, "Deployment", "What `submix deploy` made, open to be charged.")
+      .def_property_readonly("statement", &Deployment::Statement,
+                             "What one user is promised, as `submix budget` prints it.")
+      .def_property_readonly("mechanism", &Deployment::Mechanism)
+      .def_property_readonly("public_model", &Deployment::PublicModel,
+                             "Hugging Face's directory of row 0.")
+      .def_property_readonly("members", &Deployment::Members,
+                             "PEFT's directories of the rows from 1 on. Private.")
+      .def_property_readonly("budget", &Deployment::Budget,
+                             "Every part's Account. Its numbers depend on private text: for the "
+                             "operator alone.")
+      .def("sampler", [](const Deployment& deployment) { return Sampler(deployment.opened()); })
+      .def("close", &Deployment::Close, "Its samplers end too.")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](Deployment& deployment, const py::args&) { deployment.Close(); });
+  module.def(
+      "open", [](const std::string& directory) { return Deployment(directory); },
+      py::arg("directory"),
+      "The deployment in a directory, checked as `submix serve` checks it. submix.Error if another "
+      "process charges it, or its ensemble has changed.");
+}
+
+}  // namespace submix::python

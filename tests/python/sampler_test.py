@@ -1,0 +1,182 @@
+"""`import submix` against a real deployment: logits of anybody's, tokens that the ledger of `submix budget` shows as paid.
+
+    sampler_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
+from submix_process import BUILD, WorkFolderTest, make_deployment, run
+
+sys.path.insert(0, str(BUILD / "python"))
+import submix
+
+PARTS = 2
+
+
+class Foreign:
+    """Another library's array."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def spent(deployment):
+    parts = json.loads(run("budget", deployment, "--json").stdout)["parts"]
+    return [part["spent"] for part in parts]
+
+
+class SamplerTest(WorkFolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.directory = make_deployment(cls.work)
+
+    def setUp(self):
+        self.deployment = submix.open(str(self.directory))
+        self.addCleanup(self.deployment.close)
+        self.sampler = self.deployment.sampler()
+        self.rows = 1 + len(self.deployment.members)
+        self.logits = numpy.zeros((self.rows, 100), numpy.float32)
+        self.logits[0, :50] = 2
+        self.logits[1:, 7] = 5
+
+    def test_it_says_what_is_promised_and_where_the_models_are(self):
+        self.assertIn("differentially private", self.deployment.statement)
+        self.assertEqual(len(self.deployment.budget), PARTS)
+        for directory in [self.deployment.public_model, *self.deployment.members]:
+            self.assertTrue(os.path.isdir(directory), directory)
+
+    def test_a_token_costs_what_the_ledger_shows(self):
+        before = [account.spent for account in self.deployment.budget]
+        for _ in range(3):
+            self.assertIn(self.sampler.sample(self.logits), range(100))
+        after = [account.spent for account in self.deployment.budget]
+        self.assertTrue(all(a < b for a, b in zip(before, after)), (before, after))
+        for shown, account in zip(spent(self.directory), self.deployment.budget):
+            self.assertAlmostEqual(shown, account.spent)
+
+    def test_options_are_the_servers(self):
+        first = submix.SamplingOptions(top_k=1)
+        self.logits[0, 42] = 9
+        self.assertEqual([self.sampler.sample(self.logits, first) for _ in range(5)], [42] * 5)
+        tokens = self.sampler.sample_batch([self.logits] * 4, [first] * 2 + [submix.SamplingOptions()] * 2)
+        self.assertEqual([sampled.token for sampled in tokens[:2]], [42, 42])
+        with self.assertRaisesRegex(ValueError, "temperature"):
+            submix.SamplingOptions(temperature=0)
+        with self.assertRaisesRegex(ValueError, "one for each of the 2"):
+            self.sampler.sample_batch([self.logits] * 2, [first])
+
+    def test_without_a_public_row_nothing_is_charged(self):
+        before = spent(self.directory)
+        broken = self.logits.copy()
+        broken[0, 3] = math.nan
+        sampled = self.sampler.sample_batch([broken])[0]
+        self.assertEqual((sampled.outcome, sampled.token), (submix.SampleOutcome.NO_PREDICTION, None))
+        with self.assertRaisesRegex(ValueError, "not finite"):
+            self.sampler.sample(broken)
+        self.assertEqual(spent(self.directory), before)
+
+    def test_a_broken_member_is_silent(self):
+        self.logits[1, 0] = math.nan
+        self.assertIn(self.sampler.sample(self.logits), range(100))
+
+    def test_other_arrays_come_by_dlpack(self):
+        self.assertIn(self.sampler.sample(Foreign(self.logits)), range(100))
+
+    def test_arrays_that_do_not_fit_are_refused(self):
+        before = spent(self.directory)
+        for wrong, kind in [(self.logits.astype(numpy.float64), TypeError), (self.logits[:, ::2], TypeError),
+                            (self.logits[1:], ValueError), (self.logits[0], ValueError), ("logits", TypeError),
+                            (self.logits[:, :0], ValueError)]:
+            with self.assertRaisesRegex(kind, "logits: expected"):
+                self.sampler.sample(wrong)
+        self.assertEqual(spent(self.directory), before)
+
+    def test_threads_take_turns(self):
+        before = self.deployment.budget[0].spent
+        one = self.sampler.sample(self.logits)
+        cost = self.deployment.budget[0].spent - before
+        threads = [threading.Thread(target=self.sampler.sample, args=(self.logits,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertIn(one, range(100))
+        self.assertGreater(self.deployment.budget[0].spent - before, 8 * cost * 0.99)
+
+    def test_one_process_charges_a_file(self):
+        with self.assertRaisesRegex(submix.Error, "another process|in use|holds"):
+            submix.open(str(self.directory))
+        self.deployment.close()
+        with self.assertRaisesRegex(submix.Error, "closed"):
+            self.sampler.sample(self.logits)
+        with submix.open(str(self.directory)) as again:
+            self.assertEqual(len(again.members), self.rows - 1)
+        with self.assertRaisesRegex(submix.Error, "closed"):
+            again.statement
+        with self.assertRaises(FileNotFoundError):
+            submix.open(str(self.work / "nowhere"))
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy, submix
+with submix.open(sys.argv[2]) as deployment:
+    sampler = deployment.sampler()
+    logits = numpy.zeros((1 + len(deployment.members), 50), numpy.float32)
+    logits[1:, 7] = 3
+    while True:
+        sampler.sample(logits)
+        print(deployment.budget[0].spent, flush=True)
+"""
+
+
+class KilledTest(WorkFolderTest):
+    def test_no_charge_is_lost(self):
+        directory = make_deployment(self.work)
+        for tokens in range(1, 8):
+            process = subprocess.Popen([sys.executable, "-c", KILLED, str(BUILD / "python"), str(directory)],
+                                       stdout=subprocess.PIPE, text=True)
+            with process.stdout:
+                seen = [float(process.stdout.readline()) for _ in range(tokens)]
+                process.send_signal(signal.SIGKILL)
+                seen += [float(line) for line in process.stdout if line.endswith("\n")]
+            process.wait()
+            self.assertGreaterEqual(spent(directory)[0], seen[-1] - 1e-9)
+        run("budget", directory)
+
+
+class AccountingTest(unittest.TestCase):
+    def test_it_is_the_conversion_of_submix_account(self):
+        for order, rdp in [(2, 2.0), (8, 0.5), (math.inf, 1.5)]:
+            shown = json.loads(run("account", "convert", "--order", order, "--rdp", rdp, "--delta", 1e-6, "--json").stdout)
+            self.assertAlmostEqual(submix.accounting.epsilon(rdp, order, 1e-6), shown["rows"][0]["epsilon"])
+        self.assertAlmostEqual(submix.accounting.epsilon(1, 3, 1e-5, classic=True), 1 + math.log(1e5) / 2)
+        epsilon = submix.accounting.epsilon(0.5, 8, 1e-6)
+        self.assertAlmostEqual(submix.accounting.delta(0.5, 8, epsilon) / 1e-6, 1)
+        self.assertAlmostEqual(submix.accounting.rdp(epsilon, 1e-6, 8), 0.5)
+        for wrong in [(1, 1, 1e-6), (-1, 2, 1e-6), (1, 2, 0), (math.nan, 2, 1e-6)]:
+            with self.assertRaises(ValueError):
+                submix.accounting.epsilon(*wrong)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
