@@ -18,7 +18,7 @@ constexpr std::size_t kLanes = 32;
 // A row is worked on in at most kBlocks blocks of a multiple of kBlockUnit logits: 1024 of them and
 // their exponentials stay in the first-level cache.
 constexpr std::size_t kBlockUnit = 1024;
-constexpr std::size_t kBlocks = 128;
+constexpr std::size_t kBlocks = 512;
 
 constexpr double kLog2E = 0x1.71547652b82fep0;
 constexpr double kLeastNormal = std::numeric_limits<double>::min();
@@ -47,42 +47,6 @@ constexpr double kLeastNormal = std::numeric_limits<double>::min();
   const std::uint64_t exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
   const double result = std::bit_cast<double>(std::bit_cast<std::uint64_t>(power) + exponent);
   return z < -1021.0 ? 0.0 : result;
-}
-
-struct Largest {
-  float value;
-  bool all_finite;
-};
-
-Largest LargestOf(const float* logits, std::size_t size) {
-  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
-    constexpr std::uint32_t kMagnitudeMask = 0x7fffffff;
-    constexpr std::uint32_t kInfinityBits = 0x7f800000;
-    std::array<float, kLanes> values;
-    std::array<std::uint32_t, kLanes> magnitudes{};
-    values.fill(logits[0]);
-    std::size_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const float value = logits[i + lane];
-        const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & kMagnitudeMask;
-        values[lane] = values[lane] < value ? value : values[lane];
-        magnitudes[lane] = magnitudes[lane] < magnitude ? magnitude : magnitudes[lane];
-      }
-    }
-    for (; i < size; ++i) {
-      values[0] = std::max(values[0], logits[i]);
-      magnitudes[0] =
-          std::max(magnitudes[0], std::bit_cast<std::uint32_t>(logits[i]) & kMagnitudeMask);
-    }
-    for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-      for (std::size_t lane = 0; lane < half; ++lane) {
-        values[lane] = std::max(values[lane], values[lane + half]);
-        magnitudes[lane] = std::max(magnitudes[lane], magnitudes[lane + half]);
-      }
-    }
-    return Largest{values[0], magnitudes[0] < kInfinityBits};
-  });
 }
 
 // powers = 2^((logits - largest) * scale); returns their sum.
@@ -116,6 +80,37 @@ void ScaleAndFlush(double factor, std::size_t size, double* values) {
 
 }  // namespace
 
+LargestLogit LargestOf(std::span<const float> row) {
+  return base::RunVectorised([logits = row.data(), size = row.size()]() SUBMIX_VECTOR_LOOP {
+    constexpr std::uint32_t kMagnitudeMask = 0x7fffffff;
+    constexpr std::uint32_t kInfinityBits = 0x7f800000;
+    std::array<float, kLanes> values;
+    std::array<std::uint32_t, kLanes> magnitudes{};
+    values.fill(logits[0]);
+    std::size_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const float value = logits[i + lane];
+        const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & kMagnitudeMask;
+        values[lane] = values[lane] < value ? value : values[lane];
+        magnitudes[lane] = magnitudes[lane] < magnitude ? magnitude : magnitudes[lane];
+      }
+    }
+    for (; i < size; ++i) {
+      values[0] = std::max(values[0], logits[i]);
+      magnitudes[0] =
+          std::max(magnitudes[0], std::bit_cast<std::uint32_t>(logits[i]) & kMagnitudeMask);
+    }
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (std::size_t lane = 0; lane < half; ++lane) {
+        values[lane] = std::max(values[lane], values[lane + half]);
+        magnitudes[lane] = std::max(magnitudes[lane], magnitudes[lane + half]);
+      }
+    }
+    return LargestLogit{values[0], magnitudes[0] < kInfinityBits};
+  });
+}
+
 bool Softmax(std::span<const float> logits, double temperature, std::span<double> pmf) {
   SUBMIX_CHECK(!logits.empty() && pmf.size() == logits.size(), "one probability for each logit");
   SUBMIX_CHECK(temperature > 0 && temperature <= std::numeric_limits<double>::max(),
@@ -131,7 +126,7 @@ bool Softmax(std::span<const float> logits, double temperature, std::span<double
   bool all_finite = true;
   for (std::size_t begin = 0; begin < size; begin += block, ++num_blocks) {
     const std::size_t count = std::min(block, size - begin);
-    const Largest of_block = LargestOf(logits.data() + begin, count);
+    const LargestLogit of_block = LargestOf(logits.subspan(begin, count));
     all_finite &= of_block.all_finite;
     largest[num_blocks] = of_block.value;
     sums[num_blocks] =

@@ -64,7 +64,7 @@ TEST_P(SoftmaxSizeTest, AgreesWithLongDoubleAtEveryDistanceFromTheLargest) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SoftmaxSizeTest,
-                         testing::Values(1, 2, 31, 32, 33, 1023, 1024, 1025, 50257, 131073));
+                         testing::Values(1, 2, 31, 32, 33, 1023, 1024, 1025, 50257, 262'144));
 
 TEST(SoftmaxTest, GivesZeroFarBelowTheLargest) {
   std::vector<double> pmf(3);
@@ -111,6 +111,24 @@ TEST(SoftmaxTest, RefusesLogitsThatAreNotFiniteWhereverTheyAre) {
       EXPECT_FALSE(Softmax(logits, 1, pmf));
     }
   }
+}
+
+TEST(LargestOfTest, FindsTheLargestAndWhetherAllAreFinite) {
+  base::WithEachInstructionSet([&] {
+    for (const std::size_t size : {1u, 31u, 32u, 33u, 70u}) {
+      for (std::size_t place = 0; place < size; ++place) {
+        std::vector<float> logits(size, -3);
+        logits[place] = -2;
+        EXPECT_EQ(LargestOf(logits).value, -2);
+        EXPECT_TRUE(LargestOf(logits).all_finite);
+        for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity(),
+                                -std::numeric_limits<float>::infinity()}) {
+          logits[place] = bad;
+          EXPECT_FALSE(LargestOf(logits).all_finite) << size << ", " << place;
+        }
+      }
+    }
+  });
 }
 
 }  // namespace softmax_test

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -13,22 +14,12 @@
 namespace submix::mechanism {
 namespace {
 
-// Softmax gives 0 to what is this many nats below the largest; the public pmf must stay positive.
-constexpr double kUnderflowNats = 708;
+// The public pmf must stay positive.
 constexpr double kLeastProbability = std::numeric_limits<double>::min();
-
-bool AllFinite(std::span<const float> logits) {
-  return std::count_if(logits.begin(), logits.end(), [](float x) { return !std::isfinite(x); }) ==
-         0;
-}
 
 template <typename Integer>
 std::size_t AsSize(Integer value) {
   return static_cast<std::size_t>(value);
-}
-
-float Largest(std::span<const float> logits) {
-  return *std::max_element(logits.begin(), logits.end());
 }
 
 }  // namespace
@@ -64,12 +55,13 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
   num_parts_ = static_cast<int>(member_logits.size() / vocab_size) / halves;
   vocab_size_ = vocab_size;
   const bool has_top_k = options.top_k > 0 && AsSize(options.top_k) < vocab_size;
-  is_truncated_ = (has_top_k || options.top_p < 1) && AllFinite(public_logits);
-  if (is_truncated_) ChooseSupport(public_logits, options);
-  public_pmf_.resize(support_size());
-  if (!MapRow(public_logits, options.temperature, public_pmf_)) {
+  is_truncated_ = has_top_k || options.top_p < 1;
+  if (!divergence::LargestOf(public_logits).all_finite) {
     return base::InternalError("the public model's logits are not finite: its weights are damaged");
   }
+  if (is_truncated_) ChooseSupport(public_logits, options);
+  public_pmf_.resize(support_size());
+  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
   RaiseToLeast(kLeastProbability, public_pmf_.size(), public_pmf_.data());
   MapMembers(member_logits, options.temperature);
   return base::OkStatus();
@@ -77,20 +69,44 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
 
 void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
                                       const SamplingOptions& options) {
-  support_.resize(public_logits.size());
-  std::iota(support_.begin(), support_.end(), 0);
   const auto likelier = [&](base::TokenId a, base::TokenId b) {
     const float logit_a = public_logits[static_cast<std::size_t>(a)];
     const float logit_b = public_logits[static_cast<std::size_t>(b)];
     return logit_a > logit_b || (logit_a == logit_b && a < b);
   };
-  const auto kept = static_cast<std::size_t>(options.top_k);
-  if (kept > 0 && kept < support_.size()) {
+  const auto kept = AsSize(options.top_k);
+  if (kept > 0 && kept < public_logits.size()) {
+    ListCandidates(public_logits, kept);
     std::nth_element(support_.begin(), support_.begin() + options.top_k, support_.end(), likelier);
     support_.resize(kept);
+  } else {
+    support_.resize(public_logits.size());
+    std::iota(support_.begin(), support_.end(), 0);
   }
   if (options.top_p < 1) KeepMass(public_logits, options, likelier);
   std::sort(support_.begin(), support_.end());
+}
+
+void MappedPredictions::ListCandidates(std::span<const float> logits, std::size_t count) {
+  // At least `count` blocks have a largest logit of `least` or more, and few others do.
+  const std::size_t block = std::max<std::size_t>(1, logits.size() / (4 * count));
+  largest_.clear();
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    const std::size_t end = std::min(begin + block, logits.size());
+    largest_.push_back(divergence::LargestOf(logits.subspan(begin, end - begin)).value);
+  }
+  ranked_ = largest_;
+  const auto place = ranked_.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(ranked_.begin(), place, ranked_.end(), std::greater<>());
+  const float least = *place;
+  support_.clear();
+  for (std::size_t i = 0; i < largest_.size(); ++i) {
+    if (largest_[i] < least) continue;
+    const std::size_t end = std::min((i + 1) * block, logits.size());
+    for (std::size_t x = i * block; x < end; ++x) {
+      if (logits[x] >= least) support_.push_back(static_cast<base::TokenId>(x));
+    }
+  }
 }
 
 template <typename Likelier>
@@ -123,15 +139,11 @@ void MappedPredictions::KeepMass(std::span<const float> public_logits,
 bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,
                                std::span<double> pmf) {
   if (!is_truncated_) return divergence::Softmax(logits, temperature, pmf);
-  // Nothing is left out for a row that is null: the work does not show that it is.
-  const bool is_finite = AllFinite(logits);
   kept_logits_.resize(support_.size());
   for (std::size_t x = 0; x < support_.size(); ++x) {
     kept_logits_[x] = logits[static_cast<std::size_t>(support_[x])];
   }
-  const double mass_limit = (double{Largest(logits)} - double{Largest(kept_logits_)}) / temperature;
-  const bool has_pmf = divergence::Softmax(kept_logits_, temperature, pmf);
-  return is_finite && mass_limit < kUnderflowNats && has_pmf;
+  return divergence::Softmax(kept_logits_, temperature, pmf);
 }
 
 void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature) {

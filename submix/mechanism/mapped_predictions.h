@@ -29,9 +29,10 @@ base::Status CheckSamplingOptions(const SamplingOptions& options);
 class MappedPredictions {
  public:
   // public_logits [vocab], member_logits [K * halves, vocab], row part * halves + half.
-  // A member whose logits are not finite, or whose mass on the support underflows, makes its part
-  // null for this token: every half of it becomes the public pmf. Errors: kInternal if the *public*
-  // model's logits are not finite; kInvalidArgument for options out of range.
+  // Of a member only the logits of the support are read: the work follows the tokens that are kept.
+  // If one of these is not finite, the member's part is null for this token: every half of it
+  // becomes the public pmf. Errors: kInternal if any of the *public* model's logits is not finite;
+  // kInvalidArgument for options out of range.
   base::Status Map(std::span<const float> public_logits, std::span<const float> member_logits,
                    int halves, const SamplingOptions& options);
 
@@ -44,11 +45,14 @@ class MappedPredictions {
  private:
   // Requires: finite logits.
   void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options);
+  // support_ = some tokens in ascending order, among them the `count` likeliest. Requires: count is
+  // above 0 and below the number of logits.
+  void ListCandidates(std::span<const float> logits, std::size_t count);
   // Top-p on the support so far. `likelier` orders tokens.
   template <typename Likelier>
   void KeepMass(std::span<const float> public_logits, const SamplingOptions& options,
                 const Likelier& likelier);
-  // The pmf of one row of logits on the support. False if the row makes its part null.
+  // The pmf of one row of logits on the support. False if a logit there is not finite.
   bool MapRow(std::span<const float> logits, double temperature, std::span<double> pmf);
   void MapMembers(std::span<const float> member_logits, double temperature);
   std::size_t support_size() const { return is_truncated_ ? support_.size() : vocab_size_; }
@@ -56,6 +60,8 @@ class MappedPredictions {
   std::size_t vocab_size_ = 0;
   bool is_truncated_ = false;       // else every token is kept, and the vectors below are unused
   std::vector<float> kept_logits_;  // [V], of the row being mapped
+  std::vector<float> largest_;      // of blocks of logits, while top-k works
+  std::vector<float> ranked_;       // the same, being ordered
   std::vector<std::uint32_t> ranking_;  // positions in the support, while top-p works
   std::vector<base::TokenId> kept_;     // what top-p keeps, while it works
   std::vector<base::TokenId> support_;  // ascending

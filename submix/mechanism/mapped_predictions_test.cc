@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -99,6 +100,33 @@ TEST(MappedPredictionsTest, BreaksTiesByTokenId) {
   EXPECT_EQ(mapped.token(499), 499);
 }
 
+// Against a sort, for sizes around those of the blocks that top-k looks at, with many ties and
+// none.
+TEST(MappedPredictionsTest, KeepsTheLikeliestOfAnyNumberOfTokens) {
+  std::mt19937 random(1);
+  MappedPredictions mapped;
+  for (const std::size_t vocabulary : {2u, 7u, 64u, 1023u, 1024u, 1025u, 20'011u}) {
+    for (const int distinct : {3, 1 << 20}) {
+      std::uniform_int_distribution<int> level(0, distinct);
+      std::vector<float> logits(vocabulary);
+      for (float& logit : logits) logit = static_cast<float>(level(random)) * 1e-5f;
+      std::vector<base::TokenId> ranking(vocabulary);
+      std::iota(ranking.begin(), ranking.end(), 0);
+      std::ranges::stable_sort(ranking, std::ranges::greater(), [&](base::TokenId token) {
+        return logits[static_cast<std::size_t>(token)];
+      });
+      for (const std::size_t kept : {1u, 2u, 6u, 100u, 256u, 1000u}) {
+        if (kept >= vocabulary) continue;
+        SUBMIX_ASSERT_OK(mapped.Map(logits, logits, 1, {.top_k = static_cast<int>(kept)}));
+        std::vector<base::TokenId> expected(ranking.begin(),
+                                            ranking.begin() + static_cast<std::ptrdiff_t>(kept));
+        std::ranges::sort(expected);
+        EXPECT_EQ(Support(mapped), expected) << vocabulary << ", " << distinct << ", " << kept;
+      }
+    }
+  }
+}
+
 TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
   for (const SamplingOptions& options : {SamplingOptions{}, SamplingOptions{.top_k = 2}}) {
     for (const float bad : {kNan, kInfinity, -kInfinity}) {
@@ -107,7 +135,7 @@ TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
         for (int row = 0; row < 6; ++row) {
           for (const float logit : Logits({.25, .25, .4, .1})) members.push_back(logit);
         }
-        members[(2 + broken_half) * 4 + 0] = bad;  // of part 1, a token that top-k leaves out
+        members[(2 + broken_half) * 4 + 1] = bad;  // of part 1, a token that top-k keeps
         MappedPredictions mapped;
         SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), members, 2, options));
         const PartPredictions view = mapped.view();
@@ -123,12 +151,14 @@ TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
   }
 }
 
-TEST(MappedPredictionsTest, MakesAPartNullIfItsMassOnTheSupportUnderflows) {
+TEST(MappedPredictionsTest, ReadsNothingOfAMemberOutsideTheSupport) {
   MappedPredictions mapped;
-  const std::vector<float> member{2000, 0, 1, 2};
-  SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), member, 1, {.top_k = 3}));
-  ExpectPmf(mapped.view().member(0, 0),
-            {mapped.view().public_pmf.begin(), mapped.view().public_pmf.end()});
+  for (const float outside : {kNan, kInfinity, -kInfinity, 2000.f, -2000.f}) {
+    const std::vector<float> member{outside, 0, 1, 2};
+    SUBMIX_ASSERT_OK(mapped.Map(Logits(kPublic), member, 1, {.top_k = 3}));
+    const double mass = 1 + std::exp(1) + std::exp(2);
+    ExpectPmf(mapped.view().member(0, 0), {1 / mass, std::exp(1) / mass, std::exp(2) / mass});
+  }
 }
 
 TEST(MappedPredictionsTest, KeepsThePublicModelPositive) {
