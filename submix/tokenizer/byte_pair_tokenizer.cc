@@ -11,10 +11,15 @@ namespace {
 
 using base::TokenId;
 
-// Of all that text can become.
-PieceIndex IndexOfWords(const BytePairParts& parts) {
+// Which ids text never becomes.
+std::vector<bool> AreMarkers(const BytePairParts& parts) {
   std::vector<bool> is_marker(parts.bytes_of_token.size());
   for (const auto& [content, id] : parts.markers) is_marker[static_cast<std::size_t>(id)] = true;
+  return is_marker;
+}
+
+PieceIndex IndexOfWords(const BytePairParts& parts) {
+  const std::vector<bool> is_marker = AreMarkers(parts);
   PieceIndex words(parts.bytes_of_token.size());
   for (std::size_t id = 0; id < parts.bytes_of_token.size(); ++id) {
     if (!is_marker[id]) words.Add(parts.bytes_of_token[id], static_cast<TokenId>(id));
@@ -40,6 +45,12 @@ std::size_t BytePairTokenizer::longest_token_bytes() const {
   constexpr std::size_t kUnlimited = Normalizer::kUnlimited;
   if (!parts_.pre_tokenizer.keeps_every_byte()) return kUnlimited;
   return std::min(kUnlimited, parts_.longest_piece_bytes * parts_.normalizer.most_bytes_of_one());
+}
+
+TokenId BytePairTokenizer::largest_text_token() const {
+  const std::vector<bool> is_marker = AreMarkers(parts_);
+  const auto last = std::find(is_marker.rbegin(), is_marker.rend(), false);
+  return static_cast<TokenId>(is_marker.rend() - last) - 1;
 }
 
 std::optional<TokenId> BytePairTokenizer::special_token(std::string_view content) const {

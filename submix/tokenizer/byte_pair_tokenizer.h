@@ -58,6 +58,7 @@ class BytePairTokenizer final : public Tokenizer {
   base::TokenId end_of_text() const override { return parts_.end_of_text; }
   std::vector<base::TokenId> prefix() const override { return parts_.prefix; }
   std::vector<base::TokenId> suffix() const override { return parts_.suffix; }
+  base::TokenId largest_text_token() const override;
   std::optional<base::TokenId> special_token(std::string_view content) const override;
   std::vector<base::TokenId> Encode(std::string_view bytes) const override;
   std::string Decode(std::span<const base::TokenId> tokens) const override;

@@ -118,6 +118,38 @@ TEST(FamilyTokenizers, KnowWhatStandsAroundAText) {
   EXPECT_THAT(LoadFamily("qwen3")->prefix(), IsEmpty());
 }
 
+TEST(FamilyTokenizers, BeginPromptsAndDocuments) {
+  const auto llama3 = LoadFamily("llama3");
+  std::vector<TokenId> expected = llama3->prefix();
+  EXPECT_EQ(llama3->document_start(), expected);
+  for (const TokenId id : llama3->Encode("a word")) expected.push_back(id);
+  EXPECT_EQ(llama3->EncodePrompt("a word"), expected);
+  const auto qwen3 = LoadFamily("qwen3");
+  EXPECT_EQ(qwen3->EncodePrompt("a word"), qwen3->Encode("a word"));
+  EXPECT_THAT(qwen3->document_start(), ElementsAre(qwen3->end_of_text()));
+}
+
+// Gemma 3's last entry is a marker that has no row in the text model.
+TEST(FamilyTokenizers, FitModelsThatHaveARowForAllThatTextBecomes) {
+  const std::string directory = SUBMIX_TESTDATA_DIR "/tokenizer/families/gemma3";
+  const auto gemma3 = LoadFamily("gemma3");
+  const int text = gemma3->largest_text_token() + 1;
+  EXPECT_EQ(text, gemma3->vocab_size() - 1);
+  for (const int rows : {text, text + 1, text + 100}) {
+    SUBMIX_EXPECT_OK(Tokenizer::LoadFor(directory, rows));
+  }
+  EXPECT_THAT(Tokenizer::LoadFor(directory, text - 1),
+              base::StatusIs(base::StatusCode::kFailedPrecondition,
+                             ::testing::AllOf(::testing::HasSubstr("gemma3/tokenizer.json"),
+                                              ::testing::HasSubstr("vocab_size"))));
+  // Markers that documents need count, too.
+  const auto qwen3 = LoadFamily("qwen3");
+  EXPECT_EQ(qwen3->largest_text_token() + 1, qwen3->end_of_text());
+  EXPECT_THAT(
+      Tokenizer::LoadFor(SUBMIX_TESTDATA_DIR "/tokenizer/families/qwen3", qwen3->end_of_text()),
+      base::StatusIs(base::StatusCode::kFailedPrecondition, ::testing::_));
+}
+
 TEST(FamilyTokenizers, DecodeMarkersThatAreNotSpecialToTheirText) {
   const auto qwen3 = LoadFamily("qwen3");
   const std::vector<TokenId> tokens = Ids(*qwen3, {"<|im_start|>", "<think>", "<|im_end|>"});

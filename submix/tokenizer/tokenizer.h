@@ -34,7 +34,14 @@ class Tokenizer {
   // supported, ids that are not 0 .. V-1, a merge whose parts or result are not in the vocabulary,
   // a byte without a token, no end of text.
   static base::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
-  // The names of the files that Load reads. Errors: kNotFound naming what is missing.
+  // The same, for the model in `directory`, whose vocabulary has `model_vocab_size` rows. More rows
+  // than entries are padding; more entries than rows will do if no text and no document needs one
+  // of those. Errors: also kFailedPrecondition naming the file if one does.
+  static base::StatusOr<std::unique_ptr<Tokenizer>> LoadFor(const std::string& directory,
+                                                            int model_vocab_size);
+  // The names of the files that go with a model's text: those that Load reads, and of those that
+  // say how conversations are written and where answers end, the ones that are there. Errors:
+  // kNotFound naming what is missing.
   static base::StatusOr<std::vector<std::string>> FileNames(const std::string& directory);
 
   virtual int vocab_size() const = 0;
@@ -45,9 +52,11 @@ class Tokenizer {
   // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;
   // What the file's post-processor puts before and after a whole text (BOS, EOS). Encode leaves it
-  // to the caller.
+  // out; EncodePrompt adds the prefix.
   virtual std::vector<base::TokenId> prefix() const { return {}; }
   virtual std::vector<base::TokenId> suffix() const { return {}; }
+  // The largest id that Encode gives.
+  virtual base::TokenId largest_text_token() const { return vocab_size() - 1; }
   // The id of a marker: an added token that is special or that no merges make. Encode never gives
   // one, whatever the text says: user text cannot forge a boundary, a role or a tool's call.
   virtual std::optional<base::TokenId> special_token(std::string_view /*content*/) const {
@@ -55,6 +64,11 @@ class Tokenizer {
   }
 
   virtual std::vector<base::TokenId> Encode(std::string_view bytes) const = 0;
+  // What a model reads of a text from the text's beginning: prefix(), then Encode.
+  std::vector<base::TokenId> EncodePrompt(std::string_view bytes) const;
+  // What a document begins with where nothing precedes it: prefix(), or end_of_text() if that is
+  // empty.
+  std::vector<base::TokenId> document_start() const;
   // The bytes of a text from its beginning. Special tokens give nothing. Requires: ids in
   // [0, vocab_size).
   virtual std::string Decode(std::span<const base::TokenId> tokens) const = 0;

@@ -276,6 +276,11 @@ TEST_F(TokenizerJsonTest, ComesBeforeTheOlderFiles) {
   directory_.Write("tokenizer_config.json", "{}");
   EXPECT_THAT(*Tokenizer::FileNames(directory_.path()),
               ElementsAre("tokenizer.json", "tokenizer_config.json"));
+  directory_.Write("generation_config.json", "{}");
+  directory_.Write("chat_template.jinja", "");
+  EXPECT_THAT(*Tokenizer::FileNames(directory_.path()),
+              ElementsAre("tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+                          "generation_config.json"));
 }
 
 }  // namespace tokenizer_json_test
