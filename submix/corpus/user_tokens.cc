@@ -16,10 +16,7 @@ base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
                                            const tokenizer::Tokenizer& tokenizer) {
   TokensByUser users;
   SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
-    std::vector<base::TokenId>& tokens = users[record.user];
-    const std::vector<base::TokenId> text = tokenizer.Encode(record.text);
-    tokens.push_back(tokenizer.end_of_text());
-    tokens.insert(tokens.end(), text.begin(), text.end());
+    AppendText(tokenizer, record.text, users[record.user]);
     return base::OkStatus();
   }));
   for (auto& [user, tokens] : users) tokens.push_back(tokenizer.end_of_text());
@@ -27,6 +24,29 @@ base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
 }
 
 }  // namespace
+
+void AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+                std::vector<base::TokenId>& stream) {
+  const bool has_prefix = !tokenizer.prefix().empty();
+  if (!has_prefix || !stream.empty()) stream.push_back(tokenizer.end_of_text());
+  const std::vector<base::TokenId> tokens = tokenizer.EncodePrompt(text);
+  stream.insert(stream.end(), tokens.begin(), tokens.end());
+}
+
+std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
+                                     const tokenizer::Tokenizer& tokenizer) {
+  const std::ptrdiff_t shared = tokenizer.prefix().empty() ? 1 : 0;
+  std::vector<UserTokens> texts;
+  for (const UserTokens& user : users) {
+    auto begin = user.tokens.begin();
+    for (auto at = begin + 1; at < user.tokens.end(); ++at) {
+      if (*at != tokenizer.end_of_text()) continue;
+      texts.push_back({user.user, {begin, at + 1}});
+      begin = at + 1 - shared;
+    }
+  }
+  return texts;
+}
 
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,

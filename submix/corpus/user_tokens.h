@@ -1,9 +1,12 @@
-// Token batches for training and evaluation: each user's texts, in file order, as one stream
-// "<|endoftext|> text <|endoftext|> text …", cut into blocks that never mix two users.
+// Token batches for training and evaluation: each user's texts, in file order, as one stream, cut
+// into blocks that never mix two users. Where the tokenizer puts something before a text (BOS), a
+// stream is "<s> text </s> <s> text </s>"; where it does not, end_of_text stands on both sides of a
+// text: "<|endoftext|> text <|endoftext|> text <|endoftext|>".
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/base/ids.h"
@@ -14,11 +17,19 @@
 
 namespace submix::corpus {
 
-// All text of one user as tokens: each text preceded by end_of_text, one end_of_text at the end.
+// All text of one user as tokens, with one end_of_text at the end.
 struct UserTokens {
   std::string user;
   std::vector<base::TokenId> tokens;
 };
+
+// Adds a text to a stream, which lacks its last end_of_text until all texts are in.
+void AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+                std::vector<base::TokenId>& stream);
+
+// Every text as a stream of its own: boundaries are tokens that no text can forge.
+std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
+                                     const tokenizer::Tokenizer& tokenizer);
 
 // The users of a corpus by where the partition puts them; users in order of their keys, so that the
 // result does not depend on the order of the file's users.
@@ -37,9 +48,9 @@ base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const base::HashKey& key,
                                                   const PartitionOptions& options);
 
-// Cuts users into blocks of at most block_tokens tokens; consecutive blocks of one user overlap by
-// one token so that every transition is seen once. Blocks with fewer than two tokens are dropped.
-// Requires: block_tokens >= 2.
+// Cuts users into blocks of at most block_tokens tokens, wherever a text begins or ends;
+// consecutive blocks of one user overlap by one token so that every transition is seen once. Blocks
+// with fewer than two tokens are dropped. Requires: block_tokens >= 2.
 std::vector<std::vector<base::TokenId>> CutIntoBlocks(const std::vector<UserTokens>& users,
                                                       int block_tokens);
 

@@ -35,6 +35,51 @@ class ByteTokenizer final : public tokenizer::Tokenizer {
   std::string Decode(std::span<const TokenId>) const override { return ""; }
 };
 
+// The same, with something before every text.
+constexpr TokenId kBegin = 257;
+class BeginningTokenizer final : public tokenizer::Tokenizer {
+ public:
+  int vocab_size() const override { return 258; }
+  std::size_t longest_token_bytes() const override { return 1; }
+  TokenId end_of_text() const override { return kEnd; }
+  std::vector<TokenId> prefix() const override { return {kBegin}; }
+  std::vector<TokenId> Encode(std::string_view bytes) const override {
+    return ByteTokenizer().Encode(bytes);
+  }
+  std::string Decode(std::span<const TokenId>) const override { return ""; }
+};
+
+UserTokens StreamOf(const tokenizer::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  UserTokens user{"u", {}};
+  for (const std::string& text : texts) AppendText(tokenizer, text, user.tokens);
+  user.tokens.push_back(tokenizer.end_of_text());
+  return user;
+}
+
+TEST(AppendTextTest, EndsStandBetweenTexts) {
+  EXPECT_THAT(StreamOf(ByteTokenizer(), {"ab", "", "c"}).tokens,
+              ElementsAre(kEnd, 'a', 'b', kEnd, kEnd, 'c', kEnd));
+  EXPECT_THAT(StreamOf(BeginningTokenizer(), {"ab", "", "c"}).tokens,
+              ElementsAre(kBegin, 'a', 'b', kEnd, kBegin, kEnd, kBegin, 'c', kEnd));
+}
+
+TEST(CutIntoTextsTest, EveryTextIsTheStreamOfItAlone) {
+  const std::vector<std::string> texts = {"ab", "", "c", "defg"};
+  const ByteTokenizer bytes;
+  const BeginningTokenizer beginning;
+  for (const tokenizer::Tokenizer* tokenizer :
+       std::initializer_list<const tokenizer::Tokenizer*>{&bytes, &beginning}) {
+    const auto cut =
+        CutIntoTexts({StreamOf(*tokenizer, texts), StreamOf(*tokenizer, {"h"})}, *tokenizer);
+    ASSERT_EQ(cut.size(), 5u);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(cut[i].tokens, StreamOf(*tokenizer, {texts[i]}).tokens) << i;
+    }
+    EXPECT_EQ(cut[4].tokens, StreamOf(*tokenizer, {"h"}).tokens);
+    EXPECT_EQ(cut[4].user, "u");
+  }
+}
+
 struct Line {
   std::string user;
   std::string text;

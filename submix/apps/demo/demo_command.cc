@@ -225,7 +225,7 @@ class Demo {
 
   static Status Ask(DeployedEngine& deployed, const char* prompt, int& tokens, double& seconds) {
     engine::Request request;
-    request.prompt = deployed.tokenizer->Encode(prompt);
+    request.prompt = deployed.tokenizer->EncodePrompt(prompt);
     request.max_tokens = 24;
     request.sampling.temperature = 0.8;
     const auto start = std::chrono::steady_clock::now();
@@ -241,10 +241,10 @@ class Demo {
 
   Status Evaluate() {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                            LoadTokenizer(ensemble::PublicDirectory(File("ensemble"))));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                            LoadEnsembles({}, File("ensemble"), {File("fine_tuned")}));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(
-                                                      ensemble::PublicDirectory(File("ensemble"))));
+                            LoadEnsembles({}, *tokenizer, File("ensemble"), {File("fine_tuned")}));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
     SUBMIX_ASSIGN_OR_RETURN(
         const auto corpus,
@@ -314,12 +314,10 @@ class Demo {
   }
 
   Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto predictor,
-        LoadPredictor({}, ensemble::PublicDirectory(File("planted_ensemble")), {member}));
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto tokenizer,
-        tokenizer::Tokenizer::Load(ensemble::PublicDirectory(File("planted_ensemble"))));
+    const std::string model = ensemble::PublicDirectory(File("planted_ensemble"));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadTokenizer(model));
+    SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                            LoadPredictor({}, model, {member}, tokenizer->vocab_size()));
     const auto random = base::MakeSystemRandomSource();
     SUBMIX_ASSIGN_OR_RETURN(
         report_.extraction_non_private,

@@ -28,7 +28,7 @@ StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law
   options.greedy = attack.greedy;
   SUBMIX_ASSIGN_OR_RETURN(
       const std::vector<Completion> completions,
-      Complete(predictor, law, tokenizer.Encode(attack.prompt), options, random));
+      Complete(predictor, law, tokenizer.EncodePrompt(attack.prompt), options, random));
   ExtractionResult result{options.count, 0};
   for (const Completion& completion : completions) {
     if (tokenizer.Decode(completion.tokens).find(attack.secret) != std::string::npos) ++result.hits;
@@ -40,7 +40,7 @@ StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
                                              const tokenizer::Tokenizer& tokenizer,
                                              const ExtractionAttack& attack) {
   engine::Request request;
-  request.prompt = tokenizer.Encode(attack.prompt);
+  request.prompt = tokenizer.EncodePrompt(attack.prompt);
   request.max_tokens = static_cast<int>(CompletionTokens(tokenizer, attack));
   ExtractionResult result;
   while (result.attempts < attack.attempts) {

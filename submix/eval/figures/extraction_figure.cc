@@ -44,11 +44,12 @@ class CodeGame {
            const CodeUsers& users, int digits)
       : predictor_(predictor),
         tokenizer_(tokenizer),
-        prompt_(tokenizer.Encode(kPrompt)),
+        prompt_(tokenizer.EncodePrompt(kPrompt)),
         codes_(users.codes.begin(), users.codes.end()),
         digits_(digits) {
     for (const std::string& code : users.codes) {
-      const std::size_t tokens = tokenizer.Encode(kPrompt + (" " + code)).size() - prompt_.size();
+      const std::size_t tokens =
+          tokenizer.EncodePrompt(kPrompt + (" " + code)).size() - prompt_.size();
       // One more: a number ends where something else begins.
       tokens_ = std::max(tokens_, tokens + 1);
     }

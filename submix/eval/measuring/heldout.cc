@@ -21,9 +21,7 @@ void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user,
   if (text.empty()) return;
   UserTokens& tokens = documents[user];
   tokens.user = user;
-  tokens.tokens.push_back(tokenizer.end_of_text());
-  const std::vector<base::TokenId> encoded = tokenizer.Encode(text);
-  tokens.tokens.insert(tokens.tokens.end(), encoded.begin(), encoded.end());
+  corpus::AppendText(tokenizer, text, tokens.tokens);
 }
 
 HeldoutBlocks BlocksOf(Documents documents, const tokenizer::Tokenizer& tokenizer,

@@ -147,8 +147,8 @@ StatusOr<std::unique_ptr<TokenLaw>> MakeMechanismLaw(const mechanism::MechanismO
 
 StatusOr<JudgedTokens> Judged(const tokenizer::Tokenizer& tokenizer, const std::string& prompt,
                               const std::string& text) {
-  const std::vector<base::TokenId> alone = tokenizer.Encode(prompt);
-  JudgedTokens judged{tokenizer.Encode(prompt + text), 0};
+  const std::vector<base::TokenId> alone = tokenizer.EncodePrompt(prompt);
+  JudgedTokens judged{tokenizer.EncodePrompt(prompt + text), 0};
   const auto differs =
       std::mismatch(alone.begin(), alone.end(), judged.tokens.begin(), judged.tokens.end());
   judged.first = static_cast<std::size_t>(differs.first - alone.begin());

@@ -53,7 +53,7 @@ base::StatusOr<TokenStreams> ReadUserTokens(const corpus::CorpusFile& file,
                                             const tokenizer::Tokenizer& tokenizer,
                                             const UserWordsLimits& limits) {
   return ReadStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
-    const std::vector<TokenId> tokens = tokenizer.Encode(text);
+    const std::vector<TokenId> tokens = tokenizer.EncodePrompt(text);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
     stream.push_back(tokenizer.end_of_text());
   });

@@ -147,7 +147,7 @@ base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const st
   const auto is_full = [&] { return max_tokens > 0 && std::ssize(tokens) >= max_tokens; };
   const auto end_document = [&] {
     if (document.empty()) return;
-    const std::vector<base::TokenId> encoded = tokenizer.Encode(document);
+    const std::vector<base::TokenId> encoded = tokenizer.EncodePrompt(document);
     tokens.insert(tokens.end(), encoded.begin(), encoded.end());
     tokens.push_back(tokenizer.end_of_text());
     document.clear();

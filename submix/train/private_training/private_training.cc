@@ -68,18 +68,10 @@ Status CheckSameTraining(ensemble::Manifest found, const ensemble::Manifest& wan
       "what it was begun with");
 }
 
-// One unit a user, or one a text: boundaries are the end-of-text tokens that no text can forge.
+// One unit a user, or one a text.
 std::vector<corpus::UserTokens> Units(std::vector<corpus::UserTokens> users, PrivacyUnit unit,
-                                      base::TokenId end_of_text) {
-  if (unit == PrivacyUnit::kUserKey) return users;
-  std::vector<corpus::UserTokens> documents;
-  for (const corpus::UserTokens& user : users) {
-    for (std::size_t i = 0; i + 1 < user.tokens.size(); ++i) {
-      if (user.tokens[i] == end_of_text) documents.push_back({user.user, {end_of_text}});
-      documents.back().tokens.push_back(user.tokens[i + 1]);
-    }
-  }
-  return documents;
+                                      const tokenizer::Tokenizer& tokenizer) {
+  return unit == PrivacyUnit::kUserKey ? users : corpus::CutIntoTexts(users, tokenizer);
 }
 
 std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, int block_tokens) {
@@ -188,7 +180,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_ASSIGN_OR_RETURN(corpus::PartitionedCorpus corpus,
                           corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition));
   const std::vector<corpus::UserTokens> units =
-      Units(std::move(corpus.members.front()), options.unit, tokenizer->end_of_text());
+      Units(std::move(corpus.members.front()), options.unit, *tokenizer);
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
   ensemble::Manifest manifest =
       NewManifest(partition, corpus::PartitionKeyId(key),
