@@ -30,6 +30,8 @@ std::string QuestionOf(const base::Sha256Digest& generation, const Request& requ
     Append(stop.size(), bytes);
     bytes += stop;
   }
+  Append(request.end_tokens.size(), bytes);
+  for (const base::TokenId token : request.end_tokens) Append(token, bytes);
   for (const base::TokenId token : request.prompt) Append(token, bytes);
   return bytes;
 }

@@ -56,11 +56,13 @@ StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& part
   SUBMIX_ASSIGN_OR_RETURN(auto sampler, PrivateSampler::Create({parts.mechanism, parts.ledger,
                                                                 parts.random, parts.when_exhausted},
                                                                parts.predictor->num_members()));
-  if (parts.predictor->vocab_size() != parts.tokenizer->vocab_size()) {
-    return base::FailedPreconditionError(
-        "the tokenizer has " + std::to_string(parts.tokenizer->vocab_size()) +
-        " entries, the model " + std::to_string(parts.predictor->vocab_size()) +
-        ": the tokenizer does not belong to this model");
+  const int predicted = parts.predictor->vocab_size();
+  if (predicted > parts.tokenizer->vocab_size() ||
+      predicted <= parts.tokenizer->largest_text_token()) {
+    return base::FailedPreconditionError("the tokenizer has " +
+                                         std::to_string(parts.tokenizer->vocab_size()) +
+                                         " entries, the model " + std::to_string(predicted) +
+                                         ": the tokenizer does not belong to this model");
   }
   return std::unique_ptr<EngineCore>(new EngineCore(parts, std::move(sampler)));
 }
@@ -142,6 +144,14 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
   return events;
 }
 
+bool EngineCore::Ends(const LiveSequence& live, base::TokenId token) const {
+  const auto holds = [token](const std::vector<base::TokenId>& ends) {
+    return std::ranges::find(ends, token) != ends.end();
+  };
+  return token == parts_.tokenizer->end_of_text() || holds(parts_.end_tokens) ||
+         holds(live.request.end_tokens);
+}
+
 TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, SampleOutcome outcome) {
   TokenEvent event;
   event.request_id = live.request_id;
@@ -156,8 +166,9 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   TokenEvent event;
   event.request_id = live.request_id;
   event.token = token;
-  event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
-  if (live.text.stopped() || token == parts_.tokenizer->end_of_text()) {
+  const bool ends = Ends(live, token);
+  if (!ends) event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
+  if (ends || live.text.stopped()) {
     event.finish_reason = FinishReason::kStop;
   } else if (live.tokens_released == live.request.max_tokens) {
     event.finish_reason = FinishReason::kMaxTokens;

@@ -31,6 +31,8 @@ struct EngineParts {
   base::RandomSource* random = nullptr;
   // As the deployment declares; heeded if the mechanism's charge is constant.
   WhenExhausted when_exhausted = WhenExhausted::kPublic;
+  // Tokens that end every answer, beside the tokenizer's end of text.
+  std::vector<base::TokenId> end_tokens = {};
 };
 
 // How much of its prompt a request takes in.
@@ -44,7 +46,8 @@ struct PromptShare {
 class EngineCore {
  public:
   // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than
-  // the mechanism needs, or if the vocabularies differ.
+  // the mechanism needs, or if text has tokens that the predictor does not know, or the predictor
+  // predicts tokens that the tokenizer does not know.
   static base::StatusOr<std::unique_ptr<EngineCore>> Create(const EngineParts& parts);
   ~EngineCore();
   EngineCore(const EngineCore&) = delete;
@@ -100,6 +103,7 @@ class EngineCore {
   // Appends what is shared out: predicting_ and their logits_.
   base::Status Predict();
   base::StatusOr<std::vector<TokenEvent>> Sample();
+  bool Ends(const LiveSequence& live, base::TokenId token) const;
   static TokenEvent EventWithoutToken(const LiveSequence& live, SampleOutcome outcome);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 

@@ -256,6 +256,64 @@ TEST_F(EngineCoreTest, StopStringsAreNeverShown) {
   EXPECT_EQ(reason, FinishReason::kStop);
 }
 
+TEST_F(EngineCoreTest, TokensThatEndAnAnswerAreChargedAndAreNoText) {
+  Start(/*budget=*/2);
+  Request request = MakeRequest(60);
+  request.end_tokens = {0, 4, 8, 14, 20};
+  std::string text;
+  TokenEvent last;
+  int tokens = 0;
+  SUBMIX_ASSERT_OK(engine_->Generate(request, [&](const TokenEvent& event) {
+    text += event.text;
+    last = event;
+    ++tokens;
+  }));
+  EXPECT_EQ(last.finish_reason, FinishReason::kStop);
+  EXPECT_THAT(request.end_tokens, testing::Contains(last.token));
+  EXPECT_EQ(text.find_first_of("aeiou"), std::string::npos);
+  EXPECT_EQ(std::ssize(text), tokens - 1);
+  EXPECT_EQ(ledger_->releases, tokens);
+}
+
+TEST_F(EngineCoreTest, EveryAnswerEndsAtTheModelsEndTokens) {
+  Start({.end_tokens = {0, 4, 8, 14, 20}});
+  std::string text;
+  SUBMIX_ASSERT_OK(
+      engine_->Generate(MakeRequest(60), [&](const TokenEvent& event) { text += event.text; }));
+  EXPECT_LT(text.size(), 60u);
+  EXPECT_EQ(text.find_first_of("aeiou"), std::string::npos);
+}
+
+// One entry more than the predictor knows, as a marker; one less.
+class OtherTokenizer final : public tokenizer::Tokenizer {
+ public:
+  explicit OtherTokenizer(int entries, int text_entries)
+      : entries_(entries), text_entries_(text_entries) {}
+  int vocab_size() const override { return entries_; }
+  base::TokenId largest_text_token() const override { return text_entries_ - 1; }
+  std::size_t longest_token_bytes() const override { return 1; }
+  base::TokenId end_of_text() const override { return 0; }
+  std::vector<base::TokenId> Encode(std::string_view) const override { return {0}; }
+  std::string Decode(std::span<const base::TokenId>) const override { return ""; }
+
+ private:
+  const int entries_, text_entries_;
+};
+
+TEST_F(EngineCoreTest, TextAndPredictionsStayWithinTheOthersVocabulary) {
+  constexpr int kLetters = LetterTokenizer::kVocabulary;
+  const auto create = [&](int entries, int text_entries) {
+    WatchedEngine watched;
+    const OtherTokenizer tokenizer(entries, text_entries);
+    return watched.MakeCore(tokenizer).status();
+  };
+  SUBMIX_EXPECT_OK(create(kLetters, kLetters));
+  SUBMIX_EXPECT_OK(create(kLetters + 1, kLetters));
+  const auto is_refused = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not belong"));
+  EXPECT_THAT(create(kLetters + 1, kLetters + 1), is_refused);
+  EXPECT_THAT(create(kLetters - 1, kLetters - 1), is_refused);
+}
+
 TEST_F(EngineCoreTest, RefusalsNameThePublicReason) {
   Start(/*budget=*/2);
   Request request = MakeRequest(62);

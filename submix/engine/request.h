@@ -16,11 +16,22 @@ struct Request {
   int max_tokens = 16;                // >= 1
   mechanism::SamplingOptions sampling;
   std::vector<std::string> stop;  // the text ends before the first of these; none is empty
+  // Tokens that end the answer, beside the model's own; none of them is text.
+  std::vector<base::TokenId> end_tokens = {};
+};
+
+enum class ChatRole { kSystem, kUser, kAssistant };
+
+// One message of a conversation, of which chat_format.h makes a prompt.
+struct ChatMessage {
+  ChatRole role = ChatRole::kUser;
+  std::string content;
+  bool operator==(const ChatMessage&) const = default;
 };
 
 enum class FinishReason {
   kNone,       // still running
-  kStop,       // end of text, or a stop string
+  kStop,       // a token that ends it, or a stop string
   kMaxTokens,  // as many tokens as asked for
   // The deployment's answers are used up and it then refuses: this event has no token.
   kExhausted,

@@ -43,7 +43,7 @@ struct DecoderConfig {
   int head_width = 0;       // 0: width / attention_heads
   int mlp_width = 0;        // 0: 4 width
   double norm_epsilon = 1e-5;
-  int end_of_text = 0;  // eos_token_id, the first if there are several
+  int end_of_text = 0;  // eos_token_id, the first if there are several (end_tokens.h: all)
 
   Norm norm = Norm::kLayer;
   bool has_norms_after_blocks = false;  // of attention's and the feed-forward's outcome, too

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "submix/model/decoder_families.h"
+#include "submix/model/end_tokens.h"
 
 namespace submix::model {
 namespace {
@@ -121,15 +122,9 @@ class FamilyReader {
     SUBMIX_ASSIGN_OR_RETURN(config_.width, json_.Int("hidden_size", 1, kMaxWidth));
     SUBMIX_ASSIGN_OR_RETURN(config_.layers, json_.Int("num_hidden_layers", 1, kMaxLayers));
     SUBMIX_ASSIGN_OR_RETURN(config_.mlp_width, json_.Int("intermediate_size", 1, 4 * kMaxWidth));
-    if (!json_.IsList("eos_token_id")) {
-      SUBMIX_ASSIGN_OR_RETURN(config_.end_of_text,
-                              json_.Int("eos_token_id", 0, config_.vocab_size - 1));
-      return base::OkStatus();
-    }
     SUBMIX_ASSIGN_OR_RETURN(const auto ends,
-                            json_.Integers("eos_token_id", 0, config_.vocab_size - 1));
-    if (ends.empty()) return json_.FieldError("eos_token_id", "expected at least one");
-    config_.end_of_text = static_cast<int>(ends.front());
+                            ReadTokenIds(json_, "eos_token_id", config_.vocab_size));
+    config_.end_of_text = ends.front();
     return base::OkStatus();
   }
 

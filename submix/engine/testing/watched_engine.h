@@ -180,6 +180,7 @@ struct WatchedEngineOptions {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   mechanism::ChargeAccounting accounting = mechanism::ChargeAccounting::kDefault;
   int halves = 1;  // members a part
+  std::vector<base::TokenId> end_tokens = {};
 };
 
 // Everything that an EngineCore stands on. Must outlive it.
@@ -191,6 +192,7 @@ class WatchedEngine {
       : ledger(kParts, options.budget),
         predictor(kParts * options.halves, options.spread),
         when_exhausted_(options.when_exhausted),
+        end_tokens_(options.end_tokens),
         random_(base::MakeSeededRandomSource(1)) {
     mechanism::MechanismOptions declared;
     declared.name = options.mechanism;
@@ -201,10 +203,10 @@ class WatchedEngine {
     mechanism_ = mechanism::MakeAnyMechanism(declared).value();
   }
 
-  std::unique_ptr<EngineCore> MakeCore() {
-    return EngineCore::Create(
-               {&predictor, mechanism_.get(), &ledger, &tokenizer_, random_.get(), when_exhausted_})
-        .value();
+  std::unique_ptr<EngineCore> MakeCore() { return MakeCore(tokenizer_).value(); }
+  base::StatusOr<std::unique_ptr<EngineCore>> MakeCore(const tokenizer::Tokenizer& tokenizer) {
+    return EngineCore::Create({&predictor, mechanism_.get(), &ledger, &tokenizer, random_.get(),
+                               when_exhausted_, end_tokens_});
   }
 
   WatchedLedger ledger;
@@ -212,6 +214,7 @@ class WatchedEngine {
 
  private:
   const WhenExhausted when_exhausted_;
+  const std::vector<base::TokenId> end_tokens_;
   const std::unique_ptr<base::RandomSource> random_;
   const LetterTokenizer tokenizer_;
   std::unique_ptr<mechanism::Mechanism> mechanism_;

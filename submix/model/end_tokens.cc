@@ -1,0 +1,35 @@
+#include "submix/model/end_tokens.h"
+
+#include "submix/base/file_system.h"
+#include "submix/model/decoder_families.h"
+
+namespace submix::model {
+
+using base::JsonObject;
+using base::StatusOr;
+
+StatusOr<std::vector<int>> ReadTokenIds(const JsonObject& json, std::string_view field,
+                                        int vocab_size) {
+  if (!json.IsList(field)) {
+    SUBMIX_ASSIGN_OR_RETURN(const int id, json.Int(field, 0, vocab_size - 1));
+    return std::vector<int>{id};
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto ids, json.Integers(field, 0, vocab_size - 1));
+  if (ids.empty()) return json.FieldError(field, "expected at least one");
+  return std::vector<int>(ids.begin(), ids.end());
+}
+
+StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory) {
+  constexpr std::string_view kField = "eos_token_id";
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject config,
+                          JsonObject::Load(base::JoinPath(directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const int vocab_size, config.Int("vocab_size", 1, kMaxVocabulary));
+  const std::string path = base::JoinPath(directory, kGenerationConfigFile);
+  if (base::FileExists(path)) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject generation, JsonObject::Load(path));
+    if (generation.Has(kField)) return ReadTokenIds(generation, kField, vocab_size);
+  }
+  return ReadTokenIds(config, kField, vocab_size);
+}
+
+}  // namespace submix::model
