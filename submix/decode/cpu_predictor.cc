@@ -82,12 +82,13 @@ class Impl final : public CpuPredictor {
         products_(std::move(products)),
         banks_(std::move(banks)),
         config_(banks_.front().config),
+        vocab_size_(banks_.front().unembedding.product->outputs()),
         layouts_(LayOutSlabs(banks_)),
         slabs_(SlabBytes(layouts_)),
         finals_(banks_.size()) {}
 
   int num_members() const override { return num_members_; }
-  int vocab_size() const override { return config_.vocab_size; }
+  int vocab_size() const override { return vocab_size_; }
   int context_length() const override { return config_.context_length; }
 
   void ForEach(int count, const std::function<void(int)>& body) override {
@@ -196,7 +197,7 @@ class Impl final : public CpuPredictor {
  private:
   std::size_t num_rows() const { return static_cast<std::size_t>(num_members_) + 1; }
   std::size_t width() const { return static_cast<std::size_t>(config_.width); }
-  std::size_t vocab() const { return static_cast<std::size_t>(config_.vocab_size); }
+  std::size_t vocab() const { return static_cast<std::size_t>(vocab_size_); }
 
   // Extends the batch by one append; its slabs are taken.
   void AddToBatch(const Append& append) {
@@ -321,7 +322,7 @@ class Impl final : public CpuPredictor {
           finals_[i].template as<float>() + static_cast<std::size_t>(begin * bank.groups) * width();
       float* results = is_all ? logits : bank_logits_.as<float>();
       team_->Run([&](int worker) {
-        RunHead(bank, hidden, rows, buffers_, results, config_.vocab_size, *team_, worker);
+        RunHead(bank, hidden, rows, buffers_, results, vocab_size_, *team_, worker);
         if (!is_all) ScatterLogits(bank, count, logits, worker);
       });
     }
@@ -345,6 +346,7 @@ class Impl final : public CpuPredictor {
   const std::unique_ptr<ProductSet> products_;
   const std::vector<DecoderBank<Stored>> banks_;
   const model::DecoderConfig config_;
+  const int vocab_size_;
   std::vector<SlabLayout> layouts_;  // a bank
   SlabPool slabs_;
   SequenceId last_sequence_ = 0;
@@ -374,6 +376,7 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
       banks.push_back({directory, m + 1, {}, {}, ""});
     }
   }
+  for (BankFiles& bank : banks) bank.vocab_size = options.vocab_size;
   return banks;
 }
 

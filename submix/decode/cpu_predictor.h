@@ -20,6 +20,9 @@ struct CpuPredictorOptions {
   // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's
   // shape.
   std::vector<std::string> member_directories;
+  // The tokens that can come next are those below it: a tokenizer's, where the model's vocabulary
+  // is padded beyond them. 0 or more than the model's: all.
+  int vocab_size = 0;
   Precision precision = Precision::kBfloat16;
   int threads = 0;              // 0: as many as processors that the process may run on
   std::string cache_directory;  // of packed weights (packed_weights.h); empty: none

@@ -59,10 +59,10 @@ class BankLoader {
  public:
   BankLoader(DecoderBank<Stored>& bank, ProductSet& products) : bank_(bank), products_(products) {}
 
-  Status ReadModel(const std::string& directory) {
-    SUBMIX_ASSIGN_OR_RETURN(bank_.config,
-                            model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
-    SUBMIX_ASSIGN_OR_RETURN(bank_.files, model::WeightFiles::Open(directory));
+  Status ReadModel(const BankFiles& files) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        bank_.config, model::LoadDecoderConfig(base::JoinPath(files.directory, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(bank_.files, model::WeightFiles::Open(files.directory));
     const model::DecoderConfig& config = bank_.config;
     names_ = NamesOf(config);
     linears_ = model::LinearLayers(config);
@@ -85,7 +85,7 @@ class BankLoader {
     }
     bank_.layers.resize(static_cast<std::size_t>(config.layers));
     for (int layer = 0; layer < config.layers; ++layer) SUBMIX_RETURN_IF_ERROR(ReadLayer(layer));
-    SUBMIX_RETURN_IF_ERROR(ReadUnembedding());
+    SUBMIX_RETURN_IF_ERROR(ReadUnembedding(files.vocab_size));
     return ReadNorm(prefix_ + names_.final_norm, config.width, bank_.final_norm);
   }
 
@@ -127,13 +127,21 @@ class BankLoader {
     return bank_.files->Find(name, shape);
   }
 
-  Status ReadUnembedding() {
+  // Of the tokens below `vocab_size`.
+  Status ReadUnembedding(int vocab_size) {
     const model::DecoderConfig& config = bank_.config;
     model::TensorView weight = bank_.token_embedding;
     if (!config.has_tied_embeddings) {
       SUBMIX_ASSIGN_OR_RETURN(weight, Matrix("lm_head.weight", config.vocab_size, config.width));
     }
-    AddProduct(config.width, config.vocab_size, {{weight}, true}, bank_.unembedding);
+    if (vocab_size > 0 && vocab_size < config.vocab_size) {
+      weight.shape[0] = vocab_size;
+      weight.bytes = weight.bytes.first(static_cast<std::size_t>(vocab_size) *
+                                        static_cast<std::size_t>(config.width) *
+                                        model::DtypeBytes(weight.dtype));
+    }
+    AddProduct(config.width, static_cast<int>(weight.shape[0]), {{weight}, true},
+               bank_.unembedding);
     return base::OkStatus();
   }
 
@@ -308,7 +316,7 @@ StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet
                                               WorkerTeam& team) {
   DecoderBank<Stored> bank;
   BankLoader<Stored> loader(bank, products);
-  SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files.directory));
+  SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files));
   SUBMIX_RETURN_IF_ERROR(loader.ReadAdapters(files));
   loader.Pack(files.cache_directory, team);
   return bank;

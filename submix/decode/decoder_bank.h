@@ -58,7 +58,7 @@ struct DecoderBank {
   int most_rank = 0;
   std::vector<TransformerLayer<Stored>> layers;
   NormLayer final_norm;
-  LinearLayer<Stored> unembedding;  // without a bias
+  LinearLayer<Stored> unembedding;  // without a bias; its outputs are the tokens that get logits
 
   // What the above points into.
   std::unique_ptr<model::WeightFiles> files;
@@ -99,6 +99,7 @@ struct BankFiles {
   std::vector<std::string> adapters;  // directories
   std::vector<int> adapter_rows;
   std::string cache_directory;  // of packed weights; empty: none
+  int vocab_size = 0;           // tokens that get logits; 0 or more than the model's: all
 };
 
 // Errors: those of LoadDecoderConfig, WeightFiles and LoadLoraAdapter.

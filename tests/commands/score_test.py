@@ -7,6 +7,7 @@
 import json
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,28 @@ def score(*words, program="submix"):
     done = run(*words, "--json", program=program)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def write_byte_tokenizer(folder, prefix, more=0):
+    """One entry a byte, whose id is the byte; then <s> and </s>, and words that no merge makes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = {byte: chr(byte) for byte in plain}
+    for byte in sorted(set(range(256)) - set(plain)):
+        letters[byte] = chr(256 + len(letters) - len(plain))
+    vocabulary = {letters[byte]: byte for byte in range(256)}
+    vocabulary.update({f"word{i}": 258 + i for i in range(more)})
+    file = {
+        "added_tokens": [{"id": 256 + i, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
+                          "normalized": False, "special": True} for i, content in enumerate(("<s>", "</s>"))],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+        "decoder": {"type": "ByteLevel"},
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+    if prefix:
+        file["post_processor"] = {
+            "type": "TemplateProcessing", "pair": [],
+            "single": [{"SpecialToken": {"id": prefix, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "special_tokens": {prefix: {"id": prefix, "ids": [256], "tokens": [prefix]}}}
+    (folder / "tokenizer.json").write_text(json.dumps(file))
 
 
 class ScoreTest(unittest.TestCase):
@@ -82,6 +105,23 @@ class ScoreTest(unittest.TestCase):
             table = run(MODEL, "--text", text).stdout
             self.assertIn(f"{public['perplexity']:.2f}"[:-1], table)
             self.assertIn("bits/byte", table)
+
+    def test_a_text_begins_as_the_tokenizer_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model"
+            shutil.copytree(SOURCE / "testdata/families/tiny-llama", model, copy_function=shutil.copyfile)
+            write_byte_tokenizer(model, prefix="<s>")
+            text = pathlib.Path(folder) / "text.txt"
+            text.write_text("ab")
+            self.assertEqual(score(model, "--text", text)["tokens"], [256, 97, 98])
+            write_byte_tokenizer(model, prefix=None)
+            self.assertEqual(score(model, "--text", text)["tokens"], [257, 97, 98])
+            write_byte_tokenizer(model, prefix=None, more=100)
+            done = run(model, "--text", text)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            for named in ("tokenizer.json", "357", '"vocab_size" is 320'):
+                self.assertIn(named, done.stderr)
 
     def test_bad_input_is_one_line(self):
         for words, reason in (

@@ -25,11 +25,12 @@ class DecoderFamiliesTest : public ::testing::TestWithParam<const char*> {
 
   bool HasAdapter() const { return reference_.contains("adapter_next_log_probs"); }
 
-  std::unique_ptr<decode::CpuPredictor> Load(Precision precision) const {
+  std::unique_ptr<decode::CpuPredictor> Load(Precision precision, int vocab_size = 0) const {
     decode::CpuPredictorOptions options;
     options.public_directory = directory_;
     if (HasAdapter()) options.member_directories = {directory_ + "/adapter"};
     options.precision = precision;
+    options.vocab_size = vocab_size;
     options.threads = 2;
     auto predictor = decode::CpuPredictor::Load(options);
     EXPECT_THAT(predictor, base::IsOk());
@@ -70,6 +71,41 @@ TEST_P(DecoderFamiliesTest, InFloat32ItIsTheReference) {
 TEST_P(DecoderFamiliesTest, InFewerBitsItStaysNear) {
   EXPECT_LT(FarthestFromReference(Precision::kBfloat16), 0.5);
   EXPECT_LT(FarthestFromReference(Precision::kInt8), 2);
+}
+
+// Rows beyond a tokenizer's entries are left out, and change nothing of the others.
+TEST_P(DecoderFamiliesTest, PaddingOfTheVocabularyHasNoLogits) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    const auto whole = Load(precision);
+    const int padded = whole->vocab_size();
+    const int known = padded - 13;
+    const auto predictor = Load(precision, known);
+    ASSERT_EQ(predictor->vocab_size(), known);
+    std::vector<TokenId> tokens;
+    std::ranges::copy_if(tokens_, std::back_inserter(tokens),
+                         [&](TokenId token) { return token < known; });
+    const auto logits_of = [&](ensemble::Predictor& scored) {
+      std::vector<float> all;
+      SUBMIX_EXPECT_OK(scored.Score(tokens, 1, [&](std::size_t, std::span<const float> logits) {
+        for (std::size_t at = 0; at < logits.size(); ++at) {
+          const auto token = static_cast<int>(at) % scored.vocab_size();
+          if (token < known) all.push_back(logits[at]);
+        }
+        return base::OkStatus();
+      }));
+      return all;
+    };
+    const std::vector<float> expected = logits_of(*whole);
+    const std::vector<float> found = logits_of(*predictor);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], 1e-3 * (1 + std::abs(expected[i]))) << i;
+    }
+    const TokenId padding[] = {known};
+    EXPECT_FALSE(predictor->Score(padding, 1, nullptr).ok());
+  }
+  EXPECT_EQ(Load(Precision::kFloat32, 1 << 20)->vocab_size(),
+            Load(Precision::kFloat32)->vocab_size());
 }
 
 // Through the cache of keys and values, in pieces of any size, the same bits as at once.

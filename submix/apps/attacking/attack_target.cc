@@ -91,9 +91,8 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
     names.push_back("filtered-submix");
   }
   SUBMIX_ASSIGN_OR_RETURN(target.manifest, ensemble::LoadManifest(target.ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(
-      target.tokenizer,
-      tokenizer::Tokenizer::Load(ensemble::PublicDirectory(target.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(target.tokenizer,
+                          LoadTokenizer(ensemble::PublicDirectory(target.ensemble_directory)));
   for (const std::string& name : names) {
     if (name == kMembers && !flags.takes_members) {
       return base::InvalidArgumentError(
@@ -112,7 +111,8 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
     const TargetFlags& flags, const AttackTarget& target,
     const std::vector<std::string>& extra_members) {
   if (extra_members.empty()) {
-    return LoadEnsembles(flags.predictor, target.ensemble_directory, /*extra=*/{});
+    return LoadEnsembles(flags.predictor, *target.tokenizer, target.ensemble_directory,
+                         /*extra=*/{});
   }
   std::vector<std::string> members;
   for (const ensemble::MemberEntry& member : target.manifest.members) {
@@ -120,7 +120,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
   }
   members.insert(members.end(), extra_members.begin(), extra_members.end());
   return LoadPredictor(flags.predictor, ensemble::PublicDirectory(target.ensemble_directory),
-                       members);
+                       members, target.tokenizer->vocab_size());
 }
 
 std::string AttackedLaw::ModelAndCost() const {

@@ -114,11 +114,10 @@ void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
 
 Status RunTimingAudit(const TimingOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto audited, engine::LoadDeploymentConfig(options.deployment));
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto tokenizer,
-      tokenizer::Tokenizer::Load(ensemble::PublicDirectory(audited.ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsembles(options.predictor, audited.ensemble_directory, {}));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          LoadTokenizer(ensemble::PublicDirectory(audited.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadEnsembles(options.predictor, *tokenizer,
+                                                              audited.ensemble_directory, {}));
   const auto random = base::MakeSystemRandomSource();
   eval::TimingAuditPlan plan;
   plan.mechanism = audited.options.mechanism;

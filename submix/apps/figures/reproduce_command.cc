@@ -109,7 +109,7 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
-    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, tokenizer::Tokenizer::Load(options_.public_directory));
+    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(options_.public_directory));
     corpus_ = options_.corpus;
     if (options_.users_are_blocks > 0) {
       corpus_ = File("block_users.jsonl");
@@ -196,7 +196,7 @@ class Reproduction {
       return TrainPrivateModel(private_models_, asked);
     };
     source_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
-      return LoadEnsembles(predictor_, directory, extra);
+      return LoadEnsembles(predictor_, *tokenizer_, directory, extra);
     };
     source_.models_digest = [this](const std::vector<std::string>& directories) {
       return ModelsDigest(predictor_, directories);

@@ -405,9 +405,9 @@ Status RunEvaluate(const EvaluateOptions& options) {
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          tokenizer::Tokenizer::Load(ensemble::PublicDirectory(options.ensemble)));
+                          LoadTokenizer(ensemble::PublicDirectory(options.ensemble)));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsembles(options.predictor, options.ensemble, extra));
+                          LoadEnsembles(options.predictor, *tokenizer, options.ensemble, extra));
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;

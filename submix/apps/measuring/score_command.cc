@@ -37,12 +37,12 @@ struct ScoredText {
 StatusOr<ScoredText> LoadText(const ScoreOptions& options, const ensemble::Predictor& predictor) {
   ScoredText text;
   if (!options.text.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(options.model));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadTokenizer(options.model));
     SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(options.text));
     if (bytes.empty()) return base::InvalidArgumentError(options.text + ": is empty");
     const std::vector<base::TokenId> tokens = tokenizer->Encode(bytes);
     // The first token is predicted, too: at the beginning of a document.
-    text.tokens.push_back(tokenizer->end_of_text());
+    text.tokens = tokenizer->document_start();
     text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
     text.bytes = bytes.size();
     return text;
@@ -105,8 +105,8 @@ Status RunScore(const ScoreOptions& options) {
   if (options.text.empty() == options.tokens.empty()) {
     return base::InvalidArgumentError("give either --text FILE or --tokens 1,2,3");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadPredictor(options.predictor, options.model, options.adapters));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadPredictor(options.predictor, options.model,
+                                                              options.adapters, /*vocab_size=*/0));
   SUBMIX_ASSIGN_OR_RETURN(const ScoredText text, LoadText(options, *predictor));
   const eval::HeldoutBlocks blocks =
       eval::HeldoutFromUsers({{"", text.tokens}}, predictor->context_length());
@@ -135,8 +135,10 @@ void AddScoreCommand(CLI::App& command, Action& action) {
   flags.Require("model", options.model, kDirectory, "A model in Hugging Face's layout");
   flags.Add("--adapter", options.adapters, kDirectory,
             "A PEFT adapter over it, or a whole model of its shape; may be given again");
-  flags.Add("--text", options.text, kFile,
-            "Text to score, as one document, which begins behind the end of another");
+  flags.Add(
+      "--text", options.text, kFile,
+      "Text to score, as one document: behind the model's token for the beginning of a text, or "
+      "the end of another where it has none");
   flags.Add("--tokens", options.tokens,
             "Or token ids, with commas between; the first is not scored");
   AddPredictorFlags(command, options.predictor);

@@ -20,13 +20,14 @@ using submix::ensemble::Predictor;
 
 StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
     const submix::apps::PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories) {
+    const std::vector<std::string>& member_directories, int vocab_size) {
   if (flags.precision == "int8") {
     return submix::base::UnimplementedError("the torch predictor has no int8; use f32 or bf16");
   }
   submix::train::TorchPredictorOptions options;
   options.public_directory = public_directory;
   options.member_directories = member_directories;
+  options.vocab_size = vocab_size;
   options.precision = flags.precision == "f32" ? submix::train::Precision::kFloat32
                                                : submix::train::Precision::kBfloat16;
   options.threads = flags.threads;

@@ -61,7 +61,7 @@ base::Status RunGenerate(GenerateOptions options) {
   if (options.prompt == "-") options.prompt = ReadStandardInput();
   SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
                           OpenDeployedEngine(options.deployment, options.predictor));
-  options.request.prompt = deployed->tokenizer->Encode(options.prompt);
+  options.request.prompt = deployed->tokenizer->EncodePrompt(options.prompt);
   for (int i = 0; i < options.completions; ++i) {
     if (!options.json) std::printf("%s", options.prompt.c_str());
     SUBMIX_RETURN_IF_ERROR(Complete(*deployed->core, options));

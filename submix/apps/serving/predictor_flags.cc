@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "submix/base/file_system.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/decode/packed_weights.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/model/decoder_config.h"
+#include "submix/model/end_tokens.h"
 
 namespace submix::apps {
 namespace {
@@ -30,17 +33,26 @@ void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
 
 void SetTorchPredictorLoader(PredictorLoader loader) { TorchLoader() = std::move(loader); }
 
+StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(const std::string& model_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadDecoderConfig(base::JoinPath(model_directory, "config.json")));
+  return tokenizer::Tokenizer::LoadFor(model_directory, config.vocab_size);
+}
+
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     const PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories) {
+    const std::vector<std::string>& member_directories, int vocab_size) {
   if (flags.predictor == "torch") {
-    if (TorchLoader()) return TorchLoader()(flags, public_directory, member_directories);
+    if (TorchLoader()) {
+      return TorchLoader()(flags, public_directory, member_directories, vocab_size);
+    }
     return base::UnimplementedError(
         "this program has no libtorch; run the same command with submix-train instead of submix");
   }
   decode::CpuPredictorOptions options;
   options.public_directory = public_directory;
   options.member_directories = member_directories;
+  options.vocab_size = vocab_size;
   SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
   options.threads = flags.threads;
   options.cache_directory = decode::DefaultCacheDirectory();
@@ -49,8 +61,8 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
 }
 
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
-    const PredictorFlags& flags, const std::string& ensemble_directory,
-    const std::vector<std::string>& extra) {
+    const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
+    const std::string& ensemble_directory, const std::vector<std::string>& extra) {
   std::vector<std::string> ensembles = {ensemble_directory};
   ensembles.insert(ensembles.end(), extra.begin(), extra.end());
   std::vector<std::string> members;
@@ -65,7 +77,8 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
       members.push_back(ensemble::MemberPath(directory, member));
     }
   }
-  return LoadPredictor(flags, ensemble::PublicDirectory(ensemble_directory), members);
+  return LoadPredictor(flags, ensemble::PublicDirectory(ensemble_directory), members,
+                       tokenizer.vocab_size());
 }
 
 StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
@@ -86,16 +99,18 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
       deployed->deployment,
       engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge));
   const std::string& ensemble_directory = deployed->deployment.config.ensemble_directory;
-  SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, tokenizer::Tokenizer::Load(
-                                                   ensemble::PublicDirectory(ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(deployed->predictor, LoadEnsembles(flags, ensemble_directory, {}));
+  const std::string public_directory = ensemble::PublicDirectory(ensemble_directory);
+  SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, LoadTokenizer(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto end_tokens, model::LoadEndTokens(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(deployed->predictor,
+                          LoadEnsembles(flags, *deployed->tokenizer, ensemble_directory, {}));
   deployed->random = base::MakeSystemRandomSource();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->core,
       engine::EngineCore::Create({deployed->predictor.get(), deployed->deployment.mechanism.get(),
                                   deployed->deployment.ledger.get(), deployed->tokenizer.get(),
                                   deployed->random.get(),
-                                  deployed->deployment.config.options.when_exhausted}));
+                                  deployed->deployment.config.options.when_exhausted, end_tokens}));
   return deployed;
 }
 

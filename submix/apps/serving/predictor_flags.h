@@ -31,23 +31,30 @@ void AddPredictorFlags(Flags flags, PredictorFlags& predictor);
 
 using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
     const PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories)>;
+    const std::vector<std::string>& member_directories, int vocab_size)>;
 
 // `submix-train` brings the predictor by libtorch; `submix` has none and says where it is. Before
 // any command runs.
 void SetTorchPredictorLoader(PredictorLoader loader);
 
-// A public model and members, each a directory. Errors: those of the predictor; kUnimplemented for
+// The tokenizer of the model in a directory. Errors: those of LoadDecoderConfig and
+// Tokenizer::LoadFor.
+base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(
+    const std::string& model_directory);
+
+// A public model and members, each a directory, of which the tokens below `vocab_size` can come
+// next: the tokenizer's. 0: all of the model's. Errors: those of the predictor; kUnimplemented for
 // "torch" where there is none.
 base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     const PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories);
+    const std::vector<std::string>& member_directories, int vocab_size);
 
 // The public model and all members of an ensemble, then the members of `extra` ensembles, as one
-// predictor. Errors: also kFailedPrecondition for a member that is not trained yet.
+// predictor of the tokenizer's tokens. Errors: also kFailedPrecondition for a member that is not
+// trained yet.
 base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
-    const PredictorFlags& flags, const std::string& ensemble_directory,
-    const std::vector<std::string>& extra);
+    const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
+    const std::string& ensemble_directory, const std::vector<std::string>& extra);
 
 // Over what the logits of these ensembles depend on, checked against the files. Errors: kDataLoss
 // for a file that is not the one of the manifest.

@@ -91,16 +91,9 @@ Status CheckIsPublic(const std::string& public_directory) {
 
 StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(public_directory));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto config, model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
-  if (tokenizer->vocab_size() != config.vocab_size) {
-    return base::FailedPreconditionError(
-        public_directory + ": the tokenizer has " + std::to_string(tokenizer->vocab_size()) +
-        " entries, the model " + std::to_string(config.vocab_size) +
-        ": this vocabulary does not fit the model");
-  }
-  return tokenizer;
+  return tokenizer::Tokenizer::LoadFor(public_directory, config.vocab_size);
 }
 
 }  // namespace submix::train

@@ -104,10 +104,13 @@ at::Tensor TensorOf(std::span<const base::TokenId> tokens) {
 
 class Impl final : public TorchPredictor {
  public:
-  explicit Impl(std::vector<ReferenceModel> models) : models_(std::move(models)) {}
+  Impl(std::vector<ReferenceModel> models, int vocab_size)
+      : models_(std::move(models)),
+        vocab_size_(vocab_size > 0 ? std::min(vocab_size, models_.front().config().vocab_size)
+                                   : models_.front().config().vocab_size) {}
 
   int num_members() const override { return static_cast<int>(models_.size()) - 1; }
-  int vocab_size() const override { return models_.front().config().vocab_size; }
+  int vocab_size() const override { return vocab_size_; }
   int context_length() const override { return models_.front().config().context_length; }
 
   SequenceId Open() override {
@@ -139,7 +142,10 @@ class Impl final : public TorchPredictor {
   base::Status CheckedScore(std::span<const base::TokenId> tokens, std::size_t first,
                             const PositionSink& sink) const;
 
+  at::Tensor Predicted(const at::Tensor& logits) const { return logits.narrow(-1, 0, vocab_size_); }
+
   const std::vector<ReferenceModel> models_;  // the public one first
+  const int vocab_size_;
   SequenceId last_sequence_ = 0;
   std::map<SequenceId, std::vector<base::TokenId>> sequences_;
 };
@@ -158,7 +164,7 @@ base::Status Impl::CheckedStep(std::span<const Append> appends, std::span<float>
     // kept.
     for (std::size_t m = 0; appends[i].predicts && m < models_.size(); ++m) {
       const at::Tensor hidden = models_[m].HiddenStates(TensorOf(tokens));
-      out[predicted][static_cast<std::int64_t>(m)].copy_(models_[m].Logits(hidden[-1]));
+      out[predicted][static_cast<std::int64_t>(m)].copy_(Predicted(models_[m].Logits(hidden[-1])));
     }
     if (appends[i].predicts) ++predicted;
     grown.push_back(std::move(tokens));
@@ -185,7 +191,7 @@ base::Status Impl::CheckedScore(std::span<const base::TokenId> tokens, std::size
     const std::int64_t count = std::min(kPositionsAtATime, inputs - begin);
     std::vector<at::Tensor> rows;  // [count, V] a model
     for (std::size_t m = 0; m < models_.size(); ++m) {
-      rows.push_back(models_[m].Logits(hidden[m].narrow(0, begin, count)));
+      rows.push_back(Predicted(models_[m].Logits(hidden[m].narrow(0, begin, count))));
     }
     const at::Tensor logits = at::stack(rows, 1);  // [count, M + 1, V]
     for (std::int64_t i = 0; i < count; ++i) {
@@ -223,7 +229,8 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> TorchPredictor::Load(
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
   return CatchTorchErrors([&]() -> base::StatusOr<std::unique_ptr<ensemble::Predictor>> {
     SUBMIX_ASSIGN_OR_RETURN(std::vector<ReferenceModel> models, LoadModels(options));
-    return std::unique_ptr<ensemble::Predictor>(std::make_unique<Impl>(std::move(models)));
+    return std::unique_ptr<ensemble::Predictor>(
+        std::make_unique<Impl>(std::move(models), options.vocab_size));
   });
 }
 

@@ -18,6 +18,7 @@ struct TorchPredictorOptions {
   // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's
   // shape.
   std::vector<std::string> member_directories;
+  int vocab_size = 0;                         // as decode::CpuPredictorOptions has it
   Precision precision = Precision::kFloat32;  // logits come from float32 products in both
   int threads = 0;                            // 0: all processors
 };
