@@ -486,9 +486,7 @@ Status Scheduler::health() const { return engine_->health(); }
 
 const Counters& Scheduler::counters() const { return engine_->counters(); }
 
-std::vector<base::TokenId> Scheduler::Encode(std::string_view text) const {
-  return engine_->core().tokenizer().Encode(text);
-}
+const tokenizer::Tokenizer& Scheduler::tokenizer() const { return engine_->core().tokenizer(); }
 
 int Scheduler::context_length() const { return engine_->core().context_length(); }
 

@@ -16,6 +16,7 @@
 #include "submix/engine/counters.h"
 #include "submix/engine/key_usage.h"
 #include "submix/engine/request.h"
+#include "submix/tokenizer/tokenizer.h"
 
 namespace submix::engine {
 
@@ -103,9 +104,9 @@ class Scheduler {
   base::Status health() const;
 
   const Counters& counters() const;
-  // The tokens of a text, for Request::prompt, and the most that prompt and answer may have
+  // What makes a Request::prompt of a text, and the most tokens that prompt and answer may have
   // together.
-  std::vector<base::TokenId> Encode(std::string_view text) const;
+  const tokenizer::Tokenizer& tokenizer() const;
   int context_length() const;
   // A longer text has more tokens than the context holds, whatever it says.
   std::size_t longest_prompt_bytes() const;

@@ -98,7 +98,9 @@ class Endpoints final : public HttpHandler {
                                                                       const HttpRequest& request,
                                                                       const engine::ApiKey& key,
                                                                       RequestRecord& record) const;
-  std::optional<ApiError> CheckLength(const CompletionCall& call, const std::string& prompt) const;
+  std::optional<ApiError> SetPrompt(const CompletionCall& call, const Prompt& prompt,
+                                    engine::Request& request) const;
+  std::optional<ApiError> CheckLength(const CompletionCall& call, std::size_t bytes) const;
   std::optional<ApiError> SetLength(const CompletionCall& call, engine::Request& request) const;
 
   const HttpServerOptions& options_;
@@ -212,12 +214,7 @@ std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
   std::vector<engine::Submission> submissions;
   for (const Prompt& prompt : call.prompts) {
     submission.request = call.settings;
-    const auto* text = std::get_if<std::string>(&prompt);
-    if (text != nullptr) {
-      if (auto error = CheckLength(call, *text)) return *std::move(error);
-    }
-    submission.request.prompt =
-        text != nullptr ? scheduler_.Encode(*text) : std::get<std::vector<base::TokenId>>(prompt);
+    if (auto error = SetPrompt(call, prompt, submission.request)) return *std::move(error);
     if (auto error = SetLength(call, submission.request)) return *std::move(error);
     record.prompt_tokens += static_cast<std::int64_t>(submission.request.prompt.size());
     submissions.insert(submissions.end(), static_cast<std::size_t>(call.n), submission);
@@ -231,13 +228,34 @@ ApiError ContextError(const CompletionCall& call, const std::string& message) {
           .code = "context_length_exceeded"};
 }
 
+// Token ids are taken as they are.
+std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const Prompt& prompt,
+                                             engine::Request& request) const {
+  if (const auto* tokens = std::get_if<std::vector<base::TokenId>>(&prompt)) {
+    request.prompt = *tokens;
+    return std::nullopt;
+  }
+  if (const auto* text = std::get_if<std::string>(&prompt)) {
+    if (auto error = CheckLength(call, text->size())) return error;
+    request.prompt = scheduler_.tokenizer().EncodePrompt(*text);
+    return std::nullopt;
+  }
+  const auto& conversation = std::get<Conversation>(prompt);
+  std::size_t bytes = 0;
+  for (const engine::ChatMessage& message : conversation) bytes += message.content.size();
+  if (auto error = CheckLength(call, bytes)) return error;
+  const auto status = options_.chat_format->Ask(conversation, std::time(nullptr), request);
+  if (status.ok()) return std::nullopt;
+  return ApiError{.message = status.message(), .param = "messages"};
+}
+
 // Before the text is encoded, which takes time and memory.
 std::optional<ApiError> Endpoints::CheckLength(const CompletionCall& call,
-                                               const std::string& prompt) const {
-  if (prompt.size() <= scheduler_.longest_prompt_bytes()) return std::nullopt;
+                                               std::size_t bytes) const {
+  if (bytes <= scheduler_.longest_prompt_bytes()) return std::nullopt;
   return ContextError(call, "This model's maximum context length is " +
                                 std::to_string(scheduler_.context_length()) +
-                                " tokens, and the prompt's " + std::to_string(prompt.size()) +
+                                " tokens, and the prompt's " + std::to_string(bytes) +
                                 " bytes are more tokens than that.");
 }
 
@@ -259,8 +277,13 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
                                 std::to_string(request.max_tokens) + " for the completion.");
 }
 
-// A quarter of the connections is for clients that have shown a key.
-HttpServerOptions WithKeptConnections(HttpServerOptions options, const engine::ApiKeys* keys) {
+// What is left to the server, set: a quarter of the connections is for clients that have shown a
+// key.
+HttpServerOptions Completed(HttpServerOptions options, const engine::Scheduler& scheduler,
+                            const engine::ApiKeys* keys) {
+  if (options.chat_format == nullptr) {
+    options.chat_format = engine::ChatFormat::Plain(scheduler.tokenizer());
+  }
   if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
   options.allowed_hosts.push_back(options.listener.host);
   return options;
@@ -270,7 +293,7 @@ class ListeningServer final : public HttpServer {
  public:
   ListeningServer(const HttpServerOptions& options, engine::Scheduler& scheduler,
                   const engine::ApiKeys* keys)
-      : options_(WithKeptConnections(options, keys)),
+      : options_(Completed(options, scheduler, keys)),
         scheduler_(scheduler),
         endpoints_(options_, scheduler, keys) {}
 

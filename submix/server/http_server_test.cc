@@ -18,18 +18,6 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kChat = "/v1/chat/completions";
-
-// The objects of a stream that ended well.
-std::vector<json> Events(const std::string& body) {
-  std::vector<json> events;
-  EXPECT_TRUE(body.ends_with("data: [DONE]\n\n")) << body;
-  for (std::size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; ++at) {
-    events.push_back(json::parse(body.substr(at + 6, body.find("\n\n", at) - at - 6)));
-  }
-  return events;
-}
-
 TEST(HttpServer, AnswersACompletion) {
   ServedEngine served;
   const RawAnswer answer = Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
@@ -44,19 +32,6 @@ TEST(HttpServer, AnswersACompletion) {
             json({{"prompt_tokens", 3}, {"completion_tokens", 5}, {"total_tokens", 8}}));
   EXPECT_FALSE(object.contains("system_fingerprint"));
   EXPECT_EQ(served.watched.ledger.releases, 5);
-}
-
-TEST(HttpServer, AnswersAChatWhereTheContextAllows) {
-  ServedEngine served;
-  const RawAnswer answer =
-      Post(served.port(), kChat,
-           R"({"model":"letters","messages":[{"role":"user","content":"hello"}]})");
-  ASSERT_EQ(answer.status, 200) << answer.body;
-  const json object = json::parse(answer.body);
-  EXPECT_EQ(object["choices"][0]["message"]["role"], "assistant");
-  // "User: hello\n\nAssistant:", and the rest of a context of 64.
-  EXPECT_EQ(object["usage"]["prompt_tokens"], 23);
-  EXPECT_EQ(object["usage"]["completion_tokens"], 41);
 }
 
 TEST(HttpServer, StreamsTokensAsTheyCome) {
@@ -76,19 +51,6 @@ TEST(HttpServer, StreamsTokensAsTheyCome) {
   }
   EXPECT_EQ(text.size(), 5u);
   EXPECT_EQ(events[5]["usage"]["completion_tokens"], 5);
-}
-
-TEST(HttpServer, StreamsAChat) {
-  ServedEngine served;
-  const RawAnswer answer = Post(served.port(), kChat,
-                                R"({"model":"letters","max_tokens":3,"stream":true,
-                                    "messages":[{"role":"user","content":"hello"}]})");
-  ASSERT_EQ(answer.status, 200);
-  const auto events = Events(answer.body);
-  ASSERT_EQ(events.size(), 5u);
-  EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
-  EXPECT_EQ(events[4]["choices"][0]["delta"], json::object());
-  EXPECT_EQ(events[4]["choices"][0]["finish_reason"], "length");
 }
 
 TEST(HttpServer, EveryChoiceIsDrawnAndCharged) {

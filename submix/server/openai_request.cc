@@ -70,15 +70,15 @@ constexpr RefusedField kRefused[] = {
     {"frequency_penalty", "it would steer the private mixture outside its accounting"},
     {"suffix", "the models of this deployment only continue a text"},
     {"echo", "put the prompt before the answer yourself"},
-    {"tools", "the models of this deployment are base models and call no tools"},
-    {"tool_choice", "the models of this deployment are base models and call no tools"},
-    {"functions", "the models of this deployment are base models and call no tools"},
-    {"function_call", "the models of this deployment are base models and call no tools"},
-    {"parallel_tool_calls", "the models of this deployment are base models and call no tools"},
+    {"tools", "the models of this deployment call no tools"},
+    {"tool_choice", "the models of this deployment call no tools"},
+    {"functions", "the models of this deployment call no tools"},
+    {"function_call", "the models of this deployment call no tools"},
+    {"parallel_tool_calls", "the models of this deployment call no tools"},
     {"audio", "text only"},
-    {"prediction", "the models of this deployment are base models"},
-    {"reasoning_effort", "the models of this deployment are base models"},
-    {"web_search_options", "the models of this deployment are base models"},
+    {"prediction", "nothing here would heed it"},
+    {"reasoning_effort", "nothing here would heed it"},
+    {"web_search_options", "nothing here would heed it"},
 };
 
 // Read below, or without effect here: they name the end user or the kind of service.
@@ -356,37 +356,33 @@ class FieldReader {
     if (messages == nullptr || !messages->is_array() || messages->empty()) {
       return Fail("messages", "'messages' must be a list of at least one message.");
     }
-    std::string text;
+    Conversation conversation;
     for (const json& message : *messages) {
-      text += Turn(message);
+      ReadMessage(message, conversation);
       if (error_) return;
     }
-    call_.prompts.emplace_back(text + "Assistant:");
-    call_.settings.stop.emplace_back(kChatStop);
+    call_.prompts.emplace_back(std::move(conversation));
   }
 
-  // "User: hello\n\n".
-  std::string Turn(const json& message) {
+  void ReadMessage(const json& message, Conversation& conversation) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
-      Fail("messages", "A message must be an object with a role and a content.");
-      return "";
+      return Fail("messages", "A message must be an object with a role and a content.");
     }
     const auto& role = message["role"].get_ref<const std::string&>();
     const bool is_system = role == "system" || role == "developer";
     if (!is_system && role != "user" && role != "assistant") {
-      Fail("messages",
-           "A message's role must be system, developer, user or assistant: the models "
-           "of this deployment are base models and call no tools.");
-      return "";
+      return Fail("messages",
+                  "A message's role must be system, developer, user or assistant: the models "
+                  "of this deployment call no tools.");
     }
     for (const auto& item : message.items()) {
       if (item.key() == "role" || item.key() == "content" || CountsAsAbsent(item.value())) continue;
       Fail("messages", "A message may hold a role and a content, nothing else.");
     }
-    return (is_system        ? "System: "
-            : role == "user" ? "User: "
-                             : "Assistant: ") +
-           Content(message) + "\n\n";
+    conversation.push_back({is_system        ? engine::ChatRole::kSystem
+                            : role == "user" ? engine::ChatRole::kUser
+                                             : engine::ChatRole::kAssistant,
+                            Content(message)});
   }
 
   // A string, or the texts of a list of text parts.

@@ -27,13 +27,14 @@ struct ApiError {
   std::string type = "invalid_request_error";
 };
 
-using Prompt = std::variant<std::string, std::vector<base::TokenId>>;
+using Conversation = std::vector<engine::ChatMessage>;
+using Prompt = std::variant<std::string, std::vector<base::TokenId>, Conversation>;
 
 // One HTTP request: prompts.size() * n completions, each drawn and charged for itself.
 struct CompletionCall {
   Endpoint endpoint = Endpoint::kCompletions;
   std::string model;
-  std::vector<Prompt> prompts;  // at least one; none is empty
+  std::vector<Prompt> prompts;  // at least one; none is empty; of a chat, one conversation
   int n = 1;                    // completions a prompt
   bool has_max_tokens = false;
   engine::Request settings;  // all but the prompt, and max_tokens where the client gave none
@@ -45,14 +46,6 @@ struct ParseOptions {
   bool strict_fields = true;  // refuse fields that are not known here, else ignore them
   int max_choices = 64;       // most prompts * n
 };
-
-// The texts of the parts of a chat, one after another, and where the model's turn begins:
-//
-//   System: be kind\n\nUser: hello\n\nAssistant:
-//
-// The answer ends where the model would begin the user's next turn. The template is fixed and
-// public; it is no wall between the roles: a base model just goes on writing.
-inline constexpr std::string_view kChatStop = "\n\nUser:";
 
 // Reads a body. Hostile bytes are expected: at most 32 levels and 2^17 values, no key twice in an
 // object, no NUL byte, valid UTF-8, numbers within range. Thread-safe; work and memory are linear

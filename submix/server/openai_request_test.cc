@@ -7,6 +7,7 @@ namespace openai_request_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::variant<CompletionCall, ApiError> Parse(std::string_view body,
                                              Endpoint endpoint = Endpoint::kCompletions,
@@ -88,7 +89,7 @@ TEST(OpenAiRequest, PromptsOfEveryForm) {
   }
 }
 
-TEST(OpenAiRequest, ChatsBecomeATextByThePlainTemplate) {
+TEST(OpenAiRequest, ChatsAreConversations) {
   const CompletionCall call = Call(
       R"({"model":"m","max_completion_tokens":9,"messages":[
           {"role":"system","content":"be kind"},
@@ -97,11 +98,14 @@ TEST(OpenAiRequest, ChatsBecomeATextByThePlainTemplate) {
           {"role":"assistant","content":"hi","tool_calls":[]},
           {"role":"user","content":"bye"}]})",
       Endpoint::kChat);
-  EXPECT_THAT(call.prompts,
-              ElementsAre(Prompt("System: be kind\n\nSystem: be brief\n\nUser: hello\n\n"
-                                 "Assistant: hi\n\nUser: bye\n\nAssistant:")));
+  using engine::ChatRole;
+  EXPECT_THAT(call.prompts, ElementsAre(Prompt(Conversation{{ChatRole::kSystem, "be kind"},
+                                                            {ChatRole::kSystem, "be brief"},
+                                                            {ChatRole::kUser, "hello"},
+                                                            {ChatRole::kAssistant, "hi"},
+                                                            {ChatRole::kUser, "bye"}})));
   EXPECT_EQ(call.settings.max_tokens, 9);
-  EXPECT_THAT(call.settings.stop, ElementsAre(kChatStop));
+  EXPECT_THAT(call.settings.stop, IsEmpty());
 }
 
 TEST(OpenAiRequest, MalformedMessagesAreRefused) {

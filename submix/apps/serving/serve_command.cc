@@ -23,8 +23,10 @@
 #include "submix/base/number_text.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
+#include "submix/engine/chat_format.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
@@ -41,6 +43,7 @@ struct ServeOptions {
   std::string host;
   std::optional<int> port;
   std::optional<int> prompt_tokens;
+  std::string chat_format;
   std::string certificate;
   std::string private_key;
   bool research = false;
@@ -77,6 +80,7 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   if (!options.host.empty()) config.http.listener.host = options.host;
   if (options.port) config.http.listener.port = *options.port;
   if (options.prompt_tokens) config.scheduler.prompt_tokens = *options.prompt_tokens;
+  if (!options.chat_format.empty()) config.chat_format = options.chat_format;
   if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
   if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
@@ -136,20 +140,34 @@ base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
          (end < std::time(nullptr) ? ": EXPIRED, clients will refuse it" : "");
 }
 
+base::StatusOr<std::unique_ptr<const engine::ChatFormat>> LoadChatFormat(
+    const engine::Deployment& deployment, const std::string& name,
+    const tokenizer::Tokenizer& tokenizer) {
+  return engine::ChatFormat::Load(ensemble::PublicDirectory(deployment.config.ensemble_directory),
+                                  name, tokenizer);
+}
+
 Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
                              mechanism::MakeAnyMechanism));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto tokenizer,
+      LoadTokenizer(ensemble::PublicDirectory(deployment.config.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto chat_format,
+                          LoadChatFormat(deployment, config.chat_format, *tokenizer));
   const server::ListenerOptions& listener = config.http.listener;
   SUBMIX_ASSIGN_OR_RETURN(const std::string tls, TlsText(listener));
   const engine::ApiKeys keys(options.deployment);
   SUBMIX_ASSIGN_OR_RETURN(const auto list, keys.List());
   const auto valid = std::ranges::count_if(list, [](const auto& key) { return !key.revoked; });
   std::printf(
-      "model        %s\naddress      %s\nTLS          %s\nAPI keys     %s\noperator     %s\n",
-      config.http.model.c_str(), Address(listener, listener.port).c_str(), tls.c_str(),
+      "model        %s\nchats        %s\naddress      %s\nTLS          %s\nAPI keys     "
+      "%s\noperator     %s\n",
+      config.http.model.c_str(), chat_format->name().c_str(),
+      Address(listener, listener.port).c_str(), tls.c_str(),
       config.require_api_key ? (std::to_string(valid) + " valid").c_str() : "not asked for",
       config.operator_server
           ? Address(config.operator_server->listener, config.operator_server->listener.port).c_str()
@@ -212,6 +230,9 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
                           OpenDeployedEngine(options.deployment, config.predictor));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployed->deployment, config));
+  SUBMIX_ASSIGN_OR_RETURN(
+      config.http.chat_format,
+      LoadChatFormat(deployed->deployment, config.chat_format, *deployed->tokenizer));
   const engine::ApiKeys keys(options.deployment);
   SUBMIX_RETURN_IF_ERROR(WarnWithoutKeys(config, keys));
   SUBMIX_ASSIGN_OR_RETURN(const auto usage, engine::KeyUsage::Open(options.deployment));
@@ -270,6 +291,11 @@ void AddServeCommand(CLI::App& command, Action& action) {
       "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
       "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
       "fewer = steadier streams, more = earlier first tokens; default 3");
+  flags.Add("--chat-format", options.chat_format,
+            OneOf({"chatml", "qwen3", "llama3", "llama3.1", "gemma2", "gemma3", "mistral-v1",
+                   "mistral-v3", "plain"}),
+            "How conversations are written for the model, instead of the file's; default: as its "
+            "own chat template writes them");
   flags.Add("--tls-certificate", options.certificate,
             "PEM file, chain included, instead of the file's: serve HTTPS");
   flags.Add("--tls-private-key", options.private_key, "PEM file of its key");

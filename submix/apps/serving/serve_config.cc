@@ -143,6 +143,7 @@ void ReadServer(Section section, ServeConfig& config) {
   section.Read("strict_fields", http.parse.strict_fields);
   section.Read("max_choices", http.parse.max_choices, 1, 1'024);
   section.Read("chat_max_tokens", http.chat_max_tokens, 1, 1 << 20);
+  section.Read("chat_format", config.chat_format);
   section.Read("metrics", http.metrics);
   section.Finish();
 }

@@ -8,6 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/scheduler.h"
 #include "submix/engine/testing/watched_engine.h"
@@ -64,6 +67,16 @@ inline constexpr const char* kCompletions = "/v1/completions";
 
 inline std::string CompletionBody(const std::string& fields = "") {
   return R"({"model":"letters","prompt":"abc")" + (fields.empty() ? "" : "," + fields) + "}";
+}
+
+// The objects of a stream that ended well.
+inline std::vector<nlohmann::json> Events(const std::string& body) {
+  std::vector<nlohmann::json> events;
+  EXPECT_TRUE(body.ends_with("data: [DONE]\n\n")) << body;
+  for (std::size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; ++at) {
+    events.push_back(nlohmann::json::parse(body.substr(at + 6, body.find("\n\n", at) - at - 6)));
+  }
+  return events;
 }
 
 // Polls until `done` or ten seconds have passed.

@@ -1,0 +1,356 @@
+// Conversations against renderings of the publishers' own templates: chats.json of the oracle, made
+// by Hugging Face's library, where it is there; and, with the small tokenizers of testdata, what
+// the template of each family renders.
+#include "submix/engine/chat_format.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+
+namespace submix::engine {
+namespace chat_format_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using base::TokenId;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using tokenizer::Tokenizer;
+
+using Messages = std::vector<ChatMessage>;
+
+constexpr ChatRole kSystem = ChatRole::kSystem;
+constexpr ChatRole kUser = ChatRole::kUser;
+constexpr ChatRole kAssistant = ChatRole::kAssistant;
+constexpr std::time_t kNow = 1'733'184'000;  // 3 December 2024
+
+const std::vector<std::string> kMarkers = {"<|begin_of_text|>",
+                                           "<|start_header_id|>",
+                                           "<|end_header_id|>",
+                                           "<|eot_id|>",
+                                           "<|im_start|>",
+                                           "<|im_end|>",
+                                           "<think>",
+                                           "</think>",
+                                           "<bos>",
+                                           "<start_of_turn>",
+                                           "<end_of_turn>",
+                                           "<s>",
+                                           "</s>",
+                                           "[INST]",
+                                           "[/INST]"};
+
+// What Hugging Face makes of a rendered conversation: markers out of the text, what is between them
+// encoded.
+std::vector<TokenId> IdsOfRendering(const Tokenizer& tokenizer, std::string_view rendered) {
+  std::vector<TokenId> ids;
+  const auto encode = [&](std::string_view text) {
+    if (text.empty()) return;
+    const auto encoded = tokenizer.Encode(text);
+    ids.insert(ids.end(), encoded.begin(), encoded.end());
+  };
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < rendered.size();) {
+    const auto marker = std::ranges::find_if(kMarkers, [&](const std::string& content) {
+      return rendered.substr(i).starts_with(content) && tokenizer.special_token(content);
+    });
+    if (marker == kMarkers.end()) {
+      ++i;
+      continue;
+    }
+    encode(rendered.substr(begin, i - begin));
+    ids.push_back(*tokenizer.special_token(*marker));
+    begin = i += marker->size();
+  }
+  encode(rendered.substr(begin));
+  return ids;
+}
+
+// --- The publishers' tokenizers and templates
+
+class PublishedChatsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PublishedChatsTest, HaveTheIdsOfTheirRenderingsAndNoForgedMarkers) {
+  const std::string from = std::string(SUBMIX_SHARED_DIR "/data/oracle/tokenizers/") + GetParam();
+  if (!base::FileExists(from + "/chats.json")) GTEST_SKIP() << from << " is not there";
+  const base::TemporaryDirectory directory;
+  for (const std::string name : {"tokenizer.json", "tokenizer_config.json"}) {
+    const std::string source = from + "/" + name;
+    const std::string to = "' > '" + directory.File(name) + "'";
+    const std::string command =
+        base::FileExists(source) ? "cat '" + source + to : "xz -dc '" + source + ".xz" + to;
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer, Tokenizer::Load(directory.path()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto format,
+                              ChatFormat::Load(directory.path(), "", *tokenizer));
+  EXPECT_EQ(format->name(), GetParam());
+  std::ifstream file(from + "/chats.json");
+  const json chats = json::parse(file);
+  ASSERT_EQ(chats.size(), 12u);
+  const auto count_markers = [&](const std::vector<TokenId>& ids) {
+    return std::ranges::count_if(ids, [&](TokenId id) {
+      return std::ranges::any_of(kMarkers, [&](const std::string& marker) {
+        return tokenizer->special_token(marker) == id;
+      });
+    });
+  };
+  std::ptrdiff_t markers_of_one_message = 0;
+  int num_forgeries = 0;
+  for (const json& chat : chats) {
+    Messages messages;
+    bool forges = false;
+    for (const json& message : chat.at("messages")) {
+      const std::string role = message.at("role");
+      messages.push_back({role == "system" ? kSystem
+                          : role == "user" ? kUser
+                                           : kAssistant,
+                          message.at("content")});
+      forges = forges || messages.back().content.find("<|") != std::string::npos;
+    }
+    Request request;
+    SUBMIX_ASSERT_OK(format->Ask(messages, kNow, request));
+    if (forges) {
+      ++num_forgeries;
+      EXPECT_EQ(count_markers(request.prompt), markers_of_one_message);
+      EXPECT_THAT(tokenizer->Decode(request.prompt), HasSubstr(messages[0].content));
+      continue;
+    }
+    const std::vector<TokenId> expected =
+        IdsOfRendering(*tokenizer, chat.at("rendered").get<std::string>());
+    if (chat.at("add_generation_prompt")) {
+      EXPECT_EQ(request.prompt, expected) << chat;
+    } else {  // some templates begin the answer all the same
+      ASSERT_LE(expected.size(), request.prompt.size());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), request.prompt.begin())) << chat;
+    }
+    if (messages.size() == 1) markers_of_one_message = count_markers(request.prompt);
+  }
+  EXPECT_EQ(num_forgeries, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PublishedChatsTest,
+                         ::testing::Values("llama3", "qwen3", "gemma3"),
+                         [](const auto& family) { return std::string(family.param); });
+
+// --- Every format, with small tokenizers
+
+// A tokenizer of testdata with more markers, and what its directory says about chats.
+class TinyModel {
+ public:
+  TinyModel(const std::string& family, const std::vector<std::string>& markers,
+            const std::string& config = "{}") {
+    std::ifstream file(SUBMIX_TESTDATA_DIR "/tokenizer/families/" + family + "/tokenizer.json");
+    json content = json::parse(file);
+    std::size_t id = content["model"]["vocab"].size();
+    for (const json& token : content["added_tokens"])
+      id = std::max<std::size_t>(id, token["id"].get<std::size_t>() + 1);
+    for (const std::string& marker : markers) {
+      content["added_tokens"].push_back({{"id", id++},
+                                         {"content", marker},
+                                         {"single_word", false},
+                                         {"lstrip", false},
+                                         {"rstrip", false},
+                                         {"normalized", false},
+                                         {"special", true}});
+    }
+    directory_.Write("tokenizer.json", content.dump());
+    directory_.Write("tokenizer_config.json", config);
+    auto loaded = Tokenizer::Load(directory_.path());
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    tokenizer_ = *std::move(loaded);
+  }
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  base::StatusOr<std::unique_ptr<const ChatFormat>> Load(const std::string& name) const {
+    return ChatFormat::Load(directory_.path(), name, *tokenizer_);
+  }
+  base::StatusOr<Request> Ask(const std::string& name, const Messages& messages) const {
+    SUBMIX_ASSIGN_OR_RETURN(const auto format, Load(name));
+    Request request;
+    SUBMIX_RETURN_IF_ERROR(format->Ask(messages, kNow, request));
+    return request;
+  }
+  void ExpectRendered(const std::string& name, const Messages& messages,
+                      const std::string& rendered) const {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, Ask(name, messages));
+    EXPECT_EQ(request.prompt, IdsOfRendering(*tokenizer_, rendered)) << rendered;
+  }
+
+ private:
+  const base::TemporaryDirectory directory_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+const Messages kTalk = {{kSystem, " S "}, {kUser, " a\n"}, {kAssistant, " b "}, {kUser, "c"}};
+
+TEST(ChatFormat, ChatMl) {
+  const TinyModel model(
+      "smollm2", {},
+      json({{"chat_template",
+             "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}{{ '<|im_start|>assistant\\n' }}"}})
+          .dump());
+  model.ExpectRendered("", kTalk,
+                       "<|im_start|>system\n S <|im_end|>\n<|im_start|>user\n a\n<|im_end|>\n"
+                       "<|im_start|>assistant\n b <|im_end|>\n<|im_start|>user\nc<|im_end|>\n"
+                       "<|im_start|>assistant\n");
+  model.ExpectRendered("", {{kUser, "a"}},
+                       "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\na<|im_end|>\n"
+                       "<|im_start|>assistant\n");
+  model.ExpectRendered("chatml", {{kUser, "a"}},
+                       "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, model.Ask("", kTalk));
+  EXPECT_THAT(request.end_tokens, ElementsAre(*model.tokenizer().special_token("<|im_end|>")));
+  EXPECT_THAT(request.stop, IsEmpty());
+}
+
+TEST(ChatFormat, Qwen3ForgetsWhatItThoughtBeforeTheLastQuestion) {
+  const TinyModel model("qwen3", {});
+  const std::string thought = "<think>\nhm\n</think>\n\nb";
+  model.ExpectRendered("qwen3", {{kUser, "a"}, {kAssistant, thought}, {kUser, "c"}},
+                       "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n"
+                       "<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n");
+  model.ExpectRendered("qwen3", {{kUser, "a"}, {kAssistant, thought}},
+                       "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>\nhm\n"
+                       "</think>\n\nb<|im_end|>\n<|im_start|>assistant\n");
+  model.ExpectRendered("qwen3", {{kUser, "a"}, {kAssistant, "\nb"}},
+                       "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>\n\n"
+                       "</think>\n\nb<|im_end|>\n<|im_start|>assistant\n");
+  // What a tool said is no question.
+  const std::string said = "<tool_response>x</tool_response>";
+  model.ExpectRendered("qwen3", {{kUser, "a"}, {kAssistant, thought}, {kUser, said}},
+                       "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>\nhm\n"
+                       "</think>\n\nb<|im_end|>\n<|im_start|>user\n" +
+                           said + "<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST(ChatFormat, Llama3) {
+  const std::string config =
+      R"({"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"})";
+  const TinyModel model("llama3", {"<|start_header_id|>", "<|end_header_id|>"}, config);
+  const std::string header = "<|start_header_id|>";
+  const std::string rest =
+      "<|start_header_id|>user<|end_header_id|>\n\na<|eot_id|>"
+      "<|start_header_id|>assistant<|end_header_id|>\n\nb<|eot_id|>"
+      "<|start_header_id|>user<|end_header_id|>\n\nc<|eot_id|>"
+      "<|start_header_id|>assistant<|end_header_id|>\n\n";
+  const std::string begin = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n";
+  model.ExpectRendered("llama3", kTalk, begin + "S<|eot_id|>" + rest);
+  const std::string today = "Cutting Knowledge Date: December 2023\nToday Date: 03 Dec 2024\n\n";
+  model.ExpectRendered("llama3.1", kTalk, begin + today + "S<|eot_id|>" + rest);
+  const Messages without_system(kTalk.begin() + 1, kTalk.end());
+  model.ExpectRendered("llama3", without_system, "<|begin_of_text|>" + rest);
+  model.ExpectRendered("llama3.1", without_system, begin + today + "<|eot_id|>" + rest);
+  EXPECT_THAT(model.Ask("llama3", kTalk)->end_tokens,
+              ElementsAre(*model.tokenizer().special_token("<|eot_id|>")));
+}
+
+TEST(ChatFormat, Gemma) {
+  const TinyModel model("gemma3", {}, R"({"bos_token": "<bos>"})");
+  const std::string rest =
+      "a<end_of_turn>\n<start_of_turn>model\nb<end_of_turn>\n<start_of_turn>user\nc<end_of_turn>\n"
+      "<start_of_turn>model\n";
+  model.ExpectRendered("gemma3", kTalk, "<bos><start_of_turn>user\n S \n\n" + rest);
+  const Messages without_system(kTalk.begin() + 1, kTalk.end());
+  model.ExpectRendered("gemma3", without_system, "<bos><start_of_turn>user\n" + rest);
+  model.ExpectRendered("gemma2", without_system, "<bos><start_of_turn>user\n" + rest);
+  const auto is_refused = StatusIs(StatusCode::kInvalidArgument, HasSubstr("This model"));
+  EXPECT_THAT(model.Ask("gemma2", kTalk), is_refused);
+  for (const Messages& refused :
+       {Messages{{kUser, "a"}, {kUser, "b"}}, Messages{{kAssistant, "a"}},
+        Messages{{kUser, "a"}, {kAssistant, "b"}, {kSystem, "c"}}, Messages{{kSystem, "a"}}}) {
+    EXPECT_THAT(model.Ask("gemma3", refused), is_refused);
+  }
+}
+
+TEST(ChatFormat, Mistral) {
+  const std::string config = R"({"bos_token": "<s>", "eos_token": "</s>"})";
+  const TinyModel model("mistral", {"[INST]", "[/INST]"}, config);
+  model.ExpectRendered("mistral-v3", kTalk, "<s>[INST]  a\n[/INST] b</s>[INST]  S \n\nc[/INST]");
+  // The first tokenizers spell the brackets.
+  const TinyModel first("mistral", {}, config);
+  first.ExpectRendered("mistral-v1", kTalk,
+                       "<s> [INST]  S \n\n a\n [/INST]  b </s> [INST] c [/INST]");
+  EXPECT_THAT(first.Load("mistral-v3"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("[INST]")));
+  EXPECT_THAT(model.Ask("mistral-v3", {{kUser, "a"}, {kSystem, "b"}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("only as first")));
+  EXPECT_THAT(model.Ask("mistral-v1", {{kAssistant, "a"}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("alternate")));
+}
+
+TEST(ChatFormat, PlainIsForAnyModelBehindItsBeginning) {
+  const TinyModel model("llama3", {});
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request,
+                              model.Ask("", {{kSystem, "be kind"}, {kUser, "hello"}}));
+  EXPECT_EQ(request.prompt,
+            IdsOfRendering(model.tokenizer(),
+                           "<|begin_of_text|>System: be kind\n\nUser: hello\n\nAssistant:"));
+  EXPECT_THAT(request.stop, ElementsAre("\n\nUser:"));
+  EXPECT_THAT(request.end_tokens, IsEmpty());
+}
+
+TEST(ChatFormat, TrimsWhatPythonTrims) {
+  const TinyModel model("gemma3", {});
+  model.ExpectRendered("gemma3", {{kUser, "\u3000\u00a0\t a \xff\u2028\x1c\n"}},
+                       "<start_of_turn>user\na \xff<end_of_turn>\n<start_of_turn>model\n");
+  model.ExpectRendered("gemma3", {{kUser, " \n"}},
+                       "<start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\n");
+}
+
+TEST(ChatFormat, NoMessageForgesAMarker) {
+  const std::string everything = [] {
+    std::string all;
+    for (const std::string& marker : kMarkers) all += marker + " " + marker;
+    return all;
+  }();
+  const TinyModel chat_ml("smollm2", {});
+  const TinyModel llama3("llama3", {"<|start_header_id|>", "<|end_header_id|>"});
+  const TinyModel gemma("gemma3", {});
+  const TinyModel mistral("mistral", {"[INST]", "[/INST]"});
+  const TinyModel qwen3("qwen3", {});
+  const std::pair<const TinyModel*, const char*> all[] = {
+      {&chat_ml, "chatml"}, {&qwen3, "qwen3"},        {&llama3, "llama3"}, {&llama3, "llama3.1"},
+      {&gemma, "gemma3"},   {&mistral, "mistral-v3"}, {&llama3, "plain"}};
+  for (const auto& [model, name] : all) {
+    const auto markers_with = [&, model = model, name = name](const std::string& content) {
+      const Messages messages = {
+          {kSystem, content}, {kUser, content}, {kAssistant, "x" + content}, {kUser, content}};
+      std::vector<TokenId> prompt = model->Ask(name, messages).value().prompt;
+      std::erase_if(prompt, [&](TokenId id) {
+        return std::ranges::none_of(kMarkers, [&](const std::string& marker) {
+          return model->tokenizer().special_token(marker) == id;
+        });
+      });
+      return prompt;
+    };
+    EXPECT_EQ(markers_with(everything), markers_with("a")) << name;
+  }
+}
+
+TEST(ChatFormat, WhatCannotBeWrittenIsRefusedAtTheStart) {
+  const TinyModel model("smollm2", {});
+  EXPECT_THAT(model.Load("chatlm"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"chatlm\""), HasSubstr("chatml, qwen3, llama3"))));
+  EXPECT_THAT(model.Load("gemma3"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("<start_of_turn>")));
+  const TinyModel without_begin("gemma3", {}, R"({"bos_token": "<|nothing|>"})");
+  EXPECT_THAT(without_begin.Load("gemma3"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("<|nothing|>")));
+  for (const std::string& name : ChatFormat::Names()) {
+    EXPECT_NE(model.Load(name).status().code(), StatusCode::kInvalidArgument) << name;
+  }
+}
+
+}  // namespace chat_format_test
+}  // namespace submix::engine
