@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <iterator>
 
 #include "submix/base/check.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/decoder_tensors.h"
+#include "submix/model/end_tokens.h"
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/fuzz/fuzzed_directory.h"
 
@@ -13,6 +15,10 @@ void FuzzModelConfig(std::string_view input) {
   const std::string path = directory.Put("config.json", input);
   const auto config = model::LoadDecoderConfig(path);
   if (!config.ok()) return;
+  const auto ends = model::LoadEndTokens(directory.path());
+  SUBMIX_CHECK(!ends.ok() || std::ranges::all_of(
+                                 *ends, [&](int id) { return id >= 0 && id < config->vocab_size; }),
+               "what ends an answer is a token");
   for (const int size : {config->vocab_size, config->context_length, config->width, config->layers,
                          config->attention_heads, config->num_key_value_heads(),
                          config->width_of_head(), config->width_of_mlp()}) {

@@ -4,6 +4,7 @@
 
 #include "submix/base/check.h"
 #include "submix/base/json_object.h"
+#include "submix/engine/chat_template.h"
 #include "submix/tokenizer/byte_alphabet.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz_targets.h"
@@ -77,13 +78,25 @@ void FuzzTokenizerJson(std::string_view input) {
   SUBMIX_CHECK(decoded == text, "every text comes back");
 }
 
+// tokenizer_config.json
+void FuzzChatTemplate(std::string_view input) {
+  static const FuzzedDirectory directory;
+  directory.Put("tokenizer_config.json", input);
+  const auto style = engine::RecognizeChatStyle(directory.path());
+  SUBMIX_CHECK(!style.ok() || !style->format.empty(), "a style has a format");
+}
+
 }  // namespace
 
 // An empty vocabulary stands for one that fits the merges. An input that begins with "{" and names
-// a model is a tokenizer.json.
+// a model is a tokenizer.json; one that names a chat template, a tokenizer_config.json.
 void FuzzTokenizer(std::string_view input) {
   if (input.starts_with("{") && input.find("\"model\"") != std::string_view::npos) {
     FuzzTokenizerJson(input);
+    return;
+  }
+  if (input.starts_with("{") && input.find("\"chat_template\"") != std::string_view::npos) {
+    FuzzChatTemplate(input);
     return;
   }
   static const FuzzedDirectory directory;
