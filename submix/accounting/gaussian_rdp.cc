@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "submix/accounting/bisection.h"
+#include "submix/accounting/log_space.h"
 
 namespace submix::accounting {
 namespace {
 
 using divergence::RenyiOrder;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // log of the delta that order a gives.
 double LogDelta(double rho, double epsilon, double a) {

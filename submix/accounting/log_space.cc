@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace submix::accounting {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Above it erfc has few digits left, and the asymptotic series below has 1e-15.
 constexpr double kErfcSeriesFrom = 20;
 // Below it the series of e^x - 1 - x needs ten terms.

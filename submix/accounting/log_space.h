@@ -5,6 +5,8 @@
 
 namespace submix::accounting {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // The logarithm of a sum of positive terms that are given as logarithms. -infinity is a term of
 // zero; NaN stays. Value; one thread at a time.
 class LogSum {
@@ -13,7 +15,7 @@ class LogSum {
   double value() const;
 
  private:
-  double largest_ = -std::numeric_limits<double>::infinity();
+  double largest_ = -kInfinity;
   double scaled_sum_ = 0;  // of the terms, divided by the largest
 };
 

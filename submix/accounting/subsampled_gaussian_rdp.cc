@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "submix/accounting/gaussian_rdp.h"
@@ -16,7 +15,6 @@ namespace {
 using divergence::DivergenceKernel;
 using divergence::RenyiOrder;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Integer orders up to this are summed, others integrated.
 constexpr double kLargestSummedOrder = 100000;
 // Of the trapezoidal rule, in standard deviations. The integrand is analytic but for a branch at

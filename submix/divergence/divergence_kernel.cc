@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/base/check.h"
 #include "submix/divergence/pmf.h"
 
 namespace submix::divergence {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // sum of d^2 / den. Independent lanes let the compiler vectorise; blocks bound the rounding error.
 double ChiSquare(std::span<const double> denominators, std::span<const double> differences) {

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/base/check.h"
+#include "submix/divergence/renyi_order.h"
 
 namespace submix::divergence {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The logarithm of upper over the least weight that is looked at.
 constexpr double kRange = 40;
 // Costs are looked at from target * e^-80, below the least weight's, to target * e^1000.

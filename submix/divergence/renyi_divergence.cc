@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/base/check.h"
 #include "submix/divergence/divergence_kernel.h"
@@ -10,8 +9,6 @@
 
 namespace submix::divergence {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Two pmfs as doubles: what the formulas below read. total() is what they sum to.
 class PmfPair {

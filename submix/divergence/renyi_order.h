@@ -10,6 +10,8 @@
 
 namespace submix::divergence {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // Immutable value.
 class RenyiOrder {
  public:
@@ -22,13 +24,11 @@ class RenyiOrder {
   // The papers' order.
   static constexpr RenyiOrder Two() { return RenyiOrder(2); }
   // The largest log ratio: pure differential privacy.
-  static constexpr RenyiOrder Infinity() {
-    return RenyiOrder(std::numeric_limits<double>::infinity());
-  }
+  static constexpr RenyiOrder Infinity() { return RenyiOrder(kInfinity); }
 
   double value() const { return value_; }
   bool is_one() const { return value_ == 1; }
-  bool is_infinite() const { return value_ == std::numeric_limits<double>::infinity(); }
+  bool is_infinite() const { return value_ == kInfinity; }
   // The shortest text that Parse reads back to the same value: "2", "1.5", "inf".
   std::string ToString() const;
 

@@ -143,8 +143,8 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOpt
       new PostgresLedger(options, std::move(tables), std::move(anchor), position));
 }
 
-base::Status Create(const DurableLedgerOptions& options, const LedgerState& state,
-                    const Record& first) {
+base::Status CreatePostgres(const DurableLedgerOptions& options, const LedgerState& state,
+                            const Record& first) {
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
   SUBMIX_RETURN_IF_ERROR(tables.BeginCreation(state));
   SUBMIX_RETURN_IF_ERROR(tables.Insert(first));
@@ -156,20 +156,21 @@ base::Status Create(const DurableLedgerOptions& options, const LedgerState& stat
   return status;
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgres(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
   SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, name));
   const AnchorPosition position = anchor->position();
   return OpenLedger(options, std::move(anchor), position);
 }
 
-base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerOptions& options) {
+base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresReadOnly(
+    const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
   SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition position, ReadAnchor(options, name));
   return OpenLedger(options, nullptr, position);
 }
 
-base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& options) {
+base::StatusOr<LedgerContents> ReadPostgresWithoutAnchor(const DurableLedgerOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadVerified(0));
   return CheckStored(std::move(stored), options.fingerprint, nullptr, tables.name());
@@ -178,7 +179,8 @@ base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& opt
 }  // namespace
 
 const LedgerStore& PostgresStore() {
-  static constexpr LedgerStore kStore{Create, Open, OpenReadOnly, ReadWithoutAnchor};
+  static constexpr LedgerStore kStore{CreatePostgres, OpenPostgres, OpenPostgresReadOnly,
+                                      ReadPostgresWithoutAnchor};
   return kStore;
 }
 

@@ -7,7 +7,7 @@
 namespace submix::ledger {
 namespace {
 
-constexpr char kSchema[] = R"(
+constexpr char kPostgresSchema[] = R"(
   CREATE TABLE submix_ledger (
     id integer PRIMARY KEY CHECK (id = 1),
     format integer NOT NULL,
@@ -41,7 +41,8 @@ constexpr char kSelectLedger[] =
     "FROM submix_ledger WHERE id = 1";
 constexpr char kSelectAccounts[] =
     ";SELECT part, name, budget, spent FROM submix_accounts ORDER BY part;";
-constexpr char kSelectRecord[] = "SELECT number, previous, payload, hash FROM submix_records ";
+constexpr char kSelectPostgresRecord[] =
+    "SELECT number, previous, payload, hash FROM submix_records ";
 
 // Every value in a statement is one of these two: digits alone, injection is none.
 std::string Bytes(std::string_view bytes) {
@@ -86,7 +87,7 @@ base::Status CheckSyncs(const PostgresResult& row, const std::string& name) {
 }  // namespace
 
 base::Status PostgresTables::BeginCreation(const LedgerState& state) {
-  std::string statements = std::string(kBeginCharge) + kSchema;
+  std::string statements = std::string(kBeginCharge) + kPostgresSchema;
   statements +=
       "INSERT INTO submix_ledger (id, format, lineage, fingerprint, order_text) VALUES (1, " +
       std::to_string(kNewestFormat) + ", " + Bytes(state.lineage) + ", " +
@@ -107,7 +108,7 @@ base::Status PostgresTables::Insert(const Record& record) {
 
 base::StatusOr<StoredLedger> PostgresTables::Read(const std::string& begin, const std::string& lock,
                                                   const std::string& end, std::int64_t anchored) {
-  const std::string record = kSelectRecord;
+  const std::string record = kSelectPostgresRecord;
   SUBMIX_ASSIGN_OR_RETURN(
       const auto results,
       connection_.Run(begin + kSelectLedger + lock + kSelectAccounts + record +
@@ -146,9 +147,9 @@ base::Status PostgresTables::ReplayInto(ChainReplay& replay) {
   // From the first row, not from record 1: what does not belong there is damage too.
   std::string after;
   for (;;) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto results,
-        connection_.Run(kSelectRecord + after + "ORDER BY number LIMIT " + std::to_string(kPage)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto results,
+                            connection_.Run(kSelectPostgresRecord + after +
+                                            "ORDER BY number LIMIT " + std::to_string(kPage)));
     for (std::int64_t row = 0; row < results[0].rows(); ++row) {
       const base::Status status = replay.Append(RecordFromRow(results[0], row));
       if (!status.ok()) return DamagedError(name(), status.message());

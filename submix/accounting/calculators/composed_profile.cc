@@ -15,8 +15,8 @@ namespace {
 
 using base::StatusOr;
 
-constexpr std::int64_t kMostAnswers = 100000;
-constexpr double kMostPoints = 1 << 14;
+constexpr std::int64_t kMostComposedAnswers = 100000;
+constexpr double kMostLaplacePoints = 1 << 14;
 
 // delta of N(mu, 1) against N(0, 1), mu = sqrt(count) / z (Balle and Wang 2018).
 PrivacyProfile GaussianProfile(double mu) {
@@ -60,7 +60,8 @@ StatusOr<PrivacyProfile> LaplaceProfile(double r, std::int64_t count) {
   // The composed loss spans `spread` times r at most, or its 12 standard deviations on both sides.
   const auto n = static_cast<double>(count);
   const double spread = std::min(2 * n, 24 * std::sqrt(n) + n * r);
-  return LatticeProfile(LaplaceLoss(r), r / std::max(1.0, std::floor(kMostPoints / spread)), count);
+  return LatticeProfile(LaplaceLoss(r), r / std::max(1.0, std::floor(kMostLaplacePoints / spread)),
+                        count);
 }
 
 StatusOr<PrivacyProfile> DpDecodingProfile(const DpDecodingRun& run, std::int64_t count) {
@@ -96,9 +97,10 @@ StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
   if (const auto* run = std::get_if<BoundedRangeRun>(&event.run)) {
     return BoundedRangeProfile(run->range, event.count);
   }
-  if (event.count > kMostAnswers) {
-    return base::UnimplementedError("exact composition: at most " + std::to_string(kMostAnswers) +
-                                    " answers, found " + std::to_string(event.count));
+  if (event.count > kMostComposedAnswers) {
+    return base::UnimplementedError("exact composition: at most " +
+                                    std::to_string(kMostComposedAnswers) + " answers, found " +
+                                    std::to_string(event.count));
   }
   if (const auto* run = std::get_if<LaplaceRun>(&event.run)) {
     return LaplaceProfile(1 / run->noise_multiplier, event.count);

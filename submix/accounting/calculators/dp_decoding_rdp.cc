@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "submix/accounting/bisection.h"
+#include "submix/accounting/log_space.h"
 #include "submix/divergence/divergence_kernel.h"
 #include "submix/divergence/renyi_divergence.h"
 
@@ -14,8 +14,6 @@ namespace submix::accounting {
 namespace {
 
 using divergence::RenyiOrder;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The divergence of two pmfs that agree but for two tokens, whose probabilities they swap.
 // `difference` is high - low, which the caller knows better.

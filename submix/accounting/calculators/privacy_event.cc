@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/accounting/calculators/dp_decoding_rdp.h"
 #include "submix/accounting/calculators/gnmax_rdp.h"
@@ -17,7 +16,6 @@ namespace {
 
 using divergence::RenyiOrder;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // PMixED's sums grow with the order; nobody converts at higher ones.
 constexpr double kLargestPmixedOrder = 1024;
 

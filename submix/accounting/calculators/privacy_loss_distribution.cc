@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "submix/accounting/log_space.h"
 #include "submix/base/check.h"
 
 namespace submix::accounting {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTailMass = 1e-25;
 
 }  // namespace

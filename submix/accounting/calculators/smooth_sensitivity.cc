@@ -21,7 +21,7 @@ constexpr int kGridSize = 100;
 constexpr int kCellsPerVote = 16;
 // How far the neighbourhood of one more vote reaches: a cell more than it must, so that rounding
 // cannot leave a neighbour's own neighbourhood outside.
-constexpr int kReach = kCellsPerVote + 1;
+constexpr int kNoiseReach = kCellsPerVote + 1;
 
 // Moves x with erfc(x) = 2 q / (V - 1), the scale on which one changed vote moves at most 1 / s.
 class ErrorScale {
@@ -86,8 +86,9 @@ std::vector<double> GnmaxLocalSensitivities(std::span<const double> counts, doub
   for (int i = 0; i < num_cells; ++i) drop[i] = cost(i - kCellsPerVote) - cost(i + 1);
   const double position = scale.Position(GnmaxLogErrorBound(counts, noise_scale)) / cell;
   for (int d = 0; d <= num_parts; ++d) {
-    const double begin = std::max(0.0, std::floor(position - d * kReach));
-    const double end = std::min<double>(num_cells, std::ceil(position + d * kReach) + kReach);
+    const double begin = std::max(0.0, std::floor(position - d * kNoiseReach));
+    const double end =
+        std::min<double>(num_cells, std::ceil(position + d * kNoiseReach) + kNoiseReach);
     for (auto i = static_cast<int>(begin); i < end; ++i) {
       sensitivities[d] = std::max(sensitivities[d], drop[i]);
     }
