@@ -3,6 +3,9 @@
 name, for its syntax and warnings only. Other headers are the first include of their source
 (check_layers.py), so they stand alone if it does.
 
+What includes CLI11 or the JSON library, by whatever way, gets them precompiled: they take four times
+as long as the rest. A header that does not include what its source does is then compiled by itself.
+
     scripts/check_sources_alone.py BUILD_FOLDER [--jobs N]
 
 The commands are those of BUILD_FOLDER/compile_commands.json, which a configured build without
@@ -14,10 +17,14 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from typing import Dict, List, Tuple
+
+PRECOMPILED = ("CLI/CLI.hpp", "nlohmann/json.hpp")
 
 
 def product_commands(build: pathlib.Path, root: pathlib.Path) -> Dict[str, Tuple[str, List[str]]]:
@@ -43,23 +50,53 @@ def syntax_only(command: List[str]) -> List[str]:
             skip = False
         elif word in ("-o", "-MF", "-MT"):
             skip = True
-        elif word != "-MD":
+        elif word not in ("-MD", "-fPIC", "-fPIE"):  # libraries and programs read what is precompiled alike
             kept.append(word)
     return kept + ["-fsyntax-only"]
 
 
-def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]]):
-    """Headers of the products without a source, each with the command of a source beside it."""
+class Includes:
+    """Which of PRECOMPILED a file includes, itself or through files of ours."""
+
+    def __init__(self, root: pathlib.Path):
+        self.root = root
+        self.found: Dict[str, Tuple[str, ...]] = {}
+
+    def of(self, name: str) -> Tuple[str, ...]:
+        if name not in self.found:
+            self.found[name] = ()  # ends a cycle
+            text = (self.root / name).read_text(encoding="utf-8") if (self.root / name).is_file() else ""
+            headers = set(re.findall(r"^#include <([^>]+)>", text, re.M))
+            for ours in re.findall(r'^#include "([^"]+)"', text, re.M):
+                headers.update(self.of(ours))
+            self.found[name] = tuple(header for header in PRECOMPILED if header in headers)
+        return self.found[name]
+
+
+def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], includes: Includes):
+    """Headers of the products without a source that shows that they stand alone, each with the
+    command of a source beside it."""
     by_folder = {}
     for name, command in sources.items():
         by_folder.setdefault(os.path.dirname(name), (name, command))
     for path in sorted((root / "submix").rglob("*.h")):
         name = path.relative_to(root).as_posix()
+        own = path.with_suffix(".cc")
+        shown = own.is_file() and includes.of(name) == includes.of(own.relative_to(root).as_posix())
         beside = by_folder.get(os.path.dirname(name))
-        if beside and not path.with_suffix(".cc").is_file():
+        if beside and not shown:
             source, (folder, command) = beside
             as_source = [str(path) if word == str(root / source) else word for word in command[1:]]
             yield name, (folder, [command[0], "-xc++", "-Wno-pragma-once-outside-header", *as_source])
+
+
+def precompile(headers: Tuple[str, ...], into: str, folder: str, command: List[str]) -> str:
+    """The file that holds them as the command, a source's, would read them."""
+    together = os.path.join(into, f"{PRECOMPILED.index(headers[0])}{len(headers)}.h")
+    pathlib.Path(together).write_text("".join(f"#include <{header}>\n" for header in headers))
+    flags = [word for word in command if word != "-fsyntax-only" and not word.endswith(".cc")]
+    subprocess.run([*flags, "-xc++-header", together, "-o", together + ".pch"], cwd=folder, check=True)
+    return together + ".pch"
 
 
 def compile_one(job) -> Tuple[str, int, str]:
@@ -75,10 +112,19 @@ def main(arguments: List[str]) -> int:
     options = parser.parse_args(arguments)
     root = pathlib.Path(__file__).resolve().parent.parent
     sources = product_commands(options.build.resolve(), root)
-    jobs = [*sources.items(), *lone_headers(root, sources)]
+    includes = Includes(root)
+    jobs = [*sources.items(), *lone_headers(root, sources, includes)]
+    models = {includes.of(name): command for name, command in sources.items() if includes.of(name)}
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for name, code, text in pool.map(compile_one, jobs):
+    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        made = dict(zip(models, pool.map(lambda item: precompile(item[0], work, *item[1]), models.items())))
+
+        def compile_job(job):
+            name, (folder, command) = job
+            headers = made.get(includes.of(name))
+            return compile_one((name, (folder, [*command, "-include-pch", headers] if headers else command)))
+
+        for name, code, text in pool.map(compile_job, jobs):
             if code != 0:
                 failed += 1
                 print(f"{name} does not compile alone:\n{text}")
