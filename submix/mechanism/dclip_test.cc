@@ -106,7 +106,7 @@ TEST(DClipTest, TheBudgetPaysForTheDeclaredNumberOfAnswers) {
 
 TEST(DClipTest, TheLawIsTheDefinition) {
   const auto random = base::MakeSeededRandomSource(3);
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 80; ++trial) {
     const int num_parts = 1 + static_cast<int>(random->NextBelow(130));
     const int halves = 1 + static_cast<int>(random->NextBelow(2));
     const std::size_t support_size = 2 + random->NextBelow(1500);

@@ -88,15 +88,16 @@ TEST(PMixedTest, WorstCaseTranscriptsStayWithinTheBudget) {
       const std::size_t num_parts = 1 + random->NextBelow(3);
       const double p = trial % 3 == 0 ? 1 : .2 + .7 * NextUnit(*random);
       const double budget = std::exp(-3 + 3 * NextUnit(*random));
-      constexpr std::size_t kLength = 4;
+      // Three parts have eight subsets an answer.
+      const std::size_t length = num_parts == 3 ? 3 : 4;
       // One answer more than the budget pays for.
       const auto mechanism =
           *PMixed::Create(PMixedOptions(ChargeAccounting::kWorstCase, static_cast<int>(num_parts),
-                                        value, p, budget / (kLength - 1)));
+                                        value, p, budget / static_cast<double>(length - 1)));
       ASSERT_TRUE(mechanism->is_sound());
       const Answerer answerer = SubsetAnswerer(*mechanism, p);
-      const Policy policy = RandomPolicy(*random, 2, num_parts, kLength);
-      const Policy other = RandomPolicy(*random, 2, 1, kLength);
+      const Policy policy = RandomPolicy(*random, 2, num_parts, length);
+      const Policy other = RandomPolicy(*random, 2, 1, length);
       const Policy replaced = [&](const History& history) {
         const SimulatedPredictions changed = other(history);
         return WithPart(policy, 0, [&](const PartPredictions&, int) {
@@ -105,7 +106,7 @@ TEST(PMixedTest, WorstCaseTranscriptsStayWithinTheBudget) {
         })(history);
       };
       const auto law_under = [&](const Policy& any) {
-        return TranscriptLaw({answerer, any, num_parts, budget, kLength}).law();
+        return TranscriptLaw({answerer, any, num_parts, budget, length}).law();
       };
       const RenyiOrder order = *RenyiOrder::Create(value);
       const Pmf law = law_under(policy);
