@@ -73,7 +73,8 @@ base::Status WriteRandomModel(const std::string& directory) {
   config.attention_heads = 12;
   config.end_of_text = 50256;
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  SUBMIX_RETURN_IF_ERROR(model::SaveGptConfig(config, base::JoinPath(directory, "config.json")));
+  SUBMIX_RETURN_IF_ERROR(
+      base::WriteFile(base::JoinPath(directory, "config.json"), model::DecoderConfigJson(config)));
   std::vector<model::NamedTensor> tensors;
   std::vector<std::vector<float>> values;
   const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, float size) {

@@ -31,21 +31,6 @@ AlignedBuffer StorePairs(int rows, int count, const At& at) {
   return buffer;
 }
 
-// Where the families' names differ beyond those of linear layers.
-struct TensorNames {
-  const char* token_embedding = "wte.weight";
-  const char* norm_1 = "ln_1";
-  const char* norm_2 = "ln_2";
-  const char* final_norm = "ln_f";
-};
-
-TensorNames NamesOf(const model::DecoderConfig& config) {
-  if (model::HasConv1d(config)) return {};
-  return {"embed_tokens.weight", "input_layernorm",
-          config.has_norms_after_blocks ? "pre_feedforward_layernorm" : "post_attention_layernorm",
-          "norm"};
-}
-
 // A module that adapts the outputs of a product from `first_output` on.
 struct StackedModule {
   const model::LoraModule* module = nullptr;
@@ -64,17 +49,17 @@ class BankLoader {
         bank_.config, model::LoadDecoderConfig(base::JoinPath(files.directory, "config.json")));
     SUBMIX_ASSIGN_OR_RETURN(bank_.files, model::WeightFiles::Open(files.directory));
     const model::DecoderConfig& config = bank_.config;
-    names_ = NamesOf(config);
-    linears_ = model::LinearLayers(config);
+    names_ = model::NamesOf(config);
     // A GPT-2's may lie without the prefix.
     prefix_ = model::ModelPrefix(config);
-    if (!bank_.files->contains(prefix_ + names_.token_embedding)) prefix_.clear();
-    SUBMIX_ASSIGN_OR_RETURN(bank_.token_embedding, Matrix(prefix_ + names_.token_embedding,
-                                                          config.vocab_size, config.width));
+    const std::string token_embedding = names_.token_embedding + ".weight";
+    if (!bank_.files->contains(prefix_ + token_embedding)) prefix_.clear();
+    SUBMIX_ASSIGN_OR_RETURN(bank_.token_embedding,
+                            Matrix(prefix_ + token_embedding, config.vocab_size, config.width));
     if (config.has_learned_positions) {
       const std::int64_t positions[] = {config.context_length, config.width};
       SUBMIX_ASSIGN_OR_RETURN(bank_.position_embedding,
-                              bank_.files->Read(prefix_ + "wpe.weight", positions));
+                              bank_.files->Read(prefix_ + model::kPositionEmbedding, positions));
     }
     if (!config.has_learned_positions) {
       const int width = config.width_of_head();
@@ -132,7 +117,8 @@ class BankLoader {
     const model::DecoderConfig& config = bank_.config;
     model::TensorView weight = bank_.token_embedding;
     if (!config.has_tied_embeddings) {
-      SUBMIX_ASSIGN_OR_RETURN(weight, Matrix("lm_head.weight", config.vocab_size, config.width));
+      SUBMIX_ASSIGN_OR_RETURN(
+          weight, Matrix(names_.unembedding + ".weight", config.vocab_size, config.width));
     }
     if (vocab_size > 0 && vocab_size < config.vocab_size) {
       weight.shape[0] = vocab_size;
@@ -161,48 +147,39 @@ class BankLoader {
     packed_.push_back(&layer.packed);
   }
 
-  // The linear layers of these names as one, their outputs one after the other.
-  Status ReadLinear(const std::vector<const model::LinearLayer*>& stacked, bool has_bias,
+  // These layers as one, their outputs one after the other.
+  Status ReadLinear(const std::vector<model::LinearLayer>& stacked, bool has_bias,
                     LinearLayer<Stored>& layer) {
     const bool is_conv1d = model::HasConv1d(bank_.config);
-    const int inputs = stacked.front()->inputs;
+    const int inputs = stacked.front().inputs;
     WeightSource source{{}, !is_conv1d};
     int outputs = 0;
-    for (const model::LinearLayer* linear : stacked) {
-      const int rows = is_conv1d ? inputs : linear->outputs;
-      const int columns = is_conv1d ? linear->outputs : inputs;
+    for (const model::LinearLayer& linear : stacked) {
+      const int rows = is_conv1d ? inputs : linear.outputs;
+      const int columns = is_conv1d ? linear.outputs : inputs;
       SUBMIX_ASSIGN_OR_RETURN(auto weight,
-                              Matrix(prefix_ + linear->name + ".weight", rows, columns));
+                              Matrix(prefix_ + linear.name + ".weight", rows, columns));
       source.tensors.push_back(std::move(weight));
-      modules_[linear->name] = {&layer, outputs};
-      outputs += linear->outputs;
+      modules_[linear.name] = {&layer, outputs};
+      outputs += linear.outputs;
       if (!has_bias) continue;
       SUBMIX_ASSIGN_OR_RETURN(const auto bias,
-                              ReadVector(prefix_ + linear->name + ".bias", linear->outputs));
+                              ReadVector(prefix_ + linear.name + ".bias", linear.outputs));
       layer.bias.insert(layer.bias.end(), bias.begin(), bias.end());
     }
     AddProduct(inputs, outputs, std::move(source), layer);
     return base::OkStatus();
   }
 
-  // The order of model::LinearLayers: into attention, out of it, into the feed-forward, out of it.
   Status ReadLinears(int index, TransformerLayer<Stored>& layer) {
     const model::DecoderConfig& config = bank_.config;
-    std::vector<const model::LinearLayer*> own;
-    for (const model::LinearLayer& linear : linears_) {
-      if (linear.layer == index) own.push_back(&linear);
-    }
-    using Group = std::vector<const model::LinearLayer*>;
-    const std::ptrdiff_t in = model::HasConv1d(config) ? 1 : 3;  // query, key, value
-    const std::ptrdiff_t up = config.is_gated ? 2 : 1;           // gate, up
-    const auto at = own.begin();
+    const model::LayerLinears own = model::LinearsOfLayer(config, index);
     SUBMIX_RETURN_IF_ERROR(
-        ReadLinear(Group(at, at + in), config.has_attention_in_bias, layer.attention_in));
-    SUBMIX_RETURN_IF_ERROR(ReadLinear(Group(at + in, at + in + 1), config.has_attention_out_bias,
-                                      layer.attention_out));
+        ReadLinear(own.attention_in, config.has_attention_in_bias, layer.attention_in));
     SUBMIX_RETURN_IF_ERROR(
-        ReadLinear(Group(at + in + 1, at + in + 1 + up), config.has_mlp_bias, layer.mlp_in));
-    return ReadLinear(Group(at + in + 1 + up, own.end()), config.has_mlp_bias, layer.mlp_out);
+        ReadLinear({own.attention_out}, config.has_attention_out_bias, layer.attention_out));
+    SUBMIX_RETURN_IF_ERROR(ReadLinear(own.mlp_in, config.has_mlp_bias, layer.mlp_in));
+    return ReadLinear({own.mlp_out}, config.has_mlp_bias, layer.mlp_out);
   }
 
   Status ReadLayer(int index) {
@@ -213,14 +190,14 @@ class BankLoader {
     SUBMIX_RETURN_IF_ERROR(ReadNorm(name + names_.norm_2, config.width, layer.norm_2));
     if (config.has_norms_after_blocks) {
       SUBMIX_RETURN_IF_ERROR(
-          ReadNorm(name + "post_attention_layernorm", config.width, layer.norm_after_attention));
+          ReadNorm(name + model::kNormAfterAttention, config.width, layer.norm_after_attention));
       SUBMIX_RETURN_IF_ERROR(
-          ReadNorm(name + "post_feedforward_layernorm", config.width, layer.norm_after_mlp));
+          ReadNorm(name + model::kNormAfterMlp, config.width, layer.norm_after_mlp));
     }
     if (config.has_query_key_norms) {
       const int width = config.width_of_head();
-      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + "self_attn.q_norm", width, layer.query_norm));
-      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + "self_attn.k_norm", width, layer.key_norm));
+      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + model::kQueryNorm, width, layer.query_norm));
+      SUBMIX_RETURN_IF_ERROR(ReadNorm(name + model::kKeyNorm, width, layer.key_norm));
     }
     return ReadLinears(index, layer);
   }
@@ -266,9 +243,8 @@ class BankLoader {
 
   DecoderBank<Stored>& bank_;
   ProductSet& products_;
-  TensorNames names_;
+  model::DecoderNames names_;
   std::string prefix_;  // of tensor names: "transformer.", "model." or nothing
-  std::vector<model::LinearLayer> linears_;
   // Where a linear layer of the model's files is: in which product, from which output on.
   std::map<std::string, std::pair<LinearLayer<Stored>*, int>> modules_;
   std::vector<PackedWeight> weights_;

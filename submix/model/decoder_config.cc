@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/check.h"
-#include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/model/decoder_families.h"
 
@@ -23,6 +22,47 @@ double StretchedFrequency(const Rotary& rotary, double frequency) {
   const double share = (turns - rotary.low_frequency_factor) /
                        (rotary.high_frequency_factor - rotary.low_frequency_factor);
   return (1 - share) * stretched + share * frequency;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json GptJson(const DecoderConfig& config) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"activation_function", "gelu_new"},
+          {"vocab_size", config.vocab_size},
+          {"n_positions", config.context_length},
+          {"n_ctx", config.context_length},
+          {"n_embd", config.width},
+          {"n_layer", config.layers},
+          {"n_head", config.attention_heads},
+          {"layer_norm_epsilon", config.norm_epsilon},
+          {"bos_token_id", config.end_of_text},
+          {"eos_token_id", config.end_of_text},
+          {"tie_word_embeddings", true}};
+}
+
+Json LlamaJson(const DecoderConfig& config) {
+  SUBMIX_CHECK(config.rotary.scaling == RotaryScaling::kNone, "no rotary scaling is written");
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"hidden_act", "silu"},
+          {"vocab_size", config.vocab_size},
+          {"max_position_embeddings", config.context_length},
+          {"hidden_size", config.width},
+          {"intermediate_size", config.width_of_mlp()},
+          {"num_hidden_layers", config.layers},
+          {"num_attention_heads", config.attention_heads},
+          {"num_key_value_heads", config.num_key_value_heads()},
+          {"head_dim", config.width_of_head()},
+          {"rms_norm_eps", config.norm_epsilon},
+          {"rope_theta", config.rotary.base},
+          {"rope_scaling", nullptr},
+          {"attention_bias", config.has_attention_in_bias},
+          {"mlp_bias", config.has_mlp_bias},
+          {"bos_token_id", config.end_of_text},
+          {"eos_token_id", config.end_of_text},
+          {"tie_word_embeddings", config.has_tied_embeddings}};
 }
 
 }  // namespace
@@ -57,24 +97,28 @@ std::vector<double> RotaryFrequencies(const Rotary& rotary, int head_width) {
   return frequencies;
 }
 
-base::Status SaveGptConfig(const DecoderConfig& config, const std::string& path) {
-  SUBMIX_CHECK(config.family == "gpt2", "only GPT-2's configuration is written");
-  const nlohmann::ordered_json json = {
-      {"architectures", {"GPT2LMHeadModel"}},
-      {"model_type", "gpt2"},
-      {"activation_function", "gelu_new"},
-      {"vocab_size", config.vocab_size},
-      {"n_positions", config.context_length},
-      {"n_ctx", config.context_length},
-      {"n_embd", config.width},
-      {"n_layer", config.layers},
-      {"n_head", config.attention_heads},
-      {"layer_norm_epsilon", config.norm_epsilon},
-      {"bos_token_id", config.end_of_text},
-      {"eos_token_id", config.end_of_text},
-      {"tie_word_embeddings", true},
-  };
-  return base::WriteFile(path, json.dump(2) + "\n");
+DecoderConfig LlamaOfSize(const DecoderConfig& size) {
+  // Two thirds of 4 widths, since there are three matrices instead of two; whole cache lines.
+  constexpr int kMultiple = 32;
+  DecoderConfig config = size;
+  config.family = "llama";
+  config.key_value_heads = size.num_key_value_heads();
+  config.head_width = size.width_of_head();
+  config.mlp_width = (size.width * 8 / 3 + kMultiple - 1) / kMultiple * kMultiple;
+  config.norm = Norm::kRms;
+  config.has_learned_positions = false;
+  config.activation = Activation::kSilu;
+  config.is_gated = true;
+  config.has_attention_in_bias = false;
+  config.has_attention_out_bias = false;
+  config.has_mlp_bias = false;
+  return config;
+}
+
+std::string DecoderConfigJson(const DecoderConfig& config) {
+  SUBMIX_CHECK(config.family == "gpt2" || config.family == "llama",
+               "configurations of two families are written");
+  return (config.family == "gpt2" ? GptJson(config) : LlamaJson(config)).dump(2) + "\n";
 }
 
 }  // namespace submix::model

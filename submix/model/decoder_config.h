@@ -82,8 +82,13 @@ struct DecoderConfig {
 // is not known, a field that is missing, out of range, or asks for what is not computed here. No
 // field is ignored but those that cannot change a result.
 base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path);
-// As Hugging Face's GPT2LMHeadModel reads it. Requires: family "gpt2".
-base::Status SaveGptConfig(const DecoderConfig& config, const std::string& path);
+// A Llama of this size, its other fields as Hugging Face's LlamaConfig has them, but tied.
+// Requires: heads that divide the width into even parts, key_value_heads that divide the heads.
+DecoderConfig LlamaOfSize(const DecoderConfig& size);
+
+// The text of a config.json, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM reads it.
+// Requires: family "gpt2", or "llama" without a rotary scaling.
+std::string DecoderConfigJson(const DecoderConfig& config);
 
 // Radians a token of each pair of a head: [width_of_head / 2].
 std::vector<double> RotaryFrequencies(const Rotary& rotary, int head_width);

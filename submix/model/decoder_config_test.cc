@@ -60,8 +60,7 @@ TEST_F(GptConfigTest, ReadsTheBundledModel) {
 TEST_F(GptConfigTest, WhatIsSavedIsLoaded) {
   DecoderConfig config = kSmall;
   config.norm_epsilon = 1.0 / 3e6;
-  SUBMIX_ASSERT_OK(SaveGptConfig(config, path_));
-  EXPECT_EQ(*LoadDecoderConfig(path_), config);
+  EXPECT_EQ(*Load(DecoderConfigJson(config)), config);
 }
 
 TEST_F(GptConfigTest, HuggingFacesDefaultsNeedNotBeSpelledOut) {

@@ -1,37 +1,41 @@
 #include "submix/model/decoder_tensors.h"
 
-#include "submix/base/check.h"
+#include <utility>
 
 namespace submix::model {
 namespace {
 
-void AddNorm(const std::string& name, std::int64_t width, std::vector<GptTensor>& tensors) {
-  tensors.push_back({name + ".weight", {width}, false});
-  tensors.push_back({name + ".bias", {width}, false});
-}
+constexpr const char* kUntiedUnembedding = "lm_head";
 
-struct NamedLinear {
-  const char* name;
-  int inputs;
-  int outputs;
-};
+// One tensor behind the other.
+class TensorList {
+ public:
+  explicit TensorList(const DecoderConfig& config) : config_(config) {}
 
-std::vector<NamedLinear> LinearsOfALayer(const DecoderConfig& config) {
-  const int width = config.width;
-  const int mlp = config.width_of_mlp();
-  const int queries = config.query_width();
-  const int keys = config.key_width();
-  if (HasConv1d(config)) {
-    return {{"attn.c_attn", width, queries + 2 * keys},
-            {"attn.c_proj", queries, width},
-            {"mlp.c_fc", width, mlp},
-            {"mlp.c_proj", mlp, width}};
+  void Add(std::string name, std::vector<std::int64_t> shape, bool is_linear = false) {
+    tensors_.push_back({std::move(name), std::move(shape), is_linear});
   }
-  return {{"self_attn.q_proj", width, queries}, {"self_attn.k_proj", width, keys},
-          {"self_attn.v_proj", width, keys},    {"self_attn.o_proj", queries, width},
-          {"mlp.gate_proj", width, mlp},        {"mlp.up_proj", width, mlp},
-          {"mlp.down_proj", mlp, width}};
-}
+
+  void AddNorm(const std::string& name, std::int64_t width) {
+    Add(name + ".weight", {width});
+    if (config_.norm == Norm::kLayer) Add(name + ".bias", {width});
+  }
+
+  void AddLinear(const LinearLayer& linear, bool has_bias) {
+    if (HasConv1d(config_)) {
+      Add(linear.name + ".weight", {linear.inputs, linear.outputs}, true);
+    } else {
+      Add(linear.name + ".weight", {linear.outputs, linear.inputs}, true);
+    }
+    if (has_bias) Add(linear.name + ".bias", {linear.outputs}, true);
+  }
+
+  std::vector<DecoderTensor> Take() { return std::move(tensors_); }
+
+ private:
+  const DecoderConfig& config_;
+  std::vector<DecoderTensor> tensors_;
+};
 
 }  // namespace
 
@@ -45,31 +49,81 @@ std::string LayerPrefix(const DecoderConfig& config, int layer) {
   return (HasConv1d(config) ? "h." : "layers.") + std::to_string(layer) + ".";
 }
 
+LayerLinears LinearsOfLayer(const DecoderConfig& config, int layer) {
+  const std::string prefix = LayerPrefix(config, layer);
+  const int width = config.width;
+  const int mlp = config.width_of_mlp();
+  const int queries = config.query_width();
+  const int keys = config.key_width();
+  const auto linear = [&](const char* name, int inputs, int outputs) {
+    return LinearLayer{prefix + name, layer, inputs, outputs};
+  };
+  if (HasConv1d(config)) {
+    return {{linear("attn.c_attn", width, queries + 2 * keys)},
+            linear("attn.c_proj", queries, width),
+            {linear("mlp.c_fc", width, mlp)},
+            linear("mlp.c_proj", mlp, width)};
+  }
+  return {{linear("self_attn.q_proj", width, queries), linear("self_attn.k_proj", width, keys),
+           linear("self_attn.v_proj", width, keys)},
+          linear("self_attn.o_proj", queries, width),
+          {linear("mlp.gate_proj", width, mlp), linear("mlp.up_proj", width, mlp)},
+          linear("mlp.down_proj", mlp, width)};
+}
+
 std::vector<LinearLayer> LinearLayers(const DecoderConfig& config) {
   std::vector<LinearLayer> layers;
   for (int layer = 0; layer < config.layers; ++layer) {
-    for (const NamedLinear& linear : LinearsOfALayer(config)) {
-      layers.push_back(
-          {LayerPrefix(config, layer) + linear.name, layer, linear.inputs, linear.outputs});
-    }
+    const LayerLinears own = LinearsOfLayer(config, layer);
+    layers.insert(layers.end(), own.attention_in.begin(), own.attention_in.end());
+    layers.push_back(own.attention_out);
+    layers.insert(layers.end(), own.mlp_in.begin(), own.mlp_in.end());
+    layers.push_back(own.mlp_out);
   }
   return layers;
 }
 
-std::vector<GptTensor> GptTensors(const DecoderConfig& config) {
-  SUBMIX_CHECK(HasConv1d(config), "the tensors of a GPT-2");
+DecoderNames NamesOf(const DecoderConfig& config) {
+  if (HasConv1d(config)) return {};
+  return {"embed_tokens", "input_layernorm",
+          config.has_norms_after_blocks ? "pre_feedforward_layernorm" : "post_attention_layernorm",
+          "norm", config.has_tied_embeddings ? "embed_tokens" : kUntiedUnembedding};
+}
+
+std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config) {
+  const DecoderNames names = NamesOf(config);
   const std::int64_t width = config.width;
-  std::vector<GptTensor> tensors = {{"wte.weight", {config.vocab_size, width}, false},
-                                    {"wpe.weight", {config.context_length, width}, false}};
-  for (const LinearLayer& linear : LinearLayers(config)) {
-    const std::string prefix = LayerPrefix(config, linear.layer);
-    if (linear.name == prefix + "attn.c_attn") AddNorm(prefix + "ln_1", width, tensors);
-    if (linear.name == prefix + "mlp.c_fc") AddNorm(prefix + "ln_2", width, tensors);
-    tensors.push_back({linear.name + ".weight", {linear.inputs, linear.outputs}, true});
-    tensors.push_back({linear.name + ".bias", {linear.outputs}, true});
+  TensorList list(config);
+  list.Add(names.token_embedding + ".weight", {config.vocab_size, width});
+  if (config.has_learned_positions) list.Add(kPositionEmbedding, {config.context_length, width});
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const std::string prefix = LayerPrefix(config, layer);
+    const LayerLinears linears = LinearsOfLayer(config, layer);
+    list.AddNorm(prefix + names.norm_1, width);
+    for (const LinearLayer& linear : linears.attention_in) {
+      list.AddLinear(linear, config.has_attention_in_bias);
+    }
+    if (config.has_query_key_norms) {
+      list.AddNorm(prefix + kQueryNorm, config.width_of_head());
+      list.AddNorm(prefix + kKeyNorm, config.width_of_head());
+    }
+    list.AddLinear(linears.attention_out, config.has_attention_out_bias);
+    if (config.has_norms_after_blocks) list.AddNorm(prefix + kNormAfterAttention, width);
+    list.AddNorm(prefix + names.norm_2, width);
+    for (const LinearLayer& linear : linears.mlp_in) list.AddLinear(linear, config.has_mlp_bias);
+    list.AddLinear(linears.mlp_out, config.has_mlp_bias);
+    if (config.has_norms_after_blocks) list.AddNorm(prefix + kNormAfterMlp, width);
   }
-  AddNorm("ln_f", width, tensors);
-  return tensors;
+  list.AddNorm(names.final_norm, width);
+  if (!config.has_tied_embeddings)
+    list.Add(names.unembedding + ".weight", {config.vocab_size, width});
+  return list.Take();
+}
+
+std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor) {
+  const bool is_outside =
+      !config.has_tied_embeddings && tensor.name.starts_with(kUntiedUnembedding);
+  return is_outside ? tensor.name : ModelPrefix(config) + tensor.name;
 }
 
 }  // namespace submix::model

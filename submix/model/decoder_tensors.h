@@ -1,5 +1,5 @@
-// The linear layers of a decoder by Hugging Face's names, without "transformer." or "model.": what
-// an adapter may adapt. And all tensors of a GPT-2, the table that its training goes by.
+// The tensors of a decoder by Hugging Face's names, without "transformer." or "model."; among them
+// the linear layers, which an adapter may adapt.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,41 @@ struct LinearLayer {
   int inputs = 0;
   int outputs = 0;
 };
-// Those of all transformer layers, in layer order.
+// Those of one transformer layer.
+struct LayerLinears {
+  std::vector<LinearLayer> attention_in;  // one for queries, keys and values, or one for each
+  LinearLayer attention_out;
+  std::vector<LinearLayer> mlp_in;  // gate and up, or one
+  LinearLayer mlp_out;
+};
+LayerLinears LinearsOfLayer(const DecoderConfig& config, int layer);
+// Those of all transformer layers, in layer order and in the order above.
 std::vector<LinearLayer> LinearLayers(const DecoderConfig& config);
 
-struct GptTensor {
+// Where the families' names of embeddings and norms differ. A layer's are behind its LayerPrefix.
+struct DecoderNames {
+  std::string token_embedding = "wte";
+  std::string norm_1 = "ln_1";
+  std::string norm_2 = "ln_2";
+  std::string final_norm = "ln_f";
+  std::string unembedding = "wte";  // the token embedding where they are tied
+};
+DecoderNames NamesOf(const DecoderConfig& config);
+
+inline constexpr const char* kPositionEmbedding = "wpe.weight";
+inline constexpr const char* kNormAfterAttention = "post_attention_layernorm";
+inline constexpr const char* kNormAfterMlp = "post_feedforward_layernorm";
+inline constexpr const char* kQueryNorm = "self_attn.q_norm";
+inline constexpr const char* kKeyNorm = "self_attn.k_norm";
+
+struct DecoderTensor {
   std::string name;                 // "h.0.attn.c_attn.weight"
-  std::vector<std::int64_t> shape;  // of a linear layer's weight [inputs, outputs]
+  std::vector<std::int64_t> shape;  // as in the file
   bool is_linear = false;           // a linear layer's weight or bias
 };
-// In the order of a pass: embeddings, layers, the last norm. Requires: family "gpt2".
-std::vector<GptTensor> GptTensors(const DecoderConfig& config);
+// In the order of a pass: embeddings, layers, the last norm, an unembedding that is not tied.
+std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config);
+// As it is called in a file: behind ModelPrefix, but for the unembedding.
+std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor);
 
 }  // namespace submix::model

@@ -278,6 +278,11 @@ base::Status CheckTensors(const SafetensorsFile& file,
 
 }  // namespace
 
+std::vector<std::string> AttentionInputs(const DecoderConfig& model) {
+  if (HasConv1d(model)) return {"c_attn"};
+  return {"q_proj", "k_proj", "v_proj"};
+}
+
 std::string IdentityText(const LoraConfig& config) {
   std::ostringstream text;
   text.precision(17);

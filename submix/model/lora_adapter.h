@@ -23,6 +23,9 @@ struct LoraConfig {
   std::string base_model;
   bool operator==(const LoraConfig&) const = default;
 };
+// The target modules of what attention reads: PEFT's default for most families.
+std::vector<std::string> AttentionInputs(const DecoderConfig& model);
+
 // One line that differs between any two that train differently; base_model is no part of it.
 std::string IdentityText(const LoraConfig& config);
 

@@ -60,6 +60,22 @@ TEST(RotaryFamiliesTest, AbsentFieldsAreHuggingFacesDefaults) {
               gemma.has_query_key_norms);
 }
 
+TEST(RotaryFamiliesTest, ALlamaOfASizeIsReadAsItIsWritten) {
+  const DecoderConfig llama = LlamaOfSize({.vocab_size = 100,
+                                           .context_length = 64,
+                                           .width = 96,
+                                           .layers = 2,
+                                           .attention_heads = 6,
+                                           .key_value_heads = 2,
+                                           .end_of_text = 99});
+  EXPECT_EQ(llama.mlp_width, 256);
+  const base::TemporaryDirectory directory;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const DecoderConfig read,
+      LoadDecoderConfig(directory.Write("config.json", DecoderConfigJson(llama))));
+  EXPECT_EQ(read, llama);
+}
+
 TEST(RotaryFamiliesTest, WindowsAreThoseOfTheFamily) {
   const auto windows = [](const char* family, const json& fields) {
     json config = Config(family);

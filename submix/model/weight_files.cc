@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
@@ -14,6 +15,17 @@ using base::Status;
 using base::StatusOr;
 
 constexpr std::string_view kSingleFile = "model.safetensors";
+constexpr std::string_view kIndexFile = "model.safetensors.index.json";
+
+std::string SingleFile(const std::string& directory) {
+  return base::JoinPath(directory, std::string(kSingleFile));
+}
+std::string IndexFile(const std::string& directory) {
+  return base::JoinPath(directory, std::string(kIndexFile));
+}
+bool HasShards(const std::string& directory) {
+  return !base::FileExists(SingleFile(directory)) && base::FileExists(IndexFile(directory));
+}
 
 // Where the index says that each tensor is. Shards are files of the same directory.
 StatusOr<std::map<std::string, std::string>> LoadIndex(const std::string& path) {
@@ -25,6 +37,12 @@ StatusOr<std::map<std::string, std::string>> LoadIndex(const std::string& path) 
       return json.FieldError("weight_map", Quoted(shard) + " is no file of this directory");
     }
   }
+  return shards;
+}
+
+std::set<std::string> ShardsOf(const std::map<std::string, std::string>& index) {
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : index) shards.insert(shard);
   return shards;
 }
 
@@ -56,22 +74,27 @@ Status CheckShards(const std::vector<std::unique_ptr<SafetensorsFile>>& files,
 
 StatusOr<std::unique_ptr<WeightFiles>> WeightFiles::Open(const std::string& directory) {
   auto weights = std::make_unique<WeightFiles>();
-  const std::string single = base::JoinPath(directory, std::string(kSingleFile));
-  const std::string index_path = single + ".index.json";
-  if (base::FileExists(single) || !base::FileExists(index_path)) {
-    SUBMIX_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(single));
+  if (!HasShards(directory)) {
+    SUBMIX_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(SingleFile(directory)));
     weights->files_.push_back(std::move(file));
     return weights;
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto index, LoadIndex(index_path));
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : index) shards.insert(shard);
-  for (const std::string& shard : shards) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto index, LoadIndex(IndexFile(directory)));
+  for (const std::string& shard : ShardsOf(index)) {
     SUBMIX_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(base::JoinPath(directory, shard)));
     weights->files_.push_back(std::move(file));
   }
   SUBMIX_RETURN_IF_ERROR(CheckShards(weights->files_, index, directory));
   return weights;
+}
+
+StatusOr<std::vector<std::string>> WeightFiles::FileNames(const std::string& directory) {
+  if (!HasShards(directory)) return std::vector<std::string>{std::string(kSingleFile)};
+  SUBMIX_ASSIGN_OR_RETURN(const auto index, LoadIndex(IndexFile(directory)));
+  const std::set<std::string> shards = ShardsOf(index);
+  std::vector<std::string> names(shards.begin(), shards.end());
+  names.emplace_back(kIndexFile);
+  return names;
 }
 
 const SafetensorsFile& WeightFiles::FileOf(std::string_view name) const {

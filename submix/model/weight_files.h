@@ -21,6 +21,10 @@ class WeightFiles {
   // directory; kDataLoss for a tensor that is in two shards, or not in the one that the index says.
   static base::StatusOr<std::unique_ptr<WeightFiles>> Open(const std::string& directory);
 
+  // The names, in their directory, of the files that Open reads: model.safetensors, or the index
+  // and its shards, sorted. Errors: those of the index.
+  static base::StatusOr<std::vector<std::string>> FileNames(const std::string& directory);
+
   bool contains(std::string_view name) const;
   // As SafetensorsFile's.
   base::StatusOr<TensorView> Find(std::string_view name,

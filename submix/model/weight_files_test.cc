@@ -45,6 +45,22 @@ TEST_F(WeightFilesTest, ShardsAreReadAsOne) {
               ElementsAre(HasSubstr("/a.safetensors"), HasSubstr("/bb.safetensors")));
 }
 
+TEST_F(WeightFilesTest, FileNamesAreWhatIsRead) {
+  WriteShard("a.safetensors", {"x"});
+  WriteShard("b.safetensors", {"y"});
+  WriteShard("c.safetensors", {"z"});
+  WriteIndex(R"({"x": "b.safetensors", "y": "a.safetensors"})");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto shards, WeightFiles::FileNames(directory_.path()));
+  EXPECT_THAT(shards,
+              ElementsAre("a.safetensors", "b.safetensors", "model.safetensors.index.json"));
+  WriteIndex(R"({"x": "../b.safetensors"})");
+  EXPECT_THAT(WeightFiles::FileNames(directory_.path()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no file of this directory")));
+  WriteShard("model.safetensors", {"x"});
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto single, WeightFiles::FileNames(directory_.path()));
+  EXPECT_THAT(single, ElementsAre("model.safetensors"));
+}
+
 TEST_F(WeightFilesTest, ASingleFileIsPreferred) {
   WriteShard("model.safetensors", {"x"});
   WriteIndex(R"({"x": "missing.safetensors"})");

@@ -79,7 +79,7 @@ void WriteTinyModel(const std::string& directory, const DecoderConfig& config, s
     named.push_back({tensors[i].name, tensors[i].shape, values[i]});
   }
   CheckOk(base::MakeDirectories(directory));
-  CheckOk(SaveGptConfig(config, base::JoinPath(directory, "config.json")));
+  CheckOk(base::WriteFile(base::JoinPath(directory, "config.json"), DecoderConfigJson(config)));
   CheckOk(WriteSafetensors(base::JoinPath(directory, "model.safetensors"), named, Dtype::kF32, {}));
 }
 
