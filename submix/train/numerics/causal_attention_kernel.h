@@ -17,17 +17,21 @@ struct CausalHead {
   std::int64_t output_stride = 0;
   std::int64_t positions = 0;   // T
   std::int64_t head_width = 0;  // d
+  float scale = 1;              // of q . k
+  float soft_cap = 0;           // scores are cap tanh(score / cap); 0: as they are
+  std::int64_t window = 0;      // positions that a query sees, its own included; 0: all before it
 };
 
 // Floats of scratch that forward and backward need.
 std::size_t CausalForwardScratch(std::int64_t positions, std::int64_t head_width);
 std::size_t CausalBackwardScratch(std::int64_t positions, std::int64_t head_width);
 
-// o_i = sum_{j <= i} softmax_j(q_i . k_j / sqrt(d)) v_j; log_sums[i] = log sum_{j <= i}
-// exp(q_i . k_j / sqrt(d)), which backward wants; may be null.
+// o_i = sum_j softmax_j(score_ij) v_j over the j <= i that i sees, score_ij = cap(scale q_i . k_j);
+// log_sums[i] = log sum_j exp(score_ij), which backward wants; may be null.
 void CausalAttentionForward(const CausalHead& head, float* o, float* log_sums, float* scratch);
 
-// Gradients of the forward pass, written (not added) to rows `stride` apart.
+// Gradients of the forward pass, to rows `stride` apart. Those of keys and values are added to what
+// is there if other queries share them, else written.
 struct CausalHeadGrads {
   const float* o = nullptr;
   const float* log_sums = nullptr;  // [T]
@@ -35,6 +39,7 @@ struct CausalHeadGrads {
   float* grad_q = nullptr;
   float* grad_k = nullptr;
   float* grad_v = nullptr;
+  bool adds_to_keys_and_values = false;
 };
 void CausalAttentionBackward(const CausalHead& head, const CausalHeadGrads& grads, float* scratch);
 

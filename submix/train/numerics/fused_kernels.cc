@@ -19,6 +19,14 @@ double SoftmaxCrossEntropyRow(float* logits, std::int64_t vocab_size, std::int64
   return SUBMIX_CHOSEN(SoftmaxCrossEntropyRow)(logits, vocab_size, target, weight);
 }
 
+void SoftCapForward(float* x, float cap, std::int64_t count) {
+  SUBMIX_CHOSEN(SoftCapForward)(x, cap, count);
+}
+
+void SoftCapBackward(const float* y, float cap, float* grad, std::int64_t count) {
+  SUBMIX_CHOSEN(SoftCapBackward)(y, cap, grad, count);
+}
+
 void GeluForward(const float* x, float* y, std::int64_t count) {
   SUBMIX_CHOSEN(GeluForward)(x, y, count);
 }

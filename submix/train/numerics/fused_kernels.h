@@ -12,6 +12,11 @@ namespace submix::train {
 double SoftmaxCrossEntropyRow(float* logits, std::int64_t vocab_size, std::int64_t target,
                               float weight);
 
+// x = cap tanh(x / cap).
+void SoftCapForward(float* x, float cap, std::int64_t count);
+// grad becomes the gradient before the cap; y is what the cap gave.
+void SoftCapBackward(const float* y, float cap, float* grad, std::int64_t count);
+
 // y = gelu_new(x), GPT-2's tanh form: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). y may
 // be x.
 void GeluForward(const float* x, float* y, std::int64_t count);
