@@ -82,11 +82,6 @@ class ScoreTest(unittest.TestCase):
             for found, right in zip(scored["models"], expected):
                 self.assertLess(max(abs(a - b) for a, b in zip(found["log_probabilities"], right)), 1e-3, name)
 
-    def test_libtorch_has_only_gpt2(self):
-        done = run(SOURCE / "testdata/families/tiny-llama", "--tokens", "1,2", "--predictor", "torch", program="submix-train")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("a llama model is scored", done.stderr)
-
     @unittest.skipUnless(SHARED_MODEL.is_dir(), "no ../shared/data/models/base-8k")
     def test_equals_pytorch_on_a_model_in_float32(self):
         self.assert_equals_reference(SHARED_MODEL, SHARED_MODEL / "reference.json", 1e-3, "--precision", "f32")

@@ -35,14 +35,14 @@ using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
 
-// Where no flag says otherwise: of the LSTM, and of a GPT-2's blocks.
+// Where no flag says otherwise: of the LSTM, and of a public model's blocks.
 struct LocalDefaults {
   int unroll;
   double learning_rate;
   double clip_norm;
 };
 constexpr LocalDefaults kLstmDefaults = {10, 2, 15};
-constexpr LocalDefaults kGptDefaults = {128, 1, 0.5};
+constexpr LocalDefaults kDecoderDefaults = {128, 1, 0.5};
 
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
@@ -93,8 +93,8 @@ StatusOr<std::vector<train::ScheduleChange>> ParseSchedule(const std::string& te
 }
 
 void CompleteLocalTraining(FedAvgCommandOptions& options) {
-  const bool is_gpt = !options.model.public_directory.empty();
-  const LocalDefaults& defaults = is_gpt ? kGptDefaults : kLstmDefaults;
+  const bool is_decoder = !options.model.public_directory.empty();
+  const LocalDefaults& defaults = is_decoder ? kDecoderDefaults : kLstmDefaults;
   train::LocalTraining& local = options.training.local;
   local.algorithm = options.algorithm == "fedsgd" ? train::FederatedAlgorithm::kFedSgd
                                                   : train::FederatedAlgorithm::kFedAvg;
@@ -341,7 +341,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
 void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
   flags.Require("output", options.training.directory,
                 "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
-                "of a GPT-2 also released/, what may leave (without noise not_private/)");
+                "of a public model also released/, what may leave (without noise not_private/)");
   flags.Require("--corpus", options.corpus.path, kFile,
                 std::string("Private text: ") + kUserKeyedText);
   AddColumnFlags(flags, options.corpus);
@@ -356,7 +356,7 @@ void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
 
 void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   FedAvgModelOptions& model = options.model;
-  CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public GPT-2");
+  CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public model");
   kinds.require_option(1);
   CLI::Option* const public_text = Flags(kinds).Add(
       "--public-text", model.public_text, kFile,
@@ -364,7 +364,7 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   public_text->delimiter('\0');
   CLI::Option* const public_model = Flags(kinds).Add(
       "--public", model.public_directory, kDirectory,
-      "This public model, a Hugging Face GPT-2 directory: adapters, or with --full all weights");
+      "This public model, in Hugging Face's layout: adapters, or with --full all weights");
   CLI::App& lstm = *command.add_option_group("LSTM", "with --public-text");
   Flags lstm_flags(lstm);
   lstm_flags.Add("--words", model.words, kPositive, "Size of the dictionary");
@@ -375,11 +375,11 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   lstm_flags.Add("--head-words", options.head_words,
                  "How many of the first ten predictions are among the most frequent words");
   for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
-  CLI::App& gpt = *command.add_option_group("GPT-2", "with --public");
-  AddAdapterFlags(gpt, model.adapter);
-  for (CLI::Option* option : gpt.get_options()) option->needs(public_model);
+  CLI::App& adapters = *command.add_option_group("adapters", "with --public");
+  AddAdapterFlags(adapters, model.adapter);
+  for (CLI::Option* option : adapters.get_options()) option->needs(public_model);
   for (const char* name : {"--rank", "--lora-alpha", "--targets", "--top-layers"}) {
-    gpt.get_option(name)->default_str("as `submix train`");
+    adapters.get_option(name)->default_str("as `submix train`");
   }
   Flags(command).Add("--seed", options.seed,
                      "Of the random model, or adapter, that all users begin with");
@@ -390,11 +390,12 @@ void AddLocalFlags(Flags flags, FedAvgCommandOptions& options) {
   flags.Add("--algorithm", options.algorithm, OneOf({"fedavg", "fedsgd"}),
             "fedavg: each user trains a little; fedsgd: each sends one gradient");
   flags.Add("--learning-rate", local.learning_rate, kPositive,
-            "A user's; default: 2, GPT-2 1; the paper's 6 needs clipping from the first round on");
+            "A user's; default: 2, with --public 1; the paper's 6 needs clipping from the first "
+            "round on");
   flags.Add("--epochs", local.epochs, kPositive, "A user's passes over the own text (fedavg)");
   flags.Add("--batch-size", local.batch_size, kPositive, "A user's rows a step");
   flags.Add("--unroll", local.unroll, kPositive,
-            "Words (tokens) a row and step; default: 10, GPT-2 128");
+            "Words (tokens) a row and step; default: 10, with --public 128");
 }
 
 void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
@@ -417,7 +418,7 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
             "W_min of --estimator clipped; default: the population");
   flags.Add("--clip", training.clipping.norm,
             Number("a number above 0", [](double value) { return value > 0; }),
-            "Norm S of a user's whole update; default: 15, GPT-2 0.5; inf: none");
+            "Norm S of a user's whole update; default: 15, with --public 0.5; inf: none");
   flags.Add("--clipping", options.clipping, OneOf({"flat", "per-layer"}),
             "flat: the whole update; per-layer: each of the m vectors to S / sqrt(m)");
   flags.Add("--noise", training.noise_multiplier, kNonNegative,

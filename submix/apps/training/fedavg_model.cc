@@ -4,7 +4,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/model/decoder_config.h"
-#include "submix/train/federated/federated_gpt.h"
+#include "submix/train/federated/federated_decoder.h"
 #include "submix/train/federated/federated_lstm.h"
 
 namespace submix::apps {
@@ -46,22 +46,22 @@ ModelOrError MakeLstm(const FedAvgModelOptions& options, train::Ranks* ranks) {
   return model;
 }
 
-ModelOrError LoadGpt(const FedAvgModelOptions& options) {
+ModelOrError LoadPublic(const FedAvgModelOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                  options.public_directory, "config.json")));
-  train::FederatedGptOptions gpt;
-  gpt.public_directory = options.public_directory;
-  SUBMIX_ASSIGN_OR_RETURN(gpt.lora, AdapterOf(options.adapter, config.layers));
-  gpt.precision = TrainingPrecisionOf(options.adapter.precision);
+  train::FederatedDecoderOptions wanted;
+  wanted.public_directory = options.public_directory;
+  SUBMIX_ASSIGN_OR_RETURN(wanted.lora, AdapterOf(options.adapter, config.layers));
+  wanted.precision = TrainingPrecisionOf(options.adapter.precision);
   std::unique_ptr<train::FederatedModel> model;
-  SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedGpt::Load(gpt));
+  SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedDecoder::Load(wanted));
   return model;
 }
 
 }  // namespace
 
 ModelOrError MakeFedAvgModel(const FedAvgModelOptions& options, train::Ranks* ranks) {
-  return options.public_directory.empty() ? MakeLstm(options, ranks) : LoadGpt(options);
+  return options.public_directory.empty() ? MakeLstm(options, ranks) : LoadPublic(options);
 }
 
 }  // namespace submix::apps

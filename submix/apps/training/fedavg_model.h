@@ -1,5 +1,5 @@
 // The model that `submix fedavg` trains: a word-level LSTM over a dictionary of public text, or a
-// GPT-2-architecture public model.
+// public model in Hugging Face's layout.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct FedAvgModelOptions {
   int words = 10000;
   train::WordLstmShape shape;  // but the size of the dictionary
   std::int64_t public_words = 0;
-  // Of a GPT-2; empty: the LSTM.
+  // Empty: the LSTM.
   std::string public_directory;
   AdapterFlags adapter;
 };

@@ -32,7 +32,8 @@ void AddAdapterFlags(Flags flags, AdapterFlags& adapter) {
   flags.Add("--rank", lora.rank, kPositive, "LoRA rank");
   flags.Add("--lora-alpha", lora.lora_alpha, "LoRA scaling is this over the rank");
   flags.Add("--targets", lora.target_modules,
-            "Adapted layers: c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj");
+            "Adapted layers: all-linear; of a GPT-2 c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj; of "
+            "others q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
   flags.Add("--top-layers", adapter.top_layers, kNonNegative,
             "Adapt only the last n layers (members share the trunk); 0 = all");
   flags.Add("--precision", adapter.precision, OneOf({"f32", "bf16"}),

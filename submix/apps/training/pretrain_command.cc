@@ -1,4 +1,4 @@
-// `submix pretrain`: a public GPT-2-architecture model from raw text.
+// `submix pretrain`: a public model from raw text.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,11 +34,19 @@ void AddPretrainCommand(CLI::App& command, Action& action) {
   flags.Require("text", pretrain.text_files, kFile, "Public text files (.txt, .txt.xz)");
   flags.Require("--tokenizer", pretrain.tokenizer_directory, kDirectory,
                 "Directory with tokenizer.json, or vocab.json and merges.txt (`submix tokenizer`)");
-  flags.Require("-o,--output", pretrain.output_directory, "Hugging Face GPT-2 directory to make");
+  flags.Require("-o,--output", pretrain.output_directory,
+                "Directory to make, in Hugging Face's layout");
+  flags.Add("--architecture", pretrain.config.family, OneOf({"gpt2", "llama"}),
+            "gpt2, or llama: rotary positions, root-mean-square norms, gated feed-forward");
   flags.Add("--layers", pretrain.config.layers, kPositive, "Transformer layers");
   flags.Add("--width", pretrain.config.width, kPositive, "Channels");
   flags.Add("--heads", pretrain.config.attention_heads, kPositive,
             "Attention heads; divides the width");
+  flags
+      .Add(
+          "--key-value-heads", pretrain.config.key_value_heads, kPositive,
+          "Heads of keys and values of a llama; divides the heads. Fewer need less memory to serve")
+      ->default_str("as --heads");
   flags.Add("--context", pretrain.config.context_length, kPositive, "Most tokens of a sequence");
   flags.Add("--epochs", pretrain.training.epochs, kPositive, "Passes over the text");
   flags.Add("--max-tokens", pretrain.max_tokens, kNonNegative,

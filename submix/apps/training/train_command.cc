@@ -78,7 +78,7 @@ base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
 train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::DecoderConfig& config) {
   const bool all_weights = options.fine_tune.adapter.full;
   if (options.recipe == "paper") {
-    train::FineTuneOptions paper = train::PaperRecipe(all_weights);
+    train::FineTuneOptions paper = train::PaperRecipe(config, all_weights);
     // A noisy gradient needs no warm-up; 1, the paper's, would halve the mean rate.
     if (options.is_private()) paper.learning_rate.warmup_fraction = 0;
     return paper;
@@ -146,8 +146,9 @@ void AddTrainCommand(CLI::App& command, Action& action) {
                 std::string("Private text: ") + kUserKeyedText);
   flags.Require("ensemble", training.ensemble_directory, "Directory to make, or to go on with");
   AddColumnFlags(flags, training.corpus);
-  flags.Require("--public", training.public_directory, kDirectory,
-                "Public model: a Hugging Face GPT-2 directory");
+  flags.Require(
+      "--public", training.public_directory, kDirectory,
+      "Public model: a directory in Hugging Face's layout (docs/models.md has the families)");
   flags.Add("--parts", training.partition.num_parts, kPositive,
             "Disjoint sets of users; more parts cost less privacy each, and know less");
   flags.Add("--halves", training.partition.halves, Between(1, 2),

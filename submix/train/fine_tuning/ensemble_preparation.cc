@@ -7,6 +7,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
+#include "submix/model/weight_files.h"
 
 namespace submix::train {
 using base::Status;
@@ -24,22 +25,38 @@ Status CopyFiles(const std::string& from, const std::string& to) {
   return base::InternalError(message);
 }
 
-Status CopyPublicModel(const std::string& from, const std::string& to) {
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
-  SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> names, tokenizer::Tokenizer::FileNames(from));
-  names.insert(names.end(), {"config.json", "model.safetensors"});
+namespace {
+
+Status CopyNamed(const std::vector<std::string>& names, const std::string& from,
+                 const std::string& to) {
   for (const std::string& name : names) {
     const std::string source = base::JoinPath(from, name);
     if (!base::FileExists(source)) {
       return base::NotFoundError(source +
                                  ": missing; a public model needs config.json, model.safetensors "
-                                 "and a tokenizer");
+                                 "(or its shards) and a tokenizer");
     }
     SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
   }
-  const std::string cost = base::JoinPath(from, ensemble::kTrainingCostFile);
-  if (!base::FileExists(cost)) return base::OkStatus();
-  return CopyFiles(cost, base::JoinPath(to, ensemble::kTrainingCostFile));
+  return base::OkStatus();
+}
+
+}  // namespace
+
+Status CopyPublicModel(const std::string& from, const std::string& to) {
+  SUBMIX_RETURN_IF_ERROR(CopyTokenizer(from, to));
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> names, model::WeightFiles::FileNames(from));
+  names.emplace_back("config.json");
+  if (base::FileExists(base::JoinPath(from, ensemble::kTrainingCostFile))) {
+    names.emplace_back(ensemble::kTrainingCostFile);
+  }
+  return CopyNamed(names, from, to);
+}
+
+Status CopyTokenizer(const std::string& from, const std::string& to) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
+  SUBMIX_ASSIGN_OR_RETURN(const auto names, tokenizer::Tokenizer::FileNames(from));
+  return CopyNamed(names, from, to);
 }
 
 StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,

@@ -18,10 +18,12 @@ namespace submix::train {
 // Copies a file or a whole directory, over what is there. Errors: kResourceExhausted, kInternal.
 base::Status CopyFiles(const std::string& from, const std::string& to);
 
-// Copies config.json, model.safetensors and the tokenizer's files into `to`, which is made, and
+// Copies config.json, the weights and the tokenizer's files into `to`, which is made, and
 // private_training.json where there is one.
-// Errors: kNotFound naming the file that is missing; those of CopyFiles.
+// Errors: kNotFound naming the file that is missing; those of WeightFiles::FileNames and CopyFiles.
 base::Status CopyPublicModel(const std::string& from, const std::string& to);
+// The tokenizer's files alone.
+base::Status CopyTokenizer(const std::string& from, const std::string& to);
 
 // The key in the ensemble's directory; if there is none yet, the key of `key_path`, or a fresh one
 // if that is empty, is put there. Errors: those of LoadPartitionKey and SavePartitionKey.

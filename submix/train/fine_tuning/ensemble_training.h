@@ -18,7 +18,7 @@
 namespace submix::train {
 
 struct EnsembleTrainingOptions {
-  std::string public_directory;  // Hugging Face GPT-2 directory with its tokenizer
+  std::string public_directory;  // Hugging Face's layout, with its tokenizer
   corpus::CorpusFile corpus;
   std::string ensemble_directory;  // new, or one that an interrupted run of the same options left
   corpus::PartitionOptions partition;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/train/fine_tuning/group_trainer.h"
+#include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -30,10 +30,8 @@ base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions
 // Everything shared that decides the outcome, so that no checkpoint of another training is used.
 base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
                                            const FineTuneOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const base::Sha256Digest weights,
-      base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
-  return base::ToHex(weights) + " " + TrainingIdentity(options);
+  SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
+  return weights + " " + TrainingIdentity(options);
 }
 
 std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options) {
@@ -79,7 +77,8 @@ TokenCount CountTokens(const std::vector<Group>& groups, const FineTuneOptions& 
 base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
                          const FineTuneOptions& options, base::ProgressStyle style,
                          GroupShare share) {
-  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model,
+                          LoadPublicModel(public_directory, options.precision));
   SUBMIX_RETURN_IF_ERROR(CheckFineTuneOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));

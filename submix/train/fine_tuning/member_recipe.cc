@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "submix/base/file_system.h"
+#include "submix/model/decoder_config.h"
+#include "submix/model/weight_files.h"
 
 namespace submix::train {
 namespace {
@@ -172,9 +174,20 @@ std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manif
 }
 
 StatusOr<std::string> PublicModelSha256(const std::string& public_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto digest, base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
-  return base::ToHex(digest);
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                          model::WeightFiles::FileNames(public_directory));
+  const std::string config_path = base::JoinPath(public_directory, "config.json");
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(config_path));
+  // A GPT-2's weights say nearly all; other families' configurations say what no weight shows.
+  if (config.family != "gpt2") names.emplace_back("config.json");
+  std::string digests;
+  for (const std::string& name : names) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto digest,
+                            base::Sha256OfFile(base::JoinPath(public_directory, name)));
+    if (names.size() == 1) return base::ToHex(digest);
+    digests += name + " " + base::ToHex(digest) + "\n";
+  }
+  return base::ToHex(base::Sha256(digests));
 }
 
 }  // namespace submix::train

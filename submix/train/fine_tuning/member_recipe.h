@@ -37,7 +37,8 @@ MemberTask MakeMemberTask(const std::string& output_directory, std::size_t membe
 std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manifest,
                          const std::string& public_model_sha256);
 
-// SHA-256 (hex) of a public model's weights.
+// SHA-256 (hex) of what a public model computes with: of a GPT-2 model.safetensors alone, of others
+// a list of the digests of config.json and all weight files. Errors: those of reading them.
 base::StatusOr<std::string> PublicModelSha256(const std::string& public_directory);
 
 // A short, keyed name of a user that was forgotten, for the manifest.

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/text_lines.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/tokenizer/tokenizer.h"
+#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/group_trainer.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
@@ -16,7 +19,7 @@
 namespace submix::train {
 namespace {
 
-constexpr double kInitialDeviation = 0.02;  // GPT-2's initializer_range
+constexpr double kInitialDeviation = 0.02;  // Hugging Face's initializer_range
 
 base::Status CheckOptions(const PretrainOptions& options) {
   const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
@@ -28,15 +31,34 @@ base::Status CheckOptions(const PretrainOptions& options) {
     return refuse("width: expected a multiple of attention_heads, found " +
                   std::to_string(config.width) + " and " + std::to_string(config.attention_heads));
   }
+  if (config.family != "gpt2" && config.family != "llama") {
+    return refuse("architecture: expected gpt2 or llama, found " + config.family);
+  }
+  const bool is_llama = config.family == "llama";
+  if (!is_llama && config.num_key_value_heads() != config.attention_heads) {
+    return refuse("key_value_heads: a gpt2 has as many as attention_heads");
+  }
+  if (config.attention_heads % config.num_key_value_heads() != 0) {
+    return refuse("key_value_heads: expected a number that divides attention_heads");
+  }
+  if (is_llama && config.width_of_head() % 2 != 0) {
+    return refuse("width: expected an even one for each of attention_heads, for rotary positions");
+  }
   return CheckFineTuneOptions(options.training, config);
 }
 
-// GPT-2's start: normal weights, those into the residual stream smaller by sqrt(2 * layers); norms
-// one, biases zero.
+// GPT-2's start, and Llama's: normal weights, those into the residual stream smaller by sqrt(2 *
+// layers); norms one, biases zero.
 class WeightInitializer {
  public:
   WeightInitializer(const model::DecoderConfig& config, std::uint64_t seed)
-      : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {}
+      : residual_scale_(1 / std::sqrt(2.0 * config.layers)), generator_(seed) {
+    for (int layer = 0; layer < config.layers; ++layer) {
+      const model::LayerLinears linears = model::LinearsOfLayer(config, layer);
+      into_residual_.insert(linears.attention_out.name + ".weight");
+      into_residual_.insert(linears.mlp_out.name + ".weight");
+    }
+  }
 
   at::Tensor operator()(const ParameterVector& vector) {
     if (vector.shape.size() == 1) {
@@ -44,7 +66,7 @@ class WeightInitializer {
       return is_norm_weight ? torch::ones(vector.shape) : torch::zeros(vector.shape);
     }
     const double deviation =
-        kInitialDeviation * (vector.name.ends_with("c_proj.weight") ? residual_scale_ : 1.0);
+        kInitialDeviation * (into_residual_.contains(vector.name) ? residual_scale_ : 1.0);
     at::Tensor tensor = torch::empty(vector.shape);
     float* values = tensor.data_ptr<float>();
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
@@ -62,6 +84,7 @@ class WeightInitializer {
   }
 
   const double residual_scale_;
+  std::set<std::string> into_residual_;  // weights
   std::mt19937_64 generator_;
 };
 
@@ -77,24 +100,13 @@ std::vector<std::vector<base::TokenId>> CutIntoRows(std::span<const base::TokenI
   return rows;
 }
 
-// The tokenizer lies in the partial directory from the start, so that the finished directory
-// appears whole.
-base::Status CopyTokenizer(const std::string& from, const std::string& to) {
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
-  SUBMIX_ASSIGN_OR_RETURN(const auto names, tokenizer::Tokenizer::FileNames(from));
-  for (const std::string& name : names) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(base::JoinPath(from, name)));
-    SUBMIX_RETURN_IF_ERROR(base::WriteFile(base::JoinPath(to, name), content));
-  }
-  return base::OkStatus();
-}
-
 std::string Identity(const PretrainOptions& options, const model::DecoderConfig& config) {
   std::ostringstream text;
   text.precision(17);
   text << "pretrain " << config.vocab_size << ' ' << config.context_length << ' ' << config.width
        << ' ' << config.layers << ' ' << config.attention_heads << ' ' << config.norm_epsilon << ' '
        << TrainingIdentity(options.training);
+  if (config.family != "gpt2") text << ' ' << config.family << ' ' << config.key_value_heads;
   return text.str();
 }
 
@@ -102,9 +114,11 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           tokenizer::Tokenizer::Load(options.tokenizer_directory));
   PublicModel start;
-  start.config = options.config;
+  start.config =
+      options.config.family == "llama" ? model::LlamaOfSize(options.config) : options.config;
   start.config.vocab_size = tokenizer->vocab_size();
   start.config.end_of_text = tokenizer->end_of_text();
+  start.config_json = model::DecoderConfigJson(start.config);
   MemberTask task;
   task.output_directory = options.output_directory;
   task.seed = options.seed;
@@ -118,10 +132,11 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
                                         std::to_string(options.config.context_length + 1));
     }
   }
+  // From the start, so that the finished directory appears whole.
   SUBMIX_RETURN_IF_ERROR(
       CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
   WeightInitializer initialize(start.config, options.seed);
-  for (const ParameterVector& vector : GptVectors(start.config)) {
+  for (const ParameterVector& vector : WeightVectors(start.config)) {
     start.tensors.push_back(initialize(vector));
   }
   SUBMIX_ASSIGN_OR_RETURN(

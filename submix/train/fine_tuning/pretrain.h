@@ -1,4 +1,4 @@
-// Pre-training of a public GPT-2-architecture model from raw text. Torch-free header.
+// Pre-training of a public model, a GPT-2 or a Llama, from raw text. Torch-free header.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct PretrainOptions {
   std::vector<std::string> text_files;
   std::string tokenizer_directory;  // whose files are copied into the model
   std::string output_directory;     // Hugging Face's layout; appears, whole, at the end
-  // vocab_size and end_of_text are taken from the tokenizer.
+  // The size, and whether it is a "gpt2" or a "llama" (model::LlamaOfSize). vocab_size and
+  // end_of_text are taken from the tokenizer.
   model::DecoderConfig config = {
       .context_length = 512, .width = 256, .layers = 6, .attention_heads = 4};
   std::int64_t max_tokens = 0;  // of the text, from its beginning; 0 for all

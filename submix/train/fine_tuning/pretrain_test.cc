@@ -79,6 +79,44 @@ TEST_F(PretrainTest, GoesOnAfterACrashWithTheSameBits) {
   EXPECT_EQ(ModelBytes(options_.output_directory), ModelBytes(crashing.output_directory));
 }
 
+TEST_F(PretrainTest, ALlamaLearnsAndLoads) {
+  options_.config.family = "llama";
+  options_.config.key_value_heads = 1;
+  std::vector<double> losses;
+  options_.training.operator_loss_sink = [&](std::size_t, std::int64_t, double loss) {
+    losses.push_back(loss);
+  };
+  SUBMIX_ASSERT_OK(Pretrain(options_, kSilent));
+  EXPECT_NEAR(losses.front(), std::log(8192.0), 0.2);
+  EXPECT_LT(losses.back(), 0.8 * losses.front());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto config,
+                              model::LoadDecoderConfig(options_.output_directory + "/config.json"));
+  EXPECT_EQ(config.family, "llama");
+  EXPECT_EQ(config.num_key_value_heads(), 1);
+  TorchPredictorOptions predictor_options;
+  predictor_options.public_directory = options_.output_directory;
+  predictor_options.threads = 1;
+  SUBMIX_EXPECT_OK(TorchPredictor::Load(predictor_options));
+}
+
+TEST_F(PretrainTest, RefusesShapesThatNoFamilyHas) {
+  const auto expect_refused = [&](const char* reason) {
+    EXPECT_THAT(Pretrain(options_, kSilent),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(reason)));
+  };
+  options_.config.key_value_heads = 1;
+  expect_refused("a gpt2 has as many");
+  options_.config.family = "llama";
+  options_.config.attention_heads = 4;
+  options_.config.key_value_heads = 3;
+  expect_refused("divides attention_heads");
+  options_.config.key_value_heads = 4;
+  options_.config.width = 12;
+  expect_refused("rotary positions");
+  options_.config.family = "gemma2";
+  expect_refused("expected gpt2 or llama, found gemma2");
+}
+
 TEST_F(PretrainTest, RefusesTextShorterThanARow) {
   options_.max_tokens = 10;
   EXPECT_THAT(Pretrain(options_, kSilent),

@@ -7,6 +7,7 @@
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/models/member_models.h"
@@ -17,32 +18,34 @@ namespace {
 
 using base::Status;
 
-// weight [inputs, outputs] += scaling * A^T B^T.
-void AddModule(const model::LoraModule& module, const model::LoraAdapter& adapter,
+// Of a weight that lies as [inputs, outputs]: += scaling * A^T B^T; of others the transpose.
+void AddModule(const model::LoraModule& module, const model::LoraAdapter& adapter, bool is_conv1d,
                at::Tensor& weight) {
   const at::Tensor a = torch::tensor(module.a).view({adapter.config.rank, module.inputs});
   const at::Tensor b = torch::tensor(module.b).view({module.outputs, adapter.config.rank});
-  weight.add_(at::matmul(a.t(), b.t()), adapter.scaling());
+  weight.add_(is_conv1d ? at::matmul(a.t(), b.t()) : at::matmul(b, a), adapter.scaling());
 }
 
 Status MergeAdapter(const std::string& public_directory, const std::string& member_directory,
                     const std::string& directory) {
-  SUBMIX_ASSIGN_OR_RETURN(PublicModel model, LoadPublicModel(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(PublicModel merged,
+                          LoadPublicModel(public_directory, Precision::kFloat32));
   SUBMIX_ASSIGN_OR_RETURN(const model::LoraAdapter adapter,
-                          model::LoadLoraAdapter(member_directory, model.config));
-  const ParameterVectors vectors = GptVectors(model.config);
+                          model::LoadLoraAdapter(member_directory, merged.config));
+  const ParameterVectors vectors = WeightVectors(merged.config);
   for (const model::LoraModule& module : adapter.modules) {
     const auto adapted =
         std::ranges::find(vectors, module.name + ".weight", &ParameterVector::name);
     SUBMIX_CHECK(adapted != vectors.end(), "an adapter of no linear layer");
-    AddModule(module, adapter, model.tensors[static_cast<std::size_t>(adapted - vectors.begin())]);
+    AddModule(module, adapter, model::HasConv1d(merged.config),
+              merged.tensors[static_cast<std::size_t>(adapted - vectors.begin())]);
   }
   std::vector<float> values;
-  for (const at::Tensor& tensor : model.tensors) {
+  for (const at::Tensor& tensor : merged.tensors) {
     const float* begin = tensor.data_ptr<float>();
     values.insert(values.end(), begin, begin + tensor.numel());
   }
-  return SaveGptModel(model.config, values, directory);
+  return SaveModel(merged, values, directory);
 }
 
 // config.json and model.safetensors of the trained model.
@@ -66,6 +69,7 @@ Status WriteNullAdapter(const std::string& public_directory, const std::string& 
   model::LoraAdapter adapter;
   adapter.config.rank = 1;
   adapter.config.lora_alpha = 1;
+  adapter.config.target_modules = model::AttentionInputs(config);
   adapter.config.layers = {config.layers - 1};
   SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
   for (model::LoraModule& module : adapter.modules) {
@@ -83,7 +87,7 @@ Status WriteReleasedEnsemble(const std::string& public_directory,
   const std::string unfinished = directory + ".partial";
   const std::string model = ensemble::PublicDirectory(unfinished);
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(CopyPublicModel(public_directory, model));
+  SUBMIX_RETURN_IF_ERROR(CopyTokenizer(public_directory, model));
   SUBMIX_RETURN_IF_ERROR(WriteMergedModel(public_directory, member_directory, model));
   SUBMIX_RETURN_IF_ERROR(
       base::WriteFile(base::JoinPath(model, ensemble::kTrainingCostFile), cost_json));

@@ -22,7 +22,10 @@ model::LoraConfig Adapter(const model::DecoderConfig& config) {
   model::LoraConfig lora;
   lora.rank = 16;
   lora.lora_alpha = 32;
-  lora.target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+  lora.target_modules = {"all-linear"};
+  if (config.family == "gpt2") {
+    lora.target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+  }
   for (int layer = config.layers / 2; layer < config.layers; ++layer) lora.layers.push_back(layer);
   return lora;
 }
@@ -68,8 +71,9 @@ FineTuneOptions RecommendedPrivateRecipe(const model::DecoderConfig& config, boo
   return options;
 }
 
-FineTuneOptions PaperRecipe(bool all_weights) {
+FineTuneOptions PaperRecipe(const model::DecoderConfig& config, bool all_weights) {
   FineTuneOptions options;
+  options.lora->target_modules = model::AttentionInputs(config);
   if (all_weights) options.lora.reset();
   return options;
 }

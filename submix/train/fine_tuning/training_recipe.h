@@ -28,8 +28,9 @@ FineTuneOptions RecommendedRecipe(const model::DecoderConfig& config, const Reci
 // many of a user's blocks go through the model together.
 FineTuneOptions RecommendedPrivateRecipe(const model::DecoderConfig& config, bool all_weights);
 
-// The SubMix paper's: rank 8 on c_attn of all layers, a rate that rises over the whole training.
-FineTuneOptions PaperRecipe(bool all_weights);
+// The SubMix paper's: rank 8 on what attention reads in all layers, c_attn of a GPT-2, and a rate
+// that rises over the whole training.
+FineTuneOptions PaperRecipe(const model::DecoderConfig& config, bool all_weights);
 
 // "adapters of rank 16 (alpha 32) on c_attn attn.c_proj mlp.c_fc mlp.c_proj of layers 3 4 5; 1
 // pass, 2 blocks of 129 tokens an update, rate 0.004 after 10 % of the updates; 4 members at a

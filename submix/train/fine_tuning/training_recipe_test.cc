@@ -70,11 +70,19 @@ TEST(TrainingRecipeTest, NoisyGradientsGetNoWarmUp) {
 }
 
 TEST(TrainingRecipeTest, ThePapersIsThePapers) {
-  const FineTuneOptions paper = PaperRecipe(/*all_weights=*/false);
+  const FineTuneOptions paper = PaperRecipe(Shape(6, 256), /*all_weights=*/false);
   EXPECT_EQ(paper.lora->rank, 8);
   EXPECT_THAT(paper.lora->target_modules, ElementsAre("c_attn"));
   EXPECT_DOUBLE_EQ(paper.learning_rate.peak, 1e-4);
   EXPECT_DOUBLE_EQ(paper.learning_rate.warmup_fraction, 1);
+}
+
+TEST(TrainingRecipeTest, OtherFamiliesHaveTheirOwnLayers) {
+  model::DecoderConfig llama = Shape(6, 256);
+  llama.family = "llama";
+  EXPECT_THAT(RecommendedRecipe(llama, {}).lora->target_modules, ElementsAre("all-linear"));
+  EXPECT_THAT(PaperRecipe(llama, false).lora->target_modules,
+              ElementsAre("q_proj", "k_proj", "v_proj"));
 }
 
 TEST(TrainingRecipeTest, IsSaidInOneLine) {

@@ -18,6 +18,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kElementGrain = 1 << 14;
+constexpr std::int64_t kTurnedRows = 64;
 constexpr std::int64_t kLossRows = 256;  // rows whose logits exist at a time
 
 // Elements that are widened together: a few arrays of this size stay in the first-level cache.
@@ -87,15 +88,21 @@ class GeluFunction : public torch::autograd::Function<GeluFunction> {
 };
 
 // Logits [n, V] become row gradients; losses[i] are the rows' losses.
-void LossAndGradient(at::Tensor& logits, const std::int64_t* targets, const float* weights,
-                     float* losses) {
+void LossAndGradient(at::Tensor& logits, float soft_cap, const std::int64_t* targets,
+                     const float* weights, float* losses) {
   const std::int64_t vocab_size = logits.size(1);
   at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> row(static_cast<std::size_t>(vocab_size));
+    std::vector<float> capped(soft_cap > 0 ? row.size() : 0);
     for (std::int64_t i = begin; i < end; ++i) {
       ReadFloats(logits, i * vocab_size, vocab_size, row.data());
+      if (soft_cap > 0) {
+        SoftCapForward(row.data(), soft_cap, vocab_size);
+        capped = row;
+      }
       losses[i] = static_cast<float>(
           SoftmaxCrossEntropyRow(row.data(), vocab_size, targets[i], weights[i]));
+      if (soft_cap > 0) SoftCapBackward(capped.data(), soft_cap, row.data(), vocab_size);
       WriteFloats(row.data(), i * vocab_size, vocab_size, logits);
     }
   });
@@ -105,7 +112,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
                                const at::Tensor& unembedding, const at::Tensor& targets,
-                               const at::Tensor& row_weights) {
+                               const at::Tensor& row_weights, double soft_cap) {
     const std::int64_t rows = hidden.size(0);
     const bool needs_weight_grad = unembedding.requires_grad();
     at::Tensor losses = at::empty({rows}, torch::kFloat);
@@ -119,7 +126,8 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
       const at::Tensor input = hidden.narrow(0, begin, count);
       at::Tensor logits = buffer.narrow(0, 0, count);
       at::mm_out(logits, input, unembedding.t());
-      LossAndGradient(logits, targets.data_ptr<std::int64_t>() + begin,
+      LossAndGradient(logits, static_cast<float>(soft_cap),
+                      targets.data_ptr<std::int64_t>() + begin,
                       row_weights.data_ptr<float>() + begin, losses.data_ptr<float>() + begin);
       at::Tensor grad = grad_hidden.narrow(0, begin, count);
       at::mm_out(grad, logits, unembedding);
@@ -138,7 +146,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
       grad_unembedding = (grad_unembedding * scale).to(saved[0].scalar_type());
     }
     return {saved[0] * scale.to(saved[0].scalar_type()), grad_unembedding, at::Tensor(),
-            at::Tensor()};
+            at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -156,12 +164,12 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 class AdaptedLinearFunction : public torch::autograd::Function<AdaptedLinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b,
-                            double scaling) {
+                            const c10::optional<at::Tensor>& bias, const at::Tensor& a,
+                            const at::Tensor& b, double scaling) {
     const at::Tensor typed_a = a.to(x.scalar_type());
     const at::Tensor typed_b = b.to(x.scalar_type());
     const at::Tensor low = at::bmm(Grouped(x, a), typed_a.transpose(1, 2));
-    at::Tensor y = at::addmm(bias, x, weight);
+    at::Tensor y = LinearRows(x, weight, bias);
     Grouped(y, a).baddbmm_(low, typed_b, /*beta=*/1, scaling);
     context->save_for_backward({x, weight, typed_a, typed_b, low});
     context->saved_data["scaling"] = scaling;
@@ -197,67 +205,142 @@ class AdaptedLinearFunction : public torch::autograd::Function<AdaptedLinearFunc
   }
 };
 
-// All rows and heads of one batch.
-struct AttentionShape {
-  AttentionShape(const at::Tensor& qkv, std::int64_t row_positions, std::int64_t heads)
-      : positions(row_positions),
-        attention_heads(heads),
-        rows(qkv.size(0) / row_positions),
-        width(qkv.size(1) / 3),
-        head_width(width / heads) {}
+// Heads [0, heads) of every row of `from`, turned, in `to`, where the rest is already.
+void TurnRows(const at::Tensor& from, const at::Tensor& turns, std::int64_t heads, float direction,
+              at::Tensor& to) {
+  const std::int64_t row_width = from.size(1);
+  const std::int64_t half = turns.size(1) / 2;
+  const float* in = from.data_ptr<float>();
+  const float* angles = turns.data_ptr<float>();
+  float* out = to.data_ptr<float>();
+  at::parallel_for(0, from.size(0), kTurnedRows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* cosines = angles + i % turns.size(0) * 2 * half;
+      const float* sines = cosines + half;
+      for (std::int64_t head = 0; head < heads; ++head) {
+        const float* x = in + i * row_width + head * 2 * half;
+        float* y = out + i * row_width + head * 2 * half;
+        for (std::int64_t c = 0; c < half; ++c) {
+          const float sine = direction * sines[c];
+          y[c] = x[c] * cosines[c] - x[half + c] * sine;
+          y[half + c] = x[half + c] * cosines[c] + x[c] * sine;
+        }
+      }
+    }
+  });
+}
 
-  // `index` counts rows * attention_heads.
-  std::int64_t InputOffset(std::int64_t index) const {
-    return index / attention_heads * positions * 3 * width + index % attention_heads * head_width;
-  }
-  std::int64_t OutputOffset(std::int64_t index) const {
-    return index / attention_heads * positions * width + index % attention_heads * head_width;
-  }
-  CausalHead Head(const float* qkv, std::int64_t index) const {
-    const float* q = qkv + InputOffset(index);
-    return {.q = q,
-            .k = q + width,
-            .v = q + 2 * width,
-            .stride = 3 * width,
-            .output_stride = width,
-            .positions = positions,
-            .head_width = head_width};
+class TurnHeadsFunction : public torch::autograd::Function<TurnHeadsFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& rows,
+                            const at::Tensor& turns, std::int64_t heads) {
+    context->save_for_backward({turns});
+    context->saved_data["heads"] = heads;
+    at::Tensor turned = rows.clone();
+    TurnRows(rows, turns, heads, 1, turned);
+    return turned;
   }
 
-  std::int64_t positions;
-  std::int64_t attention_heads;
-  std::int64_t rows;
-  std::int64_t width;
-  std::int64_t head_width;
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const at::Tensor grad = grads[0].contiguous();
+    at::Tensor grad_rows = grad.clone();
+    TurnRows(grad, context->get_saved_variables()[0], context->saved_data["heads"].toInt(), -1,
+             grad_rows);
+    return {grad_rows, at::Tensor(), at::Tensor()};
+  }
+};
+
+// All rows and heads of one batch. A unit is one key-value head of one row.
+class AttentionBatch {
+ public:
+  AttentionBatch(const at::Tensor& qkv, const AttentionShape& shape)
+      : shape_(shape),
+        rows_(qkv.size(0) / shape.positions),
+        width_(qkv.size(1)),
+        head_width_(width_ / (shape.query_heads + 2 * shape.key_value_heads)) {}
+
+  std::int64_t units() const { return rows_ * shape_.key_value_heads; }
+  std::int64_t queries_a_key() const { return shape_.query_heads / shape_.key_value_heads; }
+  std::int64_t head_width() const { return head_width_; }
+  std::int64_t output_width() const { return shape_.query_heads * head_width_; }
+  std::int64_t num_log_sums() const { return rows_ * shape_.query_heads; }
+
+  // Query head number `query` of a unit.
+  std::int64_t QueryHead(std::int64_t unit, std::int64_t query) const {
+    return unit % shape_.key_value_heads * queries_a_key() + query;
+  }
+  std::int64_t QueryOffset(std::int64_t unit, std::int64_t query) const {
+    return RowOf(unit) * shape_.positions * width_ + QueryHead(unit, query) * head_width_;
+  }
+  std::int64_t KeyOffset(std::int64_t unit) const {
+    return RowOf(unit) * shape_.positions * width_ +
+           (shape_.query_heads + unit % shape_.key_value_heads) * head_width_;
+  }
+  std::int64_t ValueOffset(std::int64_t unit) const {
+    return KeyOffset(unit) + shape_.key_value_heads * head_width_;
+  }
+  std::int64_t OutputOffset(std::int64_t unit, std::int64_t query) const {
+    return RowOf(unit) * shape_.positions * output_width() + QueryHead(unit, query) * head_width_;
+  }
+  std::int64_t LogSumOffset(std::int64_t unit, std::int64_t query) const {
+    return (RowOf(unit) * shape_.query_heads + QueryHead(unit, query)) * shape_.positions;
+  }
+
+  CausalHead Head(const float* qkv, std::int64_t unit, std::int64_t query) const {
+    return {.q = qkv + QueryOffset(unit, query),
+            .k = qkv + KeyOffset(unit),
+            .v = qkv + ValueOffset(unit),
+            .stride = width_,
+            .output_stride = output_width(),
+            .positions = shape_.positions,
+            .head_width = head_width_,
+            .scale = shape_.scale,
+            .soft_cap = shape_.soft_cap,
+            .window = shape_.window};
+  }
+
+ private:
+  std::int64_t RowOf(std::int64_t unit) const { return unit / shape_.key_value_heads; }
+
+  const AttentionShape shape_;
+  const std::int64_t rows_;
+  const std::int64_t width_;  // of qkv
+  const std::int64_t head_width_;
 };
 
 class CausalAttentionFunction : public torch::autograd::Function<CausalAttentionFunction> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, std::int64_t positions,
-                            std::int64_t attention_heads) {
-    const AttentionShape shape(qkv, positions, attention_heads);
-    at::Tensor output = at::empty({qkv.size(0), shape.width}, qkv.options());
-    at::Tensor log_sums = at::empty({shape.rows * attention_heads, positions}, qkv.options());
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
+                            const AttentionShape& shape) {
+    const AttentionBatch batch(qkv, shape);
+    at::Tensor output = at::empty({qkv.size(0), batch.output_width()}, qkv.options());
+    at::Tensor log_sums = at::empty({batch.num_log_sums(), shape.positions}, qkv.options());
     const float* in = qkv.data_ptr<float>();
     float* out = output.data_ptr<float>();
     float* sums = log_sums.data_ptr<float>();
-    at::parallel_for(0, shape.rows * attention_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> scratch(CausalForwardScratch(positions, shape.head_width));
+    const std::int64_t queries = batch.queries_a_key();
+    const auto attend = [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> scratch(CausalForwardScratch(shape.positions, batch.head_width()));
       for (std::int64_t i = begin; i < end; ++i) {
-        CausalAttentionForward(shape.Head(in, i), out + shape.OutputOffset(i), sums + i * positions,
-                               scratch.data());
+        const std::int64_t unit = i / queries;
+        const std::int64_t query = i % queries;
+        CausalAttentionForward(batch.Head(in, unit, query), out + batch.OutputOffset(unit, query),
+                               sums + batch.LogSumOffset(unit, query), scratch.data());
       }
-    });
+    };
+    at::parallel_for(0, batch.units() * queries, 1, attend);
     context->save_for_backward({qkv, output, log_sums});
-    context->saved_data["positions"] = positions;
-    context->saved_data["attention_heads"] = attention_heads;
+    context->saved_data["shape"] = std::vector<std::int64_t>{shape.positions, shape.query_heads,
+                                                             shape.key_value_heads, shape.window};
+    context->saved_data["scale"] = static_cast<double>(shape.scale);
+    context->saved_data["soft_cap"] = static_cast<double>(shape.soft_cap);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
-    const AttentionShape shape(saved[0], context->saved_data["positions"].toInt(),
-                               context->saved_data["attention_heads"].toInt());
+    const AttentionShape shape = SavedShape(context);
+    const AttentionBatch batch(saved[0], shape);
     const at::Tensor grad_output = grads[0].contiguous();
     at::Tensor grad_qkv = at::empty_like(saved[0]);
     const float* in = saved[0].data_ptr<float>();
@@ -266,21 +349,35 @@ class CausalAttentionFunction : public torch::autograd::Function<CausalAttention
     const float* grad_out = grad_output.data_ptr<float>();
     float* grad_in = grad_qkv.data_ptr<float>();
     const auto attend = [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> scratch(CausalBackwardScratch(shape.positions, shape.head_width));
-      for (std::int64_t i = begin; i < end; ++i) {
-        float* grad_q = grad_in + shape.InputOffset(i);
-        CausalAttentionBackward(shape.Head(in, i),
-                                {.o = out + shape.OutputOffset(i),
-                                 .log_sums = sums + i * shape.positions,
-                                 .grad_o = grad_out + shape.OutputOffset(i),
-                                 .grad_q = grad_q,
-                                 .grad_k = grad_q + shape.width,
-                                 .grad_v = grad_q + 2 * shape.width},
-                                scratch.data());
+      std::vector<float> scratch(CausalBackwardScratch(shape.positions, batch.head_width()));
+      for (std::int64_t unit = begin; unit < end; ++unit) {
+        for (std::int64_t query = 0; query < batch.queries_a_key(); ++query) {
+          const std::int64_t offset = batch.OutputOffset(unit, query);
+          CausalAttentionBackward(batch.Head(in, unit, query),
+                                  {.o = out + offset,
+                                   .log_sums = sums + batch.LogSumOffset(unit, query),
+                                   .grad_o = grad_out + offset,
+                                   .grad_q = grad_in + batch.QueryOffset(unit, query),
+                                   .grad_k = grad_in + batch.KeyOffset(unit),
+                                   .grad_v = grad_in + batch.ValueOffset(unit),
+                                   .adds_to_keys_and_values = query > 0},
+                                  scratch.data());
+        }
       }
     };
-    at::parallel_for(0, shape.rows * shape.attention_heads, 1, attend);
-    return {grad_qkv, at::Tensor(), at::Tensor()};
+    at::parallel_for(0, batch.units(), 1, attend);
+    return {grad_qkv, at::Tensor()};
+  }
+
+ private:
+  static AttentionShape SavedShape(AutogradContext* context) {
+    const std::vector<std::int64_t> sizes = context->saved_data["shape"].toIntVector();
+    return {.positions = sizes[0],
+            .query_heads = sizes[1],
+            .key_value_heads = sizes[2],
+            .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
+            .soft_cap = static_cast<float>(context->saved_data["soft_cap"].toDouble()),
+            .window = sizes[3]};
   }
 };
 
@@ -288,22 +385,31 @@ class CausalAttentionFunction : public torch::autograd::Function<CausalAttention
 
 at::Tensor Gelu(const at::Tensor& x) { return GeluFunction::apply(x.contiguous()); }
 
-at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         const LoraFactors& factors, double scaling) {
+at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight,
+                         const c10::optional<at::Tensor>& bias, const LoraFactors& factors,
+                         double scaling) {
   return AdaptedLinearFunction::apply(x.contiguous(), weight, bias, factors.a, factors.b, scaling);
 }
 
-at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,
-                           std::int64_t attention_heads) {
-  return CausalAttentionFunction::apply(qkv.to(torch::kFloat).contiguous(), positions,
-                                        attention_heads)
+at::Tensor LinearRows(const at::Tensor& x, const at::Tensor& weight,
+                      const c10::optional<at::Tensor>& bias) {
+  return bias.has_value() ? at::addmm(*bias, x, weight) : at::mm(x, weight);
+}
+
+at::Tensor TurnHeads(const at::Tensor& rows, const at::Tensor& turns, std::int64_t heads) {
+  return TurnHeadsFunction::apply(rows.contiguous(), turns, heads);
+}
+
+at::Tensor CausalAttention(const at::Tensor& qkv, const AttentionShape& shape) {
+  return CausalAttentionFunction::apply(qkv.to(torch::kFloat).contiguous(), shape)
       .to(qkv.scalar_type());
 }
 
 CrossEntropy UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
-                                     const at::Tensor& targets, const at::Tensor& row_weights) {
+                                     const at::Tensor& targets, const at::Tensor& row_weights,
+                                     double soft_cap) {
   const variable_list results =
-      CrossEntropyFunction::apply(hidden, unembedding, targets, row_weights);
+      CrossEntropyFunction::apply(hidden, unembedding, targets, row_weights, soft_cap);
   return {results[0], results[1]};
 }
 

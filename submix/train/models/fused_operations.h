@@ -15,24 +15,43 @@ struct LoraFactors {
   at::Tensor b;  // [G, rank, outputs]
 };
 
-// x W + bias + scaling * (x A^T) B^T for the rows of G members, x [G * n, inputs], with W and bias
-// frozen.
-at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         const LoraFactors& factors, double scaling);
+// x W + bias, W [inputs, outputs].
+at::Tensor LinearRows(const at::Tensor& x, const at::Tensor& weight,
+                      const c10::optional<at::Tensor>& bias);
 
-// Causal attention within each of N / positions rows: queries, keys and values of all heads
-// [N, 3C] to [N, C], by float32 kernels.
-at::Tensor CausalAttention(const at::Tensor& qkv, std::int64_t positions,
-                           std::int64_t attention_heads);
+// The same + scaling * (x A^T) B^T for the rows of G members, x [G * n, inputs], with W and bias
+// frozen.
+at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight,
+                         const c10::optional<at::Tensor>& bias, const LoraFactors& factors,
+                         double scaling);
+
+// The first `heads` heads of each row turned to the row's position: element i of a head's first
+// half with element i of its second half. rows [N, C] float32; turns [positions, head width]:
+// cosines, then sines.
+at::Tensor TurnHeads(const at::Tensor& rows, const at::Tensor& turns, std::int64_t heads);
+
+struct AttentionShape {
+  std::int64_t positions = 0;  // of a row
+  std::int64_t query_heads = 0;
+  std::int64_t key_value_heads = 0;  // each serves as many query heads
+  float scale = 1;                   // of query . key
+  float soft_cap = 0;                // cap tanh(score / cap); 0: none
+  std::int64_t window = 0;           // positions that a query sees, its own included; 0: all
+};
+// Causal attention within each of N / positions rows: queries, keys and values of all heads side by
+// side to the queries' heads, by float32 kernels.
+at::Tensor CausalAttention(const at::Tensor& qkv, const AttentionShape& shape);
 
 struct CrossEntropy {
   at::Tensor total;       // scalar: sum_i weights[i] * row_losses[i]; differentiable
-  at::Tensor row_losses;  // [N] float32, -log softmax(hidden unembedding^T)[target]
+  at::Tensor row_losses;  // [N] float32, -log softmax(logits)[target]
 };
-// The unembedding and the loss in one: logits exist for a few hundred rows at a time and become
-// their own gradient in place. hidden [N, C], unembedding [V, C]; targets [N] int64, -1 for none;
-// row_weights [N] float32. hidden and unembedding are float32 or bfloat16.
+// The unembedding and the loss in one: logits, hidden unembedding^T, capped if soft_cap > 0, exist
+// for a few hundred rows at a time and become their own gradient in place. hidden [N, C],
+// unembedding [V, C]; targets [N] int64, -1 for none; row_weights [N] float32. hidden and
+// unembedding are float32 or bfloat16.
 CrossEntropy UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
-                                     const at::Tensor& targets, const at::Tensor& row_weights);
+                                     const at::Tensor& targets, const at::Tensor& row_weights,
+                                     double soft_cap);
 
 }  // namespace submix::train

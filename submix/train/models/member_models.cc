@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "submix/base/check.h"
-#include "submix/train/models/gpt_module.h"
+#include "submix/train/models/decoder_module.h"
 
 namespace submix::train {
 namespace {
@@ -33,7 +32,7 @@ class LoraMembers final : public MemberModels {
       : model_(public_model.config),
         config_(std::move(config)),
         modules_(std::move(modules)),
-        weights_(AssembleGptWeights(public_model.config, public_model.tensors, compute_type)),
+        weights_(AssembleWeights(public_model.config, public_model.tensors, compute_type)),
         parameters_(groups, LoraVectors(config_, modules_)) {
     stack_.scaling = config_.lora_alpha / config_.rank;
     for (std::size_t i = 0; i < modules_.size(); ++i) {
@@ -68,13 +67,13 @@ class LoraMembers final : public MemberModels {
 
  private:
   LastLayer Forward(const at::Tensor& tokens) override {
-    return {HiddenStates(weights_, stack_, tokens), weights_.unembedding};
+    return {HiddenStates(weights_, stack_, tokens), weights_.unembedding, model_.logit_soft_cap};
   }
 
   const model::DecoderConfig model_;
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
-  const GptWeights weights_;
+  const DecoderWeights weights_;
   FlatParameters parameters_;
   LoraStack stack_;  // views of the parameters
 };
@@ -84,7 +83,7 @@ class FullMember final : public MemberModels {
   FullMember(const PublicModel& public_model, at::ScalarType compute_type)
       : public_model_(public_model),
         compute_type_(compute_type),
-        parameters_(1, GptVectors(public_model.config)) {
+        parameters_(1, WeightVectors(public_model.config)) {
     for (std::size_t i = 0; i < parameters_.vectors().size(); ++i) {
       views_.push_back(parameters_.leaf(i).view(parameters_.vectors()[i].shape));
     }
@@ -94,19 +93,19 @@ class FullMember final : public MemberModels {
 
   void Initialize(int group, std::uint64_t /*seed*/) override {
     for (std::size_t i = 0; i < public_model_.tensors.size(); ++i) {
-      const std::span<float> values = parameters_.values(group, i);
-      std::memcpy(values.data(), public_model_.tensors[i].data_ptr<float>(), values.size_bytes());
+      const at::Tensor& start = public_model_.tensors[i];
+      torch::from_blob(parameters_.values(group, i).data(), start.sizes()).copy_(start);
     }
   }
 
   base::Status Save(int group, const std::string& directory) override {
-    return SaveGptModel(public_model_.config, parameters_.values(group), directory);
+    return SaveModel(public_model_, parameters_.values(group), directory);
   }
 
  private:
   LastLayer Forward(const at::Tensor& tokens) override {
-    const GptWeights weights = AssembleGptWeights(public_model_.config, views_, compute_type_);
-    return {HiddenStates(weights, {}, tokens), weights.unembedding};
+    const DecoderWeights weights = AssembleWeights(public_model_.config, views_, compute_type_);
+    return {HiddenStates(weights, {}, tokens), weights.unembedding, weights.config.logit_soft_cap};
   }
 
   const PublicModel& public_model_;
@@ -119,13 +118,15 @@ class FullMember final : public MemberModels {
 
 CrossEntropy MemberModels::Loss(const TokenBatch& batch) {
   const LastLayer last = Forward(batch.tokens());
-  return UnembeddingCrossEntropy(last.hidden, last.unembedding, batch.targets(), batch.weights());
+  return UnembeddingCrossEntropy(last.hidden, last.unembedding, batch.targets(), batch.weights(),
+                                 last.soft_cap);
 }
 
 at::Tensor MemberModels::Logits(const at::Tensor& tokens) {
   const at::NoGradGuard no_gradients;
   const LastLayer last = Forward(tokens);
-  return at::matmul(last.hidden, last.unembedding.t()).to(torch::kFloat);
+  const at::Tensor logits = at::matmul(last.hidden, last.unembedding.t()).to(torch::kFloat);
+  return last.soft_cap > 0 ? last.soft_cap * at::tanh(logits / last.soft_cap) : logits;
 }
 
 base::StatusOr<std::unique_ptr<MemberModels>> MakeMembers(

@@ -10,8 +10,8 @@
 
 #include "submix/base/status.h"
 #include "submix/model/lora_adapter.h"
+#include "submix/train/models/decoder_weights.h"
 #include "submix/train/models/fused_operations.h"
-#include "submix/train/models/gpt_weights.h"
 #include "submix/train/models/token_batch.h"
 #include "submix/train/numerics/flat_parameters.h"
 
@@ -37,6 +37,7 @@ class MemberModels {
   struct LastLayer {
     at::Tensor hidden;       // [rows * positions, C]
     at::Tensor unembedding;  // [V, C]
+    double soft_cap = 0;     // of logits; 0: none
   };
   // Differentiable where parameters are.
   virtual LastLayer Forward(const at::Tensor& tokens) = 0;

@@ -8,8 +8,9 @@
 #include <torch/types.h>
 
 #include "submix/ensemble/predictor_checks.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/models/gpt_weights.h"
+#include "submix/train/models/decoder_module.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -24,7 +25,8 @@ constexpr std::int64_t kPositionsAtATime = 16;
 // The public model or a member: weights, and an adapter over them if it has one.
 class ReferenceModel {
  public:
-  explicit ReferenceModel(GptWeights weights) : weights_(std::move(weights)) {}
+  explicit ReferenceModel(DecoderWeights weights)
+      : weights_(std::move(weights)), names_(model::NamesOf(config())) {}
 
   void Adapt(const model::LoraAdapter& adapter) {
     const std::int64_t rank = adapter.config.rank;
@@ -40,21 +42,24 @@ class ReferenceModel {
 
   // [T] token ids to what the unembedding multiplies, [T, C].
   at::Tensor HiddenStates(const at::Tensor& tokens) const {
-    at::Tensor x = weights_["wte.weight"].index_select(0, tokens) +
-                   weights_["wpe.weight"].narrow(0, 0, tokens.size(0));
-    for (int layer = 0; layer < config().layers; ++layer) {
-      const std::string prefix = "h." + std::to_string(layer) + ".";
-      const at::Tensor qkv = Linear(prefix + "attn.c_attn", Norm(prefix + "ln_1", x));
-      x = x + Linear(prefix + "attn.c_proj", Attend(qkv));
-      const at::Tensor wide = Linear(prefix + "mlp.c_fc", Norm(prefix + "ln_2", x));
-      x = x + Linear(prefix + "mlp.c_proj", at::gelu(wide, "tanh"));
+    at::Tensor x = weights_[names_.token_embedding + ".weight"].index_select(0, tokens) *
+                   config().embedding_scale;
+    if (config().has_learned_positions) {
+      x = x + weights_[model::kPositionEmbedding].narrow(0, 0, tokens.size(0));
     }
-    return Norm("ln_f", x);
+    for (int layer = 0; layer < config().layers; ++layer) {
+      const std::string prefix = model::LayerPrefix(config(), layer);
+      x = x + AfterBlock(prefix + model::kNormAfterAttention,
+                         Attend(layer, Norm(prefix + names_.norm_1, x)));
+      x = x + AfterBlock(prefix + model::kNormAfterMlp,
+                         FeedForward(layer, Norm(prefix + names_.norm_2, x)));
+    }
+    return Norm(names_.final_norm, x);
   }
 
   // In float32: logits rounded to bfloat16 would show. [N, C] to [N, V].
   at::Tensor Logits(const at::Tensor& hidden) const {
-    return at::matmul(hidden, weights_["wte.weight"].t());
+    return Capped(at::matmul(hidden, weights_.unembedding.t()), config().logit_soft_cap);
   }
 
  private:
@@ -63,37 +68,98 @@ class ReferenceModel {
     at::Tensor b;  // [outputs, rank]
   };
 
+  static at::Tensor Capped(const at::Tensor& x, double cap) {
+    return cap > 0 ? cap * at::tanh(x / cap) : x;
+  }
+
+  // Over the last dimension: rows, or heads of rows.
   at::Tensor Norm(const std::string& name, const at::Tensor& x) const {
-    return at::layer_norm(x, {x.size(1)}, weights_[name + ".weight"], weights_[name + ".bias"],
-                          config().norm_epsilon);
+    const at::Tensor& gain = weights_[name + ".weight"];
+    if (config().norm == model::Norm::kLayer) {
+      return at::layer_norm(x, {x.size(-1)}, gain, weights_[name + ".bias"], config().norm_epsilon);
+    }
+    return x / at::sqrt(at::mean(x * x, -1, /*keepdim=*/true) + config().norm_epsilon) * gain;
+  }
+
+  at::Tensor AfterBlock(const std::string& name, const at::Tensor& x) const {
+    return config().has_norms_after_blocks ? Norm(name, x) : x;
   }
 
   // In the precision of the linear layers; back in float32.
-  at::Tensor Linear(const std::string& name, const at::Tensor& input) const {
+  at::Tensor Linear(const model::LinearLayer& layer, const at::Tensor& input) const {
     const at::Tensor x = input.to(weights_.compute_type);
-    at::Tensor y = at::matmul(x, weights_[name + ".weight"]) + weights_[name + ".bias"];
-    if (const auto found = adapter_.find(name); found != adapter_.end()) {
+    at::Tensor y = at::matmul(x, weights_[layer.name + ".weight"]);
+    if (const auto bias = weights_.BiasOf(layer.name)) y = y + *bias;
+    if (const auto found = adapter_.find(layer.name); found != adapter_.end()) {
       const Factors& factors = found->second;
       y = y + at::matmul(at::matmul(x, factors.a.t()), factors.b.t()) * scaling_;
     }
     return y.to(torch::kFloat);
   }
 
-  // Queries, keys and values of all heads, [T, 3C], to [T, C].
-  at::Tensor Attend(const at::Tensor& qkv) const {
-    const std::int64_t positions = qkv.size(0);
-    const at::Tensor heads = qkv.view({positions, 3, config().attention_heads, -1})
-                                 .permute({1, 2, 0, 3});  // [3, heads, T, d]
-    const double scale = std::sqrt(static_cast<double>(heads.size(3)));
-    const at::Tensor future = torch::ones({positions, positions}, torch::kBool).triu(1);
-    const at::Tensor scores = (at::matmul(heads[0], heads[1].transpose(1, 2)) / scale)
-                                  .masked_fill(future, -std::numeric_limits<float>::infinity());
-    return at::matmul(at::softmax(scores, 2), heads[2])
-        .transpose(0, 1)
-        .reshape({positions, config().width});
+  // Queries, keys and values, [T, heads, head width] each.
+  std::vector<at::Tensor> QueriesKeysValues(int layer, const at::Tensor& x) const {
+    const model::LayerLinears linears = model::LinearsOfLayer(config(), layer);
+    std::vector<at::Tensor> parts;
+    for (const model::LinearLayer& linear : linears.attention_in) {
+      parts.push_back(Linear(linear, x));
+    }
+    if (parts.size() == 1) parts = parts[0].chunk(3, 1);
+    for (at::Tensor& part : parts) part = part.view({x.size(0), -1, config().width_of_head()});
+    const std::string prefix = model::LayerPrefix(config(), layer);
+    if (config().has_query_key_norms) {
+      parts[0] = Norm(prefix + model::kQueryNorm, parts[0]);
+      parts[1] = Norm(prefix + model::kKeyNorm, parts[1]);
+    }
+    if (!config().has_learned_positions) {
+      const model::Rotary& rotary =
+          config().is_windowed(layer) ? config().windowed_rotary : config().rotary;
+      const at::Tensor turns = RotaryTurns(rotary, config().width_of_head(), x.size(0));
+      for (at::Tensor* part : {&parts[0], &parts[1]}) *part = Turned(*part, turns.unsqueeze(1));
+    }
+    return parts;
   }
 
-  GptWeights weights_;
+  static at::Tensor Turned(const at::Tensor& heads, const at::Tensor& turns) {
+    const auto half = heads.chunk(2, 2);
+    const auto turn = turns.chunk(2, 2);  // cosines and sines
+    return at::cat({half[0] * turn[0] - half[1] * turn[1], half[1] * turn[0] + half[0] * turn[1]},
+                   2);
+  }
+
+  at::Tensor Attend(int layer, const at::Tensor& x) const {
+    const std::int64_t positions = x.size(0);
+    const std::int64_t queries_a_key = config().attention_heads / config().num_key_value_heads();
+    std::vector<at::Tensor> heads = QueriesKeysValues(layer, x);
+    for (at::Tensor& part : heads) part = part.transpose(0, 1);  // [heads, T, d]
+    const at::Tensor keys = heads[1].repeat_interleave(queries_a_key, 0);
+    const at::Tensor values = heads[2].repeat_interleave(queries_a_key, 0);
+    const double scale = config().attention_scale > 0
+                             ? config().attention_scale
+                             : 1 / std::sqrt(static_cast<double>(config().width_of_head()));
+    at::Tensor hidden = torch::ones({positions, positions}, torch::kBool).triu(1);
+    if (config().is_windowed(layer)) {
+      hidden = hidden.logical_or(torch::ones_like(hidden).tril(-config().window));
+    }
+    const at::Tensor scores =
+        Capped(at::matmul(heads[0], keys.transpose(1, 2)) * scale, config().attention_soft_cap)
+            .masked_fill(hidden, -std::numeric_limits<float>::infinity());
+    const at::Tensor attended =
+        at::matmul(at::softmax(scores, 2), values).transpose(0, 1).reshape({positions, -1});
+    return Linear(model::LinearsOfLayer(config(), layer).attention_out, attended);
+  }
+
+  at::Tensor FeedForward(int layer, const at::Tensor& x) const {
+    const model::LayerLinears linears = model::LinearsOfLayer(config(), layer);
+    const at::Tensor first = Linear(linears.mlp_in[0], x);
+    at::Tensor wide =
+        config().activation == model::Activation::kSilu ? at::silu(first) : at::gelu(first, "tanh");
+    if (config().is_gated) wide = wide * Linear(linears.mlp_in[1], x);
+    return Linear(linears.mlp_out, wide);
+  }
+
+  DecoderWeights weights_;
+  model::DecoderNames names_;
   std::map<std::string, Factors> adapter_;  // by linear layer
   double scaling_ = 1;
 };
@@ -202,10 +268,17 @@ base::Status Impl::CheckedScore(std::span<const base::TokenId> tokens, std::size
   return base::OkStatus();
 }
 
+// Products of logits are in float32 whatever the linear layers' are in.
+DecoderWeights ReferenceWeights(const PublicModel& loaded, Precision precision) {
+  DecoderWeights weights = AssembleWeights(loaded.config, loaded.tensors, ScalarTypeOf(precision));
+  weights.unembedding = weights[model::NamesOf(loaded.config).unembedding + ".weight"];
+  return weights;
+}
+
 base::StatusOr<std::vector<ReferenceModel>> LoadModels(const TorchPredictorOptions& options) {
-  const at::ScalarType type = ScalarTypeOf(options.precision);
-  SUBMIX_ASSIGN_OR_RETURN(const PublicModel base, LoadPublicModel(options.public_directory));
-  const GptWeights weights = AssembleGptWeights(base.config, base.tensors, type);
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel base,
+                          LoadPublicModel(options.public_directory, Precision::kFloat32));
+  const DecoderWeights weights = ReferenceWeights(base, options.precision);
   std::vector<ReferenceModel> models;
   models.emplace_back(weights);
   for (const std::string& directory : options.member_directories) {
@@ -214,9 +287,10 @@ base::StatusOr<std::vector<ReferenceModel>> LoadModels(const TorchPredictorOptio
                               model::LoadLoraAdapter(directory, base.config));
       models.emplace_back(weights).Adapt(adapter);
     } else {
-      SUBMIX_ASSIGN_OR_RETURN(const PublicModel whole, LoadPublicModel(directory));
+      SUBMIX_ASSIGN_OR_RETURN(const PublicModel whole,
+                              LoadPublicModel(directory, Precision::kFloat32));
       SUBMIX_RETURN_IF_ERROR(ensemble::CheckMemberShape(whole.config, base.config, directory));
-      models.emplace_back(AssembleGptWeights(whole.config, whole.tensors, type));
+      models.emplace_back(ReferenceWeights(whole, options.precision));
     }
   }
   return models;

@@ -11,6 +11,7 @@
 #include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
@@ -230,7 +231,8 @@ class Trainer {
 StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask& task,
                             const DpSgdOptions& options, const StepBudget& budget,
                             base::RandomSource& random, base::ProgressStyle progress) {
-  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model, LoadPublicModel(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model,
+                          LoadPublicModel(public_directory, options.precision));
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
   for (const TrainingUnit& unit : task.units) {
     for (const std::vector<base::TokenId>& block : unit) {
@@ -242,12 +244,10 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
     }
     SUBMIX_RETURN_IF_ERROR(CheckTokenIds(unit, public_model.config));
   }
-  SUBMIX_ASSIGN_OR_RETURN(
-      const base::Sha256Digest weights,
-      base::Sha256OfFile(base::JoinPath(public_directory, "model.safetensors")));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto models,
                           MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
-  const std::string identity = PublicIdentity(options, budget, base::ToHex(weights));
+  const std::string identity = PublicIdentity(options, budget, weights);
   const divergence::RenyiOrder order = budget.binding().order;
   if (!base::FileExists(task.account_directory)) {
     SUBMIX_RETURN_IF_ERROR(

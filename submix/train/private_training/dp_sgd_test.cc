@@ -128,7 +128,8 @@ TEST_F(DpSgdTest, AStepIsWhatIsAccounted) {
       Numbers(directory_.File("after one") + "/out.partial/checkpoint.safetensors", "first_moment");
 
   // By hand: the same coins, then the same noise; divided by the public number, whatever was drawn.
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const PublicModel model, LoadPublicModel(public_directory()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PublicModel model,
+                              LoadPublicModel(public_directory(), Precision::kFloat32));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto models,
                               MakeMembers(model, options_.lora, 1, Precision::kFloat32));
   models->Initialize(0, 0x5eed0000u);

@@ -25,7 +25,7 @@
 namespace submix::train {
 
 struct PrivateTrainingOptions {
-  std::string public_directory;  // Hugging Face GPT-2 directory with its tokenizer
+  std::string public_directory;  // Hugging Face's layout, with its tokenizer
   corpus::CorpusFile corpus;
   std::string ensemble_directory;  // new, or one that an interrupted run of the same options left
   std::string partition_key_path;  // decides who is held out; empty: a fresh secret key

@@ -23,7 +23,7 @@ using Blocks = std::vector<std::vector<base::TokenId>>;
 // GPT-2 in double, one sequence at a time, in libtorch's own operations: shares no code with ours.
 class ReferenceModel {
  public:
-  // In the order of GptVectors.
+  // In the order of WeightVectors.
   ReferenceModel(const model::DecoderConfig& config, const std::vector<at::Tensor>& tensors)
       : config_(config), tensors_(tensors) {}
 
@@ -89,7 +89,7 @@ class UserGradientTest : public ::testing::Test {
  protected:
   UserGradientTest() {
     model::WriteTinyModel(directory_.path(), model::TinyConfig(), 1);
-    auto model = LoadPublicModel(directory_.path());
+    auto model = LoadPublicModel(directory_.path(), Precision::kFloat32);
     SUBMIX_EXPECT_OK(model);
     public_model_ = *std::move(model);
   }
@@ -187,7 +187,7 @@ TEST_F(UserGradientTest, ClippedSumsOfAdaptersEqualBruteForce) {
   FlatParameters& parameters = models->parameters();
   std::vector<at::Tensor> tensors = InDouble();
   std::vector<at::Tensor> leaves;
-  const ParameterVectors names = GptVectors(public_model_.config);
+  const ParameterVectors names = WeightVectors(public_model_.config);
   for (std::size_t i = 0; i < parameters.vectors().size(); ++i) {
     // B starts at zero, where A has no gradient: move away from it.
     float sign = 0.1f;

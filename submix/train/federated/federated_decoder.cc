@@ -1,14 +1,14 @@
-#include "submix/train/federated/federated_gpt.h"
+#include "submix/train/federated/federated_decoder.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "submix/base/check.h"
-#include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/train/federated/local_pass.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
+#include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_errors.h"
@@ -36,9 +36,9 @@ Blocks CutIntoBlocks(std::span<const TokenId> tokens, TokenId end_of_text, std::
   return blocks;
 }
 
-class GptClient final : public ClientModel {
+class DecoderClient final : public ClientModel {
  public:
-  GptClient(std::unique_ptr<MemberModels> models, TokenId end_of_text, int rows, int positions)
+  DecoderClient(std::unique_ptr<MemberModels> models, TokenId end_of_text, int rows, int positions)
       : models_(std::move(models)),
         end_of_text_(end_of_text),
         rows_(static_cast<std::size_t>(rows)),
@@ -88,55 +88,54 @@ PredictionCount CountPredictions(MemberModels& models, const Blocks& blocks) {
   return count;
 }
 
-StatusOr<std::string> Describe(const FederatedGptOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const base::Sha256Digest digest,
-      base::Sha256OfFile(base::JoinPath(options.public_directory, "model.safetensors")));
+StatusOr<std::string> Describe(const FederatedDecoderOptions& options, const std::string& family) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string digest, PublicModelSha256(options.public_directory));
   const char* precision = options.precision == Precision::kFloat32 ? "f32" : "bf16";
-  return "gpt2 " + base::ToHex(digest) + " " + precision + " " +
+  return family + " " + digest + " " + precision + " " +
          (options.lora.has_value() ? IdentityText(*options.lora) : "full");
 }
 
 }  // namespace
 
-FederatedGpt::FederatedGpt(const FederatedGptOptions& options,
-                           std::unique_ptr<const PublicModel> model,
-                           std::unique_ptr<const tokenizer::Tokenizer> tokenizer,
-                           std::string description)
+FederatedDecoder::FederatedDecoder(const FederatedDecoderOptions& options,
+                                   std::unique_ptr<const PublicModel> model,
+                                   std::unique_ptr<const tokenizer::Tokenizer> tokenizer,
+                                   std::string description)
     : options_(options),
       model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
       description_(std::move(description)) {}
 
-FederatedGpt::~FederatedGpt() = default;
+FederatedDecoder::~FederatedDecoder() = default;
 
-StatusOr<std::unique_ptr<FederatedGpt>> FederatedGpt::Load(const FederatedGptOptions& options) {
+StatusOr<std::unique_ptr<FederatedDecoder>> FederatedDecoder::Load(
+    const FederatedDecoderOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
-  return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedGpt>> {
+  return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedDecoder>> {
     auto model = std::make_unique<PublicModel>();
-    SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory));
-    SUBMIX_ASSIGN_OR_RETURN(std::string description, Describe(options));
-    std::unique_ptr<FederatedGpt> gpt(
-        new FederatedGpt(options, std::move(model), std::move(tokenizer), std::move(description)));
-    SUBMIX_ASSIGN_OR_RETURN(const auto trained, gpt->MakeTrained());
-    gpt->vectors_ = trained->parameters().vectors();
-    return gpt;
+    SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory, options.precision));
+    SUBMIX_ASSIGN_OR_RETURN(std::string description, Describe(options, model->config.family));
+    std::unique_ptr<FederatedDecoder> decoder(new FederatedDecoder(
+        options, std::move(model), std::move(tokenizer), std::move(description)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto trained, decoder->MakeTrained());
+    decoder->vectors_ = trained->parameters().vectors();
+    return decoder;
   });
 }
 
 // What is frozen is shared where the precision allows. At zero.
-StatusOr<std::unique_ptr<MemberModels>> FederatedGpt::MakeTrained() const {
+StatusOr<std::unique_ptr<MemberModels>> FederatedDecoder::MakeTrained() const {
   return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
 }
 
-StatusOr<TokenStreams> FederatedGpt::ReadUsers(const corpus::CorpusFile& file,
-                                               const UserWordsLimits& limits) const {
+StatusOr<TokenStreams> FederatedDecoder::ReadUsers(const corpus::CorpusFile& file,
+                                                   const UserWordsLimits& limits) const {
   return ReadUserTokens(file, *tokenizer_, limits);
 }
 
-StatusOr<std::vector<float>> FederatedGpt::Start(const LocalTraining& local,
-                                                 std::uint64_t seed) const {
+StatusOr<std::vector<float>> FederatedDecoder::Start(const LocalTraining& local,
+                                                     std::uint64_t seed) const {
   const int most = model_->config.context_length;
   if (local.unroll > most) {
     return base::InvalidArgumentError("unroll " + std::to_string(local.unroll) +
@@ -151,9 +150,9 @@ StatusOr<std::vector<float>> FederatedGpt::Start(const LocalTraining& local,
   });
 }
 
-StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
-                                         const FederatedCost& cost,
-                                         const std::string& directory) const {
+StatusOr<std::string> FederatedDecoder::Save(std::span<const float> parameters,
+                                             const FederatedCost& cost,
+                                             const std::string& directory) const {
   const std::string trained = base::JoinPath(directory, "model");
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(trained));
   SUBMIX_RETURN_IF_ERROR(CatchTorchErrors([&]() -> Status {
@@ -173,16 +172,16 @@ StatusOr<std::string> FederatedGpt::Save(std::span<const float> parameters,
   return merged;
 }
 
-std::unique_ptr<ClientModel> FederatedGpt::MakeClient(int rows, int positions) const {
+std::unique_ptr<ClientModel> FederatedDecoder::MakeClient(int rows, int positions) const {
   auto models = MakeTrained();
   SUBMIX_CHECK(models.ok(), "what Load made can be made again");
-  return std::make_unique<GptClient>(*std::move(models), tokenizer_->end_of_text(), rows,
-                                     positions);
+  return std::make_unique<DecoderClient>(*std::move(models), tokenizer_->end_of_text(), rows,
+                                         positions);
 }
 
-StatusOr<PredictionMetrics> FederatedGpt::Evaluate(std::span<const float> parameters,
-                                                   std::span<const std::vector<TokenId>> streams,
-                                                   int threads) const {
+StatusOr<PredictionMetrics> FederatedDecoder::Evaluate(
+    std::span<const float> parameters, std::span<const std::vector<TokenId>> streams,
+    int threads) const {
   std::vector<PredictionCount> counts(streams.size());
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(threads, streams.size(), [&](ClientQueue& queue, int) {
     return CatchTorchErrors([&]() -> Status {

@@ -1,4 +1,4 @@
-// A GPT-2-architecture public model in federated training: LoRA adapters over its frozen weights,
+// A public model in federated training: LoRA adapters over its frozen weights,
 // or all of its weights. Torch-free header.
 #pragma once
 
@@ -21,8 +21,8 @@ class MemberModels;
 struct PublicModel;
 
 // What `submix fedavg --public` trains.
-struct FederatedGptOptions {
-  std::string public_directory;           // Hugging Face GPT-2 directory with its tokenizer
+struct FederatedDecoderOptions {
+  std::string public_directory;           // Hugging Face's layout, with its tokenizer
   std::optional<model::LoraConfig> lora;  // none: all weights
   Precision precision = Precision::kFloat32;
 };
@@ -30,13 +30,14 @@ struct FederatedGptOptions {
 // Tokens are the model's own, end_of_text behind each text of a user. Batches are blocks: each
 // reads the token before its first prediction (at the beginning end_of_text) and up to `positions`
 // in all, at positions from 0, so that `positions` must not pass the context length.
-class FederatedGpt final : public FederatedModel {
+class FederatedDecoder final : public FederatedModel {
  public:
   // Errors: those of LoadPublicModel and LoadFittingTokenizer; kInvalidArgument for a LoRA
   // configuration that does not fit the model; kFailedPrecondition if the public model was itself
   // trained on private text.
-  static base::StatusOr<std::unique_ptr<FederatedGpt>> Load(const FederatedGptOptions& options);
-  ~FederatedGpt() override;
+  static base::StatusOr<std::unique_ptr<FederatedDecoder>> Load(
+      const FederatedDecoderOptions& options);
+  ~FederatedDecoder() override;
 
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override { return description_; }
@@ -58,12 +59,12 @@ class FederatedGpt final : public FederatedModel {
                                              int threads) const override;
 
  private:
-  FederatedGpt(const FederatedGptOptions& options, std::unique_ptr<const PublicModel> model,
-               std::unique_ptr<const tokenizer::Tokenizer> tokenizer, std::string description);
+  FederatedDecoder(const FederatedDecoderOptions& options, std::unique_ptr<const PublicModel> model,
+                   std::unique_ptr<const tokenizer::Tokenizer> tokenizer, std::string description);
 
   base::StatusOr<std::unique_ptr<MemberModels>> MakeTrained() const;
 
-  const FederatedGptOptions options_;
+  const FederatedDecoderOptions options_;
   const std::unique_ptr<const PublicModel> model_;
   const std::unique_ptr<const tokenizer::Tokenizer> tokenizer_;
   ParameterVectors vectors_;

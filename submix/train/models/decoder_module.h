@@ -1,7 +1,7 @@
-// The forward pass of GPT-2 for many rows and many members at once. Activations are [N, C] with
+// The forward pass of a decoder for many rows and many members at once. Activations are [N, C] with
 // N = G * n: the rows of member 0 first. One product with the shared weights serves all rows, one
-// batched product adds every member's low-rank part. The residual stream, norms and softmax are
-// float32 in every precision. Differentiable where the weights are.
+// batched product adds every member's low-rank part. The residual stream, norms, rotary positions
+// and softmax are float32 in every precision. Differentiable where the weights are.
 // Internal: includes torch.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include <torch/types.h>
 
+#include "submix/train/models/decoder_weights.h"
 #include "submix/train/models/fused_operations.h"
-#include "submix/train/models/gpt_weights.h"
 
 namespace submix::train {
 
@@ -23,7 +23,10 @@ struct LoraStack {
 
 // Whole rows from their start: tokens [R, T] int64 to what the unembedding multiplies, [R * T, C],
 // in its precision. With adapters R is G times the rows of a member.
-at::Tensor HiddenStates(const GptWeights& weights, const LoraStack& adapters,
+at::Tensor HiddenStates(const DecoderWeights& weights, const LoraStack& adapters,
                         const at::Tensor& tokens);
+
+// Cosines of each position's angles, then their sines, [positions, width_of_head] float32.
+at::Tensor RotaryTurns(const model::Rotary& rotary, int head_width, std::int64_t positions);
 
 }  // namespace submix::train

@@ -1,4 +1,4 @@
-#include "submix/train/federated/federated_gpt.h"
+#include "submix/train/federated/federated_decoder.h"
 
 #include <cmath>
 
@@ -19,7 +19,7 @@
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
-namespace federated_gpt_test {
+namespace federated_decoder_test {
 
 using base::StatusCode;
 using base::StatusIs;
@@ -34,13 +34,13 @@ model::LoraConfig SmallAdapter() {
   return lora;
 }
 
-class FederatedGptTest : public ::testing::TestWithParam<bool> {
+class FederatedDecoderTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     SUBMIX_ASSERT_OK(WriteByteModel(File("public")));
     options_.public_directory = File("public");
     if (!GetParam()) options_.lora = SmallAdapter();
-    SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedGpt::Load(options_));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedDecoder::Load(options_));
     SUBMIX_ASSERT_OK_AND_ASSIGN(start_, model_->Start({}, /*seed=*/3));
     ASSERT_EQ(start_.size(), model_->vectors().back().end);
   }
@@ -75,8 +75,8 @@ class FederatedGptTest : public ::testing::TestWithParam<bool> {
   }
 
   base::TemporaryDirectory directory_;
-  FederatedGptOptions options_;
-  std::unique_ptr<FederatedGpt> model_;
+  FederatedDecoderOptions options_;
+  std::unique_ptr<FederatedDecoder> model_;
   std::vector<float> start_;
 };
 
@@ -100,7 +100,7 @@ double LossByPredictor(const std::string& public_directory, const std::vector<To
   return loss / static_cast<double>(tokens.size());
 }
 
-TEST_P(FederatedGptTest, BeginsAsThePublicModel) {
+TEST_P(FederatedDecoderTest, BeginsAsThePublicModel) {
   const std::vector<TokenId> tokens = Text(20, 1);
   EXPECT_NEAR(MeanLoss(start_, {tokens}), LossByPredictor(File("public"), tokens), 1e-5);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto metrics, model_->Evaluate(start_, Streams{tokens}, 1));
@@ -113,7 +113,7 @@ TEST_P(FederatedGptTest, BeginsAsThePublicModel) {
 
 // Central differences of the evaluated loss along the gradient, away from the start, where the
 // factors B are zero and half of all derivatives with them.
-TEST_P(FederatedGptTest, TheGradientIsThatOfTheMeanLoss) {
+TEST_P(FederatedDecoderTest, TheGradientIsThatOfTheMeanLoss) {
   const std::vector<TokenId> tokens = Text(20, 2);
   const auto client = model_->MakeClient(/*rows=*/4, /*positions=*/24);  // one block, as evaluated
   std::vector<float> at = start_;
@@ -135,7 +135,7 @@ TEST_P(FederatedGptTest, TheGradientIsThatOfTheMeanLoss) {
               0.01 * std::sqrt(squares));
 }
 
-TEST_P(FederatedGptTest, CutsATextIntoBlocksThatPredictEveryTokenOnce) {
+TEST_P(FederatedDecoderTest, CutsATextIntoBlocksThatPredictEveryTokenOnce) {
   const std::vector<TokenId> tokens = Text(23, 4);
   const auto client = model_->MakeClient(/*rows=*/2, /*positions=*/5);
   client->Begin(tokens);
@@ -152,10 +152,10 @@ TEST_P(FederatedGptTest, CutsATextIntoBlocksThatPredictEveryTokenOnce) {
   EXPECT_EQ(GradientOf(*client, start_, std::span(tokens).first(10)), whole);
 }
 
-class FederatedGptTrainingTest : public FederatedGptTest {
+class FederatedDecoderTrainingTest : public FederatedDecoderTest {
  protected:
   void SetUp() override {
-    FederatedGptTest::SetUp();
+    FederatedDecoderTest::SetUp();
     for (std::uint64_t user = 0; user < 12; ++user) {
       users_.emplace_back();
       for (std::size_t i = 0; i < 20 + user % 3; ++i) {
@@ -185,7 +185,7 @@ class FederatedGptTrainingTest : public FederatedGptTest {
   FederatedOptions training_;
 };
 
-TEST_P(FederatedGptTrainingTest, GivesTheSameBitsOnAnyNumberOfThreadsAndRanks) {
+TEST_P(FederatedDecoderTrainingTest, GivesTheSameBitsOnAnyNumberOfThreadsAndRanks) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult alone, Train("alone"));
   EXPECT_NE(alone.parameters, start_);
   training_.threads = 3;
@@ -196,12 +196,12 @@ TEST_P(FederatedGptTrainingTest, GivesTheSameBitsOnAnyNumberOfThreadsAndRanks) {
     EXPECT_EQ(spread.parameters, alone.parameters);
   };
   RunOnThreadRanks(2, root, [&](Ranks& ranks) {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto same, FederatedGpt::Load(options_));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto same, FederatedDecoder::Load(options_));
     SUBMIX_EXPECT_OK(ServeClientUpdates(ranks, *same, /*threads=*/1));
   });
 }
 
-TEST_P(FederatedGptTrainingTest, LearnsAndWhatItReleasesIsTheTrainedModelWithItsCost) {
+TEST_P(FederatedDecoderTrainingTest, LearnsAndWhatItReleasesIsTheTrainedModelWithItsCost) {
   training_.noise_multiplier = 0;
   training_.rounds = 15;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const FederatedResult result, Train("run"));
@@ -222,24 +222,24 @@ TEST_P(FederatedGptTrainingTest, LearnsAndWhatItReleasesIsTheTrainedModelWithIts
   EXPECT_EQ(cost->steps, 15);
   // It is nobody's public model without saying so.
   options_.public_directory = released + "/public";
-  EXPECT_THAT(FederatedGpt::Load(options_),
+  EXPECT_THAT(FederatedDecoder::Load(options_),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("trained on private text")));
 }
 
-TEST_P(FederatedGptTrainingTest, GoesOnOnlyWithTheSameModel) {
+TEST_P(FederatedDecoderTrainingTest, GoesOnOnlyWithTheSameModel) {
   SUBMIX_ASSERT_OK(Train("run"));
   if (GetParam()) {
     options_.lora = SmallAdapter();
   } else {
     options_.lora->lora_alpha = 8;
   }
-  SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedGpt::Load(options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(model_, FederatedDecoder::Load(options_));
   EXPECT_THAT(Train("run"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
 }
 
 const auto kName = [](const auto& info) { return info.param ? "Full" : "Lora"; };
-INSTANTIATE_TEST_SUITE_P(Parameters, FederatedGptTest, ::testing::Bool(), kName);
-INSTANTIATE_TEST_SUITE_P(Parameters, FederatedGptTrainingTest, ::testing::Bool(), kName);
+INSTANTIATE_TEST_SUITE_P(Parameters, FederatedDecoderTest, ::testing::Bool(), kName);
+INSTANTIATE_TEST_SUITE_P(Parameters, FederatedDecoderTrainingTest, ::testing::Bool(), kName);
 
-}  // namespace federated_gpt_test
+}  // namespace federated_decoder_test
 }  // namespace submix::train
