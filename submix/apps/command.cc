@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "submix/apps/version.h"
+#include "submix/base/log.h"
 
 namespace submix::apps {
 namespace {
@@ -126,6 +127,9 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
     if (const Command* own = Find(commands, help.name)) own->add(*subcommand, action);
   }
   if (const int code = Parse(app, argc, argv); code != 0) return code < 0 ? 0 : code;
+  base::SetLogSink([](base::LogSeverity, std::string_view line) {
+    std::fprintf(stderr, "submix: %.*s\n", static_cast<int>(line.size()), line.data());
+  });
   base::Status status;
   try {
     status = action();

@@ -18,8 +18,10 @@ using base::Status;
 using base::StatusOr;
 using ensemble::SequenceId;
 
-// Rows of logits that exist at a time in Score.
-constexpr int kLogitRows = 512;
+// Rows of logits that exist at a time in Score: at most 512, of large vocabularies 128 MiB.
+int LogitRows(std::size_t vocab_size) {
+  return static_cast<int>(std::min<std::size_t>(512, (std::size_t{1} << 25) / vocab_size));
+}
 
 int PagesFor(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
@@ -69,6 +71,21 @@ std::vector<SlabLayout> LayOutSlabs(const std::vector<DecoderBank<Stored>>& bank
 
 std::size_t SlabBytes(const std::vector<SlabLayout>& layouts) {
   return layouts.back().begin + layouts.back().bytes();
+}
+
+template <typename Stored>
+CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks) {
+  CpuPredictorMemory memory;
+  std::size_t rows = 0;
+  for (const DecoderBank<Stored>& bank : banks) {
+    memory.weights += bank.weight_bytes;
+    memory.adapters += bank.adapter_bytes;
+    rows += bank.rows.size();
+  }
+  memory.cache_per_16_tokens = SlabBytes(LayOutSlabs(banks));
+  memory.logits_per_sequence =
+      rows * static_cast<std::size_t>(banks.front().unembedding.product->outputs()) * sizeof(float);
+  return memory;
 }
 
 template <typename Stored>
@@ -167,7 +184,7 @@ class Impl final : public CpuPredictor {
     batch_.runs.push_back({0, inputs, 0, slabs.data()});
     RunBatch(/*is_scoring=*/true, layout_of);
 
-    const int at_a_time = std::max(1, kLogitRows / static_cast<int>(num_rows()));
+    const int at_a_time = std::max(1, LogitRows(vocab()) / static_cast<int>(num_rows()));
     const auto wanted = static_cast<int>(batch_.wanted.size());
     std::vector<float> logits(static_cast<std::size_t>(std::min(at_a_time, wanted)) * num_rows() *
                               vocab());
@@ -184,15 +201,7 @@ class Impl final : public CpuPredictor {
     return base::OkStatus();
   }
 
-  CpuPredictorMemory memory() const override {
-    CpuPredictorMemory memory;
-    for (const DecoderBank<Stored>& bank : banks_) {
-      memory.weights += bank.packed.bytes();
-      memory.adapters += bank.adapter_bytes;
-    }
-    memory.cache_per_16_tokens = slabs_.slab_bytes();
-    return memory;
-  }
+  CpuPredictorMemory memory() const override { return MemoryOf(banks_); }
 
  private:
   std::size_t num_rows() const { return static_cast<std::size_t>(num_members_) + 1; }
@@ -380,34 +389,64 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
   return banks;
 }
 
-template <typename Stored>
-StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options, int threads) {
-  auto team = std::make_unique<WorkerTeam>(threads);
-  auto products = std::make_unique<ProductSet>(options.precision, threads);
+// `load(files, products)` gives each bank.
+template <typename Stored, typename Load>
+StatusOr<std::vector<DecoderBank<Stored>>> EachBank(const CpuPredictorOptions& options,
+                                                    ProductSet& products, const Load& load) {
   std::vector<DecoderBank<Stored>> banks;
   for (const BankFiles& files : SortMembers(options)) {
-    SUBMIX_ASSIGN_OR_RETURN(auto bank, LoadDecoderBank<Stored>(files, *products, *team));
+    SUBMIX_ASSIGN_OR_RETURN(auto bank, load(files, products));
     banks.push_back(std::move(bank));
     SUBMIX_RETURN_IF_ERROR(
         ensemble::CheckMemberShape(banks.back().config, banks.front().config, files.directory));
   }
+  return banks;
+}
+
+template <typename Stored>
+StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options, int threads) {
+  auto team = std::make_unique<WorkerTeam>(threads);
+  auto products = std::make_unique<ProductSet>(options.precision, threads);
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto banks,
+      EachBank<Stored>(options, *products, [&](const BankFiles& files, ProductSet& shared) {
+        return LoadDecoderBank<Stored>(files, shared, *team);
+      }));
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(
       static_cast<int>(options.member_directories.size()), options.rows_at_a_time, std::move(team),
       std::move(products), std::move(banks)));
 }
 
-}  // namespace
+template <typename Stored>
+StatusOr<CpuPredictorMemory> PlanBanks(const CpuPredictorOptions& options, int threads) {
+  ProductSet products(options.precision, threads);
+  SUBMIX_ASSIGN_OR_RETURN(const auto banks,
+                          EachBank<Stored>(options, products, PlanDecoderBank<Stored>));
+  return MemoryOf(banks);
+}
 
-StatusOr<std::unique_ptr<CpuPredictor>> CpuPredictor::Load(const CpuPredictorOptions& options) {
+StatusOr<int> CheckedThreads(const CpuPredictorOptions& options) {
   if (options.rows_at_a_time < 1) {
     return base::InvalidArgumentError("rows_at_a_time: expected 1 or more");
   }
   if (options.threads < 0 || options.threads > 1024) {
     return base::InvalidArgumentError("threads: expected 1 to 1024, or 0 for all processors");
   }
-  const int threads = options.threads > 0 ? options.threads : base::AvailableProcessors();
+  return options.threads > 0 ? options.threads : base::AvailableProcessors();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CpuPredictor>> CpuPredictor::Load(const CpuPredictorOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const int threads, CheckedThreads(options));
   if (options.precision == Precision::kFloat32) return LoadBanks<float>(options, threads);
   return LoadBanks<Bfloat16>(options, threads);
+}
+
+StatusOr<CpuPredictorMemory> CpuPredictor::Plan(const CpuPredictorOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const int threads, CheckedThreads(options));
+  if (options.precision == Precision::kFloat32) return PlanBanks<float>(options, threads);
+  return PlanBanks<Bfloat16>(options, threads);
 }
 
 }  // namespace submix::decode

@@ -37,6 +37,8 @@ struct CpuPredictorMemory {
   std::size_t adapters = 0;  // all members
   // Keys and values of one sequence, for every 16 tokens begun.
   std::size_t cache_per_16_tokens = 0;
+  std::size_t logits_per_sequence = 0;  // of all rows, which the caller holds
+  bool operator==(const CpuPredictorMemory&) const = default;
 };
 
 // In float32 no row depends on anything but its own model and tokens, bit for bit; in bfloat16 with
@@ -49,6 +51,10 @@ class CpuPredictor : public ensemble::Predictor {
   // kFailedPrecondition for a whole model of another shape than the public one; kInvalidArgument
   // for options out of range.
   static base::StatusOr<std::unique_ptr<CpuPredictor>> Load(const CpuPredictorOptions& options);
+
+  // What Load would hold, by shapes alone: no weight is read. Errors: as Load, but for what weights
+  // do.
+  static base::StatusOr<CpuPredictorMemory> Plan(const CpuPredictorOptions& options);
 
   virtual CpuPredictorMemory memory() const = 0;
 };

@@ -14,12 +14,17 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
+template <typename Stored>
+std::size_t PairBytes(int rows, int count) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(PairsFor(count)) * kPairLength *
+         sizeof(Stored);
+}
+
 // Rows of `count` numbers as pairs of vectors: row r's number i is at(r, i).
 template <typename Stored, typename At>
 AlignedBuffer StorePairs(int rows, int count, const At& at) {
   const int stride = PairsFor(count) * kPairLength;
-  AlignedBuffer buffer(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride) *
-                       sizeof(Stored));
+  AlignedBuffer buffer(PairBytes<Stored>(rows, count));
   for (int r = 0; r < rows; ++r) {
     Stored* row = buffer.as<Stored>() + static_cast<std::size_t>(r) * stride;
     for (int i = 0; i < stride; ++i) {
@@ -75,23 +80,32 @@ class BankLoader {
   }
 
   Status ReadAdapters(const BankFiles& files) {
-    bank_.groups = 1 + static_cast<int>(files.adapters.size());
-    bank_.rows = {files.row};
-    bank_.rows.insert(bank_.rows.end(), files.adapter_rows.begin(), files.adapter_rows.end());
+    NumberRows(files);
     for (int m = 0; m < static_cast<int>(files.adapters.size()); ++m) {
       SUBMIX_ASSIGN_OR_RETURN(
           const auto adapter,
           model::LoadLoraAdapter(files.adapters[static_cast<std::size_t>(m)], bank_.config));
       AddAdapter(adapter, m + 1);
     }
-    const auto is_adapted = [](const TransformerLayer<Stored>& layer) {
-      return !layer.attention_in.adapters.empty() || !layer.attention_out.adapters.empty() ||
-             !layer.mlp_in.adapters.empty() || !layer.mlp_out.adapters.empty();
-    };
-    // Without adapters all rows of a bank are one, which needs no sharing.
-    if (bank_.groups > 1) {
-      bank_.first_adapted_layer =
-          static_cast<int>(std::ranges::find_if(bank_.layers, is_adapted) - bank_.layers.begin());
+    FindSharedLayers();
+    return base::OkStatus();
+  }
+
+  // What ReadAdapters and Pack would take.
+  Status Plan(const BankFiles& files) {
+    NumberRows(files);
+    for (const std::string& directory : files.adapters) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto adapter, model::LoadLoraShape(directory, bank_.config));
+      for (const auto& [layer, modules] : Stacked(adapter)) {
+        const int ranks = adapter.config.rank * static_cast<int>(modules.size());
+        bank_.adapter_bytes += PairBytes<Stored>(ranks, layer->product->inputs()) +
+                               PairBytes<Stored>(ranks, layer->product->outputs());
+        layer->adapters.resize(static_cast<std::size_t>(bank_.groups));
+      }
+    }
+    FindSharedLayers();
+    for (const PackedWeight& weight : weights_) {
+      bank_.weight_bytes += weight.product->packed_bytes();
     }
     return base::OkStatus();
   }
@@ -99,9 +113,27 @@ class BankLoader {
   void Pack(const std::string& cache_directory, WorkerTeam& team) {
     bank_.packed = PackedWeights::Load(weights_, bank_.files->paths(), cache_directory, team);
     for (std::size_t i = 0; i < packed_.size(); ++i) *packed_[i] = bank_.packed.data(i);
+    bank_.weight_bytes = bank_.packed.bytes();
   }
 
  private:
+  void NumberRows(const BankFiles& files) {
+    bank_.groups = 1 + static_cast<int>(files.adapters.size());
+    bank_.rows = {files.row};
+    bank_.rows.insert(bank_.rows.end(), files.adapter_rows.begin(), files.adapter_rows.end());
+  }
+
+  void FindSharedLayers() {
+    // Without adapters all rows of a bank are one, which needs no sharing.
+    if (bank_.groups == 1) return;
+    const auto is_adapted = [](const TransformerLayer<Stored>& layer) {
+      return !layer.attention_in.adapters.empty() || !layer.attention_out.adapters.empty() ||
+             !layer.mlp_in.adapters.empty() || !layer.mlp_out.adapters.empty();
+    };
+    bank_.first_adapted_layer =
+        static_cast<int>(std::ranges::find_if(bank_.layers, is_adapted) - bank_.layers.begin());
+  }
+
   StatusOr<std::vector<float>> ReadVector(const std::string& name, int count) const {
     const std::int64_t shape[] = {count};
     return bank_.files->Read(name, shape);
@@ -202,13 +234,21 @@ class BankLoader {
     return ReadLinears(index, layer);
   }
 
-  void AddAdapter(const model::LoraAdapter& adapter, int group) {
+  // The modules of each layer that is one product here.
+  std::map<LinearLayer<Stored>*, std::vector<StackedModule>> Stacked(
+      const model::LoraAdapter& adapter) const {
     std::map<LinearLayer<Stored>*, std::vector<StackedModule>> stacked;
     for (const model::LoraModule& module : adapter.modules) {
       const auto& [layer, column] = modules_.at(module.name);
       stacked[layer].push_back({&module, column});
     }
-    for (const auto& [layer, modules] : stacked) AddFactors(adapter, modules, group, *layer);
+    return stacked;
+  }
+
+  void AddAdapter(const model::LoraAdapter& adapter, int group) {
+    for (const auto& [layer, modules] : Stacked(adapter)) {
+      AddFactors(adapter, modules, group, *layer);
+    }
   }
 
   // Modules of layers that are one product here become one pair of factors: their ranks one after
@@ -298,10 +338,21 @@ StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet
   return bank;
 }
 
+template <typename Stored>
+StatusOr<DecoderBank<Stored>> PlanDecoderBank(const BankFiles& files, ProductSet& products) {
+  DecoderBank<Stored> bank;
+  BankLoader<Stored> loader(bank, products);
+  SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files));
+  SUBMIX_RETURN_IF_ERROR(loader.Plan(files));
+  return bank;
+}
+
 template struct DecoderBank<float>;
 template struct DecoderBank<Bfloat16>;
 template StatusOr<DecoderBank<float>> LoadDecoderBank(const BankFiles&, ProductSet&, WorkerTeam&);
 template StatusOr<DecoderBank<Bfloat16>> LoadDecoderBank(const BankFiles&, ProductSet&,
                                                          WorkerTeam&);
+template StatusOr<DecoderBank<float>> PlanDecoderBank(const BankFiles&, ProductSet&);
+template StatusOr<DecoderBank<Bfloat16>> PlanDecoderBank(const BankFiles&, ProductSet&);
 
 }  // namespace submix::decode

@@ -69,6 +69,7 @@ struct DecoderBank {
   std::vector<std::vector<double>> frequencies;
   PackedWeights packed;
   std::vector<AlignedBuffer> adapter_buffers;
+  std::size_t weight_bytes = 0;  // of `packed`
   std::size_t adapter_bytes = 0;
 
   // Which of the frequencies are a layer's.
@@ -106,5 +107,10 @@ struct BankFiles {
 template <typename Stored>
 base::StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
                                                     WorkerTeam& team);
+
+// The same before any weight is read: of layers, only which are adapted; `packed` and the adapters
+// are missing, but not their sizes.
+template <typename Stored>
+base::StatusOr<DecoderBank<Stored>> PlanDecoderBank(const BankFiles& files, ProductSet& products);
 
 }  // namespace submix::decode

@@ -318,8 +318,8 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& mode
   return modules;
 }
 
-base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
-                                            const DecoderConfig& model) {
+base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
+                                          const DecoderConfig& model) {
   const std::string config_path = base::JoinPath(directory, kConfigFile);
   LoraAdapter adapter;
   SUBMIX_ASSIGN_OR_RETURN(adapter.config, LoadLoraConfig(config_path, model));
@@ -331,7 +331,12 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
     return base::Status(modules.status().code(), config_path + ": " + modules.status().message());
   }
   adapter.modules = *std::move(modules);
+  return adapter;
+}
 
+base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
+                                            const DecoderConfig& model) {
+  SUBMIX_ASSIGN_OR_RETURN(LoraAdapter adapter, LoadLoraShape(directory, model));
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file,
                           SafetensorsFile::Open(base::JoinPath(directory, kWeightsFile)));
   const std::map<std::string, AdapterTensor> expected =

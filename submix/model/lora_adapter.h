@@ -57,6 +57,8 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& mode
 // (a shape or layer that does not fit), naming the tensor; kDataLoss for damaged weights.
 base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
                                             const DecoderConfig& model);
+// The same without weights, from adapter_config.json alone: a and b stay empty.
+base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory, const DecoderConfig& model);
 // Writes a directory that PEFT loads. The directory must exist.
 base::Status SaveLoraAdapter(const LoraAdapter& adapter, const DecoderConfig& model,
                              const std::string& directory);

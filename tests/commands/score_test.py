@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -117,6 +118,41 @@ class ScoreTest(unittest.TestCase):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             for named in ("tokenizer.json", "357", '"vocab_size" is 320'):
                 self.assertIn(named, done.stderr)
+
+    def test_models_beyond_the_memory_are_refused_before_their_weights_are_read(self):
+        # A Llama of a terabyte, in a file without content.
+        width, layers, vocabulary = 65536, 16, 262144
+        tensors = {"model.embed_tokens.weight": [vocabulary, width], "model.norm.weight": [width]}
+        for layer in range(layers):
+            prefix = f"model.layers.{layer}."
+            for name, shape in (("input_layernorm", [width]), ("post_attention_layernorm", [width]),
+                                ("self_attn.q_proj", [width, width]), ("self_attn.k_proj", [width, width]),
+                                ("self_attn.v_proj", [width, width]), ("self_attn.o_proj", [width, width]),
+                                ("mlp.gate_proj", [width, width]), ("mlp.up_proj", [width, width]),
+                                ("mlp.down_proj", [width, width])):
+                tensors[f"{prefix}{name}.weight"] = shape
+        header, end = {}, 0
+        for name, shape in tensors.items():
+            size = 2 * math.prod(shape)
+            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [end, end + size]}
+            end += size
+        head = json.dumps(header).encode()
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder)
+            with open(model / "model.safetensors", "wb") as file:
+                file.write(struct.pack("<Q", len(head)) + head)
+                file.truncate(8 + len(head) + end)
+            (model / "config.json").write_text(json.dumps({
+                "model_type": "llama", "hidden_act": "silu", "hidden_size": width, "intermediate_size": width,
+                "num_hidden_layers": layers, "num_attention_heads": 512, "num_key_value_heads": 512,
+                "vocab_size": vocabulary, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
+                "rope_theta": 10000.0, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}))
+            for precision, least in (("bf16", 950272), ("f32", 1900544)):
+                done = run(model, "--tokens", "1,2", "--precision", precision)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertGreaterEqual(int(done.stderr.split("weights ")[1].split(" MiB")[0]), least)
+                self.assertIn("take a smaller --precision", done.stderr)
 
     def test_bad_input_is_one_line(self):
         for words, reason in (

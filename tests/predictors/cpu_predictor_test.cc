@@ -49,13 +49,18 @@ class CpuPredictorTest : public ::testing::Test {
     return members;
   }
 
-  std::unique_ptr<CpuPredictor> Load(const std::vector<std::string>& members, Precision precision,
-                                     const std::string& cache_directory = "") {
+  CpuPredictorOptions Options(const std::vector<std::string>& members, Precision precision) const {
     CpuPredictorOptions options;
     options.public_directory = directory_.File("public");
     options.member_directories = members;
     options.precision = precision;
     options.threads = 2;
+    return options;
+  }
+
+  std::unique_ptr<CpuPredictor> Load(const std::vector<std::string>& members, Precision precision,
+                                     const std::string& cache_directory = "") {
+    CpuPredictorOptions options = Options(members, precision);
     options.cache_directory = cache_directory;
     auto predictor = CpuPredictor::Load(options);
     SUBMIX_EXPECT_OK(predictor);
@@ -240,6 +245,20 @@ TEST_F(CpuPredictorTest, StatesItsMemory) {
   // c_attn of two layers, rank 4: A [4, 64] and B [4, 192] a member.
   EXPECT_EQ(memory.adapters, std::size_t{16 * 2 * 4 * (64 + 192) * 2});
   EXPECT_GE(memory.weights, std::size_t{2 * (3 * 12 * 64 * 64 + 211 * 64)});
+  EXPECT_EQ(memory.logits_per_sequence, std::size_t{17 * 211 * 4});
+}
+
+TEST_F(CpuPredictorTest, KnowsItsMemoryBeforeItLoads) {
+  model::WriteTinyModel(directory_.File("whole"), config_, 2);
+  std::vector<std::string> members = Adapters(3);
+  members.push_back(directory_.File("whole"));
+  for (const Precision precision : kPrecisions) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, CpuPredictor::Plan(Options(members, precision)));
+    EXPECT_EQ(plan, Load(members, precision)->memory());
+  }
+  // Of adapters, too, without their weights.
+  std::filesystem::remove(base::JoinPath(members[0], "adapter_model.safetensors"));
+  SUBMIX_EXPECT_OK(CpuPredictor::Plan(Options(members, Precision::kFloat32)));
 }
 
 TEST_F(CpuPredictorTest, PackedWeightsAreMappedAgainAndNeverTrustedBlindly) {

@@ -25,14 +25,18 @@ class DecoderFamiliesTest : public ::testing::TestWithParam<const char*> {
 
   bool HasAdapter() const { return reference_.contains("adapter_next_log_probs"); }
 
-  std::unique_ptr<decode::CpuPredictor> Load(Precision precision, int vocab_size = 0) const {
+  decode::CpuPredictorOptions Options(Precision precision, int vocab_size = 0) const {
     decode::CpuPredictorOptions options;
     options.public_directory = directory_;
     if (HasAdapter()) options.member_directories = {directory_ + "/adapter"};
     options.precision = precision;
     options.vocab_size = vocab_size;
     options.threads = 2;
-    auto predictor = decode::CpuPredictor::Load(options);
+    return options;
+  }
+
+  std::unique_ptr<decode::CpuPredictor> Load(Precision precision, int vocab_size = 0) const {
+    auto predictor = decode::CpuPredictor::Load(Options(precision, vocab_size));
     EXPECT_THAT(predictor, base::IsOk());
     return std::move(predictor).value();
   }
@@ -127,6 +131,13 @@ TEST_P(DecoderFamiliesTest, StepsOfAnySizeAreTheWholeInFloat32) {
     }
     EXPECT_EQ(in_pieces, at_once) << piece;
     predictor->Close(cut);
+  }
+}
+
+TEST_P(DecoderFamiliesTest, ItsMemoryIsKnownBeforeItLoads) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, decode::CpuPredictor::Plan(Options(precision)));
+    EXPECT_EQ(plan, Load(precision)->memory());
   }
 }
 

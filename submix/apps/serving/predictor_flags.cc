@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "submix/apps/serving/memory_need.h"
 #include "submix/base/file_system.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/decode/packed_weights.h"
@@ -56,6 +57,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
   SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
   options.threads = flags.threads;
   options.cache_directory = decode::DefaultCacheDirectory();
+  SUBMIX_RETURN_IF_ERROR(CheckMemory(options, flags.sequences));
   SUBMIX_ASSIGN_OR_RETURN(auto predictor, decode::CpuPredictor::Load(options));
   return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
 }

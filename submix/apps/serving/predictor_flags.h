@@ -22,6 +22,7 @@ struct PredictorFlags {
   std::string predictor = "cpu";  // or "torch"
   std::string precision = "bf16";
   int threads = 0;
+  int sequences = 1;  // at a time, for the memory that they need; no flag
 
   // What decides the numbers, for keys of checkpoints: "cpu bf16".
   std::string Description() const { return predictor + " " + precision; }

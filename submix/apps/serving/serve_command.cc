@@ -84,6 +84,7 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
   if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
+  config.predictor.sequences = config.scheduler.max_live;
   if (config.log_requests) config.http.on_request = LogRequest;
   return config;
 }
