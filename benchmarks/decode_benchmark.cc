@@ -39,6 +39,7 @@ struct Settings {
   int rank = 8;
   int steps = 15;
   int threads = 0;
+  mechanism::SamplingOptions sampling;
   bool json = false;
 };
 
@@ -108,11 +109,12 @@ base::Status WriteRandomModel(const std::string& directory) {
                                  model::Dtype::kF32, {});
 }
 
-// PEFT's default for GPT-2: rank 8 on c_attn.
+// PEFT's defaults: rank 8 on c_attn of a GPT-2, on q_proj and v_proj of others.
 base::Status WriteAdapter(const Settings& settings, const model::DecoderConfig& config,
                           bool is_top4, const std::string& directory) {
   model::LoraAdapter adapter;
   adapter.config.rank = settings.rank;
+  if (config.family != "gpt2") adapter.config.target_modules = {"q_proj", "v_proj"};
   for (int i = 4; is_top4 && i >= 1; --i) adapter.config.layers.push_back(config.layers - i);
   SUBMIX_ASSIGN_OR_RETURN(adapter.modules, model::AdaptedModules(config, adapter.config));
   for (model::LoraModule& module : adapter.modules) {
@@ -179,12 +181,13 @@ class PrivateDraw {
     return draw;
   }
 
-  base::Status Draw(std::span<const float> logits, std::size_t vocab) {
+  base::Status Draw(std::span<const float> logits, std::size_t vocab,
+                    const mechanism::SamplingOptions& sampling) {
     const auto public_logits = logits.first(vocab);
     const auto member_logits =
         halves_ == 2 ? logits.subspan(vocab, static_cast<std::size_t>(used_members_) * vocab)
                      : public_logits;
-    SUBMIX_RETURN_IF_ERROR(mapped_.Map(public_logits, member_logits, halves_, {}));
+    SUBMIX_RETURN_IF_ERROR(mapped_.Map(public_logits, member_logits, halves_, sampling));
     SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(mapped_.view(), remaining_, {}));
     const auto mixture =
         std::move(*proposal).Mix(std::vector<bool>(remaining_.size(), true), *random_);
@@ -249,7 +252,8 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
     step_ms.push_back(MillisecondsSince(start));
     start = Clock::now();
     SUBMIX_RETURN_IF_ERROR(
-        draw.Draw(std::span(logits).first(static_cast<std::size_t>(c.members) * vocab), vocab));
+        draw.Draw(std::span(logits).first(static_cast<std::size_t>(c.members) * vocab), vocab,
+                  settings.sampling));
     mechanism_ms.push_back(MillisecondsSince(start));
   }
   measured.step_ms = Median(step_ms);
@@ -376,6 +380,8 @@ int Run(int argc, char** argv) {
   app.add_option("--rank", settings.rank, "of the adapters")->check(CLI::PositiveNumber);
   app.add_option("--steps", settings.steps, "tokens timed")->check(CLI::PositiveNumber);
   app.add_option("--threads", settings.threads, "0: all processors");
+  app.add_option("--top-k", settings.sampling.top_k,
+                 "tokens that the mechanism mixes, the public model's likeliest; 0: all");
   app.add_flag("--json", settings.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   const base::Status status = Measure(settings);

@@ -81,7 +81,7 @@ base::StatusOr<double> Rate(const Settings& settings, const Case& which,
   train::FineTuneOptions options;
   if (which.is_lora()) {
     options.lora->rank = settings.rank;
-    options.lora->target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+    options.lora->target_modules = {"all-linear"};
   } else {
     options.lora.reset();
   }
@@ -133,7 +133,7 @@ base::Status Measure(const Settings& settings, const Case& which) {
 
 int Run(int argc, char** argv) {
   Settings settings;
-  CLI::App app{"Times fine-tuning updates of a Hugging Face GPT-2 directory on random text."};
+  CLI::App app{"Times fine-tuning updates of a model directory on random text."};
   app.add_option("--model", settings.model, "the public model")->check(CLI::ExistingDirectory);
   app.add_option("--methods", settings.methods, "lora, full")
       ->delimiter(',')

@@ -1,5 +1,5 @@
-// How long a mechanism takes for one answer, from pmfs in memory to the token: proposal, mixture
-// (and screen, where there is one) and draw. One JSON object a line.
+// How long a mechanism takes for one answer, from logits in memory to the token: pmfs of the kept
+// tokens, then proposal, mixture (and screen, where there is one) and draw. One JSON object a line.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,7 +26,8 @@ struct Settings {
   std::vector<std::string> mechanisms;  // empty: all that there are
   std::vector<int> parts = {8, 16};
   int halves = 2;
-  std::size_t vocabulary = 50257;
+  std::vector<std::size_t> vocabularies = {50257};
+  mechanism::SamplingOptions sampling;
   std::string order = "2";
   double target_leakage = 2.0 / 1024;
   double ball_radius = 0.5;
@@ -88,7 +89,8 @@ base::StatusOr<std::size_t> Answer(const mechanism::Mechanism& mechanism,
   return mechanism::OperatorView::Draw(mixture, random);
 }
 
-base::Status Measure(const Settings& settings, const std::string& name, int num_parts) {
+base::Status Measure(const Settings& settings, const std::string& name, int num_parts,
+                     std::size_t vocabulary) {
   mechanism::MechanismOptions options;
   options.name = name;
   options.num_parts = num_parts;
@@ -102,8 +104,8 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
   std::vector<float> public_logits;
   std::vector<float> member_logits;
   const int halves = std::max(settings.halves, mechanism->halves());
-  MakeLogits(*random, settings.vocabulary, static_cast<std::size_t>(num_parts * halves),
-             public_logits, member_logits);
+  MakeLogits(*random, vocabulary, static_cast<std::size_t>(num_parts * halves), public_logits,
+             member_logits);
   mechanism::MappedPredictions mapped;
   const std::vector<accounting::FixedNats> remaining(static_cast<std::size_t>(num_parts),
                                                      accounting::FixedNats::RoundDown(2));
@@ -111,18 +113,19 @@ base::Status Measure(const Settings& settings, const std::string& name, int num_
   std::vector<double> answer_ms;
   for (int i = 0; i < settings.repetitions; ++i) {
     const auto start = Clock::now();
-    SUBMIX_RETURN_IF_ERROR(mapped.Map(public_logits, member_logits, halves, {}));
+    SUBMIX_RETURN_IF_ERROR(mapped.Map(public_logits, member_logits, halves, settings.sampling));
     map_ms.push_back(MillisecondsSince(start));
     const auto mapped_at = Clock::now();
     SUBMIX_RETURN_IF_ERROR(Answer(*mechanism, mapped.view(), remaining, *random).status());
     answer_ms.push_back(MillisecondsSince(mapped_at));
   }
   std::printf(settings.json ? "{\"mechanism\":\"%s\",\"parts\":%d,\"halves\":%d,\"order\":\"%s\","
-                              "\"vocabulary\":%zu,\"ms_per_answer\":%.4f,\"ms_to_map\":%.4f}\n"
-                            : "%s, %d parts of %d, order %s, %zu tokens: %.4f ms an answer, after "
-                              "%.4f ms from logits to pmfs\n",
-              name.c_str(), num_parts, halves, options.order.ToString().c_str(),
-              settings.vocabulary, Median(answer_ms), Median(map_ms));
+                              "\"vocabulary\":%zu,\"kept\":%zu,\"ms_per_answer\":%.4f,"
+                              "\"ms_to_map\":%.4f}\n"
+                            : "%s, %d parts of %d, order %s, %zu tokens, %zu kept: %.4f ms an "
+                              "answer, after %.4f ms from logits to pmfs\n",
+              name.c_str(), num_parts, halves, options.order.ToString().c_str(), vocabulary,
+              mapped.view().support_size(), Median(answer_ms), Median(map_ms));
   std::fflush(stdout);
   return base::OkStatus();
 }
@@ -137,7 +140,12 @@ int Run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--halves", settings.halves, "members a part; some mechanisms need 2")
       ->check(CLI::Range(1, 2));
-  app.add_option("--vocabulary", settings.vocabulary, "tokens")->check(CLI::PositiveNumber);
+  app.add_option("--vocabulary", settings.vocabularies,
+                 "tokens, separated by commas; one line each")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--top-k", settings.sampling.top_k, "tokens kept; 0: all");
+  app.add_option("--top-p", settings.sampling.top_p, "share of the public mass that is kept");
   app.add_option("--order", settings.order, "order of the charges: 2, 1.5, inf");
   app.add_option("--target-leakage", settings.target_leakage, "beta, in nats");
   app.add_option("--ball-radius", settings.ball_radius, "of mechanisms that take one, in nats");
@@ -149,8 +157,9 @@ int Run(int argc, char** argv) {
   int exit_code = 0;
   for (const std::string& name : settings.mechanisms) {
     for (const int num_parts : settings.parts) {
-      const base::Status status = Measure(settings, name, num_parts);
-      if (!status.ok()) {
+      for (const std::size_t vocabulary : settings.vocabularies) {
+        const base::Status status = Measure(settings, name, num_parts, vocabulary);
+        if (status.ok()) continue;
         std::fprintf(stderr, "mechanism_benchmark: %s: %s\n", name.c_str(),
                      status.ToString().c_str());
         exit_code = 1;
