@@ -81,7 +81,7 @@ class FamiliesTest(WorkFolderTest):
         ensemble, deployment = self.work / f"{name}-ensemble", self.work / f"{name}-deployment"
         self.assertIn("on all-linear", self.train(model, ensemble.name, "--parts", 4))
         members = sorted((ensemble / "members").iterdir())
-        self.assertEqual(len(members), 8)
+        self.assertEqual(len(members), 4)
         adapters = [member for member in members if (member / "adapter_config.json").exists()]
         config = json.loads((adapters[0] / "adapter_config.json").read_text())
         self.assertEqual((config["target_modules"], config["fan_in_fan_out"]), ("all-linear", False))
