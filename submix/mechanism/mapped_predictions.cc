@@ -76,7 +76,7 @@ void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
   };
   const auto kept = AsSize(options.top_k);
   if (kept > 0 && kept < public_logits.size()) {
-    ListCandidates(public_logits, kept);
+    ListCandidates(public_logits, kept, support_);
     std::nth_element(support_.begin(), support_.begin() + options.top_k, support_.end(), likelier);
     support_.resize(kept);
   } else {
@@ -87,7 +87,8 @@ void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
   std::sort(support_.begin(), support_.end());
 }
 
-void MappedPredictions::ListCandidates(std::span<const float> logits, std::size_t count) {
+void MappedPredictions::ListCandidates(std::span<const float> logits, std::size_t count,
+                                       std::vector<base::TokenId>& candidates) {
   // At least `count` blocks have a largest logit of `least` or more, and few others do.
   const std::size_t block = std::max<std::size_t>(1, logits.size() / (4 * count));
   largest_.clear();
@@ -99,12 +100,12 @@ void MappedPredictions::ListCandidates(std::span<const float> logits, std::size_
   const auto place = ranked_.begin() + static_cast<std::ptrdiff_t>(count) - 1;
   std::nth_element(ranked_.begin(), place, ranked_.end(), std::greater<>());
   const float least = *place;
-  support_.clear();
+  candidates.clear();
   for (std::size_t i = 0; i < largest_.size(); ++i) {
     if (largest_[i] < least) continue;
     const std::size_t end = std::min((i + 1) * block, logits.size());
     for (std::size_t x = i * block; x < end; ++x) {
-      if (logits[x] >= least) support_.push_back(static_cast<base::TokenId>(x));
+      if (logits[x] >= least) candidates.push_back(static_cast<base::TokenId>(x));
     }
   }
 }
@@ -114,26 +115,43 @@ void MappedPredictions::KeepMass(std::span<const float> public_logits,
                                  const SamplingOptions& options, const Likelier& likelier) {
   public_pmf_.resize(support_.size());
   SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
-  // Positions in support_, sorted only as far as the mass reaches.
-  ranking_.resize(support_.size());
-  std::iota(ranking_.begin(), ranking_.end(), 0u);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    return likelier(support_[a], support_[b]);
+  const auto mass_of = [&](auto begin, auto end) {
+    return std::accumulate(
+        begin, end, 0.0, [&](double sum, base::TokenId x) { return sum + public_pmf_[AsSize(x)]; });
   };
-  constexpr std::size_t kFirstSorted = 256;
-  double mass = 0;
-  std::size_t count = 0;
-  for (std::size_t sorted = 0; count < ranking_.size() && mass < options.top_p;) {
-    const std::size_t target = std::min(ranking_.size(), std::max(kFirstSorted, 4 * sorted));
-    std::partial_sort(ranking_.begin() + static_cast<std::ptrdiff_t>(sorted),
-                      ranking_.begin() + static_cast<std::ptrdiff_t>(target), ranking_.end(),
-                      before);
-    sorted = target;
-    while (count < sorted && mass < options.top_p) mass += public_pmf_[ranking_[count++]];
+  // Positions in the support, likely ones first up to a point that the search below closes in on:
+  // those before `begin` have too little mass, those before `end` have enough.
+  ranking_.resize(support_.size());
+  std::iota(ranking_.begin(), ranking_.end(), 0);
+  if (support_.size() == public_logits.size()) {  // positions are tokens
+    for (std::size_t count = 256; 4 * count < support_.size(); count *= 8) {
+      ListCandidates(public_logits, count, kept_);
+      if (mass_of(kept_.begin(), kept_.end()) < options.top_p) continue;
+      ranking_.swap(kept_);
+      break;
+    }
   }
-  for (std::size_t i = 0; i < count; ++i) kept_.push_back(support_[ranking_[i]]);
-  support_.swap(kept_);
+  double mass = 0;
+  auto begin = ranking_.begin();
+  auto end = ranking_.end();
+  while (end - begin > 1) {
+    const auto middle = begin + (end - begin) / 2;
+    std::nth_element(begin, middle, end, [&](base::TokenId a, base::TokenId b) {
+      return likelier(support_[AsSize(a)], support_[AsSize(b)]);
+    });
+    const double more = mass_of(begin, middle);
+    if (mass + more < options.top_p) {
+      mass += more;
+      begin = middle;
+    } else {
+      end = middle;
+    }
+  }
   kept_.clear();
+  for (auto position = ranking_.begin(); position != end; ++position) {
+    kept_.push_back(support_[AsSize(*position)]);
+  }
+  support_.swap(kept_);
 }
 
 bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,

@@ -3,7 +3,6 @@
 // float to pmfs in double.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -45,9 +44,10 @@ class MappedPredictions {
  private:
   // Requires: finite logits.
   void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options);
-  // support_ = some tokens in ascending order, among them the `count` likeliest. Requires: count is
-  // above 0 and below the number of logits.
-  void ListCandidates(std::span<const float> logits, std::size_t count);
+  // Every token that is at least as likely as some bound, in ascending order; not many more than
+  // `count`, and at least so many. Requires: count is above 0 and below the number of logits.
+  void ListCandidates(std::span<const float> logits, std::size_t count,
+                      std::vector<base::TokenId>& candidates);
   // Top-p on the support so far. `likelier` orders tokens.
   template <typename Likelier>
   void KeepMass(std::span<const float> public_logits, const SamplingOptions& options,
@@ -62,7 +62,7 @@ class MappedPredictions {
   std::vector<float> kept_logits_;  // [V], of the row being mapped
   std::vector<float> largest_;      // of blocks of logits, while top-k works
   std::vector<float> ranked_;       // the same, being ordered
-  std::vector<std::uint32_t> ranking_;  // positions in the support, while top-p works
+  std::vector<base::TokenId> ranking_;  // positions in the support, while top-p works
   std::vector<base::TokenId> kept_;     // what top-p keeps, while it works
   std::vector<base::TokenId> support_;  // ascending
   std::vector<double> public_pmf_;      // [V]

@@ -127,6 +127,43 @@ TEST(MappedPredictionsTest, KeepsTheLikeliestOfAnyNumberOfTokens) {
   }
 }
 
+// Against a sort and a running sum.
+TEST(MappedPredictionsTest, KeepsTheSmallestMassOfAnyNumberOfTokens) {
+  std::mt19937 random(1);
+  MappedPredictions mapped;
+  for (const std::size_t vocabulary : {1u, 2u, 1000u, 20'011u}) {
+    for (const double spread : {0.1, 2.5, 10.}) {
+      std::normal_distribution<double> normal(0, spread);
+      std::vector<float> logits(vocabulary);
+      for (float& logit : logits) logit = static_cast<float>(normal(random));
+      SUBMIX_ASSERT_OK(mapped.Map(logits, logits, 1, {}));
+      const std::vector<double> pmf(mapped.view().public_pmf.begin(),
+                                    mapped.view().public_pmf.end());
+      std::vector<std::size_t> ranking(vocabulary);
+      std::iota(ranking.begin(), ranking.end(), 0u);
+      std::ranges::sort(ranking, std::ranges::greater(), [&](std::size_t x) { return pmf[x]; });
+      for (const double top_p : {1e-9, .3, .9, .9999, 1 - 1e-15}) {
+        SUBMIX_ASSERT_OK(mapped.Map(logits, logits, 1, {.top_p = top_p}));
+        std::size_t kept = 0;
+        for (double mass = 0; kept < vocabulary && mass < top_p;) mass += pmf[ranking[kept++]];
+        const std::size_t found = mapped.view().support_size();
+        // Sums in another order round differently.
+        if (top_p < .99999) {
+          EXPECT_EQ(found, kept) << vocabulary << ", " << spread;
+        }
+        double mass = 0;
+        for (const base::TokenId token : Support(mapped))
+          mass += pmf[static_cast<std::size_t>(token)];
+        EXPECT_GE(mass, std::min(top_p, 1.) - 1e-14);
+        const auto end = ranking.begin() + static_cast<std::ptrdiff_t>(found);
+        for (auto x = ranking.begin(); x != end; ++x) {
+          EXPECT_GE(mapped.IndexOf(static_cast<base::TokenId>(*x)), 0);
+        }
+      }
+    }
+  }
+}
+
 TEST(MappedPredictionsTest, MakesAPartNullIfOneOfItsMembersIsNotFinite) {
   for (const SamplingOptions& options : {SamplingOptions{}, SamplingOptions{.top_k = 2}}) {
     for (const float bad : {kNan, kInfinity, -kInfinity}) {
