@@ -136,8 +136,11 @@ TEST_P(DecoderFamiliesTest, StepsOfAnySizeAreTheWholeInFloat32) {
 
 TEST_P(DecoderFamiliesTest, ItsMemoryIsKnownBeforeItLoads) {
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, decode::CpuPredictor::Plan(Options(precision)));
-    EXPECT_EQ(plan, Load(precision)->memory());
+    for (const int vocab_size : {0, 200}) {
+      SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                  decode::CpuPredictor::Plan(Options(precision, vocab_size)));
+      EXPECT_EQ(plan, Load(precision, vocab_size)->memory());
+    }
   }
 }
 
