@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "submix/base/file_system.h"
+
 namespace submix::model {
 namespace {
 
@@ -124,6 +126,25 @@ std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor) {
   const bool is_outside =
       !config.has_tied_embeddings && tensor.name.starts_with(kUntiedUnembedding);
   return is_outside ? tensor.name : ModelPrefix(config) + tensor.name;
+}
+
+base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
+                                                    const WeightFiles& files) {
+  std::vector<TensorView> views;
+  for (const DecoderTensor& tensor : DecoderTensors(config)) {
+    const std::string full_name = FullName(config, tensor);
+    SUBMIX_ASSIGN_OR_RETURN(
+        views.emplace_back(),
+        files.Find(files.contains(full_name) ? full_name : tensor.name, tensor.shape));
+  }
+  return views;
+}
+
+base::Status CheckWeights(const std::string& directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto files, WeightFiles::Open(directory));
+  return FindTensors(config, *files).status();
 }
 
 }  // namespace submix::model

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "submix/base/status.h"
 #include "submix/model/decoder_config.h"
+#include "submix/model/weight_files.h"
 
 namespace submix::model {
 
@@ -61,5 +63,13 @@ struct DecoderTensor {
 std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config);
 // As it is called in a file: behind ModelPrefix, but for the unembedding.
 std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor);
+
+// All of DecoderTensors in a model's files, with or without ModelPrefix. Errors: those of
+// WeightFiles::Find.
+base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
+                                                    const WeightFiles& files);
+// Whether a directory's weights are those that its config.json describes; reads headers alone.
+// Errors: those of LoadDecoderConfig, WeightFiles::Open and Find.
+base::Status CheckWeights(const std::string& directory);
 
 }  // namespace submix::model

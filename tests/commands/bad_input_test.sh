@@ -73,7 +73,8 @@ printf '\xff\xff\xff\xff\xff\xff\xff\x7f' | dd of="$work/lying/model.safetensors
 expect 1 "model.safetensors" "${train[@]}" "$work/good.jsonl" "$work/e7" --public "$work/lying" "${two[@]}" "${options[@]}"
 cp -r "$data/public_model" "$work/vocabulary"
 sed -i 's/"vocab_size": 8192/"vocab_size": 8200/' "$work/vocabulary/config.json"
-expect 1 "vocabulary does not fit" "${train[@]}" "$work/good.jsonl" "$work/e8" --public "$work/vocabulary" "${two[@]}" "${options[@]}"
+expect 1 "wte.weight\": expected \[8200, 256\], found \[8192, 256\]" "${train[@]}" "$work/good.jsonl" "$work/e8" --public "$work/vocabulary" "${two[@]}" "${options[@]}"
+for directory in e6 e7 e8; do absent "$work/$directory"; done
 
 # A good ensemble and deployment, then everything that can be wrong with them.
 if ! "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" "${two[@]}" "${options[@]}" "${key[@]}" >"$work/log" 2>&1; then

@@ -9,6 +9,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/shared_members.h"
@@ -86,6 +87,7 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
 Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(options.public_directory));
   if (options.public_trained_on_others && !cost.has_value()) {
     return base::InvalidArgumentError(options.public_directory +

@@ -40,13 +40,8 @@ base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory, Precis
   SUBMIX_ASSIGN_OR_RETURN(loaded.config, model::LoadDecoderConfig(config_path));
   SUBMIX_ASSIGN_OR_RETURN(loaded.config_json, base::ReadFile(config_path));
   SUBMIX_ASSIGN_OR_RETURN(const auto files, model::WeightFiles::Open(directory));
-  for (const model::DecoderTensor& tensor : model::DecoderTensors(loaded.config)) {
-    const std::string full_name = model::FullName(loaded.config, tensor);
-    SUBMIX_ASSIGN_OR_RETURN(
-        const model::TensorView view,
-        files->Find(files->contains(full_name) ? full_name : tensor.name, tensor.shape));
-    loaded.tensors.push_back(TensorOf(view, precision));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto views, model::FindTensors(loaded.config, *files));
+  for (const model::TensorView& view : views) loaded.tensors.push_back(TensorOf(view, precision));
   return loaded;
 }
 
