@@ -6,7 +6,7 @@
 #include <optional>
 #include <system_error>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "submix/base/number_text.h"
 
@@ -51,9 +51,7 @@ const CLI::Validator kCount = Number("a whole number from 1 to 2^53", [](double 
 const CLI::Validator kFile = CLI::detail::ExistingFileValidator();
 const CLI::Validator kDirectory = CLI::detail::ExistingDirectoryValidator();
 
-CLI::Validator OneOf(std::initializer_list<const char*> words) {
-  return CLI::IsMember(std::vector<std::string>(words.begin(), words.end()));
-}
+CLI::Validator OneOf(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
 
 template <typename T>
 CLI::Option* Flags::Add(const std::string& name, T& value, const std::string& help) {

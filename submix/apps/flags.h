@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -25,7 +24,7 @@ extern const CLI::Validator kCount;        // a whole number from 1 to 2^53
 // Conditions on words.
 extern const CLI::Validator kFile;       // is there
 extern const CLI::Validator kDirectory;  // is there
-CLI::Validator OneOf(std::initializer_list<const char*> words);
+CLI::Validator OneOf(std::vector<std::string> words);
 
 // Adds options to a command, or to a group of them. The variables must outlive the command; their
 // values are the defaults.

@@ -1,7 +1,6 @@
 #include "submix/decode/transformer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "submix/decode/kernels.h"
 
@@ -232,7 +231,7 @@ class LayerWorker {
     operands.count = block.count;
     operands.first_length = run.start + block.begin + 1;
     operands.window = config_.is_windowed(layer) ? config_.window : 0;
-    operands.scale = AttentionScale();
+    operands.scale = config_.scale_of_scores();
     operands.soft_cap = static_cast<float>(config_.attention_soft_cap);
     operands.pages = run.slabs;
     const int queries_a_key = config_.attention_heads / pass_.slabs.heads;
@@ -245,10 +244,6 @@ class LayerWorker {
   }
 
   int in_width() const { return config_.query_width() + 2 * config_.key_width(); }
-  float AttentionScale() const {
-    if (config_.attention_scale > 0) return static_cast<float>(config_.attention_scale);
-    return 1.0f / std::sqrt(static_cast<float>(head_width_));
-  }
 
   const Pass<Stored>& pass_;
   const model::DecoderConfig& config_;

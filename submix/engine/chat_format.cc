@@ -307,20 +307,25 @@ struct ChatFormat::Format {
 
   // --- Mistral
 
-  static Status CheckMistralTurns(Messages turns) {
+  // The messages behind a system message.
+  static StatusOr<Messages> MistralTurns(Messages messages) {
+    const Messages turns = messages.subspan(BeginsWithSystem(messages) ? 1 : 0);
     SUBMIX_RETURN_IF_ERROR(CheckTurns(turns));
     for (const ChatMessage& message : turns) {
       if (message.role != ChatRole::kSystem) continue;
       return base::InvalidArgumentError("This model's chats have a system message only as first.");
     }
-    return base::OkStatus();
+    return turns;
+  }
+
+  // What the user's message begins with that the system message goes before.
+  static std::string MistralSystem(Messages messages) {
+    return BeginsWithSystem(messages) ? messages.front().content + "\n\n" : "";
   }
 
   // The system message goes before the user's first message, and spaces around all brackets.
   static Status WriteMistral1(Messages messages, Writer& out) {
-    const bool has_system = BeginsWithSystem(messages);
-    const Messages turns = messages.subspan(has_system ? 1 : 0);
-    SUBMIX_RETURN_IF_ERROR(CheckMistralTurns(turns));
+    SUBMIX_ASSIGN_OR_RETURN(const Messages turns, MistralTurns(messages));
     out.Begin();
     for (const ChatMessage& message : turns) {
       if (message.role == ChatRole::kAssistant) {
@@ -331,8 +336,7 @@ struct ChatFormat::Format {
       const bool is_first = &message == &turns.front();
       out.Text(" ");
       out.MarkerOrText("[INST]");
-      out.Text(" " + (is_first && has_system ? messages.front().content + "\n\n" : std::string()) +
-               message.content + " ");
+      out.Text(" " + (is_first ? MistralSystem(messages) : "") + message.content + " ");
       out.MarkerOrText("[/INST]");
     }
     return base::OkStatus();
@@ -340,9 +344,7 @@ struct ChatFormat::Format {
 
   // The system message goes before the user's last message.
   static Status WriteMistral3(Messages messages, Writer& out) {
-    const bool has_system = BeginsWithSystem(messages);
-    const Messages turns = messages.subspan(has_system ? 1 : 0);
-    SUBMIX_RETURN_IF_ERROR(CheckMistralTurns(turns));
+    SUBMIX_ASSIGN_OR_RETURN(const Messages turns, MistralTurns(messages));
     out.Begin();
     for (const ChatMessage& message : turns) {
       if (message.role == ChatRole::kAssistant) {
@@ -352,8 +354,7 @@ struct ChatFormat::Format {
       }
       const bool is_last = &message == &turns.back();
       out.Marker("[INST]");
-      out.Text(" " + (is_last && has_system ? messages.front().content + "\n\n" : std::string()) +
-               message.content);
+      out.Text(" " + (is_last ? MistralSystem(messages) : "") + message.content);
       out.Marker("[/INST]");
     }
     return base::OkStatus();

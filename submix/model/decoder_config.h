@@ -3,6 +3,7 @@
 // model knows this description alone.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,10 @@ struct DecoderConfig {
   int width_of_mlp() const { return mlp_width > 0 ? mlp_width : 4 * width; }
   int query_width() const { return attention_heads * width_of_head(); }
   int key_width() const { return num_key_value_heads() * width_of_head(); }
+  float scale_of_scores() const {  // of query · key
+    if (attention_scale > 0) return static_cast<float>(attention_scale);
+    return 1.0f / std::sqrt(static_cast<float>(width_of_head()));
+  }
   bool is_windowed(int layer) const {
     return !windowed_layers.empty() && windowed_layers[static_cast<std::size_t>(layer)];
   }

@@ -9,6 +9,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/eval/measuring/token_scores.h"
+#include "submix/model/testing/tiny_families.h"
 
 namespace submix {
 namespace {
@@ -144,15 +145,8 @@ TEST_P(DecoderFamiliesTest, ItsMemoryIsKnownBeforeItLoads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, DecoderFamiliesTest,
-                         ::testing::Values("tiny-llama", "tiny-llama31", "tiny-smollm2",
-                                           "tiny-mistral", "tiny-qwen2", "tiny-qwen3",
-                                           "tiny-gemma2", "tiny-gemma3"),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, DecoderFamiliesTest, model::TinyFamilies(),
+                         model::TinyFamilyName);
 
 }  // namespace
 }  // namespace submix

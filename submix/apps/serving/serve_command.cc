@@ -292,9 +292,7 @@ void AddServeCommand(CLI::App& command, Action& action) {
       "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
       "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
       "fewer = steadier streams, more = earlier first tokens; default 3");
-  flags.Add("--chat-format", options.chat_format,
-            OneOf({"chatml", "qwen3", "llama3", "llama3.1", "gemma2", "gemma3", "mistral-v1",
-                   "mistral-v3", "plain"}),
+  flags.Add("--chat-format", options.chat_format, OneOf(engine::ChatFormat::Names()),
             "How conversations are written for the model, instead of the file's; default: as its "
             "own chat template writes them");
   flags.Add("--tls-certificate", options.certificate,

@@ -1,7 +1,5 @@
 #include "submix/train/models/decoder_module.h"
 
-#include <cmath>
-
 #include "submix/model/decoder_tensors.h"
 
 namespace submix::train {
@@ -96,13 +94,10 @@ class DecoderPass {
   }
 
   at::Tensor Attend(int layer, const model::LayerLinears& linears, const at::Tensor& x) const {
-    const auto head_width = static_cast<float>(config_.width_of_head());
     const AttentionShape shape = {.positions = positions_,
                                   .query_heads = config_.attention_heads,
                                   .key_value_heads = config_.num_key_value_heads(),
-                                  .scale = config_.attention_scale > 0
-                                               ? static_cast<float>(config_.attention_scale)
-                                               : 1.0f / std::sqrt(head_width),
+                                  .scale = config_.scale_of_scores(),
                                   .soft_cap = static_cast<float>(config_.attention_soft_cap),
                                   .window = config_.is_windowed(layer) ? config_.window : 0};
     const at::Tensor attended = CausalAttention(QueriesKeysValues(layer, linears, x), shape);

@@ -10,6 +10,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/model/testing/tiny_families.h"
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/models/fused_operations.h"
 #include "submix/train/models/member_models.h"
@@ -249,15 +250,7 @@ TEST_P(FamiliesTest, InBfloat16ItStaysNearAndTakesHalfTheMemory) {
               Members(lora, 1)->Loss(batch).total.item<double>(), 0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamiliesTest,
-                         ::testing::Values("tiny-llama", "tiny-llama31", "tiny-smollm2",
-                                           "tiny-mistral", "tiny-qwen2", "tiny-qwen3",
-                                           "tiny-gemma2", "tiny-gemma3"),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, FamiliesTest, model::TinyFamilies(), model::TinyFamilyName);
 
 TEST(FusedOperationsTest, GeluEqualsTorch) {
   at::Tensor x = (torch::randn({1000}) * 4).requires_grad_();

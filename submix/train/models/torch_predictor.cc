@@ -1,7 +1,6 @@
 #include "submix/train/models/torch_predictor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
@@ -134,15 +133,13 @@ class ReferenceModel {
     for (at::Tensor& part : heads) part = part.transpose(0, 1);  // [heads, T, d]
     const at::Tensor keys = heads[1].repeat_interleave(queries_a_key, 0);
     const at::Tensor values = heads[2].repeat_interleave(queries_a_key, 0);
-    const double scale = config().attention_scale > 0
-                             ? config().attention_scale
-                             : 1 / std::sqrt(static_cast<double>(config().width_of_head()));
     at::Tensor hidden = torch::ones({positions, positions}, torch::kBool).triu(1);
     if (config().is_windowed(layer)) {
       hidden = hidden.logical_or(torch::ones_like(hidden).tril(-config().window));
     }
     const at::Tensor scores =
-        Capped(at::matmul(heads[0], keys.transpose(1, 2)) * scale, config().attention_soft_cap)
+        Capped(at::matmul(heads[0], keys.transpose(1, 2)) * config().scale_of_scores(),
+               config().attention_soft_cap)
             .masked_fill(hidden, -std::numeric_limits<float>::infinity());
     const at::Tensor attended =
         at::matmul(at::softmax(scores, 2), values).transpose(0, 1).reshape({positions, -1});
