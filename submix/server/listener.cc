@@ -29,8 +29,8 @@ constexpr int kWorkers = 4;                             // parse, encode, wait f
 constexpr std::chrono::milliseconds kAcceptPause{100};  // where the system has no descriptors
 constexpr std::chrono::milliseconds kLastBytesTime{1'000};  // of answers, when the listener stops
 
-// Few: none of them waits for anything.
-unsigned IoThreads() { return std::clamp(std::thread::hardware_concurrency(), 2U, 4U); }
+// Few: none of them waits for anything, and each that wakes takes a processor from the models.
+unsigned IoThreads() { return std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U); }
 
 class AsioListener final : public Listener {
  public:
