@@ -12,6 +12,7 @@
 
 #include "submix/apps/version.h"
 #include "submix/base/log.h"
+#include "submix/base/math_library_defaults.h"
 
 namespace submix::apps {
 namespace {
@@ -57,6 +58,7 @@ int RunOtherProgram(char** argv, std::string_view other_program) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string path = (self.parent_path() / other_program).string();
+  base::SetMathLibraryDefaults();  // or submix-train would start twice
   ::execv(path.c_str(), argv);
   std::fprintf(stderr, "submix: cannot run %s: %s; this command needs it beside this program\n",
                path.c_str(), std::strerror(errno));

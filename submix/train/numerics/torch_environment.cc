@@ -1,6 +1,5 @@
 #include "submix/train/numerics/torch_environment.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -9,23 +8,11 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "submix/base/math_library_defaults.h"
 #include "submix/base/processors.h"
 
 namespace submix::train {
 namespace {
-
-constexpr const char* kRestartedMark = "SUBMIX_TORCH_PREPARED";
-
-// Sets `name` unless the user did; true if that changed anything.
-bool SetDefault(const char* name, const char* value) {
-  if (std::getenv(name) != nullptr) return false;
-  return ::setenv(name, value, /*overwrite=*/0) == 0;
-}
-
-bool HasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-}
 
 // Unless the user's MALLOC_… say otherwise.
 void KeepFreedMemory() {
@@ -49,18 +36,7 @@ const char* BlasCoreName() {
 
 void PrepareTorchProcess(char** argv) {
   KeepFreedMemory();
-  if (std::getenv(kRestartedMark) != nullptr) return;
-  bool changed = false;
-  if (HasAvx512()) {
-    // Read when torch starts its first kernel: no restart needed for it alone.
-    SetDefault("ATEN_CPU_CAPABILITY", "avx512");
-    if (std::string(BlasCoreName()) == "Prescott") {
-      changed |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
-    }
-  }
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) changed |= SetDefault("GOMP_SPINCOUNT", "20000");
-  if (!changed) return;
-  ::setenv(kRestartedMark, "1", /*overwrite=*/1);
+  if (!base::SetMathLibraryDefaults()) return;
   ::execv("/proc/self/exe", argv);
   // Without /proc the program is slower, not wrong.
 }

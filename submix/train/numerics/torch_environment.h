@@ -6,12 +6,8 @@
 
 namespace submix::train {
 
-// Call first thing in main. OpenBLAS and OpenMP read their settings while they are being loaded, so
-// where one of these is unset and matters, the program is started again in its place, once:
-//   ATEN_CPU_CAPABILITY  torch's kernels for this processor
-//   OPENBLAS_CORETYPE    Debian's OpenBLAS 0.3.21 takes processors newer than itself for a Prescott
-//                        (4-5 times slower)
-//   GOMP_SPINCOUNT       threads that wait do not spin for long against their neighbours
+// Call first thing in main. Where one of base::SetMathLibraryDefaults() was unset, the program is
+// started again in its place, once: the libraries are loaded by now. `submix` has set them before.
 // What tensors free is kept for the next ones, not given back to the system: a step of training
 // would spend up to a sixth of its time in page faults. Settings of the user are never overridden.
 // Returns if there is nothing (more) to do.

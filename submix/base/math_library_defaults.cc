@@ -1,0 +1,30 @@
+#include "submix/base/math_library_defaults.h"
+
+#include <cstdlib>
+
+namespace submix::base {
+namespace {
+
+// Sets `name` unless the user did; true if that changed anything.
+bool SetDefault(const char* name, const char* value) {
+  return std::getenv(name) == nullptr && ::setenv(name, value, /*overwrite=*/0) == 0;
+}
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+}
+
+}  // namespace
+
+bool SetMathLibraryDefaults() {
+  bool changed = false;
+  if (HasAvx512()) {
+    changed |= SetDefault("ATEN_CPU_CAPABILITY", "avx512");
+    changed |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
+  }
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) changed |= SetDefault("GOMP_SPINCOUNT", "20000");
+  return changed;
+}
+
+}  // namespace submix::base
