@@ -79,7 +79,7 @@ function(submix_test)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${name})
   set_property(GLOBAL PROPERTY SUBMIX_FILTER_${name} "*")
-  submix_thread_tests("${ARG_LABELS}" ${name})
+  submix_collect_tests("${ARG_LABELS}" ${name})
 endfunction()
 
 function(submix_test_program name sources deps)
@@ -93,15 +93,17 @@ function(submix_test_program name sources deps)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
 endfunction()
 
-# Target submix_thread_tests: the programs of tests labelled `thread`, all that the thread sanitizer's
-# build needs.
-function(submix_thread_tests labels)
-  if(NOT TARGET submix_thread_tests)
-    add_custom_target(submix_thread_tests)
-  endif()
-  if("thread" IN_LIST labels)
-    add_dependencies(submix_thread_tests ${ARGN})
-  endif()
+# Targets submix_thread_tests and submix_shipped_tests: the programs of tests with these labels, all that the
+# thread sanitizer's build needs, and what `./dev test` runs in the release.
+function(submix_collect_tests labels)
+  foreach(label IN ITEMS thread shipped)
+    if(NOT TARGET submix_${label}_tests)
+      add_custom_target(submix_${label}_tests)
+    endif()
+    if(label IN_LIST labels)
+      add_dependencies(submix_${label}_tests ${ARGN})
+    endif()
+  endforeach()
 endfunction()
 
 # Half of what compiling a test takes is reading GoogleTest: read once, for all.
