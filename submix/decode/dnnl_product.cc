@@ -34,6 +34,9 @@ constexpr int kColumnGranule = 64;
 // row is computed with one of zeros, and narrow blocks with columns of zeros.
 constexpr int kLeastRows = 2;
 constexpr int kLeastColumns = 192;
+// Of a weight with many inputs too, so that its last block has few columns of zeros beside the
+// others.
+constexpr int kLeastMostColumns = 256;
 // Rows of one call: beyond it nothing is gained, and the sums stay in the second-level cache, as
 // does a block's weight while call after call reads it.
 constexpr int kMostRows = 64;
@@ -133,14 +136,14 @@ void ScaleAndAddBias(const std::int32_t* sums, float row_scale, const float* sca
 
 int MostColumns(ActivationFormat format, int inputs) {
   const std::size_t fitting = kMostBlockBytes / ActivationRowBytes(format, inputs);
-  return std::max(static_cast<int>(fitting) / kColumnGranule, 1) * kColumnGranule;
+  return std::max(static_cast<int>(fitting) / kColumnGranule * kColumnGranule, kLeastMostColumns);
 }
 
 class DnnlProduct final : public MatrixProduct {
  public:
   DnnlProduct(ActivationFormat format, int inputs, int outputs, int workers)
-      : MatrixProduct(inputs, outputs, format, workers, kColumnGranule,
-                      MostColumns(format, inputs)),
+      : MatrixProduct(inputs, outputs, format, workers,
+                      {kColumnGranule, kLeastColumns, MostColumns(format, inputs)}),
         padded_inputs_(static_cast<int>(ActivationRowBytes(format, inputs) /
                                         dnnl::memory::data_type_size(stored_type()))),
         calls_(static_cast<std::size_t>(num_blocks())) {

@@ -22,8 +22,8 @@ template <typename Stored>
 class PanelProduct final : public MatrixProduct {
  public:
   PanelProduct(int inputs, int outputs, int workers)
-      : MatrixProduct(inputs, outputs, ActivationFormat::kFloat32, workers, kPanelColumns,
-                      kMostColumns) {}
+      : MatrixProduct(inputs, outputs, ActivationFormat::kFloat32, workers,
+                      {kPanelColumns, kPanelColumns, kMostColumns}) {}
 
   std::size_t packed_bytes() const override {
     const int panels = (outputs() + kPanelColumns - 1) / kPanelColumns;
@@ -93,12 +93,13 @@ void Read(const model::TensorView& tensor, std::size_t first, std::span<float> o
 }  // namespace
 
 MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers,
-                             int granule, int most_columns)
+                             const Cut& cut)
     : inputs_(inputs), outputs_(outputs), format_(format) {
   // A multiple of the workers, so that none waits for another's last block.
-  const int rounds = (outputs + workers * most_columns - 1) / (workers * most_columns);
-  const int blocks = std::max(1, rounds * workers);
-  block_columns_ = RoundUp((outputs + blocks - 1) / blocks, granule);
+  const int most_columns = workers * cut.most_columns;
+  const int blocks = std::max(1, (outputs + most_columns - 1) / most_columns * workers);
+  block_columns_ =
+      RoundUp(std::max((outputs + blocks - 1) / blocks, cut.least_columns), cut.granule);
   num_blocks_ = (outputs + block_columns_ - 1) / block_columns_;
 }
 

@@ -79,10 +79,14 @@ class MatrixProduct {
   virtual void Prepare(int /*rows*/) {}
 
  protected:
-  // Blocks of at most `most_columns`, multiples of `granule` but for the last, and as many as keep
-  // `workers` threads equally busy.
-  MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int granule,
-                int most_columns);
+  // How the outputs are cut into blocks: multiples of `granule` within these bounds but for the
+  // last, and as many as keep the workers equally busy.
+  struct Cut {
+    int granule = 1;
+    int least_columns = 1;
+    int most_columns = 1;  // >= least_columns
+  };
+  MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, const Cut& cut);
 
   // These columns of the source, a row of [inputs] each. Requires: a source of this shape.
   std::vector<float> ReadColumns(const WeightSource& source, Columns columns) const;

@@ -21,7 +21,7 @@ namespace {
 // A cache file: the key as text, zeros up to here, then the packed weights one after another.
 constexpr std::size_t kHeaderBytes = 16384;
 // Changes whenever the packed form does.
-constexpr int kPackingFormat = 1;
+constexpr int kPackingFormat = 2;
 
 // A file's path, size and time of change. Empty if it cannot be named.
 std::string FileKey(const std::string& file) {
