@@ -127,6 +127,14 @@ function(submix_test_compile_options target)
     -Wno-stringop-overflow -Wno-stringop-overread>)
   # Half of the rest would go into optimising GoogleTest's templates; what computes is in the rooms.
   target_compile_options(${target} PRIVATE -O0)
+  # And a quarter of that into checking them: the checks are for the rooms' code, wherever memory comes from.
+  if(SUBMIX_SANITIZE AND NOT SUBMIX_SANITIZE MATCHES thread)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all)
+  endif()
+  # The preset `dev` is for the debugger.
+  if(CMAKE_UNITY_BUILD)
+    target_compile_options(${target} PRIVATE -g0)
+  endif()
 endfunction()
 
 # Warnings, no fast-math, for everything of ours.

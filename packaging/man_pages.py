@@ -22,8 +22,9 @@ NOTES_ON_THE_PROGRAM = """[notes]
 .B submix-train
 is also the name of the program that runs this command and the others that need libtorch;
 .B submix
-starts it. It takes the same commands and options, and is called by its own name only under
-.BR mpirun .
+starts it, under
+.BR mpirun
+too. It takes the same commands and options.
 """
 
 

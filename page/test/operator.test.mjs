@@ -18,13 +18,15 @@ test("the ledger is drawn: a bar a part, answers left, records", () =>
     await open(page);
     const { parts } = ledgerOf(8, 1);
     assert.equal(await page.locator("#parts tr").count(), 8);
-    for (const [index, part] of parts.entries()) {
-      const meter = page.locator("#parts .meter").nth(index);
-      const share = (100 * part.spent) / part.budget;
-      assert.equal(Number(await meter.getAttribute("aria-valuenow")).toFixed(1), share.toFixed(1));
-      const [whole, filled] = await meter.evaluate((bar) => [bar.clientWidth, bar.firstChild.style.width]);
+    const meters = await page
+      .locator("#parts .meter")
+      .evaluateAll((bars) => bars.map((bar) => [bar.getAttribute("aria-valuenow"), bar.firstChild.style.width, bar.clientWidth]));
+    for (const [index, { spent, budget }] of parts.entries()) {
+      const [value, filled, whole] = meters[index];
+      const share = ((100 * spent) / budget).toFixed(1);
+      assert.equal(Number(value).toFixed(1), share);
+      assert.equal(parseFloat(filled).toFixed(1), share);
       assert.ok(whole > 50);
-      assert.equal(parseFloat(filled).toFixed(1), share.toFixed(1));
     }
     assert.equal(await page.textContent("#answers-left"), "0"); // part 3 is spent
     assert.match(await page.textContent("#spent-note"), /^mean of 8 parts; 1 spent/);

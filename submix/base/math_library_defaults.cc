@@ -18,13 +18,13 @@ bool HasAvx512() {
 }  // namespace
 
 bool SetMathLibraryDefaults() {
-  bool changed = false;
+  bool is_late = false;
   if (HasAvx512()) {
-    changed |= SetDefault("ATEN_CPU_CAPABILITY", "avx512");
-    changed |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
+    SetDefault("ATEN_CPU_CAPABILITY", "avx512");
+    is_late |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
   }
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) changed |= SetDefault("GOMP_SPINCOUNT", "20000");
-  return changed;
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) is_late |= SetDefault("GOMP_SPINCOUNT", "20000");
+  return is_late;
 }
 
 }  // namespace submix::base

@@ -9,7 +9,8 @@ namespace submix::base {
 //   ATEN_CPU_CAPABILITY  libtorch's kernels for a processor with AVX-512
 //   OPENBLAS_CORETYPE    OpenBLAS 0.3.21 takes such processors that are newer than itself for a
 //                        Prescott (4-5 times slower)
-// True if that changed anything. Not thread-safe, as setenv is not.
+// True if that changed what a library that is loaded has read already; libtorch reads its setting
+// later. Not thread-safe, as setenv is not.
 bool SetMathLibraryDefaults();
 
 }  // namespace submix::base

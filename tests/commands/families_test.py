@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Today's families through the whole product: train, deploy, generate, evaluate, forget, on a Llama and a Qwen 3 of a few
-thousand weights; federated training; pre-training of a Llama.
+"""Today's families through the whole product: train, deploy, serve, evaluate, forget, on a Llama and a Qwen 3 of a few
+thousand weights; private and federated training; pre-training of a Llama.
 
     families_test.py BUILD_DIR SOURCE_DIR
 """
@@ -14,7 +14,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
-from submix_process import BUILD, SOURCE, WorkFolderTest, run  # noqa: E402
+from submix_process import BUILD, SOURCE, Server, WorkFolderTest, ask, completion, make_key, run  # noqa: E402
 
 USERS = "abcdefghijklmnop"
 ENTRIES = 320  # of the families' tiny models
@@ -76,6 +76,16 @@ class FamiliesTest(WorkFolderTest):
                    "--batch-size", 2, "--threads", 1, "--heldout-fraction", 0.2, "--precision", "f32",
                    "--partition-key", SOURCE / "data/demo_partition.key", *options).stdout
 
+    def check_served(self, deployment):
+        key = make_key(deployment, "reader")
+        with Server(deployment, "--port", 0) as server:
+            chat = {"model": server.model, "messages": [{"role": "user", "content": "The sea?"}], "max_tokens": 4}
+            for path, body in (("/v1/completions", completion(server.model)), ("/v1/chat/completions", chat)):
+                status, text = ask(server.address, "POST", path, key, body)
+                self.assertEqual(status, 200, text)
+                self.assertGreater(json.loads(text)["usage"]["completion_tokens"], 0)
+            server.stop()
+
     def check_from_training_to_forgetting(self, name):
         model = self.model(name)
         ensemble, deployment = self.work / f"{name}-ensemble", self.work / f"{name}-deployment"
@@ -91,6 +101,7 @@ class FamiliesTest(WorkFolderTest):
 
         run("deploy", ensemble, deployment, "--epsilon", 4, "--queries", 16)
         self.assertTrue(run("generate", deployment, "The sea", "--max-tokens", 4).stdout)
+        self.check_served(deployment)
         evaluated = json.loads(run("evaluate", ensemble, "--corpus", self.corpus, "--mechanism", "filtered-submix", "--queries", 8,
                                    "--runs", 2, "--json").stdout)
         self.assertTrue(evaluated)
@@ -125,6 +136,17 @@ class FamiliesTest(WorkFolderTest):
         decoded = log_probabilities(public, member)
         self.assert_close(log_probabilities(public, member, torch=True), decoded)
         self.assertNotEqual(decoded[0], decoded[1])
+
+    def test_a_llama_is_trained_privately(self):
+        # Of two users a step, so that a step moves something.
+        self.train(self.model("tiny-llama"), "private", "--private", "dp-sgd", "--epsilon", 8, "--steps", 2, "--expected-batch", 2)
+        ensemble, deployment = self.work / "private", self.work / "private-deployment"
+        released = ensemble / "released"
+        trained = log_probabilities(released / "public")[0]
+        self.assert_close([trained], [log_probabilities(ensemble / "public", ensemble / "members/00")[1]])
+        self.assertNotEqual(trained, log_probabilities(ensemble / "public")[0])
+        run("deploy", released, deployment, "--mechanism", "public")
+        self.assertTrue(run("generate", deployment, "The sea", "--max-tokens", 4).stdout)
 
     def test_a_federated_adapter_is_merged_into_the_model_that_is_released(self):
         model, out = self.model("tiny-qwen3"), self.work / "federated"

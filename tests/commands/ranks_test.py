@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`mpirun -n R submix-train fedavg | train`: the bits of one process, and what happens if one dies.
+"""`mpirun -n R submix fedavg | train`: the bits of one process, and what happens if one dies.
 
 Usage: ranks_test.py BUILD_DIR SOURCE_DIR. Skipped (77) without mpirun, or if built without MPI.
 """
@@ -18,7 +18,7 @@ import time
 import unittest
 
 BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
-TRAIN = BUILD / "submix-train"
+SUBMIX = BUILD / "submix"
 DEADLINE = 600
 BLOCKS = ("--block-tokens", 32)
 ENVIRONMENT = {
@@ -37,13 +37,13 @@ ENVIRONMENT = {
 
 def mpirun(ranks, *arguments):
     """The command line that starts the same program so many times."""
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(TRAIN),
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(SUBMIX),
             *map(str, arguments)]
 
 
 def run(ranks, *arguments, code=0, stderr=""):
     """One process if ranks is 0; returns stdout."""
-    command = mpirun(ranks, *arguments) if ranks else [str(TRAIN), *map(str, arguments)]
+    command = mpirun(ranks, *arguments) if ranks else [str(SUBMIX), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False,
                           timeout=DEADLINE)
     assert (done.returncode == 0) == (code == 0), f"{command}: {done.returncode}\n{done.stderr}"
@@ -203,7 +203,7 @@ class RanksTest(unittest.TestCase):
 if shutil.which("mpirun") is None:
     print("skipped: no mpirun")
     sys.exit(77)
-if "MPI_Init" not in subprocess.run(["nm", "-D", TRAIN], capture_output=True, text=True,
+if "MPI_Init" not in subprocess.run(["nm", "-D", BUILD / "submix-train"], capture_output=True, text=True,
                                     check=False).stdout:
     print("skipped: built without MPI")
     sys.exit(77)

@@ -469,7 +469,7 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       "with\n"
       "--noise and with a smaller share of users a round; `submix account fedavg` says it before.\n"
       "Interrupted? Run the same command again: rounds that were charged stay charged.\n"
-      "mpirun -n R submix-train fedavg … spreads the users of a round over R processes; the model\n"
+      "mpirun -n R submix fedavg … spreads the users of a round over R processes; the model\n"
       "is the same: docs/private_training.md.\n"
       "The paper: --learning-rate 6, else the defaults (10,000 words, 1,600 tokens a user in\n"
       "batches of 8 times 10, one epoch); 763,430 users, --expected-users 5000 --clip 15 --noise "

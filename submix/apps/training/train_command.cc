@@ -182,7 +182,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   AddPrivateTrainingFlags(command, options.private_training);
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"
-      "mpirun -n R submix-train train … spreads the members over R processes:\n"
+      "mpirun -n R submix train … spreads the members over R processes:\n"
       "docs/private_training.md.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
       "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32\n"
