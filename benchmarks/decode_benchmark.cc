@@ -1,6 +1,6 @@
 // What one token costs: the public model and an ensemble over it, for rows of one and many,
-// contexts short and long, on a random model of GPT-2's small shape or a model from disk. One JSON
-// object a line. `members` counts rows: the public model and members - 1 adapters.
+// contexts short and long, on random weights of any config.json's shape or a model from disk. One
+// JSON object a line. `members` counts rows: the public model and members - 1 adapters.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +21,8 @@
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/model/decoder_config.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/model/safetensors.h"
 
@@ -30,7 +32,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Settings {
-  std::string model;  // empty: random, of GPT-2's small shape
+  std::string model;   // empty: random weights
+  std::string config;  // of these; empty: GPT-2's small shape
   std::vector<int> members = {1, 17, 33, 65, 129};
   std::vector<int> contexts = {64, 512};
   std::vector<std::string> precisions = {"bf16"};
@@ -64,8 +67,7 @@ std::vector<float> RandomValues(std::size_t count, float size) {
   return values;
 }
 
-// GPT-2 small: 12 layers, 768, 12 heads, 50,257 words.
-base::Status WriteRandomModel(const std::string& directory) {
+model::DecoderConfig Gpt2Small() {
   model::DecoderConfig config;
   config.vocab_size = 50257;
   config.context_length = 1024;
@@ -73,40 +75,31 @@ base::Status WriteRandomModel(const std::string& directory) {
   config.layers = 12;
   config.attention_heads = 12;
   config.end_of_text = 50256;
+  return config;
+}
+
+// Random weights of a config.json's shape, or of GPT-2's small one.
+base::Status WriteRandomModel(const std::string& config_file, const std::string& directory) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  SUBMIX_RETURN_IF_ERROR(
-      base::WriteFile(base::JoinPath(directory, "config.json"), model::DecoderConfigJson(config)));
+  std::string text = model::DecoderConfigJson(Gpt2Small());
+  if (!config_file.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(text, base::ReadFile(config_file));
+  }
+  const std::string path = base::JoinPath(directory, "config.json");
+  SUBMIX_RETURN_IF_ERROR(base::WriteFile(path, text));
+  SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadDecoderConfig(path));
   std::vector<model::NamedTensor> tensors;
   std::vector<std::vector<float>> values;
-  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, float size) {
-    const auto count =
-        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-    values.push_back(RandomValues(static_cast<std::size_t>(count), size));
-    tensors.push_back({name, std::move(shape), {}});
-  };
-  const auto add_norm = [&](const std::string& name) {
-    add(name + ".weight", {768}, 1);
-    add(name + ".bias", {768}, 0.1f);
-  };
-  const auto add_linear = [&](const std::string& name, std::int64_t in, std::int64_t out) {
-    add(name + ".weight", {in, out}, 0.05f);
-    add(name + ".bias", {out}, 0.05f);
-  };
-  add("wte.weight", {50257, 768}, 0.05f);
-  add("wpe.weight", {1024, 768}, 0.02f);
-  add_norm("ln_f");
-  for (int layer = 0; layer < 12; ++layer) {
-    const std::string prefix = "h." + std::to_string(layer) + ".";
-    add_norm(prefix + "ln_1");
-    add_norm(prefix + "ln_2");
-    add_linear(prefix + "attn.c_attn", 768, 2304);
-    add_linear(prefix + "attn.c_proj", 768, 768);
-    add_linear(prefix + "mlp.c_fc", 768, 3072);
-    add_linear(prefix + "mlp.c_proj", 3072, 768);
+  for (const model::DecoderTensor& tensor : model::DecoderTensors(config)) {
+    const auto count = std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
+                                       std::multiplies<>());
+    const bool is_matrix = tensor.shape.size() > 1;
+    values.push_back(RandomValues(static_cast<std::size_t>(count), is_matrix ? 0.05f : 1.0f));
+    tensors.push_back({model::FullName(config, tensor), tensor.shape, {}});
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].values = values[i];
   return model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"), tensors,
-                                 model::Dtype::kF32, {});
+                                 model::Dtype::kBf16, {});
 }
 
 // PEFT's defaults: rank 8 on c_attn of a GPT-2, on q_proj and v_proj of others.
@@ -342,7 +335,7 @@ base::Status Measure(const Settings& settings) {
   std::string directory = settings.model;
   if (directory.empty()) {
     directory = work.File("random");
-    SUBMIX_RETURN_IF_ERROR(WriteRandomModel(directory));
+    SUBMIX_RETURN_IF_ERROR(WriteRandomModel(settings.config, directory));
   }
   const int threads = settings.threads > 0 ? settings.threads
                                            : static_cast<int>(std::thread::hardware_concurrency());
@@ -363,7 +356,11 @@ base::Status Measure(const Settings& settings) {
 int Run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Times one token of a public model and an ensemble over it; medians."};
-  app.add_option("--model", settings.model, "directory; default: random, of GPT-2's small shape");
+  CLI::Option* const model =
+      app.add_option("--model", settings.model, "directory; default: random weights");
+  app.add_option("--config", settings.config,
+                 "config.json of the random weights; default: GPT-2's small shape")
+      ->excludes(model);
   app.add_option("--members", settings.members, "rows: the public model and the adapters over it")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);

@@ -3,8 +3,9 @@
 name, for its syntax and warnings only. Other headers are the first include of their source
 (check_layers.py), so they stand alone if it does.
 
-What includes CLI11 or the JSON library, by whatever way, gets them precompiled: they take four times
-as long as the rest. A header that does not include what its source does is then compiled by itself.
+The standard library comes precompiled, as most of what compiling a file's syntax takes: what a file
+lacks of it, check_standard_includes.py says. So do CLI11 and the JSON library where a file includes them,
+by whatever way. A header that does not include what its source does is then compiled by itself.
 
     scripts/check_sources_alone.py BUILD_FOLDER [--jobs N]
 
@@ -23,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 from typing import Dict, List, Tuple
+
+from check_standard_includes import USES
 
 PRECOMPILED = ("CLI/CLI.hpp", "nlohmann/json.hpp")
 
@@ -50,7 +53,7 @@ def syntax_only(command: List[str]) -> List[str]:
             skip = False
         elif word in ("-o", "-MF", "-MT"):
             skip = True
-        elif word not in ("-MD", "-fPIC", "-fPIE"):  # libraries and programs read what is precompiled alike
+        elif not re.fullmatch("-MD|-[Of].*", word):  # how code is made; what is precompiled must be read alike by all
             kept.append(word)
     return kept + ["-fsyntax-only"]
 
@@ -92,8 +95,8 @@ def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], 
 
 def precompile(headers: Tuple[str, ...], into: str, folder: str, command: List[str]) -> str:
     """The file that holds them as the command, a source's, would read them."""
-    together = os.path.join(into, f"{PRECOMPILED.index(headers[0])}{len(headers)}.h")
-    pathlib.Path(together).write_text("".join(f"#include <{header}>\n" for header in headers))
+    together = os.path.join(into, "".join(str(PRECOMPILED.index(header)) for header in headers) + "_.h")
+    pathlib.Path(together).write_text("".join(f"#include <{header}>\n" for header in (*USES, *headers)))
     flags = [word for word in command if word != "-fsyntax-only" and not word.endswith(".cc")]
     subprocess.run([*flags, "-xc++-header", together, "-o", together + ".pch"], cwd=folder, check=True)
     return together + ".pch"
@@ -114,15 +117,14 @@ def main(arguments: List[str]) -> int:
     sources = product_commands(options.build.resolve(), root)
     includes = Includes(root)
     jobs = [*sources.items(), *lone_headers(root, sources, includes)]
-    models = {includes.of(name): command for name, command in sources.items() if includes.of(name)}
+    models = {includes.of(name): command for name, command in sources.items()}
     failed = 0
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         made = dict(zip(models, pool.map(lambda item: precompile(item[0], work, *item[1]), models.items())))
 
         def compile_job(job):
             name, (folder, command) = job
-            headers = made.get(includes.of(name))
-            return compile_one((name, (folder, [*command, "-include-pch", headers] if headers else command)))
+            return compile_one((name, (folder, [*command, "-include-pch", made[includes.of(name)]])))
 
         for name, code, text in pool.map(compile_job, jobs):
             if code != 0:

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "submix/base/number_text.h"
 

@@ -1,6 +1,7 @@
 #include "submix/model/lora_adapter.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <span>

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <tuple>

@@ -2,6 +2,8 @@
 // Internal: includes torch.
 #pragma once
 
+#include <cstdint>
+
 #include <torch/types.h>
 
 namespace submix::train {

@@ -1,5 +1,7 @@
 #include "submix/train/numerics/flat_parameters.h"
 
+#include <utility>
+
 #include <torch/csrc/autograd/autograd.h>
 
 namespace submix::train {

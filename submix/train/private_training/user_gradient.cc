@@ -1,6 +1,7 @@
 #include "submix/train/private_training/user_gradient.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "submix/base/check.h"
 #include "submix/train/models/token_batch.h"
