@@ -33,7 +33,8 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},
     "python": {"base", "divergence", "accounting", "mechanism", "ledger", "ensemble", "engine"},
-    "server": {"base", "engine"},
+    "chat": {"base", "tokenizer", "engine"},
+    "server": {"base", "engine", "chat"},
 }
 # Rooms within a folder: what several of them share, then one thing each.
 # Neither what is not proven nor what only calculates is known to what answers: programs hand
@@ -52,7 +53,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"server"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "server"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

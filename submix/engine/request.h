@@ -20,15 +20,6 @@ struct Request {
   std::vector<base::TokenId> end_tokens = {};
 };
 
-enum class ChatRole { kSystem, kUser, kAssistant };
-
-// One message of a conversation, of which chat_format.h makes a prompt.
-struct ChatMessage {
-  ChatRole role = ChatRole::kUser;
-  std::string content;
-  bool operator==(const ChatMessage&) const = default;
-};
-
 enum class FinishReason {
   kNone,       // still running
   kStop,       // a token that ends it, or a stop string

@@ -68,8 +68,7 @@ TEST(ChatServer, ChatsAreWrittenAndEndAsTheModelsFormatSays) {
   const MarkedLetters tokenizer;
   const base::TemporaryDirectory directory;
   ServedEngineOptions options;
-  options.http.chat_format =
-      engine::ChatFormat::Load(directory.path(), "gemma3", tokenizer).value();
+  options.http.chat_format = chat::ChatFormat::Load(directory.path(), "gemma3", tokenizer).value();
   ServedEngine served(options);
   const auto ask = [&](const std::string& messages) {
     return Post(served.port(), kChat,

@@ -242,7 +242,7 @@ std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const P
   }
   const auto& conversation = std::get<Conversation>(prompt);
   std::size_t bytes = 0;
-  for (const engine::ChatMessage& message : conversation) bytes += message.content.size();
+  for (const chat::ChatMessage& message : conversation) bytes += message.content.size();
   if (auto error = CheckLength(call, bytes)) return error;
   const auto status = options_.chat_format->Ask(conversation, std::time(nullptr), request);
   if (status.ok()) return std::nullopt;
@@ -282,7 +282,7 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
 HttpServerOptions Completed(HttpServerOptions options, const engine::Scheduler& scheduler,
                             const engine::ApiKeys* keys) {
   if (options.chat_format == nullptr) {
-    options.chat_format = engine::ChatFormat::Plain(scheduler.tokenizer());
+    options.chat_format = chat::ChatFormat::Plain(scheduler.tokenizer());
   }
   if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
   options.allowed_hosts.push_back(options.listener.host);

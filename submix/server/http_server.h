@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/chat/chat_format.h"
 #include "submix/engine/api_keys.h"
-#include "submix/engine/chat_format.h"
 #include "submix/engine/scheduler.h"
 #include "submix/server/listener.h"
 #include "submix/server/openai_request.h"
@@ -24,8 +24,8 @@ struct HttpServerOptions {
   ParseOptions parse;
   std::string model;         // the only one that is served
   std::int64_t created = 0;  // when, in seconds since 1970
-  // How conversations are written for the model; null: engine::ChatFormat::Plain.
-  std::shared_ptr<const engine::ChatFormat> chat_format;
+  // How conversations are written for the model; null: chat::ChatFormat::Plain.
+  std::shared_ptr<const chat::ChatFormat> chat_format;
   bool metrics = true;
   int chat_max_tokens = 256;                  // of a chat that gives none, where the context allows
   std::chrono::milliseconds request_time{0};  // most for one request; 0: no limit

@@ -379,9 +379,9 @@ class FieldReader {
       if (item.key() == "role" || item.key() == "content" || CountsAsAbsent(item.value())) continue;
       Fail("messages", "A message may hold a role and a content, nothing else.");
     }
-    conversation.push_back({is_system        ? engine::ChatRole::kSystem
-                            : role == "user" ? engine::ChatRole::kUser
-                                             : engine::ChatRole::kAssistant,
+    conversation.push_back({is_system        ? chat::ChatRole::kSystem
+                            : role == "user" ? chat::ChatRole::kUser
+                                             : chat::ChatRole::kAssistant,
                             Content(message)});
   }
 

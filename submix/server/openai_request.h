@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "submix/base/ids.h"
+#include "submix/chat/chat_format.h"
 #include "submix/engine/request.h"
 
 namespace submix::server {
@@ -27,7 +28,7 @@ struct ApiError {
   std::string type = "invalid_request_error";
 };
 
-using Conversation = std::vector<engine::ChatMessage>;
+using Conversation = std::vector<chat::ChatMessage>;
 using Prompt = std::variant<std::string, std::vector<base::TokenId>, Conversation>;
 
 // One HTTP request: prompts.size() * n completions, each drawn and charged for itself.

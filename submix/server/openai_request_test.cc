@@ -98,7 +98,7 @@ TEST(OpenAiRequest, ChatsAreConversations) {
           {"role":"assistant","content":"hi","tool_calls":[]},
           {"role":"user","content":"bye"}]})",
       Endpoint::kChat);
-  using engine::ChatRole;
+  using chat::ChatRole;
   EXPECT_THAT(call.prompts, ElementsAre(Prompt(Conversation{{ChatRole::kSystem, "be kind"},
                                                             {ChatRole::kSystem, "be brief"},
                                                             {ChatRole::kUser, "hello"},

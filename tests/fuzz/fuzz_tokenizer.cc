@@ -4,7 +4,7 @@
 
 #include "submix/base/check.h"
 #include "submix/base/json_object.h"
-#include "submix/engine/chat_template.h"
+#include "submix/chat/chat_template.h"
 #include "submix/tokenizer/byte_alphabet.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz_targets.h"
@@ -82,7 +82,7 @@ void FuzzTokenizerJson(std::string_view input) {
 void FuzzChatTemplate(std::string_view input) {
   static const FuzzedDirectory directory;
   directory.Put("tokenizer_config.json", input);
-  const auto style = engine::RecognizeChatStyle(directory.path());
+  const auto style = chat::RecognizeChatStyle(directory.path());
   SUBMIX_CHECK(!style.ok() || !style->format.empty(), "a style has a format");
 }
 

@@ -382,8 +382,9 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   auto federated = std::make_shared<FederatedReproduction>();
   Flags flags = command;
   CLI::Option* const name = flags.Require("name", options->name, NamesOfFigures());
-  flags.Require("--public", options->public_directory, kDirectory,
-                "Public model: a Hugging Face GPT-2 directory");
+  flags.Require(
+      "--public", options->public_directory, kDirectory,
+      "Public model: a directory in Hugging Face's layout (docs/models.md has the families)");
   flags.Require("--corpus", options->corpus, kFile,
                 "Private text: user-keyed .jsonl or .csv, or plain text");
   flags.Require("--heldout", options->heldout, kFile,

@@ -21,9 +21,9 @@
 #include "submix/apps/serving/serve_config.h"
 #include "submix/base/log.h"
 #include "submix/base/number_text.h"
+#include "submix/chat/chat_format.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/api_keys.h"
-#include "submix/engine/chat_format.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/ensemble/ensemble_directory.h"
@@ -141,11 +141,11 @@ base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
          (end < std::time(nullptr) ? ": EXPIRED, clients will refuse it" : "");
 }
 
-base::StatusOr<std::unique_ptr<const engine::ChatFormat>> LoadChatFormat(
+base::StatusOr<std::unique_ptr<const chat::ChatFormat>> LoadChatFormat(
     const engine::Deployment& deployment, const std::string& name,
     const tokenizer::Tokenizer& tokenizer) {
-  return engine::ChatFormat::Load(ensemble::PublicDirectory(deployment.config.ensemble_directory),
-                                  name, tokenizer);
+  return chat::ChatFormat::Load(ensemble::PublicDirectory(deployment.config.ensemble_directory),
+                                name, tokenizer);
 }
 
 Status Check(const ServeOptions& options, ServeConfig config) {
@@ -292,7 +292,7 @@ void AddServeCommand(CLI::App& command, Action& action) {
       "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
       "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
       "fewer = steadier streams, more = earlier first tokens; default 3");
-  flags.Add("--chat-format", options.chat_format, OneOf(engine::ChatFormat::Names()),
+  flags.Add("--chat-format", options.chat_format, OneOf(chat::ChatFormat::Names()),
             "How conversations are written for the model, instead of the file's; default: as its "
             "own chat template writes them");
   flags.Add("--tls-certificate", options.certificate,

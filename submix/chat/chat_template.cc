@@ -1,4 +1,4 @@
-#include "submix/engine/chat_template.h"
+#include "submix/chat/chat_template.h"
 
 #include <optional>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 
-namespace submix::engine {
+namespace submix::chat {
 namespace {
 
 using base::JsonObject;
@@ -137,4 +137,4 @@ StatusOr<ChatStyle> NamedChatStyle(const std::string& directory, const std::stri
   return ChatStyle{.format = format, .begin = std::move(files.begin)};
 }
 
-}  // namespace submix::engine
+}  // namespace submix::chat

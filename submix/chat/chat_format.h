@@ -10,13 +10,21 @@
 #include <string>
 #include <vector>
 
-#include "submix/base/ids.h"
 #include "submix/base/status.h"
-#include "submix/engine/chat_template.h"
+#include "submix/chat/chat_template.h"
 #include "submix/engine/request.h"
 #include "submix/tokenizer/tokenizer.h"
 
-namespace submix::engine {
+namespace submix::chat {
+
+enum class ChatRole { kSystem, kUser, kAssistant };
+
+// One message of a conversation.
+struct ChatMessage {
+  ChatRole role = ChatRole::kUser;
+  std::string content;
+  bool operator==(const ChatMessage&) const = default;
+};
 
 // Immutable, thread-safe. The tokenizer must outlive it.
 class ChatFormat {
@@ -40,7 +48,8 @@ class ChatFormat {
   // What the model reads before its answer: `request`'s prompt; and what ends its turn is added to
   // its end tokens and stop strings. `now` is for formats that tell the date. Errors:
   // kInvalidArgument where the model's template refuses the conversation. Requires: a message.
-  base::Status Ask(std::span<const ChatMessage> messages, std::time_t now, Request& request) const;
+  base::Status Ask(std::span<const ChatMessage> messages, std::time_t now,
+                   engine::Request& request) const;
 
  private:
   struct Format;
@@ -55,4 +64,4 @@ class ChatFormat {
   const tokenizer::Tokenizer& tokenizer_;
 };
 
-}  // namespace submix::engine
+}  // namespace submix::chat

@@ -1,7 +1,7 @@
 // Conversations against renderings of the publishers' own templates: chats.json of the oracle, made
 // by Hugging Face's library, where it is there; and, with the small tokenizers of testdata, what
 // the template of each family renders.
-#include "submix/engine/chat_format.h"
+#include "submix/chat/chat_format.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,12 +13,13 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 
-namespace submix::engine {
+namespace submix::chat {
 namespace chat_format_test {
 
 using base::StatusCode;
 using base::StatusIs;
 using base::TokenId;
+using engine::Request;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -353,4 +354,4 @@ TEST(ChatFormat, WhatCannotBeWrittenIsRefusedAtTheStart) {
 }
 
 }  // namespace chat_format_test
-}  // namespace submix::engine
+}  // namespace submix::chat

@@ -1,11 +1,11 @@
-#include "submix/engine/chat_template.h"
+#include "submix/chat/chat_template.h"
 
 #include <nlohmann/json.hpp>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 
-namespace submix::engine {
+namespace submix::chat {
 namespace chat_template_test {
 
 using base::StatusCode;
@@ -139,4 +139,4 @@ TEST_F(ChatTemplateTest, UnknownTemplatesAreRefusedWithTheirFileAndTheMend) {
 }
 
 }  // namespace chat_template_test
-}  // namespace submix::engine
+}  // namespace submix::chat

@@ -5,7 +5,7 @@
 
 #include "submix/base/status.h"
 
-namespace submix::engine {
+namespace submix::chat {
 
 struct ChatStyle {
   std::string format = "plain";     // a name of chat_format.h
@@ -24,4 +24,4 @@ base::StatusOr<ChatStyle> RecognizeChatStyle(const std::string& directory);
 // reading.
 base::StatusOr<ChatStyle> NamedChatStyle(const std::string& directory, const std::string& format);
 
-}  // namespace submix::engine
+}  // namespace submix::chat

@@ -1,4 +1,4 @@
-#include "submix/engine/chat_format.h"
+#include "submix/chat/chat_format.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,12 +9,13 @@
 #include "submix/base/json_object.h"
 #include "submix/tokenizer/characters.h"
 
-namespace submix::engine {
+namespace submix::chat {
 namespace {
 
 using base::Status;
 using base::StatusOr;
 using base::TokenId;
+using engine::Request;
 using Messages = std::span<const ChatMessage>;
 
 std::string_view RoleName(ChatRole role) {
@@ -444,4 +445,4 @@ Status ChatFormat::Ask(Messages messages, std::time_t now, Request& request) con
   return base::OkStatus();
 }
 
-}  // namespace submix::engine
+}  // namespace submix::chat
