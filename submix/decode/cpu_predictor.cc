@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "submix/base/check.h"
 #include "submix/base/processors.h"
 #include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
@@ -130,6 +131,20 @@ class Impl final : public CpuPredictor {
     if (found == sequences_.end()) return;
     for (std::byte* slab : found->second.slabs) slabs_.Return(slab);
     sequences_.erase(found);
+  }
+
+  int prefix_granule() const override { return kPageTokens; }
+  // Whole pages: nobody writes to them again.
+  SequenceId OpenPrefix(SequenceId other, int tokens) override {
+    const SequenceId opened = Open();
+    const Sequence& longer = sequences_.at(other);
+    SUBMIX_CHECK(tokens > 0 && tokens % kPageTokens == 0 && tokens <= longer.length,
+                 "a prefix of what the sequence holds");
+    Sequence& sequence = sequences_.at(opened);
+    sequence.length = tokens;
+    sequence.slabs.assign(longer.slabs.begin(), longer.slabs.begin() + PagesFor(tokens));
+    for (std::byte* slab : sequence.slabs) slabs_.Share(slab);
+    return opened;
   }
 
   Status Step(std::span<const Append> appends, std::span<float> logits) override {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -46,25 +47,39 @@ struct SlabLayout {
   }
 };
 
-// Slabs of one size, used again once they are free. Its memory is the most that was in use at once.
+// Slabs of one size, each of one sequence or shared by several, used again once they are free. Its
+// memory is the most that was in use at once.
 class SlabPool {
  public:
   explicit SlabPool(std::size_t slab_bytes) : slab_bytes_(slab_bytes) {}
 
   std::size_t slab_bytes() const { return slab_bytes_; }
+  // For one user.
   std::byte* Take() {
     if (free_.empty()) {
-      slabs_.push_back(AlignedBuffer(slab_bytes_));
+      slabs_.push_back(AlignedBuffer(kHeaderBytes + slab_bytes_));
       free_.reserve(slabs_.size());
-      return slabs_.back().data();
+      free_.push_back(slabs_.back().data() + kHeaderBytes);
     }
     std::byte* slab = free_.back();
     free_.pop_back();
+    Users(slab) = 1;
     return slab;
   }
-  void Return(std::byte* slab) { free_.push_back(slab); }
+  // For one more.
+  void Share(std::byte* slab) { ++Users(slab); }
+  // By one of them.
+  void Return(std::byte* slab) {
+    if (--Users(slab) == 0) free_.push_back(slab);
+  }
 
  private:
+  // Before each slab: how many use it.
+  static constexpr std::size_t kHeaderBytes = 64;
+  static std::uint32_t& Users(std::byte* slab) {
+    return *reinterpret_cast<std::uint32_t*>(slab - kHeaderBytes);
+  }
+
   const std::size_t slab_bytes_;
   std::vector<AlignedBuffer> slabs_;
   std::vector<std::byte*> free_;

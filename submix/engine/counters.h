@@ -54,6 +54,7 @@ struct Counters {
   std::atomic<std::int64_t> stopped{0};
   std::atomic<std::int64_t> failed{0};
   std::atomic<std::int64_t> prompt_tokens{0};  // of admitted requests
+  std::atomic<std::int64_t> prefix_tokens{0};  // those of them that earlier prompts had brought
   std::atomic<std::int64_t> tokens{0};         // released, the cache's not counted
   std::atomic<std::int64_t> failed_steps{0};
   DurationHistogram steps;  // as they took, padding included; failed ones too

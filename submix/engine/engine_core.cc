@@ -10,6 +10,7 @@ namespace {
 
 using base::Status;
 using base::StatusOr;
+using Clock = std::chrono::steady_clock;
 
 base::Status CheckRequest(const Request& request, const EngineParts& parts) {
   if (request.prompt.empty()) {
@@ -46,7 +47,8 @@ EngineCore::EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler>
     : parts_(parts),
       sampler_(std::move(sampler)),
       vocab_size_(static_cast<std::size_t>(parts.predictor->vocab_size())),
-      rows_(1 + static_cast<std::size_t>(parts.predictor->num_members())) {}
+      rows_(1 + static_cast<std::size_t>(parts.predictor->num_members())),
+      prefixes_(*parts.predictor, parts.prefix_tokens_per_key) {}
 
 EngineCore::~EngineCore() {
   for (const LiveSequence& live : live_) parts_.predictor->Close(live.sequence);
@@ -69,13 +71,15 @@ StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& part
 
 Status EngineCore::Check(const Request& request) const { return CheckRequest(request, parts_); }
 
-StatusOr<std::int64_t> EngineCore::Admit(const Request& request) {
+StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::string& key) {
   SUBMIX_RETURN_IF_ERROR(Check(request));
+  const PrefixCache::Opened opened = prefixes_.Open(key, request.prompt, Clock::now());
   LiveSequence live;
   live.request_id = next_request_id_++;
-  live.sequence = parts_.predictor->Open();
+  live.sequence = opened.sequence;
   live.request = request;
-  live.pending = request.prompt;
+  live.key = key;
+  live.pending.assign(request.prompt.begin() + opened.tokens, request.prompt.end());
   live.text = TextStream(request.stop);
   live_.push_back(std::move(live));
   return live_.back().request_id;
@@ -87,6 +91,12 @@ void EngineCore::Cancel(std::int64_t request_id) {
     parts_.predictor->Close(live.sequence);
     return true;
   });
+}
+
+int EngineCore::PromptTokensLeft(std::int64_t request_id) const {
+  const auto live = std::ranges::find(live_, request_id, &LiveSequence::request_id);
+  SUBMIX_CHECK(live != live_.end() && live->tokens_released == 0, "a prompt that is entering");
+  return static_cast<int>(live->pending.size());
 }
 
 void EngineCore::ShareOut(std::span<const PromptShare> shares) {
@@ -113,7 +123,12 @@ Status EngineCore::Predict() {
   logits_.resize(predicting_.size() * rows_ * vocab_size_);
   SUBMIX_RETURN_IF_ERROR(parts_.predictor->Step(appends, logits_));
   for (LiveSequence& live : live_) {
-    if (live.share == live.pending.size()) continue;
+    if (live.share == live.pending.size()) {
+      if (live.tokens_released == 0) {
+        prefixes_.Keep(live.key, live.request.prompt, live.sequence, Clock::now());
+      }
+      continue;
+    }
     live.pending.erase(live.pending.begin(),
                        live.pending.begin() + static_cast<std::ptrdiff_t>(live.share));
   }

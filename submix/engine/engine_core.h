@@ -12,6 +12,7 @@
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/engine/exhaustion.h"
+#include "submix/engine/prefix_cache.h"
 #include "submix/engine/private_sampler.h"
 #include "submix/engine/request.h"
 #include "submix/engine/text_stream.h"
@@ -33,6 +34,8 @@ struct EngineParts {
   WhenExhausted when_exhausted = WhenExhausted::kPublic;
   // Tokens that end every answer, beside the tokenizer's end of text.
   std::vector<base::TokenId> end_tokens = {};
+  // Kept of a key's prompts, for those that begin alike; 0: nothing.
+  int prefix_tokens_per_key = 0;
 };
 
 // How much of its prompt a request takes in.
@@ -57,8 +60,11 @@ class EngineCore {
   // token ids or options out of range, or a prompt that with max_tokens does not fit the context
   // (public quantities only).
   base::Status Check(const Request& request) const;
-  // Takes a request in; it runs from the next Step on. Returns its id. Errors: Check's.
-  base::StatusOr<std::int64_t> Admit(const Request& request);
+  // Takes a request in; it runs from the next Step on. Returns its id. Of an earlier prompt of this
+  // key it may begin with what is kept; without a key, with nothing. Errors: Check's.
+  base::StatusOr<std::int64_t> Admit(const Request& request, const std::string& key = {});
+  // Tokens of its prompt that are still to enter. Requires: a request that has no token yet.
+  int PromptTokensLeft(std::int64_t request_id) const;
   // Drops a request. What it was charged stays charged. Ok if it has ended already.
   void Cancel(std::int64_t request_id);
   bool idle() const { return live_.empty(); }
@@ -91,6 +97,7 @@ class EngineCore {
     std::int64_t request_id = 0;
     ensemble::SequenceId sequence = 0;
     Request request;
+    std::string key;
     std::vector<base::TokenId> pending;  // not yet seen by the predictor, never empty
     std::size_t share = 0;               // of pending, in this step
     int tokens_released = 0;
@@ -112,6 +119,7 @@ class EngineCore {
   const std::size_t vocab_size_;
   const std::size_t rows_;  // 1 + members
   std::int64_t next_request_id_ = 1;
+  PrefixCache prefixes_;
   std::vector<LiveSequence> live_;
   std::vector<LiveSequence*> predicting_;  // that get a token in this step
   std::vector<float> logits_;              // [predicting, M + 1, V]

@@ -31,6 +31,8 @@ std::size_t CountTokens(Completion& completion) {
 
 class LongPromptsTest : public testing::Test {
  protected:
+  explicit LongPromptsTest(const WatchedEngineOptions& options = {}) : watched_(options) {}
+
   using Completions = std::vector<std::unique_ptr<Completion>>;
 
   void Start(const SchedulerOptions& options) {
@@ -56,6 +58,12 @@ class LongPromptsTest : public testing::Test {
     }
     scheduler_->Drain(Clock::now() + kLongEnough);
     EXPECT_EQ(watched_.predictor.fake.open_sequences(), 0u);
+  }
+
+  int PromptTokens() const {
+    int tokens = 0;
+    for (const auto& step : watched_.predictor.steps) tokens += step.prompt_tokens;
+    return tokens;
   }
 
   WatchedEngine watched_;
@@ -120,6 +128,27 @@ TEST_F(LongPromptsTest, AClientThatGoesAwayWhileItsPromptEntersLeavesNothing) {
   Finish();
   EXPECT_EQ(scheduler_->counters().cancelled, 1);
   EXPECT_THAT(watched_.predictor.first_to_predict, ElementsAre(0, 2));
+}
+
+class AlikePromptsTest : public LongPromptsTest {
+ protected:
+  AlikePromptsTest() : LongPromptsTest({.prefix_tokens_per_key = kLong}) {}
+};
+
+TEST_F(AlikePromptsTest, WhatAKeysEarlierPromptBroughtDoesNotEnterAgain) {
+  Start({});
+  for (const auto& [key, enters] : std::vector<std::pair<std::string, int>>{
+           {"a", kLong + 1}, {"a", 1}, {"b", kLong + 1}, {"", kLong + 1}, {"", kLong + 1}}) {
+    const int before = PromptTokens();
+    auto completion = scheduler_->Submit(Ask(key, 7, kLong + 1, 2)).value();
+    EXPECT_EQ(CountTokens(*completion), 2u);
+    EXPECT_EQ(PromptTokens() - before, enters) << key;
+  }
+  EXPECT_EQ(scheduler_->counters().prompt_tokens, 5 * (kLong + 1));
+  EXPECT_EQ(scheduler_->counters().prefix_tokens, kLong);
+  EXPECT_EQ(watched_.predictor.fake.open_sequences(), 2u);
+  scheduler_.reset();
+  EXPECT_EQ(watched_.predictor.fake.open_sequences(), 0u);
 }
 
 }  // namespace long_prompts_test

@@ -327,11 +327,13 @@ class Scheduler::Engine {
         Settle(*ticket, CompletionEnd::kExhausted);
         continue;
       }
-      const auto id = core_->Admit(ticket->submission.request);
+      const auto id = core_->Admit(ticket->submission.request, ticket->submission.key);
       SUBMIX_CHECK(id.ok(), "Submit lets only requests in that Admit takes");
-      const auto tokens = static_cast<int>(ticket->submission.request.prompt.size());
+      const auto tokens = std::ssize(ticket->submission.request.prompt);
+      const int left = core_->PromptTokensLeft(*id);
       counters_.prompt_tokens += tokens;
-      turns_.Begin(ticket->submission.key, *id, tokens);
+      counters_.prefix_tokens += tokens - left;
+      turns_.Begin(ticket->submission.key, *id, left);
       live_.emplace(*id, std::move(*ticket));
     }
   }

@@ -28,6 +28,14 @@ class Predictor {
   virtual SequenceId Open() = 0;
   virtual void Close(SequenceId sequence) = 0;
 
+  // A new sequence may begin with what another holds, in the same memory and for nothing: with a
+  // multiple of this many of its tokens. 0: this predictor shares nothing.
+  virtual int prefix_granule() const { return 0; }
+  // The new sequence, as if the first `tokens` of `other` had been appended to it. `other` stays as
+  // it is, and may be closed first. Requires: a positive multiple of prefix_granule() that `other`
+  // holds.
+  virtual SequenceId OpenPrefix(SequenceId /*other*/, int /*tokens*/) { return Open(); }
+
   struct Append {
     SequenceId sequence = 0;
     std::span<const base::TokenId> tokens;  // at least one

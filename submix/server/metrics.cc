@@ -99,6 +99,8 @@ std::string MetricsText(const engine::Counters& counters, const StatusCounts& an
   out.Counter("submix_cache_hits_total", "Completions given again from the answer cache.",
               counters.cache_hits);
   out.Counter("submix_prompt_tokens_total", "Tokens of admitted prompts.", counters.prompt_tokens);
+  out.Counter("submix_prefix_tokens_total",
+              "Those of them that were kept of the key's earlier prompts.", counters.prefix_tokens);
   out.Counter("submix_tokens_total", "Tokens released.", counters.tokens);
   out.Counter("submix_failed_steps_total", "Engine steps that released nothing.",
               counters.failed_steps);

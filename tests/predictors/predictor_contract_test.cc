@@ -159,6 +159,29 @@ TEST_F(PredictorContractTest, PiecesThatPredictNothingGiveTheSameInTheEnd) {
   }
 }
 
+TEST_F(PredictorContractTest, APrefixThatIsSharedIsThatOfEachWhoeverEndsFirst) {
+  const std::string other = directory_.File("other");
+  model::WriteTinyModel(other, config_, /*seed=*/77);
+  const auto predictor = Load({Adapter(2), other, Adapter(3, {2})});
+  const int shared = predictor->prefix_granule();
+  if (shared == 0) GTEST_SKIP() << "shares nothing";
+  const std::vector<TokenId> tokens = model::RandomTokens(21, config_.vocab_size, 6);
+  const std::vector<TokenId> others = model::RandomTokens(21, config_.vocab_size, 8);
+  const std::span<const TokenId> rest = std::span(tokens).subspan(static_cast<std::size_t>(shared));
+  const Logits at_once = StepOrDie(*predictor, {{predictor->Open(), tokens}});
+  const ensemble::SequenceId whole = predictor->Open();
+  StepOrDie(*predictor, {{whole, std::span(tokens).first(20), /*predicts=*/false}});
+  const ensemble::SequenceId first = predictor->OpenPrefix(whole, shared);
+  const ensemble::SequenceId second = predictor->OpenPrefix(first, shared);
+  ExpectNear(StepOrDie(*predictor, {{whole, std::span(tokens).last(1)}}), at_once, kTolerance);
+  ExpectNear(StepOrDie(*predictor, {{first, rest}}), at_once, kTolerance);
+  // Their memory is used again, but not what is shared with the last one.
+  predictor->Close(whole);
+  predictor->Close(first);
+  StepOrDie(*predictor, {{predictor->Open(), others}});
+  ExpectNear(StepOrDie(*predictor, {{second, rest}}), at_once, kTolerance);
+}
+
 TEST_F(PredictorContractTest, RaggedSequencesAnswerAsIfAlone) {
   const auto predictor = Load({Adapter(2), Adapter(3)});
   const std::vector<TokenId> a = model::RandomTokens(17, config_.vocab_size, 7);

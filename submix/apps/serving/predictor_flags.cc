@@ -95,7 +95,8 @@ StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
 }
 
 StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
-    const std::string& deployment_directory, const PredictorFlags& flags) {
+    const std::string& deployment_directory, const PredictorFlags& flags,
+    int prefix_tokens_per_key) {
   auto deployed = std::make_unique<DeployedEngine>();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->deployment,
@@ -109,10 +110,10 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
   deployed->random = base::MakeSystemRandomSource();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->core,
-      engine::EngineCore::Create({deployed->predictor.get(), deployed->deployment.mechanism.get(),
-                                  deployed->deployment.ledger.get(), deployed->tokenizer.get(),
-                                  deployed->random.get(),
-                                  deployed->deployment.config.options.when_exhausted, end_tokens}));
+      engine::EngineCore::Create(
+          {deployed->predictor.get(), deployed->deployment.mechanism.get(),
+           deployed->deployment.ledger.get(), deployed->tokenizer.get(), deployed->random.get(),
+           deployed->deployment.config.options.when_exhausted, end_tokens, prefix_tokens_per_key}));
   return deployed;
 }
 

@@ -76,6 +76,7 @@ struct DeployedEngine {
 // Opens a deployment for charging and loads its models. Errors: those of OpenDeployment and of the
 // models' files.
 base::StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
-    const std::string& deployment_directory, const PredictorFlags& flags);
+    const std::string& deployment_directory, const PredictorFlags& flags,
+    int prefix_tokens_per_key = 0);
 
 }  // namespace submix::apps

@@ -173,10 +173,13 @@ Status Check(const ServeOptions& options, ServeConfig config) {
       config.operator_server
           ? Address(config.operator_server->listener, config.operator_server->listener.port).c_str()
           : "off");
-  std::printf("connections  %d\nbatch        %d, and %d waiting\ncache        %s\n\n%s",
-              listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
-              config.cache_bytes_per_key > 0 ? "on" : "off",
-              engine::DeploymentPromise(deployment).ToText().c_str());
+  std::printf(
+      "connections  %d\nbatch        %d, and %d waiting\ncache        answers %s, prefixes "
+      "%s\n\n%s",
+      listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
+      config.cache_bytes_per_key > 0 ? "on" : "off",
+      config.prefix_tokens_per_key > 0 ? "on" : "off",
+      engine::DeploymentPromise(deployment).ToText().c_str());
   return base::OkStatus();
 }
 
@@ -228,8 +231,9 @@ void AwaitStop(const sigset_t& stop_signals) {
 Status Serve(const ServeOptions& options, ServeConfig config) {
   const sigset_t stop_signals = BlockStopSignals();
   AllowOpenFiles(config);
-  SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
-                          OpenDeployedEngine(options.deployment, config.predictor));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto deployed,
+      OpenDeployedEngine(options.deployment, config.predictor, config.prefix_tokens_per_key));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployed->deployment, config));
   SUBMIX_ASSIGN_OR_RETURN(
       config.http.chat_format,

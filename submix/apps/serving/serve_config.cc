@@ -184,6 +184,7 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
   Section cache(file, "cache", path, error);
   cache.Read("bytes_per_key", config.cache_bytes_per_key, 0,
              std::numeric_limits<std::int32_t>::max());
+  cache.Read("prefix_tokens_per_key", config.prefix_tokens_per_key, 0, 1 << 20);
   cache.Finish();
   Section predictor(file, "predictor", path, error);
   predictor.Read("predictor", config.predictor.predictor, {"cpu", "torch"});

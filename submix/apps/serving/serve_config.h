@@ -23,6 +23,7 @@ struct ServeConfig {
   std::string chat_format;  // of chat::ChatFormat::Names; empty: the model's own
   engine::SchedulerOptions scheduler;
   std::size_t cache_bytes_per_key = 0;  // 0: no answer cache
+  int prefix_tokens_per_key = 0;        // 0: no prompt shares what another has brought
   std::chrono::milliseconds stop_time{30'000};
   bool log_requests = true;
   PredictorFlags predictor;

@@ -135,6 +135,10 @@ class WatchedPredictor final : public ensemble::Predictor {
     return sequence;
   }
   void Close(ensemble::SequenceId sequence) override { fake.Close(sequence); }
+  int prefix_granule() const override { return fake.prefix_granule(); }
+  ensemble::SequenceId OpenPrefix(ensemble::SequenceId other, int tokens) override {
+    return fake.OpenPrefix(other, tokens);
+  }
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
     StepWork& work = steps.emplace_back();
     for (const Append& append : appends) {
@@ -181,6 +185,7 @@ struct WatchedEngineOptions {
   mechanism::ChargeAccounting accounting = mechanism::ChargeAccounting::kDefault;
   int halves = 1;  // members a part
   std::vector<base::TokenId> end_tokens = {};
+  int prefix_tokens_per_key = 0;
 };
 
 // Everything that an EngineCore stands on. Must outlive it.
@@ -193,6 +198,7 @@ class WatchedEngine {
         predictor(kParts * options.halves, options.spread),
         when_exhausted_(options.when_exhausted),
         end_tokens_(options.end_tokens),
+        prefix_tokens_per_key_(options.prefix_tokens_per_key),
         random_(base::MakeSeededRandomSource(1)) {
     mechanism::MechanismOptions declared;
     declared.name = options.mechanism;
@@ -206,7 +212,7 @@ class WatchedEngine {
   std::unique_ptr<EngineCore> MakeCore() { return MakeCore(tokenizer_).value(); }
   base::StatusOr<std::unique_ptr<EngineCore>> MakeCore(const tokenizer::Tokenizer& tokenizer) {
     return EngineCore::Create({&predictor, mechanism_.get(), &ledger, &tokenizer, random_.get(),
-                               when_exhausted_, end_tokens_});
+                               when_exhausted_, end_tokens_, prefix_tokens_per_key_});
   }
 
   WatchedLedger ledger;
@@ -215,6 +221,7 @@ class WatchedEngine {
  private:
   const WhenExhausted when_exhausted_;
   const std::vector<base::TokenId> end_tokens_;
+  const int prefix_tokens_per_key_;
   const std::unique_ptr<base::RandomSource> random_;
   const LetterTokenizer tokenizer_;
   std::unique_ptr<mechanism::Mechanism> mechanism_;

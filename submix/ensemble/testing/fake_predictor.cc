@@ -13,6 +13,12 @@ SequenceId FakePredictor::Open() {
   return next_++;
 }
 
+SequenceId FakePredictor::OpenPrefix(SequenceId other, int tokens) {
+  const std::vector<base::TokenId>& longer = sequences_.at(other);
+  sequences_[next_].assign(longer.begin(), longer.begin() + tokens);
+  return next_++;
+}
+
 void FakePredictor::Close(SequenceId sequence) { sequences_.erase(sequence); }
 
 void FakePredictor::WriteRows(base::TokenId last, std::span<float> logits) const {

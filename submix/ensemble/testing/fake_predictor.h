@@ -19,6 +19,8 @@ class FakePredictor final : public Predictor {
   int context_length() const override { return 64; }
   SequenceId Open() override;
   void Close(SequenceId sequence) override;
+  int prefix_granule() const override { return 4; }
+  SequenceId OpenPrefix(SequenceId other, int tokens) override;
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override;
   base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
                      const PositionSink& sink) override;
@@ -30,6 +32,9 @@ class FakePredictor final : public Predictor {
   // Breaks the public model: its logits are NaN after this token.
   void BreakPublicModelAfter(base::TokenId token) { breaking_token_ = token; }
   std::size_t open_sequences() const { return sequences_.size(); }
+  const std::vector<base::TokenId>& tokens(SequenceId sequence) const {
+    return sequences_.at(sequence);
+  }
 
  private:
   void WriteRows(base::TokenId last, std::span<float> logits) const;
