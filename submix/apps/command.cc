@@ -33,6 +33,7 @@ constexpr CommandHelp kCommands[] = {
     {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)"},
     {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
     {"generate", "Complete a prompt privately, charging the ledger"},
+    {"synthesize", "Write many documents privately, to keep and to share (resumable)"},
     {"serve", "Answer over HTTP, as OpenAI's API does"},
     {"evaluate", "Held-out perplexity of mechanisms and baselines"},
     {"score", "What models say of a text, token by token: the quick check of a download"},

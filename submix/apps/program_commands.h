@@ -17,6 +17,7 @@ void AddServeCommand(CLI::App& command, Action& action);
 
 // Run by both: with libtorch's predictor in `submix-train`.
 void AddGenerateCommand(CLI::App& command, Action& action);
+void AddSynthesizeCommand(CLI::App& command, Action& action);
 void AddEvaluateCommand(CLI::App& command, Action& action);
 void AddScoreCommand(CLI::App& command, Action& action);
 void AddAttackCommand(CLI::App& command, Action& action);

@@ -7,8 +7,8 @@ int main(int argc, char** argv) {
   using namespace submix::apps;
   constexpr Command kOwn[] = {
       {"tokenizer", AddTokenizerCommand}, {"deploy", AddDeployCommand},
-      {"generate", AddGenerateCommand},   {"serve", AddServeCommand},
-      {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
+      {"generate", AddGenerateCommand},   {"synthesize", AddSynthesizeCommand},
+      {"serve", AddServeCommand},         {"evaluate", AddEvaluateCommand},
       {"report", AddReportCommand},       {"attack", AddAttackCommand},
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},

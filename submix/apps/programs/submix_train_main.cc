@@ -56,12 +56,12 @@ int main(int argc, char** argv) {
   submix::train::PrepareTorchProcess(argv);
   SetTorchPredictorLoader(LoadTorchPredictor);
   constexpr Command kOwn[] = {
-      {"demo", AddDemoCommand},         {"pretrain", AddPretrainCommand},
-      {"train", AddTrainCommand},       {"fedavg", AddFedavgCommand},
-      {"generate", AddGenerateCommand}, {"evaluate", AddEvaluateCommand},
-      {"score", AddScoreCommand},       {"reproduce", AddReproduceCommand},
-      {"attack", AddAttackCommand},     {"audit", AddAuditCommand},
-      {"forget", AddForgetCommand},
+      {"demo", AddDemoCommand},           {"pretrain", AddPretrainCommand},
+      {"train", AddTrainCommand},         {"fedavg", AddFedavgCommand},
+      {"generate", AddGenerateCommand},   {"synthesize", AddSynthesizeCommand},
+      {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
+      {"reproduce", AddReproduceCommand}, {"attack", AddAttackCommand},
+      {"audit", AddAuditCommand},         {"forget", AddForgetCommand},
   };
   return LeaveRanks(RunProgram(argc, argv, kOwn, "submix"));
 }

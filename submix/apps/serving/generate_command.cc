@@ -10,6 +10,7 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/request_flags.h"
 
 namespace submix::apps {
 namespace {
@@ -25,10 +26,6 @@ struct GenerateOptions {
 
 std::string ReadStandardInput() {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
-}
-
-const char* FinishText(engine::FinishReason reason) {
-  return reason == engine::FinishReason::kStop ? "stop" : "length";
 }
 
 // One completion: streamed to the terminal, or as one JSON object at its end.
@@ -74,19 +71,11 @@ base::Status RunGenerate(GenerateOptions options) {
 void AddGenerateCommand(CLI::App& command, Action& action) {
   GenerateOptions& options = SetAction<GenerateOptions>(command, action, RunGenerate);
   Flags flags(command);
-  engine::Request& request = options.request;
   flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
   flags.Require("prompt", options.prompt, "Text to complete, or - to read it from stdin");
-  flags.Add("--max-tokens", request.max_tokens, "Most tokens to add");
+  AddRequestFlags(command, options.request);
   flags.Add("-n,--completions", options.completions, kPositive,
             "How many; each is charged for itself");
-  flags.Add("--temperature", request.sampling.temperature,
-            "Sharpens (< 1) or flattens (> 1) every model before mixing");
-  flags.Add("--top-k", request.sampling.top_k,
-            "Keep the public model's k likeliest tokens; 0 = all");
-  flags.Add("--top-p", request.sampling.top_p,
-            "Keep the public model's likeliest tokens of this mass");
-  flags.Add("--stop", request.stop, "End before this text; may be given again")->delimiter('\0');
   AddPredictorFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object a completion");
   command.footer(

@@ -1,0 +1,20 @@
+#include "submix/apps/serving/request_flags.h"
+
+namespace submix::apps {
+
+void AddRequestFlags(Flags flags, engine::Request& request) {
+  flags.Add("--max-tokens", request.max_tokens, "Most tokens to add");
+  flags.Add("--temperature", request.sampling.temperature,
+            "Sharpens (< 1) or flattens (> 1) every model before mixing");
+  flags.Add("--top-k", request.sampling.top_k,
+            "Keep the public model's k likeliest tokens; 0 = all");
+  flags.Add("--top-p", request.sampling.top_p,
+            "Keep the public model's likeliest tokens of this mass");
+  flags.Add("--stop", request.stop, "End before this text; may be given again")->delimiter('\0');
+}
+
+const char* FinishText(engine::FinishReason reason) {
+  return reason == engine::FinishReason::kStop ? "stop" : "length";
+}
+
+}  // namespace submix::apps

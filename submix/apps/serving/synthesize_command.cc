@@ -1,0 +1,239 @@
+// `submix synthesize`: many documents from a deployment, into a file.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/accounting/promise.h"
+#include "submix/apps/flags.h"
+#include "submix/apps/program_commands.h"
+#include "submix/apps/serving/document_file.h"
+#include "submix/apps/serving/document_prompts.h"
+#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/request_flags.h"
+#include "submix/base/number_text.h"
+#include "submix/base/progress_bar.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/engine/synthesis.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+using Json = nlohmann::ordered_json;
+
+struct SynthesizeOptions {
+  std::string deployment;
+  std::string out;
+  std::string prompts;
+  std::string text_template;
+  std::vector<std::string> labels;
+  std::optional<std::int64_t> documents;
+  bool json = false;
+  PredictorFlags predictor{.sequences = 16};
+  engine::Request request;
+};
+
+// Document i has prompt i modulo their number.
+StatusOr<std::vector<DocumentPrompt>> LoadPrompts(const SynthesizeOptions& options) {
+  if (!options.prompts.empty()) return PromptsFromFile(options.prompts);
+  if (!options.text_template.empty()) {
+    return PromptsFromLabels(options.text_template, options.labels);
+  }
+  if (options.documents.has_value()) return std::vector<DocumentPrompt>(1);
+  return base::InvalidArgumentError(
+      "say how many: --documents N, or a prompt for each: --prompts FILE, or --template with "
+      "--labels");
+}
+
+StatusOr<DocumentFile::Run> RunOf(const SynthesizeOptions& options,
+                                  const std::vector<DocumentPrompt>& prompts) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
+  const engine::Request& request = options.request;
+  Json texts = Json::array();
+  for (const DocumentPrompt& prompt : prompts) texts.push_back({prompt.label, prompt.text});
+  return DocumentFile::Run{
+      {"deployment", config.lineage + " " + base::ToHex(engine::DeploymentFingerprint(config))},
+      {"prompts", base::ToHex(base::Sha256(texts.dump()))},
+      {"max_tokens", std::to_string(request.max_tokens)},
+      {"temperature", base::NumberText(request.sampling.temperature, 17)},
+      {"top_k", std::to_string(request.sampling.top_k)},
+      {"top_p", base::NumberText(request.sampling.top_p, 17)},
+      {"stop", Json(request.stop).dump()}};
+}
+
+// The text of a deployment, from what asks of it.
+class Synthesis {
+ public:
+  Synthesis(const SynthesizeOptions& options, std::vector<DocumentPrompt> prompts)
+      : options_(options),
+        prompts_(std::move(prompts)),
+        documents_(options.documents.value_or(std::ssize(prompts_))) {}
+
+  Status Run() {
+    SUBMIX_ASSIGN_OR_RETURN(const auto run, RunOf(options_, prompts_));
+    SUBMIX_ASSIGN_OR_RETURN(DocumentFile file, DocumentFile::Open(options_.out, run));
+    for (std::int64_t number = 0; number < documents_; ++number) {
+      if (!file.written().contains(number)) missing_.push_back(number);
+    }
+    SUBMIX_ASSIGN_OR_RETURN(deployed_, OpenDeployedEngine(options_.deployment, options_.predictor));
+    SUBMIX_RETURN_IF_ERROR(CheckPrompts());
+    SUBMIX_RETURN_IF_ERROR(CheckBudget());
+    const auto promise = engine::DeploymentPromise(deployed_->deployment);
+    SUBMIX_RETURN_IF_ERROR(file.Begin(accounting::PromiseJson<Json>(promise)));
+    SUBMIX_RETURN_IF_ERROR(Write(file));
+    PrintSummary(file, promise);
+    return base::OkStatus();
+  }
+
+ private:
+  const DocumentPrompt& PromptOf(std::int64_t number) const {
+    return prompts_[static_cast<std::size_t>(number) % prompts_.size()];
+  }
+
+  // A document begins as the texts did that the models were trained on.
+  engine::Request RequestOf(const DocumentPrompt& prompt) const {
+    engine::Request request = options_.request;
+    request.prompt = deployed_->tokenizer->document_start();
+    const auto tokens = deployed_->tokenizer->Encode(prompt.text);
+    request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
+    return request;
+  }
+
+  Status CheckPrompts() const {
+    const auto asked = std::min(documents_, std::ssize(prompts_));
+    for (std::int64_t number = 0; number < asked; ++number) {
+      const Status status = deployed_->core->Check(RequestOf(PromptOf(number)));
+      if (status.ok()) continue;
+      return base::InvalidArgumentError(status.message() + " (prompt " +
+                                        std::to_string(number + 1) + ")");
+    }
+    return base::OkStatus();
+  }
+
+  // Before the first token: a budget that ends on the way would leave part of what is wanted.
+  Status CheckBudget() {
+    SUBMIX_ASSIGN_OR_RETURN(covered_, engine::CoveredAnswers(deployed_->deployment));
+    if (!covered_.has_value()) return base::OkStatus();
+    // What is left, where that is public; else what was declared, for all documents of the run.
+    const bool is_left = deployed_->deployment.mechanism->has_constant_charge();
+    const auto wanted = is_left ? std::ssize(missing_) : documents_;
+    const std::int64_t tokens = options_.request.max_tokens;
+    if (wanted <= *covered_ / tokens) return base::OkStatus();
+    const std::int64_t most = documents_ - wanted + *covered_ / tokens;
+    return base::FailedPreconditionError(
+        options_.deployment + ": its budget surely covers " + std::to_string(*covered_) +
+        (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted) +
+        " documents of --max-tokens " + std::to_string(tokens) + " may need more: --documents " +
+        std::to_string(most) + " is the most; write fewer or shorter ones, or deploy with more " +
+        "--queries");
+  }
+
+  Status Write(DocumentFile& file) {
+    const std::int64_t most = options_.request.max_tokens;
+    // A document that ends early needs none of its other tokens: they count as done.
+    base::ProgressBar progress("Writing", documents_ * most, "budgeted tokens");
+    progress.SkipTo((documents_ - std::ssize(missing_)) * most);
+    engine::SynthesisSinks sinks;
+    sinks.step = [&](std::int64_t tokens) {
+      drawn_ += tokens;
+      progress.Advance(tokens, ProgressNote(file));
+    };
+    sinks.document = [&](const engine::SynthesizedDocument& document) {
+      progress.Advance(most - document.tokens);
+      return file.Append(document.number, FieldsOf(document));
+    };
+    return engine::Synthesize(
+        *deployed_->core, missing_, options_.predictor.sequences,
+        [&](std::int64_t number) { return RequestOf(PromptOf(number)); }, sinks);
+  }
+
+  Json FieldsOf(const engine::SynthesizedDocument& document) const {
+    const DocumentPrompt& prompt = PromptOf(document.number);
+    Json fields = {{"prompt", prompt.text}};
+    if (!prompt.label.empty()) fields["label"] = prompt.label;
+    fields["text"] = document.text;
+    fields["tokens"] = document.tokens;
+    fields["finish_reason"] = FinishText(document.finish_reason);
+    return fields;
+  }
+
+  std::string ProgressNote(const DocumentFile& file) const {
+    return std::to_string(file.written().size()) + " documents, " + std::to_string(drawn_) +
+           " tokens " + (covered_ ? "of " + std::to_string(*covered_) + " in the budget" : "free");
+  }
+
+  void PrintSummary(const DocumentFile& file, const accounting::Promise& promise) const {
+    if (options_.json) {
+      const Json summary = {{"documents", file.written().size()},
+                            {"written_now", missing_.size()},
+                            {"tokens", file.tokens()},
+                            {"tokens_now", drawn_},
+                            {"promise", accounting::PromiseJson<Json>(promise)},
+                            {"statement", promise.Lines()}};
+      std::printf("%s\n", summary.dump().c_str());
+      return;
+    }
+    std::printf("%s: %zu documents of %lld tokens, %zu of them written now\n\n%s",
+                options_.out.c_str(), file.written().size(), static_cast<long long>(file.tokens()),
+                missing_.size(), promise.ToText().c_str());
+  }
+
+  const SynthesizeOptions& options_;
+  const std::vector<DocumentPrompt> prompts_;
+  const std::int64_t documents_;
+  std::vector<std::int64_t> missing_;
+  std::unique_ptr<DeployedEngine> deployed_;
+  std::optional<std::int64_t> covered_;
+  std::int64_t drawn_ = 0;  // tokens, now
+};
+
+Status RunSynthesize(const SynthesizeOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(auto prompts, LoadPrompts(options));
+  return Synthesis(options, std::move(prompts)).Run();
+}
+
+}  // namespace
+
+void AddSynthesizeCommand(CLI::App& command, Action& action) {
+  SynthesizeOptions& options = SetAction<SynthesizeOptions>(command, action, RunSynthesize);
+  Flags flags(command);
+  flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
+  flags.Require("out", options.out,
+                "File of documents to write, one JSON object a line; the promise goes to "
+                "OUT.statement.json");
+  flags.Add("--documents", options.documents, Between(1, 10'000'000),
+            "How many; default: one for each prompt");
+  CLI::Option* const prompts = flags.Add(
+      "--prompts", options.prompts, kFile,
+      "Public prompts: one a line, or {\"prompt\": \"…\"} in a .jsonl file; they take turns");
+  CLI::Option* const labels =
+      flags.Add("--labels", options.labels,
+                "Public labels for --template, each with a number of documents: good:120,bad:80");
+  labels->needs(flags.Add("--template", options.text_template, "Public prompt with {label} in it")
+                    ->needs(labels)
+                    ->excludes(prompts));
+  AddRequestFlags(command, options.request);
+  flags.Add("--at-a-time", options.predictor.sequences, Between(1, 4096), "Documents in a step");
+  AddPredictorFlags(command, options.predictor);
+  flags.Add("--json", options.json, "One JSON object at the end");
+  command.footer(
+      "Every token is charged before it is drawn; what leaves may be kept and passed on without\n"
+      "further cost. Without prompts, documents begin as texts of the corpus do. Interrupted? The\n"
+      "same command goes on with the documents that are missing; those that had not ended are\n"
+      "written anew, and what they were charged stays charged. Of a model that was trained\n"
+      "privately (`submix deploy my_model/released my_deployment --mechanism public`) every "
+      "number\n"
+      "of documents is free.\n"
+      "Example: submix synthesize my_deployment reviews.jsonl --max-tokens 128 \\\n"
+      "             --template \"A {label} review: \" --labels good:120,bad:80");
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,74 @@
+#include "submix/engine/synthesis.h"
+
+#include <algorithm>
+#include <map>
+
+#include "submix/base/check.h"
+#include "submix/engine/ledger_view.h"
+#include "submix/mechanism/baselines/public_model.h"
+
+namespace submix::engine {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+// By the ids of their requests.
+using LiveDocuments = std::map<std::int64_t, SynthesizedDocument>;
+
+Status Deliver(const TokenEvent& event, LiveDocuments& live, const SynthesisSinks& sinks) {
+  if (event.finish_reason == FinishReason::kExhausted) return ExhaustedError();
+  if (event.finish_reason == FinishReason::kNoPrediction) return NoPredictionError();
+  const auto found = live.find(event.request_id);
+  SUBMIX_CHECK(found != live.end(), "a token without a document");
+  SynthesizedDocument& document = found->second;
+  document.text += event.text;
+  ++document.tokens;
+  if (event.finish_reason == FinishReason::kNone) return base::OkStatus();
+  document.finish_reason = event.finish_reason;
+  const auto ended = live.extract(found);
+  return sinks.document(ended.mapped());
+}
+
+Status Step(EngineCore& core, LiveDocuments& live, const SynthesisSinks& sinks) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto events, core.Step());
+  for (const TokenEvent& event : events) SUBMIX_RETURN_IF_ERROR(Deliver(event, live, sinks));
+  sinks.step(std::ssize(events));
+  return base::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::optional<std::int64_t>> CoveredAnswers(const Deployment& deployment) {
+  if (deployment.mechanism->name() == mechanism::kPublicModelName) return std::nullopt;
+  const DeploymentOptions& options = deployment.config.options;
+  const double most_nats = options.mechanism.target_leakage;
+  if (!deployment.mechanism->has_constant_charge()) {
+    const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
+    return SureAnswers({"", budget, deployment.config.earlier.most}, most_nats);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
+  const auto answers = [&](const ledger::Account& part) { return SureAnswers(part, most_nats); };
+  return answers(*std::ranges::min_element(accounts, {}, answers));
+}
+
+Status Synthesize(EngineCore& core, std::span<const std::int64_t> numbers, int at_a_time,
+                  const std::function<Request(std::int64_t number)>& request,
+                  const SynthesisSinks& sinks) {
+  SUBMIX_CHECK(core.idle() && at_a_time >= 1, "synthesis has the engine for itself");
+  LiveDocuments live;
+  Status status;
+  while (status.ok() && (!numbers.empty() || !live.empty())) {
+    while (status.ok() && !numbers.empty() && std::ssize(live) < at_a_time) {
+      const auto id = core.Admit(request(numbers.front()));
+      status = id.status();
+      if (id.ok()) live[*id].number = numbers.front();
+      numbers = numbers.subspan(1);
+    }
+    if (status.ok()) status = Step(core, live, sinks);
+  }
+  for (const auto& [id, document] : live) core.Cancel(id);
+  return status;
+}
+
+}  // namespace submix::engine
