@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
       {"tokenizer", AddTokenizerCommand}, {"deploy", AddDeployCommand},
       {"generate", AddGenerateCommand},   {"synthesize", AddSynthesizeCommand},
       {"serve", AddServeCommand},         {"evaluate", AddEvaluateCommand},
+      {"score", AddScoreCommand},         {"compare", AddCompareCommand},
       {"report", AddReportCommand},       {"attack", AddAttackCommand},
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
