@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "submix/base/file_system.h"
 #include "submix/base/status.h"
@@ -39,5 +40,8 @@ inline base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
   }
   return lock;
 }
+
+// Ensembles beside this one: directories of the same parent that hold a manifest.
+std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory);
 
 }  // namespace submix::ensemble

@@ -9,6 +9,7 @@ namespace ensemble_directory_test {
 using base::StatusCode;
 using base::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(EnsembleDirectoryTest, PathsAreThoseOfTheFormat) {
@@ -35,6 +36,21 @@ TEST(EnsembleDirectoryTest, WhereThereIsNoDirectoryThereIsNoLock) {
   const base::TemporaryDirectory directory;
   EXPECT_THAT(LockEnsemble(directory.File("none")),
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
+}
+
+TEST(EnsembleDirectoryTest, ListsTheEnsemblesBesideOne) {
+  const base::TemporaryDirectory directory;
+  for (const char* name : {"b", "a", "no ensemble"}) {
+    SUBMIX_ASSERT_OK(base::MakeDirectories(directory.File(name)));
+  }
+  for (const char* name : {"b", "a"}) {
+    SUBMIX_ASSERT_OK(base::WriteFile(ManifestPath(directory.File(name)), "{}"));
+  }
+  for (const char* name : {"new", "new/"}) {
+    EXPECT_THAT(EnsemblesBeside(directory.File(name)),
+                ElementsAre(directory.File("a"), directory.File("b")));
+  }
+  EXPECT_THAT(EnsemblesBeside(directory.File("a")), ElementsAre(directory.File("b")));
 }
 
 }  // namespace ensemble_directory_test

@@ -68,6 +68,10 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
   AppendText(bytes, "partition_key_id", manifest.partition_key_id);
   AppendNumber(bytes, "num_parts", manifest.num_parts);
   AppendNumber(bytes, "halves", manifest.halves);
+  if (manifest.external.has_value()) {
+    AppendText(bytes, "external", manifest.external->sha256);
+    AppendNumber(bytes, "vocabulary", manifest.external->vocabulary);
+  }
   for (const auto& [path, sha256] : manifest.file_sha256) {
     AppendText(bytes, "path", path);
     AppendText(bytes, "sha256", sha256);

@@ -11,6 +11,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/model/decoder_families.h"
 
 namespace submix::ensemble {
 namespace {
@@ -73,9 +74,25 @@ base::Status CheckPartition(const Manifest& manifest, const std::string& path) {
   return base::OkStatus();
 }
 
+base::Status CheckExternal(const Manifest& manifest, const std::string& path) {
+  if (!manifest.external.has_value()) return base::OkStatus();
+  if (!IsSha256Hex(manifest.external->sha256)) {
+    return FieldError(path, "external.sha256", "expected 64 lower-case hex digits");
+  }
+  if (manifest.external->vocabulary < 1 || manifest.external->vocabulary > model::kMaxVocabulary) {
+    return FieldError(path, "external.vocabulary",
+                      "expected 1 to " + std::to_string(model::kMaxVocabulary));
+  }
+  return base::OkStatus();
+}
+
 base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
   const auto halves = static_cast<std::size_t>(manifest.halves);
-  const std::size_t expected = static_cast<std::size_t>(manifest.num_parts) * halves;
+  if (manifest.external.has_value()) {
+    if (manifest.members.empty()) return base::OkStatus();
+    return FieldError(path, "members", "expected none beside \"external\"");
+  }
+  const auto expected = static_cast<std::size_t>(manifest.num_members());
   if (manifest.members.size() != expected) {
     return FieldError(path, "members",
                       "expected num_parts * halves = " + std::to_string(expected) + ", found " +
@@ -145,6 +162,7 @@ base::Status CheckFiles(const Manifest& manifest, const std::string& path) {
 base::Status CheckManifest(const Manifest& manifest, const std::string& path) {
   SUBMIX_RETURN_IF_ERROR(CheckLineage(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckPartition(manifest, path));
+  SUBMIX_RETURN_IF_ERROR(CheckExternal(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckMembers(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckDeployments(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckForgotten(manifest, path));
@@ -190,6 +208,13 @@ base::StatusOr<DeploymentEntry> ReadDeployment(const JsonObject& json) {
   return deployment;
 }
 
+base::StatusOr<ExternalModels> ReadExternal(const JsonObject& json) {
+  ExternalModels external;
+  SUBMIX_ASSIGN_OR_RETURN(external.sha256, json.Text("sha256"));
+  SUBMIX_ASSIGN_OR_RETURN(external.vocabulary, json.Int("vocabulary", 1, model::kMaxVocabulary));
+  return external;
+}
+
 base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   Manifest manifest;
   SUBMIX_ASSIGN_OR_RETURN(manifest.generation, json.Int("generation", 1, INT32_MAX));
@@ -205,6 +230,10 @@ base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
   for (const JsonObject& item : members) {
     SUBMIX_ASSIGN_OR_RETURN(manifest.members.emplace_back(), ReadMember(item));
+  }
+  if (json.Has("external")) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject external, json.Object("external"));
+    SUBMIX_ASSIGN_OR_RETURN(manifest.external, ReadExternal(external));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> deployments, json.Objects("deployments"));
   for (const JsonObject& item : deployments) {
@@ -237,7 +266,8 @@ Json ManifestJson(const Manifest& manifest) {
   for (const DeploymentEntry& deployment : manifest.deployments) {
     deployments.push_back(DeploymentJson(deployment));
   }
-  Json object = {{"format", Manifest::kFormat},
+  // What the first format can say is written so: older programs read it.
+  Json object = {{"format", manifest.external.has_value() ? Manifest::kFormat : 1},
                  {"generation", manifest.generation},
                  {"parent_sha256", manifest.parent_sha256},
                  {"partition_key_id", manifest.partition_key_id},
@@ -250,6 +280,10 @@ Json ManifestJson(const Manifest& manifest) {
                  {"forgotten", Json(manifest.forgotten)},
                  {"file_sha256", Json(manifest.file_sha256)}};
   if (manifest.users.has_value()) object["users"] = *manifest.users;
+  if (manifest.external.has_value()) {
+    object["external"] = {{"sha256", manifest.external->sha256},
+                          {"vocabulary", manifest.external->vocabulary}};
+  }
   return object;
 }
 

@@ -27,6 +27,14 @@ struct MemberEntry {
   bool is_public_model() const { return complete && steps == 0; }
 };
 
+// Models that run outside Submix, and what tells them from others.
+struct ExternalModels {
+  std::string sha256;  // 64 hex digits, as the operator states them
+  int vocabulary = 0;  // numbers in a row of logits
+
+  bool operator==(const ExternalModels&) const = default;
+};
+
 struct DeploymentEntry {
   std::string name;     // informative: the directory's name
   std::string lineage;  // id of the ledger it charges
@@ -36,7 +44,7 @@ struct DeploymentEntry {
 };
 
 struct Manifest {
-  static constexpr int kFormat = 1;
+  static constexpr int kFormat = 2;
 
   int generation = 1;
   std::string parent_sha256;  // fingerprint of the generation before; empty for the first
@@ -45,7 +53,9 @@ struct Manifest {
   int halves = 1;
   double heldout_fraction = 0;
   std::map<std::string, std::string> hyper_parameters;  // public options of the training
-  std::vector<MemberEntry> members;                     // [K * halves]
+  std::vector<MemberEntry> members;                     // [num_members()]; external: none
+  // The models are not in this directory; `public` holds the tokenizer at most.
+  std::optional<ExternalModels> external;
   std::vector<DeploymentEntry> deployments;
   // Whose text the members read, for the operator alone; none: an older program's.
   std::optional<std::int64_t> users;
@@ -53,6 +63,8 @@ struct Manifest {
   // again.
   std::vector<std::string> forgotten;
   std::map<std::string, std::string> file_sha256;  // relative path → hex, of public/ and members/
+
+  int num_members() const { return num_parts * halves; }
 };
 
 // "members/00a": part 0, half 0 of 2; "members/00" if halves == 1. Three digits from 100 parts on.
@@ -67,7 +79,7 @@ base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory);
 base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory);
 
 // SHA-256 over what decides the ensemble's answers and the meaning of its parts: generation,
-// partition key id, k, halves and file hashes. Not over `deployments`.
+// partition key id, k, halves, external models and file hashes. Not over `deployments`.
 base::Sha256Digest EnsembleFingerprint(const Manifest& manifest);
 
 // Hashes every file under public/ and members/ as listed. Errors: kFailedPrecondition naming the

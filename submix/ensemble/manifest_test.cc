@@ -130,14 +130,14 @@ TEST_F(ManifestTest, InfiniteOrdersAreWrittenAsText) {
 }
 
 TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
-  for (const char* format : {"\"format\": 2", "\"format\": 7000000000"}) {
+  for (const char* format : {"\"format\": 3", "\"format\": 7000000000"}) {
     EXPECT_THAT(LoadWith("\"format\": 1", format),
                 StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(path_), HasSubstr("written by a newer Submix (format "),
-                               HasSubstr("; this one reads up to 1); upgrade"))));
+                               HasSubstr("; this one reads up to 2); upgrade"))));
   }
   // Whatever else a newer one holds.
-  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 2}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 3}"));
   EXPECT_THAT(LoadManifest(directory_.path()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }
@@ -229,6 +229,11 @@ TEST(EnsembleFingerprintTest, IsTheDocumentedHash) {
       "path 8:public/a\nsha256 64:" +
       std::string(64, '0') + "\n";
   EXPECT_EQ(EnsembleFingerprint(manifest), base::Sha256(bytes));
+  manifest.external = ExternalModels{std::string(64, 'e'), 50'257};
+  std::string with_external = bytes;
+  with_external.insert(bytes.find("path"),
+                       "external 64:" + std::string(64, 'e') + "\nvocabulary 5:50257\n");
+  EXPECT_EQ(EnsembleFingerprint(manifest), base::Sha256(with_external));
 }
 
 TEST(EnsembleFingerprintTest, ChangesWithWhatDecidesTheAnswers) {

@@ -13,6 +13,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
@@ -53,7 +54,7 @@ base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
 base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
   const train::EnsembleTrainingOptions& training = options.training;
   if (training.partition.num_parts == 1 && !options.is_private()) return base::OkStatus();
-  std::vector<std::string> ensembles = train::EnsemblesBeside(training.ensemble_directory);
+  std::vector<std::string> ensembles = ensemble::EnsemblesBeside(training.ensemble_directory);
   for (const std::string& deployment : options.after) {
     SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
     const std::string& named = config.ensemble_directory;

@@ -1,6 +1,5 @@
 #include "submix/train/fine_tuning/user_list.h"
 
-#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -48,21 +47,6 @@ base::Status SaveUserList(const std::string& ensemble_directory, const base::Has
   std::string text;
   for (const std::string& name : list) text += name + "\n";
   return base::WriteFile(UserListPath(ensemble_directory), text, 0600);
-}
-
-std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory) {
-  namespace fs = std::filesystem;
-  const fs::path own = fs::absolute(ensemble_directory + "/").lexically_normal().parent_path();
-  std::vector<std::string> found;
-  const auto names = base::ListDirectory(own.parent_path());
-  if (!names.ok()) return found;
-  for (const std::string& name : *names) {
-    const std::string directory = own.parent_path() / name;
-    if (name == own.filename().string() || !base::FileExists(ensemble::ManifestPath(directory)))
-      continue;
-    found.push_back(directory);
-  }
-  return found;
 }
 
 base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(

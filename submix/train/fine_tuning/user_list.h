@@ -19,9 +19,6 @@ namespace submix::train {
 base::Status SaveUserList(const std::string& ensemble_directory, const base::HashKey& key,
                           std::span<const std::vector<corpus::UserTokens>> members);
 
-// Ensembles beside this one: directories of the same parent that hold a manifest.
-std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory);
-
 struct SharedUsers {
   std::string ensemble;
   std::int64_t in_corpus = 0;
