@@ -30,6 +30,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "corpus": {"base", "tokenizer"},
     "ensemble": {"base", "model"},
     "decode": {"base", "model", "ensemble"},
+    "external": {"base", "model", "ensemble", "decode"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},
     "python": {"base", "divergence", "accounting", "mechanism", "ledger", "ensemble", "engine"},

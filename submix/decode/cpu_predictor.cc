@@ -15,10 +15,6 @@
 namespace submix::decode {
 namespace {
 
-// Fewer are done about when the other workers are awake; and these take the processors on which the
-// tokens of the step before are sent (`server_benchmark --clients 4` loses a tenth).
-constexpr int kWorthSharing = 8;
-
 using base::Status;
 using base::StatusOr;
 using ensemble::SequenceId;
@@ -114,11 +110,7 @@ class Impl final : public CpuPredictor {
   int context_length() const override { return config_.context_length; }
 
   void ForEach(int count, const std::function<void(int)>& body) override {
-    if (count < kWorthSharing) return Predictor::ForEach(count, body);
-    team_->Run([&](int worker) {
-      const WorkerTeam::Share share = team_->ShareOf(count, worker);
-      for (int i = share.begin; i < share.end; ++i) body(i);
-    });
+    team_->ForEach(count, body);
   }
 
   SequenceId Open() override {

@@ -211,6 +211,11 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const PromptShare> 
   return events;
 }
 
+Status EngineCore::Recover() {
+  SUBMIX_RETURN_IF_ERROR(parts_.predictor->Recover());
+  return sampler_->Recover();
+}
+
 Status EngineCore::Generate(const Request& request,
                             const std::function<void(const TokenEvent&)>& on_event) {
   SUBMIX_CHECK(idle(), "Generate is for one request at a time");

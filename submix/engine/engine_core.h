@@ -79,8 +79,10 @@ class EngineCore {
   // The same with all that is left of every prompt.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
-  // After a failed Step: Ledger::Recover. Errors: its.
-  base::Status Recover() { return sampler_->Recover(); }
+  // After a failed Step: Predictor::Recover, then Ledger::Recover. Errors: theirs.
+  base::Status Recover();
+  // While idle: Predictor::Recover.
+  base::Status CheckPredictor() { return parts_.predictor->Recover(); }
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
   // programs with one request at a time. Errors: Step's; ExhaustedError; NoPredictionError.

@@ -72,8 +72,9 @@ base::Status EngineHealth::Stall() const {
   const bool is_busy = busy_since_ != Clock::time_point();
   if (!is_busy || Clock::now() - busy_since_ <= longest_step_) return base::OkStatus();
   return base::UnavailableError(
-      "has not ended in time (timeouts.step): the ledger does not answer, or this machine is too "
-      "slow for so many sequences (engine.max_live) or prompt tokens (engine.max_prompt_tokens)");
+      "has not ended in time (timeouts.step): the ledger or the predictor does not answer, or this "
+      "machine is too slow for so many sequences (engine.max_live) or prompt tokens "
+      "(engine.max_prompt_tokens)");
 }
 
 void EngineHealth::Show() { gauge_ = step_.ok() && usage_.ok() && Stall().ok() ? 1 : 0; }

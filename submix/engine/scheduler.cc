@@ -25,7 +25,8 @@ using base::Status;
 using base::StatusOr;
 using Clock = std::chrono::steady_clock;
 
-// Between two attempts to mend what a step, or a quota's file, failed at.
+// Between two attempts to mend what a step, or a quota's file, failed at; and between two looks at
+// the predictor of an idle engine.
 constexpr std::chrono::milliseconds kMendInterval{500};
 
 // How long Drain waits beyond its deadline for the step on its way.
@@ -234,6 +235,7 @@ class Scheduler::Engine {
 
   void Run() {
     while (WaitForWork()) {
+      if (live_.empty()) LookAtPredictor();
       Mend();
       DropEnded();
       const std::vector<PromptShare> shares = TakeShares();
@@ -246,14 +248,22 @@ class Scheduler::Engine {
 
   void ShowLive() { counters_.live = static_cast<std::int64_t>(live_.size()); }
 
-  // False: time to stop.
+  // Waits for work, for something to mend, or until it is time to look at the predictor. False:
+  // time to stop.
   bool WaitForWork() {
     std::unique_lock lock(mutex_);
     const auto is_work = [this] { return draining_ || !live_.empty() || waiting_.size() > 0; };
-    changed_.wait(lock, [&] { return is_work() || health_.is_broken(); });
+    changed_.wait_for(lock, kMendInterval, [&] { return is_work() || health_.is_broken(); });
     if (health_.is_broken()) changed_.wait_until(lock, next_mend_, is_work);
     if (!draining_) return true;
     return (!live_.empty() || waiting_.size() > 0) && Clock::now() < drain_deadline_;
+  }
+
+  // One that runs elsewhere may go away while nobody asks.
+  void LookAtPredictor() {
+    if (!health_.step().ok()) return;
+    const EngineHealth::Busy busy(health_);
+    if (const Status status = core_->CheckPredictor(); !status.ok()) health_.SetStep(status);
   }
 
   // Tries to mend what is broken, at most once an interval. While no step can charge nobody waits.

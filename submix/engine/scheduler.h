@@ -98,9 +98,10 @@ class Scheduler {
   // without its receipt.
   bool has_stopped() const;
 
-  // Not ok: charges, or what keys use, cannot be written at present, or a step does not end; for
-  // /readyz. After a failed step nothing is taken until the ledger has recovered, which the engine
-  // tries by itself, again and again. For the operator: may name a path.
+  // Not ok: charges, or what keys use, cannot be written at present, the predictor is away, or a
+  // step does not end; for /readyz. After a failed step nothing is taken until predictor and ledger
+  // have recovered, which the engine tries by itself, again and again. For the operator: may name a
+  // path.
   base::Status health() const;
 
   const Counters& counters() const;

@@ -297,6 +297,35 @@ TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndItMendsItself) {
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
 }
 
+TEST_F(SchedulerTest, APredictorThatGoesAwayIsNoticedWhileNobodyAsksAndWhenItIsBack) {
+  Start();
+  watched_->predictor.away = true;
+  WaitFor([&] { return !scheduler_->health().ok(); });
+  EXPECT_EQ(scheduler_->counters().healthy, 0);
+  EXPECT_EQ(Refusal(MakeSubmission("a", 0, 20)), StatusCode::kUnavailable);
+  watched_->predictor.away = false;
+  WaitFor([&] { return scheduler_->health().ok(); });
+  EXPECT_EQ(TakeAll(*Submit("a", 0, 20)).size(), 20u);
+}
+
+TEST_F(SchedulerTest, WhatAPredictorLeavesUnfinishedCostsNothing) {
+  Start();
+  const auto first = HoldEngine(20);
+  watched_->predictor.away = true;
+  const auto second = Submit("b", 1, 20);
+  ReleaseEngine();
+  EXPECT_EQ(TakeAll(*first).size(), 1u) << "of the step that it had computed";
+  EXPECT_EQ(TakeAll(*second).size(), 0u);
+  for (const Completion* failed : {first.get(), second.get()}) {
+    EXPECT_EQ(failed->end(), CompletionEnd::kFailed);
+    EXPECT_THAT(failed->status(), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
+  }
+  EXPECT_EQ(watched_->ledger.releases, 1);
+  watched_->predictor.away = false;
+  WaitFor([&] { return scheduler_->health().ok(); });
+  EXPECT_EQ(TakeAll(*Submit("c", 2, 20)).size(), 20u);
+}
+
 // A usage whose disk is full while it is broken.
 class BrokenUsage final : public KeyUsage {
  public:

@@ -58,6 +58,10 @@ class Predictor {
   virtual base::Status Score(std::span<const base::TokenId> tokens, std::size_t first,
                              const PositionSink& sink) = 0;
 
+  // Between two Steps: whether the next one can be expected to end well. Mends what kept the last
+  // one from it, if that can be mended. Errors: Step's.
+  virtual base::Status Recover() { return base::OkStatus(); }
+
   // Its threads, if it has any, for others between its own calls: body(i), which does not throw,
   // once for every i in [0, count). Returns when all are done.
   virtual void ForEach(int count, const std::function<void(int)>& body) {

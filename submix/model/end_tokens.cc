@@ -20,16 +20,16 @@ StatusOr<std::vector<int>> ReadTokenIds(const JsonObject& json, std::string_view
 }
 
 StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory) {
-  constexpr std::string_view kField = "eos_token_id";
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject config,
                           JsonObject::Load(base::JoinPath(directory, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(const int vocab_size, config.Int("vocab_size", 1, kMaxVocabulary));
   const std::string path = base::JoinPath(directory, kGenerationConfigFile);
   if (base::FileExists(path)) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject generation, JsonObject::Load(path));
-    if (generation.Has(kField)) return ReadTokenIds(generation, kField, vocab_size);
+    if (generation.Has(kEndTokensField))
+      return ReadTokenIds(generation, kEndTokensField, vocab_size);
   }
-  return ReadTokenIds(config, kField, vocab_size);
+  return ReadTokenIds(config, kEndTokensField, vocab_size);
 }
 
 }  // namespace submix::model

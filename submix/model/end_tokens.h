@@ -11,6 +11,7 @@
 namespace submix::model {
 
 inline constexpr char kGenerationConfigFile[] = "generation_config.json";
+inline constexpr char kEndTokensField[] = "eos_token_id";
 
 // A field that is one token id or a list of at least one. Errors: kInvalidArgument naming the field
 // if it is neither, or an id is not in [0, vocab_size).

@@ -14,6 +14,7 @@ void FuzzHttpBody(std::string_view input);     // of POST /v1/completions and /v
 void FuzzHttpHead(std::string_view input);     // of any request, and a body in chunks
 void FuzzLedgerChain(std::string_view input);  // records, or the anchor's file
 void FuzzLedgerFile(std::string_view input);   // edits of a ledger's SQLite file
+void FuzzLogitsHello(std::string_view input);  // what a process that computes logits says first
 void FuzzManifest(std::string_view input);     // manifest.json and private_training.json
 void FuzzModelConfig(std::string_view input);  // config.json
 void FuzzSafetensors(std::string_view input);

@@ -139,7 +139,11 @@ class WatchedPredictor final : public ensemble::Predictor {
   ensemble::SequenceId OpenPrefix(ensemble::SequenceId other, int tokens) override {
     return fake.OpenPrefix(other, tokens);
   }
+  base::Status Recover() override {
+    return away ? base::UnavailableError("/secret/socket: away") : base::OkStatus();
+  }
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    SUBMIX_RETURN_IF_ERROR(Recover());
     StepWork& work = steps.emplace_back();
     for (const Append& append : appends) {
       const auto tokens = static_cast<int>(append.tokens.size());
@@ -163,7 +167,8 @@ class WatchedPredictor final : public ensemble::Predictor {
   }
 
   ensemble::FakePredictor fake;
-  bool has_threads = false;  // of its own, for ForEach
+  bool has_threads = false;        // of its own, for ForEach
+  std::atomic<bool> away = false;  // fails until it is back
   std::int64_t rows = 0;
   std::vector<base::TokenId> first_tokens;  // of every sequence, in the order of their beginning
   std::vector<base::TokenId> first_to_predict;  // the same, in the order of their first prediction
