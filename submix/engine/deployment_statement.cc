@@ -39,6 +39,11 @@ void SayWhatIsCountedIn(const EarlierBudgets& earlier, accounting::Promise& prom
   }
 }
 
+void SayThatModelsAreOutside(accounting::Promise& promise) {
+  promise.sentence +=
+      " The models run outside Submix: that holds if they keep what docs/python.md asks of them.";
+}
+
 }  // namespace
 
 accounting::Promise DeploymentPromise(const Deployment& deployment) {
@@ -54,6 +59,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
                                        TrainingOf(*deployment.public_training, deployment.manifest))
           : PromiseOf(answers);
   if (!earlier.lineages.empty()) SayWhatIsCountedIn(earlier, promise);
+  if (deployment.manifest.external.has_value()) SayThatModelsAreOutside(promise);
   return promise;
 }
 

@@ -35,7 +35,7 @@ class OpenedDeployment {
         sampler_(ValueOrRaise(engine::PrivateSampler::Create(
             {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
              deployment_.config.options.when_exhausted},
-            static_cast<int>(deployment_.manifest.members.size())))) {}
+            deployment_.manifest.num_members()))) {}
 
   const engine::Deployment& deployment() const { return deployment_; }
 
@@ -57,7 +57,7 @@ class OpenedDeployment {
 
 // The array behind an object, without a copy: NumPy's own, or by DLPack, such as torch's and JAX's
 // on the CPU.
-py::array_t<float> LogitsOf(const py::object& object, std::size_t rows) {
+py::array_t<float> LogitsOf(const py::object& object, const ensemble::Manifest& manifest) {
   const py::module_ numpy = py::module_::import("numpy");
   const bool is_foreign = !py::isinstance<py::array>(object) && py::hasattr(object, "__dlpack__");
   const py::array array = numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
@@ -66,10 +66,16 @@ py::array_t<float> LogitsOf(const py::object& object, std::size_t rows) {
         "logits: expected float32 in rows without gaps, such as "
         "numpy.ascontiguousarray(logits, numpy.float32)");
   }
-  if (array.ndim() != 2 || static_cast<std::size_t>(array.shape(0)) != rows || array.shape(1) < 1) {
-    RaiseIfError(base::InvalidArgumentError(
-        "logits: expected [" + std::to_string(rows) +
-        ", vocabulary]: the public model's row, then one for each member"));
+  const int rows = 1 + manifest.num_members();
+  const auto fits = [&](py::ssize_t width) {
+    return manifest.external ? width == manifest.external->vocabulary : width >= 1;
+  };
+  if (array.ndim() != 2 || array.shape(0) != rows || !fits(array.shape(1))) {
+    const std::string width =
+        manifest.external ? std::to_string(manifest.external->vocabulary) : "vocabulary";
+    RaiseIfError(base::InvalidArgumentError("logits: expected [" + std::to_string(rows) + ", " +
+                                            width +
+                                            "]: the public model's row, then one for each member"));
   }
   return py::array_t<float>(array);
 }
@@ -107,6 +113,7 @@ class Deployment {
     }
     return members;
   }
+  int Rows() const { return 1 + opened()->deployment().manifest.num_members(); }
   std::vector<ledger::Account> Budget() const {
     return ValueOrRaise(opened()->deployment().ledger->Accounts());
   }
@@ -131,11 +138,10 @@ class Sampler {
     }
     const auto deployment = deployment_.lock();
     if (deployment == nullptr) RaiseIfError(ClosedError());
-    const std::size_t rows = 1 + deployment->deployment().manifest.members.size();
     std::vector<py::array_t<float>> arrays;
     std::vector<engine::Prediction> step;
     for (std::size_t s = 0; s < logits.size(); ++s) {
-      arrays.push_back(LogitsOf(logits[s], rows));
+      arrays.push_back(LogitsOf(logits[s], deployment->deployment().manifest));
       step.push_back(PredictionOf(arrays.back(), options[s]));
     }
     auto tokens = [&] {
@@ -217,9 +223,12 @@ void BindDeployments(py::module_& module) {
                              "What one user is promised, as `submix budget` prints it.")
       .def_property_readonly("mechanism", &Deployment::Mechanism)
       .def_property_readonly("public_model", &Deployment::PublicModel,
-                             "Hugging Face's directory of row 0.")
+                             "Hugging Face's directory of row 0; of an external ensemble, its "
+                             "tokenizer's files, if it has one.")
       .def_property_readonly("members", &Deployment::Members,
-                             "PEFT's directories of the rows from 1 on. Private.")
+                             "PEFT's directories of the rows from 1 on; none of an external "
+                             "ensemble. Private.")
+      .def_property_readonly("rows", &Deployment::Rows, "Of logits: 1 + members.")
       .def_property_readonly("budget", &Deployment::Budget,
                              "Every part's Account. Its numbers depend on private text: for the "
                              "operator alone.")

@@ -2,7 +2,7 @@
 
 import enum
 from types import TracebackType
-from typing import Any, Optional, Protocol, Sequence, Union, overload
+from typing import Any, Callable, NoReturn, Optional, Protocol, Sequence, Union, overload
 
 import numpy
 
@@ -62,6 +62,8 @@ class Deployment:
     @property
     def members(self) -> list[str]: ...
     @property
+    def rows(self) -> int: ...
+    @property
     def budget(self) -> list[Account]: ...
     def sampler(self) -> Sampler: ...
     def close(self) -> None: ...
@@ -71,6 +73,27 @@ class Deployment:
     ) -> None: ...
 
 def open(directory: str) -> Deployment: ...
+
+class LogitsSequence(Protocol):
+    """What one client has asked and been answered so far."""
+
+    id: int
+    tokens: list[int]
+    new: int
+    state: Any
+
+def serve_logits(
+    predict: Callable[[Sequence[LogitsSequence]], Any],
+    socket: str,
+    *,
+    rows: int,
+    vocabulary: int,
+    context: int,
+    digest: str,
+    dtype: str = "float32",
+    tokenizer: Optional[str] = None,
+    prefill: Optional[Callable[[Sequence[LogitsSequence]], None]] = None,
+) -> NoReturn: ...
 
 class accounting:
     @staticmethod

@@ -91,8 +91,7 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
     names.push_back("filtered-submix");
   }
   SUBMIX_ASSIGN_OR_RETURN(target.manifest, ensemble::LoadManifest(target.ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(target.tokenizer,
-                          LoadTokenizer(ensemble::PublicDirectory(target.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(target.tokenizer, LoadEnsembleTokenizer(target.ensemble_directory));
   for (const std::string& name : names) {
     if (name == kMembers && !flags.takes_members) {
       return base::InvalidArgumentError(

@@ -15,7 +15,6 @@
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/audits/timing_audit.h"
 
 namespace submix::apps {
@@ -114,8 +113,7 @@ void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
 
 Status RunTimingAudit(const TimingOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto audited, engine::LoadDeploymentConfig(options.deployment));
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          LoadTokenizer(ensemble::PublicDirectory(audited.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(audited.ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadEnsembles(options.predictor, *tokenizer,
                                                               audited.ensemble_directory, {}));
   const auto random = base::MakeSystemRandomSource();

@@ -404,8 +404,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_RETURN_IF_ERROR(AddForUnits(options, plan, sheet.promises));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          LoadTokenizer(ensemble::PublicDirectory(options.ensemble)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                           LoadEnsembles(options.predictor, *tokenizer, options.ensemble, extra));
   SUBMIX_ASSIGN_OR_RETURN(const auto blocks,

@@ -7,10 +7,12 @@
 #include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/external_flags.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/external_ensemble.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -29,6 +31,7 @@ struct DeployOptions {
   std::int64_t queries = 1024;
   std::optional<double> max_mixing_weight;
   MechanismFlags mechanism_flags;
+  ExternalFlags external;
   engine::DeploymentOptions declared;
 };
 
@@ -72,7 +75,10 @@ void PrintCaution(double delta, const ensemble::Manifest& manifest) {
 
 base::Status RunDeploy(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  const ExternalFlags& external = options.external;
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, external.is_given()
+                                                   ? ManifestOf(external)
+                                                   : ensemble::LoadManifest(options.ensemble));
   declared.num_parts = manifest.num_parts;
   mechanism::Recommend(manifest.num_parts, options.queries, declared);
   declared.max_mixing_weight = options.max_mixing_weight.value_or(declared.max_mixing_weight);
@@ -80,6 +86,11 @@ base::Status RunDeploy(DeployOptions options) {
   SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
                           engine::ParseWhenExhausted(options.when_exhausted));
+  if (external.is_given()) {
+    SUBMIX_RETURN_IF_ERROR(CheckIsDeployedNowhereElse(manifest, options.ensemble, options.after));
+    SUBMIX_RETURN_IF_ERROR(
+        ensemble::MakeExternalEnsemble(manifest, external.tokenizer, options.ensemble));
+  }
   SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
                                                   options.declared, options.ledger,
                                                   mechanism::MakeAnyMechanism, options.after));
@@ -107,12 +118,14 @@ base::Status RunDeploy(DeployOptions options) {
 void AddDeployCommand(CLI::App& command, Action& action) {
   DeployOptions& options = SetAction<DeployOptions>(command, action, RunDeploy);
   Flags flags(command);
-  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
+  flags.Require("ensemble", options.ensemble,
+                "Directory made by `submix train`; with --external, the one to make");
   flags.Require("deployment", options.deployment, "New directory to make");
   flags.Add(
       "--ledger", options.ledger,
       "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one budget (without: a "
       "file in the deployment, for one server); the password comes from ~/.pgpass or PGPASSFILE");
+  AddExternalFlags(command, options.external);
   flags.Add("--mechanism", options.declared.mechanism.name,
             "One of: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.declared.epsilon,

@@ -1,13 +1,18 @@
 #include "submix/apps/serving/predictor_flags.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "submix/apps/serving/memory_need.h"
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
+#include "submix/base/processors.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/decode/packed_weights.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/external/external_predictor.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/end_tokens.h"
 
@@ -21,12 +26,56 @@ PredictorLoader& TorchLoader() {
   return loader;
 }
 
+// Where the numbers come from, and which these must be.
+StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
+    const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
+    const std::string& ensemble_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+  external::ExternalPredictorOptions options;
+  options.socket = flags.predictor.substr(kExternalPrefix.size());
+  options.num_members = manifest.num_members();
+  options.patience = flags.patience;
+  options.threads = flags.threads > 0 ? flags.threads : base::AvailableProcessors();
+  for (const char* name : {"public/vocab.json", "public/tokenizer.json"}) {
+    const auto file = manifest.file_sha256.find(name);
+    if (file != manifest.file_sha256.end()) options.tokenizer = file->second;
+  }
+  options.digest = ensemble::EnsembleDigest(manifest);
+  if (manifest.external.has_value()) {
+    options.vocabulary = manifest.external->vocabulary;
+  } else {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                            model::LoadDecoderConfig(base::JoinPath(
+                                ensemble::PublicDirectory(ensemble_directory), "config.json")));
+    options.vocabulary = std::min(config.vocab_size, tokenizer.vocab_size());
+  }
+  return external::ConnectPredictor(options);
+}
+
+// What ends an answer beside the tokenizer's end of text.
+StatusOr<std::vector<int>> EndTokensOf(const ensemble::Manifest& manifest,
+                                       const std::string& ensemble_directory) {
+  const std::string directory = ensemble::PublicDirectory(ensemble_directory);
+  if (!manifest.external.has_value()) return model::LoadEndTokens(directory);
+  const std::string path = base::JoinPath(directory, model::kGenerationConfigFile);
+  if (!base::FileExists(path)) return std::vector<int>();
+  SUBMIX_ASSIGN_OR_RETURN(const auto generation, base::JsonObject::Load(path));
+  if (!generation.Has(model::kEndTokensField)) return std::vector<int>();
+  return model::ReadTokenIds(generation, model::kEndTokensField, manifest.external->vocabulary);
+}
+
 }  // namespace
 
+const CLI::Validator kPredictor(
+    [](const std::string& text) {
+      return IsPredictor(text) ? "" : std::string("expected ") + kPredictorNames;
+    },
+    "");
+
 void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
-  flags.Add("--predictor", predictor.predictor, OneOf({"cpu", "torch"}),
+  flags.Add("--predictor", predictor.predictor, kPredictor,
             "What runs the models: cpu; torch: libtorch's (the oracle, and a GPU's way), in "
-            "submix-train");
+            "submix-train; external:SOCKET: the process that listens there");
   flags.Add("--precision", predictor.precision, OneOf({"f32", "bf16", "int8"}),
             "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact)");
   flags.Add("--threads", predictor.threads, Between(0, 1024), "0: all processors");
@@ -40,9 +89,27 @@ StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(const std::string&
   return tokenizer::Tokenizer::LoadFor(model_directory, config.vocab_size);
 }
 
+StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
+    const std::string& ensemble_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+  const std::string directory = ensemble::PublicDirectory(ensemble_directory);
+  if (!manifest.external.has_value()) return LoadTokenizer(directory);
+  if (!manifest.file_sha256.empty()) {
+    return tokenizer::Tokenizer::LoadFor(directory, manifest.external->vocabulary);
+  }
+  return base::FailedPreconditionError(
+      ensemble_directory +
+      ": has no tokenizer, and so reads no text: `submix deploy --external` was not given "
+      "--tokenizer");
+}
+
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     const PredictorFlags& flags, const std::string& public_directory,
     const std::vector<std::string>& member_directories, int vocab_size) {
+  if (IsExternal(flags.predictor)) {
+    return base::InvalidArgumentError(flags.predictor +
+                                      ": computes a whole ensemble, not these models");
+  }
   if (flags.predictor == "torch") {
     if (TorchLoader()) {
       return TorchLoader()(flags, public_directory, member_directories, vocab_size);
@@ -65,11 +132,15 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
     const std::string& ensemble_directory, const std::vector<std::string>& extra) {
+  if (IsExternal(flags.predictor) && extra.empty()) {
+    return ConnectEnsemble(flags, tokenizer, ensemble_directory);
+  }
   std::vector<std::string> ensembles = {ensemble_directory};
   ensembles.insert(ensembles.end(), extra.begin(), extra.end());
   std::vector<std::string> members;
   for (const std::string& directory : ensembles) {
     SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(directory));
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, directory));
     for (const ensemble::MemberEntry& member : manifest.members) {
       if (!member.complete) {
         return base::FailedPreconditionError(
@@ -102,9 +173,9 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
       deployed->deployment,
       engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge));
   const std::string& ensemble_directory = deployed->deployment.config.ensemble_directory;
-  const std::string public_directory = ensemble::PublicDirectory(ensemble_directory);
-  SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, LoadTokenizer(public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto end_tokens, model::LoadEndTokens(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, LoadEnsembleTokenizer(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto end_tokens,
+                          EndTokensOf(deployed->deployment.manifest, ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(deployed->predictor,
                           LoadEnsembles(flags, *deployed->tokenizer, ensemble_directory, {}));
   deployed->random = base::MakeSystemRandomSource();

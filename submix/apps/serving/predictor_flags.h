@@ -2,9 +2,11 @@
 // loading of models.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/apps/flags.h"
@@ -19,16 +21,29 @@
 namespace submix::apps {
 
 struct PredictorFlags {
-  std::string predictor = "cpu";  // or "torch"
+  std::string predictor = "cpu";  // or "torch", or "external:SOCKET"
   std::string precision = "bf16";
   int threads = 0;
   int sequences = 1;  // at a time, for the memory that they need; no flag
+  // With what an external predictor may take for a step; no flag.
+  std::chrono::nanoseconds patience = std::chrono::minutes(1);
 
   // What decides the numbers, for keys of checkpoints: "cpu bf16".
   std::string Description() const { return predictor + " " + precision; }
 };
 
 void AddPredictorFlags(Flags flags, PredictorFlags& predictor);
+
+// What --predictor, and the server's file, may say.
+inline constexpr char kPredictorNames[] = "cpu, torch or external:SOCKET";
+inline constexpr std::string_view kExternalPrefix = "external:";
+inline bool IsExternal(std::string_view predictor) {
+  return predictor.starts_with(kExternalPrefix) && predictor.size() > kExternalPrefix.size();
+}
+inline bool IsPredictor(std::string_view name) {
+  return name == "cpu" || name == "torch" || IsExternal(name);
+}
+extern const CLI::Validator kPredictor;
 
 using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::Predictor>>(
     const PredictorFlags& flags, const std::string& public_directory,
@@ -42,6 +57,9 @@ void SetTorchPredictorLoader(PredictorLoader loader);
 // Tokenizer::LoadFor.
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(
     const std::string& model_directory);
+// That of an ensemble. Errors: also kFailedPrecondition for external models without one.
+base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
+    const std::string& ensemble_directory);
 
 // A public model and members, each a directory, of which the tokens below `vocab_size` can come
 // next: the tokenizer's. 0: all of the model's. Errors: those of the predictor; kUnimplemented for
@@ -52,7 +70,7 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
 
 // The public model and all members of an ensemble, then the members of `extra` ensembles, as one
 // predictor of the tokenizer's tokens. Errors: also kFailedPrecondition for a member that is not
-// trained yet.
+// trained yet, for models that are not there, and for `extra` of an external predictor.
 base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
     const std::string& ensemble_directory, const std::vector<std::string>& extra);

@@ -44,6 +44,7 @@ struct ServeOptions {
   std::optional<int> port;
   std::optional<int> prompt_tokens;
   std::string chat_format;
+  std::string predictor;
   std::string certificate;
   std::string private_key;
   bool research = false;
@@ -81,10 +82,12 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   if (options.port) config.http.listener.port = *options.port;
   if (options.prompt_tokens) config.scheduler.prompt_tokens = *options.prompt_tokens;
   if (!options.chat_format.empty()) config.chat_format = options.chat_format;
+  if (!options.predictor.empty()) config.predictor.predictor = options.predictor;
   if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
   if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
   config.predictor.sequences = config.scheduler.max_live;
+  config.predictor.patience = config.scheduler.longest_step;
   if (config.log_requests) config.http.on_request = LogRequest;
   return config;
 }
@@ -154,9 +157,8 @@ Status Check(const ServeOptions& options, ServeConfig config) {
       engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
                              mechanism::MakeAnyMechanism));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto tokenizer,
-      LoadTokenizer(ensemble::PublicDirectory(deployment.config.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          LoadEnsembleTokenizer(deployment.config.ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto chat_format,
                           LoadChatFormat(deployment, config.chat_format, *tokenizer));
   const server::ListenerOptions& listener = config.http.listener;
@@ -213,7 +215,8 @@ sigset_t BlockStopSignals() {
 [[noreturn]] void EndWithoutTheEngine() {
   WriteLogLine("error", "stopped",
                {{"message",
-                 "a step did not end: the ledger does not answer. What it was asked to charge may "
+                 "a step did not end: the ledger or the predictor does not answer. What it was "
+                 "asked to charge may "
                  "have been charged; nothing of it was released"}});
   std::_Exit(1);
 }
@@ -299,6 +302,10 @@ void AddServeCommand(CLI::App& command, Action& action) {
   flags.Add("--chat-format", options.chat_format, OneOf(chat::ChatFormat::Names()),
             "How conversations are written for the model, instead of the file's; default: as its "
             "own chat template writes them");
+  flags.Add(
+      "--predictor", options.predictor, kPredictor,
+      "What runs the models, instead of the file's: cpu, or external:SOCKET, the process that "
+      "listens there; default: cpu");
   flags.Add("--tls-certificate", options.certificate,
             "PEM file, chain included, instead of the file's: serve HTTPS");
   flags.Add("--tls-private-key", options.private_key, "PEM file of its key");

@@ -187,7 +187,10 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
   cache.Read("prefix_tokens_per_key", config.prefix_tokens_per_key, 0, 1 << 20);
   cache.Finish();
   Section predictor(file, "predictor", path, error);
-  predictor.Read("predictor", config.predictor.predictor, {"cpu", "torch"});
+  predictor.Read("predictor", config.predictor.predictor);
+  if (!IsPredictor(config.predictor.predictor)) {
+    predictor.FailHere("predictor", std::string("expected ") + kPredictorNames);
+  }
   predictor.Read("precision", config.predictor.precision, {"bf16", "f32", "int8"});
   predictor.Read("threads", config.predictor.threads, 0, 1'024);
   predictor.Finish();

@@ -7,6 +7,7 @@
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/rebinding.h"
+#include "submix/ensemble/external_ensemble.h"
 #include "submix/train/fine_tuning/forgetting.h"
 
 namespace submix::apps {
@@ -22,6 +23,7 @@ struct ForgetOptions {
 // The deployment must be the ensemble's own: otherwise its ledger would be left behind.
 base::Status CheckDeployment(const ForgetOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, options.ensemble));
   if (manifest.deployments.empty()) return base::OkStatus();
   const ensemble::DeploymentEntry& entry = manifest.deployments.front();
   if (options.deployment.empty()) {
