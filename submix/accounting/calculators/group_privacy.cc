@@ -24,6 +24,8 @@ base::StatusOr<RdpBound> GroupBound(const RdpBound& one_user, int doublings) {
   return RdpBound{order, std::pow(3.0, doublings) * one_user.rdp};
 }
 
+int DoublingsFor(double group_size) { return static_cast<int>(std::ceil(std::log2(group_size))); }
+
 double GroupZcdp(double rho, int group_size) {
   return static_cast<double>(group_size) * group_size * rho;
 }

@@ -52,6 +52,13 @@ TEST(GroupPrivacyTest, PureBoundsAddUp) {
   EXPECT_DOUBLE_EQ(group.rdp, 2.4);
 }
 
+TEST(GroupPrivacyTest, DoublingsReachTheSize) {
+  EXPECT_EQ(DoublingsFor(1), 0);
+  EXPECT_EQ(DoublingsFor(2), 1);
+  EXPECT_EQ(DoublingsFor(3), 2);
+  EXPECT_EQ(DoublingsFor(1024), 10);
+}
+
 TEST(GroupPrivacyTest, RefusesOrdersThatAreTooLow) {
   EXPECT_TRUE(GroupBound({Order(4), 1}, 1).ok());
   EXPECT_THAT(GroupBound({Order(3.9), 1}, 1),

@@ -1,8 +1,8 @@
 // `submix account`: what releases cost, without a model or a ledger.
-#include <cmath>
 #include <string>
 #include <vector>
 
+#include "submix/accounting/calculators/counted_release.h"
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/accounting/calculators/extraction_bound.h"
 #include "submix/accounting/calculators/group_privacy.h"
@@ -84,21 +84,14 @@ StatusOr<Json> FedAvgRows(const FedAvgOptions& options) {
 }
 
 Status RunFedAvg(const FedAvgOptions& options) {
-  const auto statement = [](const char* proof) {
-    return ProvenStatement(PrivacyUnit::kUserKey, Adjacency::kPresence, proof);
-  };
   AccountReport report;
   report.title = options.table == 1   ? "DP-FedAvg, Table 1: after 1, 10, ..., 1,000,000 rounds"
                  : options.table == 2 ? "DP-FedAvg, Table 2: noise multiplier 1, 5,000 rounds"
                                       : "DP-FedAvg: rounds of clipped updates with Gaussian noise";
-  report.statements = {
-      {"epsilon",
-       statement(
-           "Mironov, Talwar and Zhang 2019, best of the orders 2 to 33, classic conversion")}};
+  report.statements = {{"epsilon", accounting::FedAvgStatement(ConversionKind::kClassic)}};
   if (options.table == 0) {
     report.statements.push_back(
-        {"improved_epsilon",
-         statement("Mironov, Talwar and Zhang 2019, best order, improved conversion")});
+        {"improved_epsilon", accounting::FedAvgStatement(ConversionKind::kImproved)});
   }
   SUBMIX_ASSIGN_OR_RETURN(report.rows, options.table == 1   ? FedAvgTable1Rows()
                                        : options.table == 2 ? FedAvgTable2Rows()
@@ -144,12 +137,7 @@ Status RunPmixed(const PmixedOptions& options) {
                                {"epsilon", options.settings.epsilon},
                                {"delta", options.settings.delta}});
   }
-  PrivacyStatement statement = ProvenStatement(
-      PrivacyUnit::kPart, Adjacency::kPresence,
-      "research: the triangle rule needs the ball at every order, beta depends on the secret "
-      "subset, the amplification formula is proven for Gaussian and Laplace noise only");
-  statement.proven = false;
-  report.statements = {{"epsilon", statement}};
+  report.statements = {{"epsilon", accounting::PmixedStatement()}};
   PrintReport(report, options.json);
   return base::OkStatus();
 }
@@ -184,7 +172,7 @@ struct BoundOptions {
 };
 
 PrivacyStatement Given(PrivacyUnit unit, Adjacency adjacency) {
-  return ProvenStatement(unit, adjacency, "if the bound given is");
+  return accounting::ProvenStatement(unit, adjacency, "if the bound given is");
 }
 
 StatusOr<Json> ConversionRow(const char* unit, const RdpBound& bound, double delta) {
@@ -228,9 +216,9 @@ Status RunConvert(const BoundOptions& options) {
 
 Status RunExtraction(const BoundOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const RenyiOrder order, RenyiOrder::Parse(options.order));
-  const int doublings = static_cast<int>(std::ceil(std::log2(options.holders)));
-  SUBMIX_ASSIGN_OR_RETURN(const RdpBound group,
-                          accounting::GroupBound({order, options.rdp}, doublings));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const RdpBound group,
+      accounting::GroupBound({order, options.rdp}, accounting::DoublingsFor(options.holders)));
   AccountReport report;
   report.title = "Text extraction: how often the least lucky of the candidates is guessed, at most";
   for (const double candidates : options.candidates) {

@@ -1,12 +1,11 @@
 // Sub-commands of `submix account`: what a number of equal runs costs, and how many an epsilon
 // buys.
-#include <optional>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "submix/accounting/calculators/composed_profile.h"
-#include "submix/accounting/calculators/gnmax_rdp.h"
+#include "submix/accounting/calculators/counted_release.h"
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
@@ -15,13 +14,9 @@
 namespace submix::apps {
 namespace {
 
-using accounting::Adjacency;
 using accounting::BestConversion;
 using accounting::ConversionKind;
-using accounting::MechanismRun;
-using accounting::PrivacyStatement;
-using accounting::PrivacyUnit;
-using accounting::RdpBound;
+using accounting::CountedRelease;
 using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
@@ -47,10 +42,7 @@ struct CountedOptions {
 
 struct Counted {
   std::string title;
-  MechanismRun run;
-  // What it is for one user key; empty: nothing is said about users.
-  std::optional<MechanismRun> user_run;
-  PrivacyStatement statement;
+  CountedRelease release;
 };
 
 // One row of a table: which flags it has, what they mean, an example.
@@ -77,10 +69,7 @@ void AddDpSgd(Flags flags, CountedOptions& options) {
 }
 Counted MakeDpSgd(const CountedOptions& options) {
   return {"DP-SGD: Poisson-subsampled Gaussian steps",
-          accounting::SubsampledGaussianRun{options.sampling_probability, options.noise_multiplier},
-          {},
-          ProvenStatement(PrivacyUnit::kTrainingExample, Adjacency::kPresence,
-                          "Mironov, Talwar and Zhang 2019")};
+          accounting::DpSgdRelease(options.sampling_probability, options.noise_multiplier)};
 }
 
 void AddLaplace(Flags flags, CountedOptions& options) {
@@ -89,11 +78,8 @@ void AddLaplace(Flags flags, CountedOptions& options) {
             "Scale b of the noise on the mean pmf");
 }
 Counted MakeLaplace(const CountedOptions& options) {
-  const accounting::LaplaceRun run = {options.noise_scale * options.parts / 2};
-  return {"Sample and aggregate: the mean pmf, which moves by 2 / parts, with Laplace noise", run,
-          run,
-          ProvenStatement(PrivacyUnit::kPart, Adjacency::kReplace,
-                          "Mironov 2017, Proposition 6; docs/accounting.md, Laplace noise")};
+  return {"Sample and aggregate: the mean pmf, which moves by 2 / parts, with Laplace noise",
+          accounting::LaplaceRelease(options.parts, options.noise_scale)};
 }
 
 void AddGnmax(Flags flags, CountedOptions& options) {
@@ -101,10 +87,8 @@ void AddGnmax(Flags flags, CountedOptions& options) {
             "Standard deviation of each count's noise");
 }
 Counted MakeGnmax(const CountedOptions& options) {
-  const accounting::GnmaxRun run = {options.noise_scale};
-  return {"GNMax: the token with most votes after Gaussian noise", run, run,
-          ProvenStatement(PrivacyUnit::kPart, Adjacency::kReplace,
-                          "Papernot et al. 2018, Proposition 8")};
+  return {"GNMax: the token with most votes after Gaussian noise",
+          accounting::GnmaxRelease(options.noise_scale)};
 }
 
 void AddDclip(Flags flags, CountedOptions& options) {
@@ -114,12 +98,11 @@ void AddDclip(Flags flags, CountedOptions& options) {
             "If the clip is in logits before a temperature; 1 if after");
 }
 Counted MakeDclip(const CountedOptions& options) {
-  const double range = 2 * options.clip / (options.parts * options.temperature);
+  const CountedRelease release =
+      accounting::DclipRelease(options.parts, options.clip, options.temperature);
   return {"DClip, a fixed number of answers: a part moves an answer's log ratios by a range of " +
-              std::to_string(range),
-          accounting::BoundedRangeRun{range}, accounting::BoundedRangeRun{2 * range},
-          ProvenStatement(PrivacyUnit::kPart, Adjacency::kNull,
-                          "docs/privacy.md, theorem of clipped log ratios")};
+              std::to_string(std::get<accounting::BoundedRangeRun>(release.run).range),
+          release};
 }
 
 void AddDpDecoding(Flags flags, CountedOptions& options) {
@@ -127,13 +110,9 @@ void AddDpDecoding(Flags flags, CountedOptions& options) {
   flags.Add("--vocabulary", options.vocabulary, kCount, "Number of tokens V");
 }
 Counted MakeDpDecoding(const CountedOptions& options) {
-  const accounting::DpDecodingRun run = {options.mixing_weight,
-                                         static_cast<std::int64_t>(options.vocabulary)};
   return {"DP decoding: tokens from the model mixed with the uniform law",
-          run,
-          {},
-          ProvenStatement(PrivacyUnit::kUserKey, Adjacency::kReplace,
-                          "docs/accounting.md, DP decoding")};
+          accounting::DpDecodingRelease(options.mixing_weight,
+                                        static_cast<std::int64_t>(options.vocabulary))};
 }
 
 void AddFilteredSubmix(Flags flags, CountedOptions& options) {
@@ -143,10 +122,7 @@ void AddFilteredSubmix(Flags flags, CountedOptions& options) {
 }
 Counted MakeFilteredSubmix(const CountedOptions& options) {
   return {"filtered-submix: answers that every part can surely back",
-          accounting::OneOrderRun{options.order, options.target_leakage},
-          {},
-          ProvenStatement(PrivacyUnit::kPart, Adjacency::kNull,
-                          "docs/privacy.md, theorem of the transcript filter")};
+          accounting::FilteredSubmixRelease(options.order, options.target_leakage)};
 }
 
 constexpr CountedKind kKinds[] = {
@@ -163,34 +139,15 @@ constexpr CountedKind kKinds[] = {
      "--order 8 --target-leakage 0.001", AddFilteredSubmix, MakeFilteredSubmix, false, true},
 };
 
-// The data-dependent cost of GNMax, if every answer had these votes.
-std::vector<RdpBound> VotesBounds(const CountedOptions& options, double count) {
-  std::vector<RdpBound> bounds;
-  for (const auto order : accounting::DefaultOrders()) {
-    bounds.push_back({order, count * accounting::GnmaxDataDependentRdp(
-                                         options.votes, options.noise_scale, order)});
-  }
-  return bounds;
-}
-
-PrivacyStatement ForUsers(PrivacyStatement statement) {
-  statement.unit = PrivacyUnit::kUserKey;
-  statement.adjacency = Adjacency::kReplace;
-  return statement;
-}
-
 // What each number of runs costs.
 Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
-  const Counted counted = kind.make(options);
+  const auto [title, release] = kind.make(options);
   AccountReport report;
-  report.title = counted.title;
-  report.statements.push_back({"epsilon", counted.statement});
-  if (counted.user_run) report.statements.push_back({"user_epsilon", ForUsers(counted.statement)});
+  report.title = title;
+  report.statements.push_back({"epsilon", release.statement});
+  if (release.user_run) report.statements.push_back({"user_epsilon", UserStatement(release)});
   if (!options.votes.empty()) {
-    PrivacyStatement of_votes = counted.statement;
-    of_votes.worst_case = false;
-    of_votes.proof = "Papernot et al. 2018, Theorem 6, if all answers have these votes";
-    report.statements.push_back({"votes_epsilon", of_votes});
+    report.statements.push_back({"votes_epsilon", accounting::GnmaxVotesStatement()});
   }
   const auto orders = accounting::DefaultOrders();
   for (const double number : options.counts) {
@@ -203,14 +160,15 @@ Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
       row[prefix + "order"] = OrderJson(best.order);
       return base::OkStatus();
     };
-    const accounting::PrivacyEvent event = {counted.run, count};
+    const accounting::PrivacyEvent event = {release.run, count};
     SUBMIX_RETURN_IF_ERROR(set_best("", accounting::CountRdp({&event, 1}, orders)));
-    if (counted.user_run) {
-      const accounting::PrivacyEvent user = {*counted.user_run, count};
+    if (release.user_run) {
+      const accounting::PrivacyEvent user = {*release.user_run, count};
       SUBMIX_RETURN_IF_ERROR(set_best("user_", accounting::CountRdp({&user, 1}, orders)));
     }
     if (!options.votes.empty()) {
-      SUBMIX_RETURN_IF_ERROR(set_best("votes_", VotesBounds(options, number)));
+      SUBMIX_RETURN_IF_ERROR(set_best(
+          "votes_", accounting::GnmaxVotesRdp(options.votes, options.noise_scale, number)));
     }
     if (options.exact) {
       SUBMIX_ASSIGN_OR_RETURN(const auto profile, accounting::ComposedProfile(event));
@@ -233,21 +191,21 @@ Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
 
 // How many runs each epsilon buys.
 Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
-  const Counted counted = kind.make(options);
+  const auto [title, release] = kind.make(options);
   const std::string key = kind.counted;
   AccountReport report;
-  report.title = counted.title;
-  report.statements.push_back({key, counted.statement});
-  if (counted.user_run) report.statements.push_back({"user_" + key, ForUsers(counted.statement)});
+  report.title = title;
+  report.statements.push_back({key, release.statement});
+  if (release.user_run) report.statements.push_back({"user_" + key, UserStatement(release)});
   const auto orders = accounting::DefaultOrders();
   for (const double epsilon : options.epsilons) {
     const accounting::EpsilonDelta target = {epsilon, options.delta};
     Json row = {{"epsilon", epsilon}, {"delta", options.delta}};
-    SUBMIX_ASSIGN_OR_RETURN(const auto most, MostRuns(counted.run, target, orders));
+    SUBMIX_ASSIGN_OR_RETURN(const auto most, MostRuns(release.run, target, orders));
     row[key] = most.count;
     row["order"] = OrderJson(most.order);
-    if (counted.user_run) {
-      SUBMIX_ASSIGN_OR_RETURN(const auto user, MostRuns(*counted.user_run, target, orders));
+    if (release.user_run) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto user, MostRuns(*release.user_run, target, orders));
       row["user_" + key] = user.count;
       row["user_order"] = OrderJson(user.order);
     }

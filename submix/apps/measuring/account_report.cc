@@ -77,17 +77,6 @@ std::string CsvCell(const Json& value) {
 
 }  // namespace
 
-accounting::PrivacyStatement ProvenStatement(accounting::PrivacyUnit unit,
-                                             accounting::Adjacency adjacency, const char* proof) {
-  accounting::PrivacyStatement statement;
-  statement.unit = unit;
-  statement.adjacency = adjacency;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = proof;
-  return statement;
-}
-
 Json OrderJson(divergence::RenyiOrder order) {
   return order.is_infinite() ? Json("inf") : Json(order.value());
 }

@@ -26,10 +26,6 @@ struct AccountReport {
   std::vector<std::string> notes;  // one paragraph each, for people
 };
 
-// A worst-case statement with this proof.
-accounting::PrivacyStatement ProvenStatement(accounting::PrivacyUnit unit,
-                                             accounting::Adjacency adjacency, const char* proof);
-
 // The order as JSON: a number, or "inf".
 nlohmann::ordered_json OrderJson(divergence::RenyiOrder order);
 
