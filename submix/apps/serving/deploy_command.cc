@@ -35,30 +35,16 @@ struct DeployOptions {
   engine::DeploymentOptions declared;
 };
 
-// Order, budget and target leakage as the flags say, or as a promise to users needs them.
 base::Status DeclareBudget(const DeployOptions& options, engine::DeploymentOptions& declared) {
-  mechanism::MechanismOptions& mechanism = declared.mechanism;
-  mechanism.order = mechanism::RecommendedOrder();
+  mechanism::AskedBudget asked = {
+      declared.epsilon, options.unit == "user", {}, declared.delta, options.queries};
   if (!options.order.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(mechanism.order, divergence::RenyiOrder::Parse(options.order));
+    SUBMIX_ASSIGN_OR_RETURN(asked.order, divergence::RenyiOrder::Parse(options.order));
   }
-  if (options.unit == "part") {
-    if (!(mechanism.target_leakage > 0)) {
-      mechanism.target_leakage = declared.epsilon / static_cast<double>(options.queries);
-    }
-    return base::OkStatus();
-  }
-  if (mechanism.target_leakage > 0) {
-    return base::InvalidArgumentError(
-        "--target-leakage: follows from the promise where --unit is user; leave it out");
-  }
-  const double delta = options.order.empty() ? declared.delta : 0;
-  SUBMIX_ASSIGN_OR_RETURN(const auto kept,
-                          mechanism::KeepUserPromise(mechanism, options.queries,
-                                                     {declared.epsilon, mechanism.order, delta},
-                                                     mechanism::MakeAnyMechanism));
-  mechanism = kept.mechanism;
-  declared.epsilon = kept.epsilon;
+  SUBMIX_ASSIGN_OR_RETURN(const auto part, mechanism::DeclareBudget(declared.mechanism, asked,
+                                                                    mechanism::MakeAnyMechanism));
+  declared.mechanism = part.mechanism;
+  declared.epsilon = part.epsilon;
   return base::OkStatus();
 }
 

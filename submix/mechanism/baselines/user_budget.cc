@@ -9,6 +9,7 @@
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/accounting/user_level.h"
 #include "submix/base/number_text.h"
+#include "submix/mechanism/baselines/recommended_options.h"
 
 namespace submix::mechanism {
 namespace {
@@ -118,6 +119,25 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
                                       base::NumberText(promise.epsilon) + " nats to users");
   }
   return kept;
+}
+
+StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBudget& budget,
+                                   const MechanismMaker& make) {
+  PartBudget declared = {asked, budget.epsilon};
+  MechanismOptions& mechanism = declared.mechanism;
+  mechanism.order = budget.order.value_or(RecommendedOrder());
+  if (!budget.for_users) {
+    if (!(mechanism.target_leakage > 0)) {
+      mechanism.target_leakage = budget.epsilon / static_cast<double>(budget.queries);
+    }
+    return declared;
+  }
+  if (mechanism.target_leakage > 0) {
+    return base::InvalidArgumentError(
+        "target leakage: follows from the promise where the unit is user; leave it out");
+  }
+  const double delta = budget.order ? 0 : budget.delta;
+  return KeepUserPromise(mechanism, budget.queries, {budget.epsilon, mechanism.order, delta}, make);
 }
 
 }  // namespace submix::mechanism

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
@@ -32,5 +33,22 @@ struct PartBudget {
 // promise that no budget keeps; those of `make`.
 base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t queries,
                                            const UserPromise& promise, const MechanismMaker& make);
+
+// What an operator asks of a budget.
+struct AskedBudget {
+  double epsilon = 2;      // of every part: nats at the order; for users: as in UserPromise
+  bool for_users = false;  // to whom epsilon is promised
+  std::optional<divergence::RenyiOrder> order =
+      {};                       // none: RecommendedOrder(); for users: by delta
+  double delta = 0;             // of the promise to users without an order
+  std::int64_t queries = 1024;  // answers that every part can surely back; without meaning beside a
+                                // target leakage
+};
+
+// What to declare for it: `asked` with its order, the epsilon, and the target leakage, which
+// `asked` may give where the promise is to parts. Errors: kInvalidArgument for a target leakage
+// beside a promise to users; those of KeepUserPromise.
+base::StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBudget& budget,
+                                         const MechanismMaker& make);
 
 }  // namespace submix::mechanism

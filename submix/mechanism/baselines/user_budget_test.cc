@@ -85,6 +85,28 @@ class OfThisDataOnly final : public Mechanism {
   }
 };
 
+TEST(UserBudgetTest, ADeclarationIsTheShareOfOneAnswerOrWhatUsersNeed) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const PartBudget part,
+      DeclareBudget(Asked("filtered-submix"), {.epsilon = 2, .queries = 16}, MakeMechanism));
+  EXPECT_EQ(part.epsilon, 2);
+  EXPECT_EQ(part.mechanism.order.value(), 8);
+  EXPECT_DOUBLE_EQ(part.mechanism.target_leakage, 0.125);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const PartBudget user,
+      DeclareBudget(Asked("filtered-submix"),
+                    {.epsilon = 2, .for_users = true, .order = RenyiOrder::Two(), .delta = 1e-6},
+                    MakeMechanism));
+  EXPECT_NEAR(user.epsilon, 2 * 3.0 / 7, 1e-9);
+  MechanismOptions with_leakage = Asked("filtered-submix");
+  with_leakage.target_leakage = 0.001;
+  EXPECT_THAT(DeclareBudget(with_leakage, {.for_users = true, .delta = 1e-6}, MakeMechanism),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("leave it out")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept,
+                              DeclareBudget(with_leakage, {}, MakeMechanism));
+  EXPECT_EQ(kept.mechanism.target_leakage, 0.001);
+}
+
 TEST(UserBudgetTest, NothingFollowsFromResearchAndFromNothing) {
   const auto make = [](const MechanismOptions&) -> base::StatusOr<std::unique_ptr<Mechanism>> {
     return std::make_unique<OfThisDataOnly>();
