@@ -33,7 +33,8 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "external": {"base", "model", "ensemble", "decode"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},
-    "python": {"base", "divergence", "accounting", "mechanism", "ledger", "ensemble", "engine"},
+    "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
+               "mechanism/baselines", "ledger", "ensemble", "engine", "eval/audits"},
     "chat": {"base", "tokenizer", "engine"},
     "server": {"base", "engine", "chat"},
 }

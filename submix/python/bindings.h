@@ -7,7 +7,11 @@ namespace submix::python {
 
 // open, Deployment, Sampler, SamplingOptions, SampledToken, Account.
 void BindDeployments(pybind11::module_& module);
-// submix.accounting: between Rényi budgets and (epsilon, delta), parts and users.
+// submix.deploy.
+void BindDeploy(pybind11::module_& module);
+// audit_epsilon, EpsilonAudit.
+void BindAudits(pybind11::module_& module);
+// submix.accounting: the calculators of `submix account`.
 void BindAccounting(pybind11::module_& module);
 
 }  // namespace submix::python

@@ -14,6 +14,7 @@
 #include "submix/engine/private_sampler.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/python/bindings.h"
+#include "submix/python/concurrent_for_each.h"
 #include "submix/python/raise_status.h"
 
 namespace submix::python {
@@ -42,7 +43,7 @@ class OpenedDeployment {
   base::StatusOr<std::vector<SampledToken>> Sample(std::span<const engine::Prediction> step) {
     const std::lock_guard lock(mutex_);
     if (has_failed_) SUBMIX_RETURN_IF_ERROR(sampler_->Recover());
-    auto tokens = sampler_->Sample(step);
+    auto tokens = sampler_->Sample(step, ConcurrentForEach);
     has_failed_ = !tokens.ok() && tokens.status().code() != base::StatusCode::kInvalidArgument;
     return tokens;
   }

@@ -12,6 +12,8 @@ PYBIND11_MODULE(submix, module) {
       "is returned.";
   pybind11::register_exception<submix::python::Error>(module, "Error", PyExc_RuntimeError);
   submix::python::BindDeployments(module);
+  submix::python::BindDeploy(module);
+  submix::python::BindAudits(module);
   submix::python::BindAccounting(module);
   // Python's own, so that a process without this module can serve logits, too.
   module.attr("serve_logits") = pybind11::module_::import("submix_logits").attr("serve_logits");

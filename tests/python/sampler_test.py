@@ -164,19 +164,5 @@ class KilledTest(WorkFolderTest):
         run("budget", directory)
 
 
-class AccountingTest(unittest.TestCase):
-    def test_it_is_the_conversion_of_submix_account(self):
-        for order, rdp in [(2, 2.0), (8, 0.5), (math.inf, 1.5)]:
-            shown = json.loads(run("account", "convert", "--order", order, "--rdp", rdp, "--delta", 1e-6, "--json").stdout)
-            self.assertAlmostEqual(submix.accounting.epsilon(rdp, order, 1e-6), shown["rows"][0]["epsilon"])
-        self.assertAlmostEqual(submix.accounting.epsilon(1, 3, 1e-5, classic=True), 1 + math.log(1e5) / 2)
-        epsilon = submix.accounting.epsilon(0.5, 8, 1e-6)
-        self.assertAlmostEqual(submix.accounting.delta(0.5, 8, epsilon) / 1e-6, 1)
-        self.assertAlmostEqual(submix.accounting.rdp(epsilon, 1e-6, 8), 0.5)
-        for wrong in [(1, 1, 1e-6), (-1, 2, 1e-6), (1, 2, 0), (math.nan, 2, 1e-6)]:
-            with self.assertRaises(ValueError):
-                submix.accounting.epsilon(*wrong)
-
-
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

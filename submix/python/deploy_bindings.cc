@@ -1,0 +1,105 @@
+// submix.deploy: declares a budget, as `submix deploy` does.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "submix/accounting/promise.h"
+#include "submix/engine/deployment.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/python/bindings.h"
+#include "submix/python/raise_status.h"
+
+namespace submix::python {
+namespace {
+
+namespace py = pybind11;
+using divergence::RenyiOrder;
+
+struct Asked {
+  std::string mechanism;
+  double epsilon = 2;
+  std::string unit;
+  std::optional<double> order;
+  double delta = accounting::kDefaultDelta;
+  std::int64_t queries = 1024;
+  std::optional<double> target_leakage;
+  std::optional<double> max_mixing_weight;
+  std::string when_exhausted;
+};
+
+engine::DeploymentOptions DeclaredOptions(const Asked& asked, int num_parts) {
+  if (asked.queries < 1) {
+    RaiseIfError(base::InvalidArgumentError("queries: expected at least 1"));
+  }
+  if (asked.unit != "part" && asked.unit != "user") {
+    RaiseIfError(base::InvalidArgumentError("unit: expected part or user, found " + asked.unit));
+  }
+  engine::DeploymentOptions declared;
+  declared.mechanism.name = asked.mechanism;
+  declared.mechanism.num_parts = num_parts;
+  declared.mechanism.target_leakage = asked.target_leakage.value_or(0);
+  mechanism::Recommend(num_parts, asked.queries, declared.mechanism);
+  declared.mechanism.max_mixing_weight =
+      asked.max_mixing_weight.value_or(declared.mechanism.max_mixing_weight);
+  declared.delta = asked.delta;
+  declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(asked.when_exhausted));
+  mechanism::AskedBudget budget = {
+      asked.epsilon, asked.unit == "user", {}, asked.delta, asked.queries};
+  if (asked.order) budget.order = ValueOrRaise(RenyiOrder::Create(*asked.order));
+  const auto part =
+      ValueOrRaise(DeclareBudget(declared.mechanism, budget, mechanism::MakeMechanism));
+  declared.mechanism = part.mechanism;
+  declared.epsilon = part.epsilon;
+  return declared;
+}
+
+std::string Deploy(const std::string& ensemble, const std::string& deployment, const Asked& asked,
+                   const std::string& ledger, const std::vector<std::string>& after) {
+  const auto manifest = ValueOrRaise(ensemble::LoadManifest(ensemble));
+  const engine::DeploymentOptions declared = DeclaredOptions(asked, manifest.num_parts);
+  RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
+                                        mechanism::MakeMechanism, after));
+  const auto made =
+      ValueOrRaise(engine::OpenDeployment(deployment, engine::DeploymentAccess::kReadOnly));
+  const std::int64_t users = manifest.users.value_or(0);
+  const std::string caution =
+      users == 0 ? "" : accounting::DeltaCaution(declared.delta, static_cast<double>(users));
+  if (!caution.empty()) py::module_::import("warnings").attr("warn")("For you alone: " + caution);
+  return engine::DeploymentPromise(made).ToText();
+}
+
+}  // namespace
+
+void BindDeploy(py::module_& module) {
+  module.def(
+      "deploy",
+      [](const std::string& ensemble, const std::string& deployment, double epsilon,
+         const std::string& mechanism, const std::string& unit, std::optional<double> order,
+         double delta, std::int64_t queries, std::optional<double> target_leakage,
+         std::optional<double> max_mixing_weight, const std::string& when_exhausted,
+         const std::string& ledger, const std::vector<std::string>& after) {
+        return Deploy(ensemble, deployment,
+                      {mechanism, epsilon, unit, order, delta, queries, target_leakage,
+                       max_mixing_weight, when_exhausted},
+                      ledger, after);
+      },
+      py::arg("ensemble"), py::arg("deployment"), py::kw_only(), py::arg("epsilon") = 2.0,
+      py::arg("mechanism") = "filtered-submix", py::arg("unit") = "part",
+      py::arg("order") = py::none(), py::arg("delta") = accounting::kDefaultDelta,
+      py::arg("queries") = 1024, py::arg("target_leakage") = py::none(),
+      py::arg("max_mixing_weight") = py::none(), py::arg("when_exhausted") = "public",
+      py::arg("ledger") = "", py::arg("after") = std::vector<std::string>(),
+      "Declares the budget of an ensemble, for ever, in a new directory, as `submix deploy` does; "
+      "the keywords are its flags, and the defaults its defaults. The mechanisms that are proven "
+      "only. Returns what is promised. ValueError for what is out of range; submix.Error if the "
+      "ensemble has a deployment, is incomplete or has changed. A budget is never reset.");
+}
+
+}  // namespace submix::python

@@ -1,0 +1,79 @@
+"""submix.deploy against `submix deploy`: the same declaration, the same refusals.
+
+    deploy_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import math
+import pathlib
+import shutil
+import sys
+import unittest
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
+from submix_process import BUILD, WorkFolderTest, make_ensemble, run
+
+sys.path.insert(0, str(BUILD / "python"))
+import submix
+
+
+class DeployTest(WorkFolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.ensemble = make_ensemble(cls.work)
+
+    def copy_of_the_ensemble(self, name):
+        return str(shutil.copytree(self.ensemble, self.work / name))
+
+    def declared(self, deployment):
+        """deployment.json without what is drawn or copied."""
+        config = json.loads((pathlib.Path(deployment) / "deployment.json").read_text())
+        return {key: value for key, value in config.items() if "ensemble" not in key and key != "lineage"}
+
+    def test_it_declares_what_the_command_declares(self):
+        for number, (flags, keywords) in enumerate([
+            ([], {}),
+            (["--epsilon", 3, "--queries", 64, "--order", 4], {"epsilon": 3, "queries": 64, "order": 4}),
+            (["--unit", "user", "--epsilon", 8, "--delta", 1e-5], {"unit": "user", "epsilon": 8, "delta": 1e-5}),
+            (["--mechanism", "dclip", "--when-exhausted", "refuse", "--target-leakage", 0.01],
+             {"mechanism": "dclip", "when_exhausted": "refuse", "target_leakage": 0.01}),
+            (["--max-mixing-weight", 0.25, "--order", "inf"], {"max_mixing_weight": 0.25, "order": math.inf}),
+        ]):
+            with self.subTest(flags), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                command, python = str(self.work / f"command{number}"), str(self.work / f"python{number}")
+                said = run("deploy", self.copy_of_the_ensemble(f"a{number}"), command, *flags).stdout
+                promise = submix.deploy(self.copy_of_the_ensemble(f"b{number}"), python, **keywords)
+                self.assertIn(promise, said)
+                self.assertEqual(self.declared(python), self.declared(command))
+                with submix.open(python) as deployment:
+                    self.assertEqual(deployment.statement, promise)
+
+    def test_few_users_are_warned_of_a_large_delta(self):
+        with self.assertWarnsRegex(UserWarning, "For you alone"):
+            submix.deploy(self.copy_of_the_ensemble("few"), str(self.work / "few_tales"), delta=0.1)
+
+    def test_what_cannot_be_declared_is_refused_and_nothing_is_made(self):
+        ensemble = self.copy_of_the_ensemble("refused")
+        directory = self.work / "refused_tales"
+        for keywords, cause in [
+            ({"mechanism": "submix"}, "not among those that are proven"), ({"epsilon": math.nan}, "epsilon|leakage"),
+            ({"epsilon": -1}, "epsilon|leakage"), ({"order": 0}, "order"), ({"queries": 0}, "queries"),
+            ({"unit": "town"}, "unit"), ({"delta": 2}, "delta"), ({"when_exhausted": "stop"}, "public"),
+            ({"max_mixing_weight": 7}, "max_mixing_weight"),
+            ({"unit": "user", "target_leakage": 0.1}, "leave it out"),
+        ]:
+            with self.subTest(keywords), self.assertRaisesRegex(ValueError, cause):
+                submix.deploy(ensemble, str(directory), **keywords)
+        self.assertFalse(directory.exists())
+        submix.deploy(ensemble, str(directory), delta=1e-9)
+        with self.assertRaisesRegex(submix.Error, "deployment"):
+            submix.deploy(ensemble, str(self.work / "second"))
+        with self.assertRaises(FileNotFoundError):
+            submix.deploy(str(self.work / "nowhere"), str(self.work / "third"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
