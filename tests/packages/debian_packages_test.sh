@@ -33,7 +33,10 @@ inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOM
 
 quietly cpack -G DEB --config "$build/CPackConfig.cmake" -B "$work/packages" || fail "cpack"
 ls "$work"/packages/*.deb
-[ "$(ls "$work"/packages/*.deb | wc -l)" = 2 ] || fail "two packages: submix and submix-train"
+python=$(ls "$work"/packages/python3-submix_*.deb 2>/dev/null || true) # where the build found pybind11
+expected=2
+[ -z "$python" ] || expected=3
+[ "$(ls "$work"/packages/*.deb | wc -l)" = $expected ] || fail "submix, submix-train and python3-submix"
 for deb in "$work"/packages/*.deb; do
   ! dpkg-deb --contents "$deb" | grep -E 'receipt_press|/root/|/home/' || fail "$deb holds what it must not"
 done
@@ -90,6 +93,17 @@ curl -sf "$address/v1/completions" -H "Authorization: Bearer $key" -H 'Content-T
 kill -TERM $server
 wait $server || fail "a graceful stop"
 server=
+
+if [ -n "$python" ]; then
+  for file in submix.cpython-311-x86_64-linux-gnu.so submix.pyi; do
+    dpkg-deb --contents "$python" | grep -q " ./usr/lib/python3/dist-packages/$file$" || fail "no $file"
+  done
+  ! dpkg-deb -f "$python" Depends | grep -q torch || fail "python3-submix depends on libtorch"
+  cp "$python" "$root/tmp/python3-submix.deb"
+  quietly inside apt-get install -q -y --no-install-recommends /tmp/python3-submix.deb || fail "installing python3-submix"
+  inside python3 -c 'import submix
+with submix.open("/var/lib/submix/deployment") as deployment: print(deployment.statement)' || fail "import submix"
+fi
 
 quietly inside apt-get remove -q -y submix || fail "removing submix"
 [ ! -e "$root/usr/bin/submix" ] || fail "submix is still there"

@@ -1,0 +1,199 @@
+"""examples/python as they stand: gpt2.py says what `submix score` says and its tokens have the declared law; the examples
+for other libraries run on stand-ins of the interfaces that they use, with gpt2.py's model behind them.
+
+    examples_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import pathlib
+import sys
+import types
+import unittest
+from unittest import mock
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
+from submix_process import BUILD, SOURCE, WorkFolderTest, make_ensemble, run
+
+sys.path[:0] = [str(BUILD / "python"), str(SOURCE / "examples/python")]
+import submix
+import vllm_multi_lora
+
+try:
+    import torch
+except ImportError:
+    torch = None
+else:
+    import gpt2
+    import transformers_peft
+
+TOKENS = [8191, 10, 200, 3000, 45, 7, 7, 1999]
+needs_torch = unittest.skipUnless(torch, "no torch for this Python (Debian: python3-torch)")
+
+
+def log_softmax(logits):
+    shifted = logits.astype(numpy.float64) - logits.max(-1, keepdims=True)
+    return shifted - numpy.log(numpy.exp(shifted).sum(-1, keepdims=True))
+
+
+class ExamplesTest(WorkFolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.directory = str(cls.work / "tales")
+        # A fixed number of answers, whose law is a formula.
+        submix.deploy(str(make_ensemble(cls.work)), cls.directory, mechanism="dclip", epsilon=100, queries=16384, delta=1e-9)
+        cls.declared = json.loads((cls.work / "tales/deployment.json").read_text())["options"]
+
+    def setUp(self):
+        self.deployment = submix.open(self.directory)
+        self.addCleanup(self.deployment.close)
+
+    def spent(self):
+        return self.deployment.budget[0].spent
+
+
+@needs_torch
+class Gpt2Test(ExamplesTest):
+    def setUp(self):
+        super().setUp()
+        self.ensemble = gpt2.Ensemble(self.deployment.public_model, self.deployment.members)
+
+    def test_it_says_what_submix_score_says(self):
+        adapters = [argument for member in self.deployment.members for argument in ("--adapter", member)]
+        scored = json.loads(run("score", self.deployment.public_model, *adapters, "--tokens",
+                                ",".join(map(str, TOKENS)), "--precision", "f32", "--json").stdout)["models"]
+        ours = log_softmax(self.ensemble.logits(TOKENS).numpy())
+        for row, model in zip(ours, scored, strict=True):
+            of_tokens = [row[position, token] for position, token in enumerate(TOKENS[1:])]
+            numpy.testing.assert_allclose(of_tokens, model["log_probabilities"], atol=1e-3)
+        self.assertGreater(numpy.abs(ours[0] - ours[1]).max(), 0.01)  # the adapters do something
+
+    def law(self, logits, top_k):
+        """dclip's by its definition: public pmf times e to the mean of the clipped log ratios, on the top tokens."""
+        options, clip_options = self.declared, self.declared["clip"]
+        low, high = 0.0, 100.0
+        for _ in range(60):
+            clip = (low + high) / 2
+            cost = submix.accounting.dclip(2, clip).rdp(float(options["order"]))
+            low, high = (clip, high) if cost <= options["target_leakage"] else (low, clip)
+        kept = numpy.argsort(-logits[0])[:top_k]
+        logs = log_softmax(logits[:, kept])
+        ratios = clip_options["stretch"] * (logs[1:] - logs[0])
+        clipped = numpy.clip(ratios, -(1 - clip_options["centre"]) * low, (1 + clip_options["centre"]) * low)
+        self.assertGreater(numpy.abs(clipped.mean(0)).max(), 0.05)  # not just the public law
+        return kept, numpy.exp(log_softmax(logs[0] + clipped.mean(0)))
+
+    def test_tokens_have_the_declared_law(self):
+        draws, top_k = 8000, 8
+        logits = self.ensemble.logits(TOKENS)[:, -1].contiguous()
+        kept, law = self.law(logits.numpy(), top_k)
+        options, sampler = submix.SamplingOptions(top_k=top_k), self.deployment.sampler()
+        tokens = [sampled.token for _ in range(draws // 200) for sampled in sampler.sample_batch([logits] * 200, options)]
+        counts = numpy.array([tokens.count(token) for token in kept])
+        self.assertEqual(counts.sum(), draws)
+        chi_square = ((counts - draws * law) ** 2 / (draws * law)).sum()
+        self.assertLess(chi_square, 45)  # 7 degrees of freedom: once in ten million runs
+
+    def test_every_token_is_paid_for_and_is_text(self):
+        before, vocabulary = self.spent(), gpt2.read_vocabulary(self.deployment.public_model)
+        tokens = list(gpt2.generate(self.deployment, self.ensemble, 5, submix.SamplingOptions()))
+        answer_cost = self.declared["target_leakage"]
+        self.assertLessEqual(self.spent() - before, 5 * answer_cost * 1.001)
+        self.assertGreater(self.spent() - before, len(tokens) * answer_cost * 0.5)
+        self.assertEqual(len(vocabulary), self.ensemble.vocabulary)
+        self.assertTrue(all(vocabulary[token] for token in tokens))
+
+    def test_peft_in_one_batch(self):
+        """Rows of one model by adapter_names, keys and values handed on, as transformers and PEFT have it."""
+        adapters, calls = {}, []
+        ensemble = self.ensemble
+
+        class Model:
+            def load_adapter(self, directory, adapter_name):
+                adapters[adapter_name] = directory
+
+            def eval(self):
+                self.training = False
+
+            def parameters(self):
+                return iter([torch.zeros(1)])
+
+            def __call__(self, input_ids, past_key_values, use_cache, adapter_names):
+                assert not self.training and use_cache
+                seen = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], 1)
+                calls.append((adapter_names, input_ids.shape))
+                assert all((row == seen[0]).all() for row in seen)
+                return types.SimpleNamespace(logits=ensemble.logits(seen[0].tolist()), past_key_values=seen)
+
+        model = Model()
+
+        def from_pretrained(base, directory, adapter_name):
+            adapters[adapter_name] = directory
+            return model
+
+        stand_ins = {
+            "transformers": types.SimpleNamespace(AutoTokenizer=mock.Mock(), AutoModelForCausalLM=mock.Mock()),
+            "peft": types.SimpleNamespace(PeftModel=types.SimpleNamespace(from_pretrained=from_pretrained)),
+        }
+        with mock.patch.dict(sys.modules, stand_ins):
+            _, _, rows = transformers_peft.load(self.deployment)
+        self.assertEqual(rows[0], "__base__")
+        self.assertEqual([adapters[name] for name in rows[1:]], self.deployment.members)
+        before = self.spent()
+        tokens = list(transformers_peft.generate(self.deployment.sampler(), model, rows, TOKENS, 3, submix.SamplingOptions()))
+        self.assertEqual(len(tokens), 3)
+        self.assertEqual(calls, [(rows, (3, len(TOKENS))), (rows, (3, 1)), (rows, (3, 1))])
+        self.assertGreater(self.spent(), before)
+
+
+class VllmTest(ExamplesTest):
+    VOCABULARY = 50
+
+    def outputs(self, prompts, parameters, lora_request, use_tqdm):
+        self.asked.append(lora_request)
+        logs = log_softmax(self.logits)[:, :self.VOCABULARY - self.missing]
+        return [types.SimpleNamespace(outputs=[types.SimpleNamespace(logprobs=[
+            # Likeliest first, as vLLM has them.
+            {int(token): types.SimpleNamespace(logprob=row[token]) for token in numpy.argsort(-row)}])])
+            for prompt, row in zip(prompts, logs, strict=True)]
+
+    def setUp(self):
+        super().setUp()
+        self.asked, self.missing = [], 0
+        self.logits = numpy.random.default_rng(1).normal(size=(3, self.VOCABULARY)).astype(numpy.float32)
+
+    def test_rows_are_the_members_and_their_log_probabilities(self):
+        made = {}
+
+        def LLM(**options):
+            made.update(options)
+            return types.SimpleNamespace(generate=self.outputs)
+
+        request = types.SimpleNamespace(LoRARequest=lambda name, number, path: (name, number, path))
+        with mock.patch.dict(sys.modules, {"vllm": types.SimpleNamespace(LLM=LLM), "vllm.lora": types.SimpleNamespace(),
+                                           "vllm.lora.request": request}):
+            llm, rows = vllm_multi_lora.load(self.deployment, rank=2)
+        self.assertEqual((made["max_logprobs"], made["model"]), (-1, self.deployment.public_model))
+        self.assertEqual([row and row[2] for row in rows], [None, *self.deployment.members])
+        self.assertEqual([row[1] for row in rows[1:]], [1, 2])  # vLLM wants ids above 0
+        seen = vllm_multi_lora.log_probabilities(llm, rows, TOKENS, None, self.VOCABULARY)
+        numpy.testing.assert_allclose(seen, log_softmax(self.logits), atol=1e-6)
+        self.assertEqual((seen.dtype, self.asked), (numpy.float32, [rows]))
+        before = self.spent()
+        tokens = list(vllm_multi_lora.generate(self.deployment.sampler(), llm, rows, None, TOKENS, 3,
+                                               submix.SamplingOptions(), self.VOCABULARY))
+        self.assertEqual(len(tokens), 3)
+        self.assertGreater(self.spent(), before)
+
+    def test_a_part_of_the_vocabulary_is_refused_before_anything_is_charged(self):
+        self.missing, before = 1, self.spent()
+        with self.assertRaisesRegex(ValueError, "expected 50"):
+            list(vllm_multi_lora.generate(self.deployment.sampler(), types.SimpleNamespace(generate=self.outputs),
+                                          [None, 1, 2], None, TOKENS, 1, submix.SamplingOptions(), self.VOCABULARY))
+        self.assertEqual(self.spent(), before)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
