@@ -55,7 +55,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "server"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "python", "server"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

@@ -16,5 +16,6 @@ PYBIND11_MODULE(submix, module) {
   submix::python::BindAudits(module);
   submix::python::BindAccounting(module);
   // Python's own, so that a process without this module can serve logits, too.
-  module.attr("serve_logits") = pybind11::module_::import("submix_logits").attr("serve_logits");
+  const auto logits = pybind11::module_::import("submix_logits");
+  for (const char* name : {"LogitsSequence", "serve_logits"}) module.attr(name) = logits.attr(name);
 }

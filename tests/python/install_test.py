@@ -22,7 +22,7 @@ class InstallTest(unittest.TestCase):
             files = {path for path in pathlib.Path(prefix).rglob("*") if path.is_file()}
             folder = pathlib.Path(prefix) / "lib/python3/dist-packages"
             self.assertEqual({path.parent for path in files}, {folder})
-            self.assertEqual({path.suffix for path in files}, {".so", ".pyi"})
+            self.assertEqual({path.suffix for path in files}, {".so", ".pyi", ".py"})
             said = subprocess.run([sys.executable, "-c", "import submix; print(submix.accounting.rdp(2, 1e-6, 8))"],
                                   env={"PYTHONPATH": str(folder)}, check=True, capture_output=True, text=True).stdout
             self.assertGreater(float(said), 0)

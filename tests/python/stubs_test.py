@@ -4,6 +4,7 @@
 """
 
 import ast
+import inspect
 import pathlib
 import re
 import sys
@@ -25,7 +26,9 @@ def stub_parameters(function):
 
 
 def parameters(name, value):
-    """Of the first signature in a docstring of pybind11: "name(first: float, *, second: int = 1) -> float"."""
+    """Of a function; pybind11's is in its docstring: "name(first: float, *, second: int = 1) -> float"."""
+    if inspect.isfunction(value):
+        return list(inspect.signature(value).parameters)
     signature = re.search(rf"\b{name}\((.*)\) -> ", value.__doc__.replace("1. ", "", 1)).group(1)
     return re.findall(r"(\w+): ", re.sub(r"\[[^\]]*\]", "", signature))
 
