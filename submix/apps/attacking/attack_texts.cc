@@ -87,9 +87,9 @@ StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedModels& models,
     return law.law;
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto judged, JudgedText(*models.target.tokenizer, text));
-  SUBMIX_ASSIGN_OR_RETURN(
-      std::shared_ptr<eval::TokenLaw> likeliest,
-      eval::LikeliestMemberLaw(*models.predictor, models.target.manifest.members.size(), judged));
+  const auto num_members = static_cast<std::size_t>(models.target.manifest.num_members());
+  SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<eval::TokenLaw> likeliest,
+                          eval::LikeliestMemberLaw(*models.predictor, num_members, judged));
   return likeliest;
 }
 
