@@ -5,7 +5,9 @@ for other libraries run on stand-ins of the interfaces that they use, with gpt2.
 """
 
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import types
 import unittest
@@ -26,6 +28,7 @@ except ImportError:
     torch = None
 else:
     import gpt2
+    import train_members
     import transformers_peft
 
 TOKENS = [8191, 10, 200, 3000, 45, 7, 7, 1999]
@@ -193,6 +196,37 @@ class VllmTest(ExamplesTest):
             list(vllm_multi_lora.generate(self.deployment.sampler(), types.SimpleNamespace(generate=self.outputs),
                                           [None, 1, 2], None, TOKENS, 1, submix.SamplingOptions(), self.VOCABULARY))
         self.assertEqual(self.spent(), before)
+
+@needs_torch
+class TrainMembersTest(WorkFolderTest):
+    def setUp(self):
+        self.users = [(user, f"{user}{user}{user} " * 40) for user in "abcdefghijkl"]
+
+    def test_a_member_has_read_its_own_part_alone(self):
+        torch.manual_seed(1)
+        key, text = b"k" * 32, "the sea and the hill " * 20
+        models = train_members.train_all(text, self.users, 3, key)
+        parts = train_members.parts_of(self.users, 3, key)
+        self.assertEqual(sorted(text for part in parts for text in part), [text for _, text in self.users])
+        changed = [(user, "x" if text in parts[0] else text) for user, text in self.users]
+        torch.manual_seed(1)
+        others = train_members.train_all(text, changed, 3, key)
+        same = [bool((train_members.logits([one], [1, 2]) == train_members.logits([other], [1, 2])).all())
+                for one, other in zip(models, others, strict=True)]
+        self.assertEqual(same, [True, False, True, True])
+        self.assertNotEqual(train_members.digest_of(models), train_members.digest_of(others))
+
+    def test_from_two_files_to_text_that_is_paid_for(self):
+        (self.work / "public.txt").write_text("the sea and the hill " * 20)
+        (self.work / "text.jsonl").write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in self.users))
+        done = subprocess.run([sys.executable, SOURCE / "examples/python/train_members.py", "public.txt", "text.jsonl", "models",
+                               "--parts", "3", "--tokens", "20"], cwd=self.work, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PYTHONPATH": str(BUILD / "python")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The models run outside Submix", " ".join(done.stdout.split()))
+        with submix.open(str(self.work / "models/deployment")) as deployment:
+            self.assertEqual(len(deployment.budget), 3)
+            self.assertGreater(min(account.spent for account in deployment.budget), 0)
 
 
 if __name__ == "__main__":
