@@ -74,7 +74,7 @@ class [[nodiscard]] StatusOr {
   requires std::is_convertible_v<U&&, T> &&
       (!std::is_same_v<std::decay_t<U>, T>)&&(!std::is_same_v<std::decay_t<U>, Status>)&&(
           !std::is_same_v<std::decay_t<U>, StatusOr>)StatusOr(U&& value)
-      : value_(std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
+      : value_(std::in_place, std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "submix/base/testing/status_matchers.h"
 
@@ -41,6 +42,14 @@ TEST(StatusTest, ThisBuildStillSeesNan) {
   volatile double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(nan));
   EXPECT_TRUE(!(nan >= 0));
+}
+
+TEST(StatusOrTest, NoValueIsAValueToo) {
+  const auto none = []() -> StatusOr<std::optional<int>> { return std::nullopt; };
+  const auto some = []() -> StatusOr<std::optional<int>> { return 7; };
+  ASSERT_TRUE(none().ok());
+  EXPECT_EQ(*none(), std::nullopt);
+  EXPECT_EQ(*some(), 7);
 }
 
 }  // namespace status_test

@@ -58,6 +58,7 @@ Number Take(std::string_view& bytes) {
 
 std::string BytesOf(std::span<const float> numbers, bool is_float16) {
   std::string bytes(numbers.size() * (is_float16 ? 2 : 4), '\0');
+  if (numbers.empty()) return bytes;
   if (!is_float16) {
     std::memcpy(bytes.data(), numbers.data(), bytes.size());
     return bytes;
