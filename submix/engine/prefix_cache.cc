@@ -45,6 +45,7 @@ int PrefixCache::TokensOf(const Prefixes& prefixes) {
 
 PrefixCache::Opened PrefixCache::Open(const std::string& key, std::span<const TokenId> prompt,
                                       Time now) {
+  DropIdle(now);
   const auto found = keys_.find(key);
   if (found == keys_.end()) return {predictor_.Open(), 0};
   Prefixes& prefixes = found->second;
@@ -66,7 +67,6 @@ PrefixCache::Opened PrefixCache::Open(const std::string& key, std::span<const To
 void PrefixCache::Keep(const std::string& key, std::span<const TokenId> prompt,
                        ensemble::SequenceId sequence, Time now) {
   if (key.empty() || keeps_nothing()) return;
-  DropIdle(now);
   const int length = Shareable(std::min(prompt.size(), static_cast<std::size_t>(tokens_per_key_)));
   if (length == 0) return;
   const auto kept = prompt.first(static_cast<std::size_t>(length));

@@ -20,7 +20,8 @@ namespace submix::engine {
 class PrefixCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // What was not used for so long is dropped, so that keys that are gone take no memory.
+  // What was not used for so long is dropped whenever anybody asks, so that keys that are gone take
+  // no memory, and before what is kept is looked at, so that nobody sees whether others have asked.
   static constexpr std::chrono::minutes kLongestIdle{10};
 
   // At most so many tokens for each key: those not used for longest make room. 0, or a predictor

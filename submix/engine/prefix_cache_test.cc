@@ -99,6 +99,16 @@ TEST_F(PrefixCacheTest, WhatIsIdleForLongIsDroppedWhoeverAsksNext) {
   EXPECT_EQ(Ask("gone", Prompt(9, 1)), 0);
 }
 
+TEST_F(PrefixCacheTest, WhatIsIdleForLongIsGoneWhetherOthersHaveAskedOrNot) {
+  for (const bool others_ask : {false, true}) {
+    Ask("key", Prompt(9, 1));
+    now_ += PrefixCache::kLongestIdle + minutes(1);
+    if (others_ask) Ask("other", Prompt(9, 1));
+    EXPECT_EQ(Ask("key", Prompt(9, 1)), 0) << others_ask;
+    now_ += PrefixCache::kLongestIdle + minutes(1);
+  }
+}
+
 TEST_F(PrefixCacheTest, NothingIsKeptWhereNothingMayBeAndNothingIsLeftOpen) {
   KeepAtMost(0);
   Ask("key", Prompt(9, 1));
