@@ -25,7 +25,7 @@ import sys
 import tempfile
 from typing import Dict, List, Tuple
 
-from check_standard_includes import USES
+from check_standard_includes import IncludedHeaders, USES
 
 PRECOMPILED = ("CLI/CLI.hpp", "nlohmann/json.hpp")
 
@@ -59,21 +59,14 @@ def syntax_only(command: List[str]) -> List[str]:
 
 
 class Includes:
-    """Which of PRECOMPILED a file includes, itself or through files of ours."""
+    """Which of PRECOMPILED a file includes, itself or by files of ours."""
 
-    def __init__(self, root: pathlib.Path):
-        self.root = root
-        self.found: Dict[str, Tuple[str, ...]] = {}
+    def __init__(self) -> None:
+        self.headers = IncludedHeaders()
 
     def of(self, name: str) -> Tuple[str, ...]:
-        if name not in self.found:
-            self.found[name] = ()  # ends a cycle
-            text = (self.root / name).read_text(encoding="utf-8") if (self.root / name).is_file() else ""
-            headers = set(re.findall(r"^#include <([^>]+)>", text, re.M))
-            for ours in re.findall(r'^#include "([^"]+)"', text, re.M):
-                headers.update(self.of(ours))
-            self.found[name] = tuple(header for header in PRECOMPILED if header in headers)
-        return self.found[name]
+        included = self.headers.of(name)
+        return tuple(header for header in PRECOMPILED if header in included)
 
 
 def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], includes: Includes):
@@ -115,7 +108,7 @@ def main(arguments: List[str]) -> int:
     options = parser.parse_args(arguments)
     root = pathlib.Path(__file__).resolve().parent.parent
     sources = product_commands(options.build.resolve(), root)
-    includes = Includes(root)
+    includes = Includes()
     jobs = [*sources.items(), *lone_headers(root, sources, includes)]
     models = {includes.of(name): command for name, command in sources.items()}
     failed = 0

@@ -60,8 +60,8 @@ USES = {
 PATTERNS = {header: re.compile(rf"\bstd::(?:{uses})\b") for header, uses in USES.items()}
 
 
-class StandardHeaders:
-    """Those that a file has, by whatever files of ours."""
+class IncludedHeaders:
+    """Those of others, <…>, that a file has, by whatever files of ours."""
 
     def __init__(self) -> None:
         self.found: Dict[str, FrozenSet[str]] = {}
@@ -78,7 +78,7 @@ class StandardHeaders:
         return self.found[name]
 
 
-def missing(path: pathlib.Path, headers: StandardHeaders) -> List[str]:
+def missing(path: pathlib.Path, headers: IncludedHeaders) -> List[str]:
     text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
     included = headers.of(path.relative_to(ROOT).as_posix())
     if "string" in included:
@@ -88,7 +88,7 @@ def missing(path: pathlib.Path, headers: StandardHeaders) -> List[str]:
 
 
 def main() -> int:
-    headers = StandardHeaders()
+    headers = IncludedHeaders()
     files = [path for folder in ("submix", "benchmarks") for path in sorted((ROOT / folder).rglob("*.*")) if path.suffix in (".cc", ".h")]
     products = [path for path in files if not path.name.endswith("_test.cc") and "testing" not in path.parts]
     found = [line for path in products for line in missing(path, headers)]
