@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/train/fine_tuning/group_trainer.h"
@@ -42,19 +43,23 @@ std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options)
   return total * options.epochs;
 }
 
-using Group = std::span<const MemberTask>;
-
-// Groups are fixed by index, also when some of their members are done: shapes stay public.
-std::vector<Group> GroupsOf(std::span<const MemberTask> tasks, const FineTuneOptions& options,
-                            GroupShare share) {
-  const std::size_t size =
-      options.lora.has_value() ? static_cast<std::size_t>(options.members_at_a_time) : 1;
-  std::vector<Group> groups;
-  for (std::size_t first = static_cast<std::size_t>(share.first) * size; first < tasks.size();
-       first += static_cast<std::size_t>(share.stride) * size) {
-    groups.push_back(tasks.subspan(first, std::min(size, tasks.size() - first)));
+// For each group of parameters the tasks that are trained there, one after another. Fixed by index,
+// also when some are done: where a member stands in a batch stays public.
+std::vector<std::vector<std::size_t>> QueuesOf(std::size_t num_tasks,
+                                               const FineTuneOptions& options, TaskShare share) {
+  const std::size_t groups =
+      options.lora.has_value()
+          ? std::min(num_tasks, static_cast<std::size_t>(options.members_at_a_time))
+          : 1;
+  std::vector<std::vector<std::size_t>> queues(groups);
+  for (std::size_t i = 0; i < num_tasks; ++i) {
+    if (i / groups % static_cast<std::size_t>(share.stride) !=
+        static_cast<std::size_t>(share.first)) {
+      continue;
+    }
+    queues[i % groups].push_back(i);
   }
-  return groups;
+  return queues;
 }
 
 struct TokenCount {
@@ -62,43 +67,36 @@ struct TokenCount {
   std::int64_t done = 0;  // by earlier runs
 };
 
-TokenCount CountTokens(const std::vector<Group>& groups, const FineTuneOptions& options) {
+TokenCount CountTokens(std::span<const MemberTask> tasks,
+                       const std::vector<std::vector<std::size_t>>& queues,
+                       const FineTuneOptions& options) {
   TokenCount count;
-  for (const Group group : groups) {
-    for (const MemberTask& task : group) {
-      const std::int64_t tokens = TotalTokens(task, options);
+  for (const std::vector<std::size_t>& queue : queues) {
+    for (const std::size_t i : queue) {
+      const std::int64_t tokens = TotalTokens(tasks[i], options);
       count.all += tokens;
-      if (base::FileExists(task.output_directory)) count.done += tokens;
+      if (base::FileExists(tasks[i].output_directory)) count.done += tokens;
     }
   }
   return count;
 }
 
-base::Status TrainGroups(const std::string& public_directory, std::span<const MemberTask> tasks,
-                         const FineTuneOptions& options, base::ProgressStyle style,
-                         GroupShare share) {
+base::Status TrainMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
+                          const FineTuneOptions& options, base::ProgressStyle style,
+                          TaskShare share) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model,
                           LoadPublicModel(public_directory, options.precision));
   SUBMIX_RETURN_IF_ERROR(CheckFineTuneOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
-  const std::vector<Group> groups = GroupsOf(tasks, options, share);
-  const TokenCount tokens = CountTokens(groups, options);
+  std::vector<std::vector<std::size_t>> queues = QueuesOf(tasks.size(), options, share);
+  const TokenCount tokens = CountTokens(tasks, queues, options);
   base::ProgressBar progress("fine-tuning", tokens.all, "tokens", style);
   progress.SkipTo(tokens.done);
-  std::unique_ptr<MemberModels> models;
-  for (const Group group : groups) {
-    const int members = static_cast<int>(group.size());
-    if (models == nullptr || models->parameters().groups() != members) {
-      models = nullptr;
-      SUBMIX_ASSIGN_OR_RETURN(models,
-                              MakeMembers(public_model, options.lora, members, options.precision));
-    }
-    const auto first = static_cast<std::size_t>(group.data() - tasks.data());
-    GroupTrainer trainer(*models, group, first, options, identity);
-    SUBMIX_RETURN_IF_ERROR(trainer.Run(progress));
-  }
-  return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::unique_ptr<MemberModels> models,
+      MakeMembers(public_model, options.lora, static_cast<int>(queues.size()), options.precision));
+  return GroupTrainer(*models, tasks, std::move(queues), options, identity).Run(progress);
 }
 
 }  // namespace
@@ -115,11 +113,11 @@ base::Status CheckFineTuneOptions(const FineTuneOptions& options,
 
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,
-                             GroupShare share) {
+                             TaskShare share) {
   if (tasks.empty()) return base::OkStatus();
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
   return CatchTorchErrors(
-      [&] { return TrainGroups(public_directory, tasks, options, progress, share); });
+      [&] { return TrainMembers(public_directory, tasks, options, progress, share); });
 }
 
 }  // namespace submix::train

@@ -51,9 +51,9 @@ struct MemberTask {
 // not counted.
 std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
 
-// Every `stride`-th group of members_at_a_time tasks, from number `first` on: what one of several
-// processes trains. Which members are together in a group does not depend on it.
-struct GroupShare {
+// Of each members_at_a_time consecutive tasks every `stride`-th lot, from number `first` on: what
+// one of several processes trains. Where a member stands in a batch does not depend on it.
+struct TaskShare {
   int first = 0;
   int stride = 1;
 };
@@ -65,6 +65,6 @@ struct GroupShare {
 // kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,
-                             GroupShare share = {});
+                             TaskShare share = {});
 
 }  // namespace submix::train

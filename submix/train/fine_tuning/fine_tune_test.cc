@@ -134,6 +134,17 @@ TEST_F(FineTuneTest, AMembersBitsDoNotDependOnTheTextOfTheOthersInItsGroup) {
   EXPECT_NE(Weights("a"), Weights("a2"));
 }
 
+TEST_F(FineTuneTest, AMembersBitsDoNotDependOnWhenItsTurnComes) {
+  // c follows a, and d follows b, as soon as they are done: beside whom, their lengths decide.
+  options_.members_at_a_time = 2;
+  SUBMIX_ASSERT_OK(Train({Task("a", 9, 1), Task("b", 4, 2), Task("c", 7, 3), Task("d", 5, 4)}));
+  SUBMIX_ASSERT_OK(
+      Train({Task("a2", 2, 8), Task("b2", 14, 9), Task("c2", 7, 3), Task("d2", 5, 4)}));
+  EXPECT_EQ(Weights("c"), Weights("c2"));
+  EXPECT_EQ(Weights("d"), Weights("d2"));
+  EXPECT_NE(Weights("c"), Weights("d"));
+}
+
 TEST_F(FineTuneTest, IsRepeatableForASeed) {
   SUBMIX_ASSERT_OK(Train({Task("a", 7, 4)}));
   MemberTask again = Task("b", 7, 4);

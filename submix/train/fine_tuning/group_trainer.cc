@@ -57,32 +57,24 @@ std::string TrainingIdentity(const FineTuneOptions& options) {
 }
 
 GroupTrainer::GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
-                           std::size_t first_task, const FineTuneOptions& options,
-                           const std::string& identity)
+                           std::vector<std::vector<std::size_t>> queues,
+                           const FineTuneOptions& options, const std::string& identity)
     : models_(models),
+      tasks_(tasks),
       options_(options),
-      first_task_(first_task),
-      batch_(static_cast<std::int64_t>(tasks.size()) * options.batch_size,
-             options.block_tokens - 1) {
-  for (const MemberTask& task : tasks) {
-    std::vector<std::size_t> blocks = UsableBlocks(task);
-    const TrainingOrder order(blocks.size(), options.batch_size, task.seed);
-    members_.push_back({.task = &task,
-                        .blocks = std::move(blocks),
-                        .order = order,
-                        .state = AdamWState(models.parameters().size()),
-                        .total_steps = options.epochs * order.steps_per_epoch(),
-                        .partial_directory = task.output_directory + ".partial",
-                        .identity = MemberIdentity(identity, task)});
+      identity_(identity),
+      batch_(std::ssize(queues) * options.batch_size, options.block_tokens - 1) {
+  for (std::vector<std::size_t>& queue : queues) {
+    groups_.push_back({.queue = std::move(queue), .member = std::nullopt});
   }
 }
 
 base::Status GroupTrainer::Run(base::ProgressBar& progress) {
-  const int groups = static_cast<int>(members_.size());
-  for (int group = 0; group < groups; ++group) {
-    SUBMIX_RETURN_IF_ERROR(Start(group, progress));
+  for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
+    SUBMIX_RETURN_IF_ERROR(StartNext(group, progress));
   }
-  while (std::ranges::any_of(members_, [](const Member& member) { return !member.done; })) {
+  while (
+      std::ranges::any_of(groups_, [](const Group& group) { return group.member.has_value(); })) {
     if (options_.should_stop && options_.should_stop()) {
       return base::UnavailableError("training was stopped; started again, it goes on");
     }
@@ -91,29 +83,54 @@ base::Status GroupTrainer::Run(base::ProgressBar& progress) {
   return base::OkStatus();
 }
 
-base::Status GroupTrainer::Start(int group, base::ProgressBar& progress) {
-  Member& member = members_[static_cast<std::size_t>(group)];
-  const std::int64_t epoch_tokens = NumTargets(*member.task, member.blocks);
-  models_.Initialize(group, member.task->seed);
-  if (base::FileExists(member.task->output_directory)) {
-    member.done = true;
-    return base::OkStatus();
+GroupTrainer::Member GroupTrainer::MakeMember(std::size_t index) const {
+  const MemberTask& task = tasks_[index];
+  std::vector<std::size_t> blocks = UsableBlocks(task);
+  const TrainingOrder order(blocks.size(), options_.batch_size, task.seed);
+  return {.index = index,
+          .task = &task,
+          .blocks = std::move(blocks),
+          .order = order,
+          .state = AdamWState(models_.parameters().size()),
+          .total_steps = options_.epochs * order.steps_per_epoch(),
+          .partial_directory = task.output_directory + ".partial",
+          .identity = MemberIdentity(identity_, task)};
+}
+
+base::Status GroupTrainer::StartNext(int group, base::ProgressBar& progress) {
+  Group& its = groups_[static_cast<std::size_t>(group)];
+  its.member.reset();
+  while (!its.member.has_value() && its.next < its.queue.size()) {
+    const std::size_t index = its.queue[its.next++];
+    if (base::FileExists(tasks_[index].output_directory)) continue;
+    its.member.emplace(MakeMember(index));
+    SUBMIX_RETURN_IF_ERROR(Resume(group, progress));
+    if (its.member->state.step < its.member->total_steps) continue;
+    SUBMIX_RETURN_IF_ERROR(Finish(group));
+    its.member.reset();
   }
+  return base::OkStatus();
+}
+
+base::Status GroupTrainer::Resume(int group, base::ProgressBar& progress) {
+  Member& member = *groups_[static_cast<std::size_t>(group)].member;
+  models_.Initialize(group, member.task->seed);
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
                              member.identity, models_.parameters().values(group), member.state)
           .status());
-  if (member.state.step >= member.total_steps) return Finish(group);
-  progress.Advance(epoch_tokens * member.state.step / member.order.steps_per_epoch());
+  if (member.state.step == 0) return base::OkStatus();
+  progress.Advance(NumTargets(*member.task, member.blocks) * member.state.step /
+                   member.order.steps_per_epoch());
   return base::OkStatus();
 }
 
 void GroupTrainer::FillBatch() {
   batch_.Clear();
-  for (std::size_t group = 0; group < members_.size(); ++group) {
-    Member& member = members_[group];
-    if (member.done) continue;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].member.has_value()) continue;
+    Member& member = *groups_[group].member;
     const auto first_row = static_cast<std::int64_t>(group) * options_.batch_size;
     std::int64_t row = first_row;
     for (const std::size_t index : member.order.Batch(member.state.step)) {
@@ -127,25 +144,29 @@ base::Status GroupTrainer::Step(base::ProgressBar& progress) {
   FillBatch();
   const CrossEntropy loss = models_.Loss(batch_);
   models_.parameters().Differentiate(loss.total);
-  const std::int64_t member_rows = loss.row_losses.size(0) / std::ssize(members_);
-  for (std::size_t group = 0; group < members_.size(); ++group) {
-    if (members_[group].done) continue;
-    const auto begin = static_cast<std::int64_t>(group) * member_rows;
+  const std::int64_t member_rows = loss.row_losses.size(0) / std::ssize(groups_);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (!groups_[i].member.has_value()) continue;
+    const int group = static_cast<int>(i);
+    const Member& member = *groups_[i].member;
+    const std::int64_t begin = group * member_rows;
     const double member_loss = at::dot(loss.row_losses.narrow(0, begin, member_rows),
                                        batch_.weights().narrow(0, begin, member_rows))
                                    .item<float>();
-    SUBMIX_RETURN_IF_ERROR(Update(static_cast<int>(group), member_loss));
-    progress.Advance(members_[group].tokens);
+    SUBMIX_RETURN_IF_ERROR(Update(group, member_loss));
+    progress.Advance(member.tokens);
+    if (member.state.step < member.total_steps) continue;
+    SUBMIX_RETURN_IF_ERROR(Finish(group));
+    SUBMIX_RETURN_IF_ERROR(StartNext(group, progress));
   }
   return base::OkStatus();
 }
 
 base::Status GroupTrainer::Update(int group, double loss) {
-  Member& member = members_[static_cast<std::size_t>(group)];
+  Member& member = *groups_[static_cast<std::size_t>(group)].member;
   FlatParameters& parameters = models_.parameters();
   if (options_.operator_loss_sink) {
-    options_.operator_loss_sink(first_task_ + static_cast<std::size_t>(group), member.state.step,
-                                loss);
+    options_.operator_loss_sink(member.index, member.state.step, loss);
   }
   const double norm = GradientNorm(parameters.gradients(group));
   if (std::isfinite(norm)) {
@@ -158,8 +179,8 @@ base::Status GroupTrainer::Update(int group, double loss) {
     // This member's batch overflowed: it alone goes without this update.
     ++member.state.step;
   }
-  if (member.state.step == member.total_steps) return Finish(group);
-  if (options_.checkpoint_every > 0 && member.state.step % options_.checkpoint_every == 0) {
+  if (options_.checkpoint_every > 0 && member.state.step < member.total_steps &&
+      member.state.step % options_.checkpoint_every == 0) {
     return SaveTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
                                   member.identity, parameters.values(group), member.state);
   }
@@ -167,13 +188,11 @@ base::Status GroupTrainer::Update(int group, double loss) {
 }
 
 base::Status GroupTrainer::Finish(int group) {
-  Member& member = members_[static_cast<std::size_t>(group)];
+  const Member& member = *groups_[static_cast<std::size_t>(group)].member;
   SUBMIX_RETURN_IF_ERROR(models_.Save(group, member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       base::RemoveAll(base::JoinPath(member.partial_directory, kCheckpointFile)));
-  SUBMIX_RETURN_IF_ERROR(base::Rename(member.partial_directory, member.task->output_directory));
-  member.done = true;
-  return base::OkStatus();
+  return base::Rename(member.partial_directory, member.task->output_directory);
 }
 
 }  // namespace submix::train

@@ -1,10 +1,12 @@
-// Trains the members of one group in lock-step over one batch. Every member has its own order,
-// optimiser, clipping and end; a member that is done turns into padding, so that the shapes, and
-// with them the others' bits, stay what they were.
+// Trains members in lock-step over one batch, one for each group of the models' parameters. Every
+// member has its own order, optimiser, clipping and end; when it is done, its group goes on with
+// the next of its own members, and at last with padding. So shapes, and the rows at which a member
+// stands, are public, and no bit of a member depends on the text of another.
 // Internal: includes torch.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,16 +24,19 @@ std::string TrainingIdentity(const FineTuneOptions& options);
 // One thread at a time.
 class GroupTrainer {
  public:
-  // `identity` of everything that the members share: options and public model. `first_task` is the
-  // index of tasks[0] among all tasks. All arguments must outlive the trainer.
-  GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks, std::size_t first_task,
-               const FineTuneOptions& options, const std::string& identity);
+  // queues[g]: the indices of the tasks of group g, in order. `identity` of everything that the
+  // members share: options and public model. Requires: a queue for each of the models' groups. All
+  // arguments must outlive the trainer.
+  GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
+               std::vector<std::vector<std::size_t>> queues, const FineTuneOptions& options,
+               const std::string& identity);
 
   // Trains to the end. `progress` counts tokens.
   base::Status Run(base::ProgressBar& progress);
 
  private:
   struct Member {
+    std::size_t index;  // of its task
     const MemberTask* task;
     std::vector<std::size_t> blocks;  // of two tokens or more
     TrainingOrder order;
@@ -40,20 +45,29 @@ class GroupTrainer {
     std::string partial_directory;
     std::string identity;
     std::int64_t tokens = 0;  // of the current batch
-    bool done = false;
+  };
+  struct Group {
+    std::vector<std::size_t> queue;
+    std::size_t next = 0;          // in the queue
+    std::optional<Member> member;  // in training; none once the queue is through
   };
 
-  base::Status Start(int group, base::ProgressBar& progress);
-  // One update of every member that is not done.
+  Member MakeMember(std::size_t index) const;
+  // Gives the group the next of its members that is not done, if there is one.
+  base::Status StartNext(int group, base::ProgressBar& progress);
+  // Takes up what an earlier run left of the group's member.
+  base::Status Resume(int group, base::ProgressBar& progress);
+  // One update of every group's member.
   base::Status Step(base::ProgressBar& progress);
   void FillBatch();
   base::Status Update(int group, double loss);
   base::Status Finish(int group);
 
   MemberModels& models_;
+  const std::span<const MemberTask> tasks_;
   const FineTuneOptions& options_;
-  const std::size_t first_task_;
-  std::vector<Member> members_;
+  const std::string& identity_;
+  std::vector<Group> groups_;
   TokenBatch batch_;
 };
 

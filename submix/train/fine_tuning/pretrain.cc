@@ -144,8 +144,8 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   const std::int64_t total =
       std::ssize(task.blocks) * options.config.context_length * options.training.epochs;
   base::ProgressBar progress("pre-training", total, "tokens", style);
-  GroupTrainer trainer(*model, std::span(&task, 1), /*first_task=*/0, options.training,
-                       Identity(options, start.config));
+  const std::string identity = Identity(options, start.config);
+  GroupTrainer trainer(*model, std::span(&task, 1), /*queues=*/{{0}}, options.training, identity);
   return trainer.Run(progress);
 }
 
