@@ -13,11 +13,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "benchmarks/machine_limits.h"
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/decode/cpu_predictor.h"
-#include "submix/decode/worker_team.h"
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -119,32 +119,6 @@ base::Status WriteAdapter(const Settings& settings, const model::DecoderConfig& 
   return model::SaveLoraAdapter(adapter, config, directory);
 }
 
-// Bytes a second at which all threads together read memory that no cache holds.
-double MeasureBandwidth(int threads) {
-  constexpr std::size_t kWords = std::size_t{768} << 17;  // 768 MiB
-  const std::vector<std::uint64_t> words(kWords, 1);
-  decode::WorkerTeam team(threads);
-  std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
-  double best = 0;
-  for (int repetition = 0; repetition < 3; ++repetition) {
-    const auto start = Clock::now();
-    team.Run([&](int worker) {
-      const auto share = static_cast<std::size_t>(worker);
-      const std::size_t begin = kWords / static_cast<std::size_t>(threads) * share;
-      const std::size_t end = begin + kWords / static_cast<std::size_t>(threads);
-      std::uint64_t lanes[32] = {};
-      for (std::size_t i = begin; i + 32 <= end; i += 32) {
-        __builtin_prefetch(&words[i] + 512);
-        for (std::size_t lane = 0; lane < 32; ++lane) lanes[lane] += words[i + lane];
-      }
-      for (const std::uint64_t lane : lanes) sums[share * 8] += lane;
-    });
-    best = std::max(best, static_cast<double>(kWords) * 8e3 / MillisecondsSince(start));
-  }
-  if (sums[0] == 0) std::printf(" ");  // so that nothing is left out
-  return best;
-}
-
 // Resident memory in MiB, now or at its highest since ResetPeak.
 double ResidentMiB(const std::string& field) {
   std::ifstream status("/proc/self/status");
@@ -219,6 +193,24 @@ double BytesOfStep(const Case& c, const decode::CpuPredictor& predictor) {
          static_cast<double>(memory.cache_per_16_tokens) * c.sequences * c.context / 16;
 }
 
+// Multiplications and additions of the prompts' products, of attention and adapters none; below the
+// first adapted layer all rows are one.
+double OperationsOfPrompt(const Case& c, const model::DecoderConfig& config) {
+  const int shared_layers = c.adapters == "top4" ? std::max(0, config.layers - 4) : 0;
+  double operations = 0;
+  for (const model::LinearLayer& linear : model::LinearLayers(config)) {
+    const int rows = linear.layer < shared_layers ? 1 : c.members;
+    operations += 2.0 * linear.inputs * linear.outputs * rows * c.context;
+  }
+  operations += 2.0 * config.width * config.vocab_size * c.members;  // after the last token alone
+  return operations * c.sequences;
+}
+
+struct Limits {
+  double bandwidth = 0;  // bytes a second
+  double peak = 0;       // operations a second
+};
+
 base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
                                      decode::CpuPredictor& predictor) {
   const auto vocab = static_cast<std::size_t>(predictor.vocab_size());
@@ -256,30 +248,36 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
 }
 
 void Print(const Settings& settings, const Case& c, const Measured& measured,
-           const decode::CpuPredictor& predictor, double bandwidth) {
-  const double bytes_ms = 1e3 * BytesOfStep(c, predictor) / bandwidth;
+           const decode::CpuPredictor& predictor, const model::DecoderConfig& config,
+           const Limits& limits) {
+  const double bytes_ms = 1e3 * BytesOfStep(c, predictor) / limits.bandwidth;
+  const double prompt_share =
+      OperationsOfPrompt(c, config) / (1e-3 * measured.prefill_ms * limits.peak);
   const decode::CpuPredictorMemory memory = predictor.memory();
   const double ms_per_token = measured.step_ms / c.sequences + measured.mechanism_ms;
   std::printf(
       settings.json
           ? "{\"members\":%d,\"context\":%d,\"precision\":\"%s\",\"adapters\":\"%s\","
             "\"sequences\":%d,\"ms_per_step\":%.3f,\"ms_per_token\":%.3f,\"tokens_per_s\":%.1f,"
-            "\"mechanism_ms\":%.3f,\"prefill_ms\":%.1f,\"ms_to_read_bytes\":%.3f,"
-            "\"bandwidth_gb_s\":%.1f,\"weight_mib\":%.1f,\"adapter_mib\":%.2f,"
+            "\"mechanism_ms\":%.3f,\"prefill_ms\":%.1f,\"prefill_share_of_peak\":%.3f,"
+            "\"peak_gflop_s\":%.1f,\"ms_to_read_bytes\":%.3f,\"bandwidth_gb_s\":%.1f,"
+            "\"weight_mib\":%.1f,\"adapter_mib\":%.2f,"
             "\"cache_kib_per_token\":%.1f,\"peak_mib\":%.0f}\n"
           : "%4d rows, context %4d, %s, %s, %2d sequences: %.2f ms a step, %.2f ms a private token "
-            "(%.1f/s), mechanism %.2f ms; prompt %.0f ms; its bytes alone %.2f ms at %.1f GB/s; "
-            "weights %.1f MiB, adapters %.2f MiB, cache %.1f KiB a token, peak %.0f MiB\n",
+            "(%.1f/s), mechanism %.2f ms; prompt %.0f ms, its products %.2f of %.1f GFLOP/s; bytes "
+            "of a step alone %.2f ms at %.1f GB/s; weights %.1f MiB, adapters %.2f MiB, cache %.1f "
+            "KiB a token, peak %.0f MiB\n",
       c.members, c.context, std::string(decode::PrecisionName(c.precision)).c_str(),
       c.adapters.c_str(), c.sequences, measured.step_ms, ms_per_token, 1e3 / ms_per_token,
-      measured.mechanism_ms, measured.prefill_ms, bytes_ms, 1e-9 * bandwidth,
-      static_cast<double>(memory.weights) / 0x1p20, static_cast<double>(memory.adapters) / 0x1p20,
+      measured.mechanism_ms, measured.prefill_ms, prompt_share, 1e-9 * limits.peak, bytes_ms,
+      1e-9 * limits.bandwidth, static_cast<double>(memory.weights) / 0x1p20,
+      static_cast<double>(memory.adapters) / 0x1p20,
       static_cast<double>(memory.cache_per_16_tokens) / 16 / 1024, ResidentMiB("VmHWM:"));
   std::fflush(stdout);
 }
 
 base::Status MeasureEnsemble(const Settings& settings, const std::string& directory,
-                             const WorkDirectory& work, Case c, double bandwidth) {
+                             const WorkDirectory& work, Case c, const Limits& limits) {
   ResetPeak();
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config,
                           model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
@@ -299,7 +297,7 @@ base::Status MeasureEnsemble(const Settings& settings, const std::string& direct
       c.context = std::min(context, config.context_length - settings.steps - 2);
       c.sequences = sequences;
       SUBMIX_ASSIGN_OR_RETURN(const Measured measured, MeasureCase(settings, c, *predictor));
-      Print(settings, c, measured, *predictor, bandwidth);
+      Print(settings, c, measured, *predictor, config, limits);
     }
   }
   return base::OkStatus();
@@ -342,11 +340,11 @@ base::Status Measure(const Settings& settings) {
   for (const std::string& name : settings.precisions) {
     SUBMIX_ASSIGN_OR_RETURN(const decode::Precision precision, decode::ParsePrecision(name));
     SUBMIX_RETURN_IF_ERROR(MeasureStart(settings, directory, work, precision));
+    const Limits limits{MeasureBandwidth(threads), MeasurePeak(precision, threads)};
     for (const std::string& adapters : settings.adapters) {
       for (const int members : settings.members) {
         SUBMIX_RETURN_IF_ERROR(MeasureEnsemble(settings, directory, work,
-                                               {members, 0, precision, adapters, 1},
-                                               MeasureBandwidth(threads)));
+                                               {members, 0, precision, adapters, 1}, limits));
       }
     }
   }

@@ -115,18 +115,16 @@ base::Status Measure(const Settings& settings, const Case& which) {
   products.tokens = TokensAStep(settings, which);
   products.precision = PrecisionOf(which.precision);
   const double bound = MeasureProductBound(config, products);
-  products.precision = train::Precision::kBfloat16;
-  const double bf16_bound = MeasureProductBound(config, products);
   std::printf(settings.json
                   ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
                     "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"
                     "\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
-                    "\"product_bound\":%.0f,\"share_of_bound\":%.3f,\"share_of_bf16_bound\":%.3f}\n"
+                    "\"product_bound\":%.0f,\"share_of_bound\":%.3f}\n"
                   : "%s (%s, %d threads): %s %s, %d members at a time, %d x %d tokens: %.0f "
-                    "tokens/s; products alone %.0f, share %.3f (of bf16 products %.3f)\n",
+                    "tokens/s; products alone %.0f, share %.3f\n",
               settings.model.c_str(), train::BlasCoreName(), settings.threads, which.method.c_str(),
               which.precision.c_str(), which.members, settings.batch_size,
-              settings.block_tokens - 1, rate, bound, rate / bound, rate / bf16_bound);
+              settings.block_tokens - 1, rate, bound, rate / bound);
   std::fflush(stdout);
   return base::OkStatus();
 }
