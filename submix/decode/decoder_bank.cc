@@ -158,7 +158,8 @@ class BankLoader {
                                         static_cast<std::size_t>(config.width) *
                                         model::DtypeBytes(weight.dtype));
     }
-    AddProduct(config.width, static_cast<int>(weight.shape[0]), {{weight}, true},
+    const auto outputs = static_cast<int>(weight.shape[0]);
+    AddProduct(products_.GetUnembedding(config.width, outputs), {{weight}, true},
                bank_.unembedding);
     return base::OkStatus();
   }
@@ -173,8 +174,8 @@ class BankLoader {
     return base::OkStatus();
   }
 
-  void AddProduct(int inputs, int outputs, WeightSource source, LinearLayer<Stored>& layer) {
-    layer.product = products_.Get(inputs, outputs);
+  void AddProduct(MatrixProduct* product, WeightSource source, LinearLayer<Stored>& layer) {
+    layer.product = product;
     weights_.push_back({layer.product, std::move(source)});
     packed_.push_back(&layer.packed);
   }
@@ -199,7 +200,7 @@ class BankLoader {
                               ReadVector(prefix_ + linear.name + ".bias", linear.outputs));
       layer.bias.insert(layer.bias.end(), bias.begin(), bias.end());
     }
-    AddProduct(inputs, outputs, std::move(source), layer);
+    AddProduct(products_.Get(inputs, outputs), std::move(source), layer);
     return base::OkStatus();
   }
 
@@ -309,21 +310,33 @@ void DecoderBank<Stored>::Embed(base::TokenId token, int position, float* out) c
              config.width);
 }
 
-MatrixProduct* ProductSet::Get(int inputs, int outputs) {
-  for (const auto& product : products_) {
-    if (product->inputs() == inputs && product->outputs() == outputs) return product.get();
+MatrixProduct* ProductSet::Get(int inputs, int outputs) { return Get(precision_, inputs, outputs); }
+
+MatrixProduct* ProductSet::GetUnembedding(int inputs, int outputs) {
+  const bool is_coarse = precision_ == Precision::kInt4;
+  return Get(is_coarse ? Precision::kInt8 : precision_, inputs, outputs);
+}
+
+MatrixProduct* ProductSet::Get(Precision precision, int inputs, int outputs) {
+  for (const Product& made : products_) {
+    if (made.precision == precision && made.product->inputs() == inputs &&
+        made.product->outputs() == outputs) {
+      return made.product.get();
+    }
   }
-  products_.push_back(MakeMatrixProduct(precision_, inputs, outputs, workers_));
-  return products_.back().get();
+  products_.push_back({precision, MakeMatrixProduct(precision, inputs, outputs, workers_)});
+  return products_.back().product.get();
 }
 
 void ProductSet::Prepare(int rows) {
-  for (const auto& product : products_) product->Prepare(rows);
+  for (const Product& made : products_) made.product->Prepare(rows);
 }
 
 std::size_t ProductSet::scratch_bytes(int rows) const {
   std::size_t most = 0;
-  for (const auto& product : products_) most = std::max(most, product->scratch_bytes(rows));
+  for (const Product& made : products_) {
+    most = std::max(most, made.product->scratch_bytes(rows));
+  }
   return most;
 }
 

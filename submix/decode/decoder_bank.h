@@ -85,13 +85,21 @@ class ProductSet {
  public:
   ProductSet(Precision precision, int workers) : precision_(precision), workers_(workers) {}
   MatrixProduct* Get(int inputs, int outputs);
+  // With kInt4 of int8: what rounds logits weighs most, and is read once a token.
+  MatrixProduct* GetUnembedding(int inputs, int outputs);
   void Prepare(int rows);
   std::size_t scratch_bytes(int rows) const;
 
  private:
+  struct Product {
+    Precision precision;
+    std::unique_ptr<MatrixProduct> product;
+  };
+  MatrixProduct* Get(Precision precision, int inputs, int outputs);
+
   const Precision precision_;
   const int workers_;
-  std::vector<std::unique_ptr<MatrixProduct>> products_;
+  std::vector<Product> products_;
 };
 
 struct BankFiles {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "submix/base/instruction_sets.h"
 
@@ -19,6 +20,8 @@ void MultiplyPanels(const PanelOperands<Stored>& operands) {
 }
 template void MultiplyPanels(const PanelOperands<float>&);
 template void MultiplyPanels(const PanelOperands<Bfloat16>&);
+template void MultiplyPanels(const PanelOperands<IntegerGroup<4>>&);
+template void MultiplyPanels(const PanelOperands<IntegerGroup<8>>&);
 
 void NormalizeRow(const float* x, const float* gain, const float* shift, float epsilon, int count,
                   float* out) {

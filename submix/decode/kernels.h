@@ -1,7 +1,7 @@
 // The inner loops of decoding, once an instruction set (base/instruction_sets.h). `Stored` is what
-// weights, adapters and caches are kept in: float, or Bfloat16 (its bits); all arithmetic is
-// float32. Every result is summed in one fixed order that depends on its own inputs alone, never on
-// how many rows are computed together.
+// weights, adapters and caches are kept in: float, or Bfloat16 (its bits), weights also integers in
+// groups; all arithmetic is float32. Every result is summed in one fixed order that depends on its
+// own inputs alone, never on how many rows are computed together.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +42,40 @@ inline constexpr int kPageTokens = kVectorLength;
 // Queries that AttendToPages takes at a time.
 inline constexpr int kMostQueries = 4;
 
+// Inputs of a panel whose weights have one scale a column: w = scale q, with an integer q of kBits
+// bits, 4 or 8.
+inline constexpr int kGroupInputs = 32;
+template <int kBits>
+struct IntegerGroup {
+  // Inputs whose integers, of both vectors of a panel, share a lane of 32 bits.
+  static constexpr int kInputsAWord = 32 / (2 * kBits);
+
+  Bfloat16 scales[kPanelColumns];  // a pair
+  // Lane by lane, in two's complement: from the lowest bits on the first input's column of the
+  // first vector, of the second vector, then the next input's.
+  std::uint32_t words[kGroupInputs / kInputsAWord][kVectorLength];
+};
+
+// What a panel is an array of: pairs of columns, an input each, or groups of inputs.
+template <typename Stored>
+constexpr std::size_t PanelBytes(int inputs) {
+  return static_cast<std::size_t>(inputs) * kPanelColumns * sizeof(Stored);
+}
+template <>
+constexpr std::size_t PanelBytes<IntegerGroup<4>>(int inputs) {
+  return static_cast<std::size_t>((inputs + kGroupInputs - 1) / kGroupInputs) *
+         sizeof(IntegerGroup<4>);
+}
+template <>
+constexpr std::size_t PanelBytes<IntegerGroup<8>>(int inputs) {
+  return static_cast<std::size_t>((inputs + kGroupInputs - 1) / kGroupInputs) *
+         sizeof(IntegerGroup<8>);
+}
+
 // results[m, n] = bias[n] + sum_k x[m, k] W[k, n] for n < columns.
 template <typename Stored>
 struct PanelOperands {
-  const Stored* panels = nullptr;  // [PairsFor(columns), inputs] pairs of columns
+  const Stored* panels = nullptr;  // PairsFor(columns), PanelBytes(inputs) each
   const float* x = nullptr;        // [rows, inputs], rows x_stride apart
   std::size_t x_stride = 0;
   int rows = 0;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "submix/decode/weight_groups.h"
 #include "submix/model/half_float.h"
 
 namespace submix::decode {
@@ -304,24 +306,60 @@ TEST_F(KernelsTest, AttentionWithAWindowAndACapIsTheDefinition) {
   }
 }
 
-// A product of any shape against the definition, each row bitwise as if it were alone.
+// Panels, and what each weight [inputs, columns] is in them.
 template <typename Stored>
-void ExpectPanels(const std::vector<float>& x, const std::vector<float>& weights,
-                  const std::vector<float>& bias, std::size_t rows, std::size_t inputs) {
-  const std::size_t columns = bias.size();
+struct Panels {
+  std::vector<Stored> packed;
+  std::vector<float> weights;
+};
+template <typename Stored>
+Panels<Stored> Pack(const std::vector<float>& weights, std::size_t inputs, std::size_t columns) {
   const auto panels = static_cast<std::size_t>(PairsFor(static_cast<int>(columns)));
-  std::vector<Stored> packed(panels * inputs * kPanelColumns, ToStored<Stored>(0));
+  Panels<Stored> result;
+  result.packed.assign(panels * inputs * kPanelColumns, ToStored<Stored>(0));
   for (std::size_t k = 0; k < inputs; ++k) {
     for (std::size_t n = 0; n < columns; ++n) {
       const std::size_t pair = (n / kPanelColumns * inputs + k) * kPanelColumns;
       const auto column = static_cast<int>(n % kPanelColumns);
-      packed[pair + PairIndex<Stored>(column / 16, column % 16)] =
+      result.packed[pair + PairIndex<Stored>(column / 16, column % 16)] =
           ToStored<Stored>(weights[k * columns + n]);
+      result.weights.push_back(Rounded(weights[k * columns + n], Stored{}));
     }
   }
+  return result;
+}
+template <int kBits>
+Panels<IntegerGroup<kBits>> PackGroups(const std::vector<float>& weights, std::size_t inputs,
+                                       std::size_t columns) {
+  const auto panels = static_cast<std::size_t>(PairsFor(static_cast<int>(columns)));
+  const std::size_t groups = (inputs + kGroupInputs - 1) / kGroupInputs;
+  Panels<IntegerGroup<kBits>> result{std::vector<IntegerGroup<kBits>>(panels * groups), weights};
+  for (std::size_t n = 0; n < columns; ++n) {
+    const auto column = static_cast<int>(n % kPanelColumns);
+    for (std::size_t g = 0; g < groups; ++g) {
+      IntegerGroup<kBits>& group = result.packed[n / kPanelColumns * groups + g];
+      std::vector<float> values;
+      for (std::size_t k = g * kGroupInputs; k < std::min(inputs, (g + 1) * kGroupInputs); ++k) {
+        values.push_back(weights[k * columns + n]);
+      }
+      StoreColumn(std::span<const float>(values), column, group);
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        result.weights[(g * kGroupInputs + k) * columns + n] =
+            WeightAt(group, static_cast<int>(k), column);
+      }
+    }
+  }
+  return result;
+}
+
+// A product of any shape against the definition, each row bitwise as if it were alone.
+template <typename Stored>
+void ExpectPanels(const std::vector<float>& x, const Panels<Stored>& panels,
+                  const std::vector<float>& bias, std::size_t rows, std::size_t inputs) {
+  const std::size_t columns = bias.size();
   const auto multiply = [&](const float* first_row, std::size_t count, float* results) {
     PanelOperands<Stored> operands;
-    operands.panels = packed.data();
+    operands.panels = panels.packed.data();
     operands.x = first_row;
     operands.x_stride = inputs;
     operands.rows = static_cast<int>(count);
@@ -339,8 +377,7 @@ void ExpectPanels(const std::vector<float>& x, const std::vector<float>& weights
     for (std::size_t n = 0; n < columns; ++n) {
       double expected = bias[n];
       for (std::size_t k = 0; k < inputs; ++k) {
-        expected +=
-            static_cast<double>(x[m * inputs + k]) * Rounded(weights[k * columns + n], Stored{});
+        expected += static_cast<double>(x[m * inputs + k]) * panels.weights[k * columns + n];
       }
       ASSERT_NEAR(together[m * columns + n], expected, 1e-4);
       ASSERT_EQ(together[m * columns + n], alone[n]);
@@ -353,8 +390,10 @@ TEST_F(KernelsTest, PanelsOfAnyShape) {
     for (const auto& [inputs, columns] : {std::pair(7, 5), std::pair(64, 96), std::pair(33, 50)}) {
       const auto k = static_cast<std::size_t>(inputs), n = static_cast<std::size_t>(columns);
       const auto x = Random(rows * k), weights = Random(k * n), bias = Random(n);
-      ExpectPanels<float>(x, weights, bias, rows, k);
-      ExpectPanels<Bfloat16>(x, weights, bias, rows, k);
+      ExpectPanels(x, Pack<float>(weights, k, n), bias, rows, k);
+      ExpectPanels(x, Pack<Bfloat16>(weights, k, n), bias, rows, k);
+      ExpectPanels(x, PackGroups<8>(weights, k, n), bias, rows, k);
+      ExpectPanels(x, PackGroups<4>(weights, k, n), bias, rows, k);
     }
   }
 }

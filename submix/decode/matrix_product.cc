@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "submix/base/check.h"
 #include "submix/decode/kernels.h"
+#include "submix/decode/weight_groups.h"
 
 namespace submix::decode {
 namespace {
@@ -14,6 +16,30 @@ int RoundUp(int value, int granule) { return (value + granule - 1) / granule * g
 
 // Keeps a block's panels in the second-level cache while many rows pass.
 constexpr int kMostColumns = 1024;
+
+// Writes the `columns` weights of `depth` inputs from number `first` on into one panel.
+template <typename Stored>
+void StorePanel(const std::vector<float>& weights, std::size_t first, int columns,
+                std::size_t depth, Stored* panel) {
+  for (int n = 0; n < columns; ++n) {
+    const float* const column = weights.data() + (first + static_cast<std::size_t>(n)) * depth;
+    for (std::size_t k = 0; k < depth; ++k) {
+      panel[k * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] = ToStored<Stored>(column[k]);
+    }
+  }
+}
+template <int kBits>
+void StorePanel(const std::vector<float>& weights, std::size_t first, int columns,
+                std::size_t depth, IntegerGroup<kBits>* panel) {
+  for (int n = 0; n < columns; ++n) {
+    const auto column =
+        std::span(weights).subspan((first + static_cast<std::size_t>(n)) * depth, depth);
+    for (std::size_t k = 0; k < depth; k += kGroupInputs) {
+      const std::size_t count = std::min<std::size_t>(kGroupInputs, depth - k);
+      StoreColumn(column.subspan(k, count), n, panel[k / kGroupInputs]);
+    }
+  }
+}
 
 // Our own loops: float32 activations, weights in panels of 32 columns, a pair of vectors an input,
 // read once from front to back while a tile of rows stays in registers. Each result is one sum in
@@ -26,27 +52,18 @@ class PanelProduct final : public MatrixProduct {
                       {kPanelColumns, kPanelColumns, kMostColumns}) {}
 
   std::size_t packed_bytes() const override {
-    const int panels = (outputs() + kPanelColumns - 1) / kPanelColumns;
-    return PanelBytes() * static_cast<std::size_t>(panels);
+    return PanelBytes<Stored>(inputs()) * static_cast<std::size_t>(PairsFor(outputs()));
   }
 
   void Pack(int index, const WeightSource& source, std::byte* packed) const override {
     const Columns columns = block(index);
     const std::vector<float> weights = ReadColumns(source, columns);
-    const auto depth = static_cast<std::size_t>(inputs());
     for (int begin = columns.begin; begin < columns.end; begin += kPanelColumns) {
-      auto* panel = reinterpret_cast<Stored*>(
-          packed + PanelBytes() * static_cast<std::size_t>(begin / kPanelColumns));
-      std::memset(panel, 0, PanelBytes());
-      const int count = std::min(kPanelColumns, columns.end - begin);
-      for (int n = 0; n < count; ++n) {
-        const float* const column =
-            weights.data() + static_cast<std::size_t>(begin - columns.begin + n) * depth;
-        for (std::size_t k = 0; k < depth; ++k) {
-          panel[k * kPanelColumns + PairIndex<Stored>(n / 16, n % 16)] =
-              ToStored<Stored>(column[k]);
-        }
-      }
+      std::byte* const panel = PanelOf(begin, packed);
+      std::memset(panel, 0, PanelBytes<Stored>(inputs()));
+      StorePanel(weights, static_cast<std::size_t>(begin - columns.begin),
+                 std::min(kPanelColumns, columns.end - begin), static_cast<std::size_t>(inputs()),
+                 reinterpret_cast<Stored*>(panel));
     }
   }
 
@@ -55,8 +72,7 @@ class PanelProduct final : public MatrixProduct {
   void Multiply(int index, const Operands& operands) const override {
     const Columns columns = block(index);
     PanelOperands<Stored> panel;
-    panel.panels = reinterpret_cast<const Stored*>(
-        operands.packed + PanelBytes() * static_cast<std::size_t>(columns.begin / kPanelColumns));
+    panel.panels = reinterpret_cast<const Stored*>(PanelOf(columns.begin, operands.packed));
     panel.x = reinterpret_cast<const float*>(operands.activations);
     panel.x_stride = ActivationRowBytes(format(), inputs()) / sizeof(float);
     panel.rows = operands.rows;
@@ -69,8 +85,10 @@ class PanelProduct final : public MatrixProduct {
   }
 
  private:
-  std::size_t PanelBytes() const {
-    return static_cast<std::size_t>(inputs()) * kPanelColumns * sizeof(Stored);
+  // The panel that begins with this column.
+  template <typename Byte>
+  Byte* PanelOf(int column, Byte* packed) const {
+    return packed + PanelBytes<Stored>(inputs()) * static_cast<std::size_t>(column / kPanelColumns);
   }
 };
 
@@ -141,10 +159,17 @@ std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs
       (precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16())) {
     return MakeDnnlProduct(precision, inputs, outputs, workers);
   }
-  if (precision == Precision::kFloat32) {
-    return std::make_unique<PanelProduct<float>>(inputs, outputs, workers);
+  switch (precision) {
+    case Precision::kFloat32:
+      return std::make_unique<PanelProduct<float>>(inputs, outputs, workers);
+    case Precision::kBfloat16:
+      return std::make_unique<PanelProduct<Bfloat16>>(inputs, outputs, workers);
+    case Precision::kInt8:
+      return std::make_unique<PanelProduct<IntegerGroup<8>>>(inputs, outputs, workers);
+    case Precision::kInt4:
+      return std::make_unique<PanelProduct<IntegerGroup<4>>>(inputs, outputs, workers);
   }
-  return std::make_unique<PanelProduct<Bfloat16>>(inputs, outputs, workers);
+  SUBMIX_CHECK(false, "unknown precision");
 }
 
 }  // namespace submix::decode

@@ -101,7 +101,8 @@ class MatrixProduct {
 
 // The product of this precision on this processor: kBfloat16 is oneDNN's where the processor
 // multiplies bfloat16 (AMX, AVX-512 bf16), else our own with weights widened in registers. kInt8 is
-// oneDNN's where the processor multiplies bytes (AMX, AVX-512 VNNI), else as kBfloat16.
+// oneDNN's where the processor multiplies bytes (AMX, AVX-512 VNNI), else our own; so is kInt4
+// everywhere.
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers);
 

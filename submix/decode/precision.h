@@ -1,4 +1,5 @@
-// What the weights are kept in and multiplied with. Sums are float32 always.
+// What the weights are kept in and multiplied with. Sums are float32 always. kInt4: groups of 32
+// inputs with a scale (weight_groups.h), 4.5 bits a weight.
 #pragma once
 
 #include <string_view>
@@ -7,9 +8,9 @@
 
 namespace submix::decode {
 
-enum class Precision { kFloat32, kBfloat16, kInt8 };
+enum class Precision { kFloat32, kBfloat16, kInt8, kInt4 };
 
-// "f32", "bf16", "int8". Errors: kInvalidArgument.
+// "f32", "bf16", "int8", "int4". Errors: kInvalidArgument.
 base::StatusOr<Precision> ParsePrecision(std::string_view text);
 std::string_view PrecisionName(Precision precision);
 

@@ -272,8 +272,11 @@ void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
   buffers.narrow.Reserve(count * std::max(width, static_cast<std::size_t>(config.query_width())) *
                          kFloat);
   buffers.wide.Reserve(count * static_cast<std::size_t>(most_outputs) * kFloat);
-  buffers.activations.Reserve(count *
-                              ActivationRowBytes(bank.unembedding.product->format(), most_inputs));
+  const auto row_bytes = [&](const LinearLayer<Stored>& linear) {
+    return ActivationRowBytes(linear.product->format(), most_inputs);
+  };
+  buffers.activations.Reserve(
+      count * std::max(row_bytes(bank.layers.front().attention_in), row_bytes(bank.unembedding)));
   buffers.scales.Reserve(count * kFloat);
   buffers.low.Reserve(count * static_cast<std::size_t>(bank.most_rank) * kFloat);
   const std::size_t bytes =

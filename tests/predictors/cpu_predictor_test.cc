@@ -21,7 +21,8 @@ using ensemble::SequenceId;
 using Append = ensemble::Predictor::Append;
 using Logits = std::vector<float>;
 
-constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8,
+                                     Precision::kInt4};
 
 class CpuPredictorTest : public ::testing::Test {
  protected:
@@ -195,7 +196,8 @@ TEST(CpuPredictorPrecisionTest, BoundsOnTheBundledModel) {
   const auto tokens = model::RandomTokens(200, exact->vocab_size(), 3);
   const Logits expected = ScoreAll(*exact, tokens);
   const std::pair<Precision, Divergences> bounds[] = {{Precision::kBfloat16, {2e-2, 1e-3}},
-                                                      {Precision::kInt8, {1e-1, 1e-2}}};
+                                                      {Precision::kInt8, {1e-1, 1e-2}},
+                                                      {Precision::kInt4, {1, 1e-1}}};
   for (const auto& [precision, bound] : bounds) {
     const Divergences found =
         Compare(expected, ScoreAll(*load(precision), tokens), exact->vocab_size());

@@ -76,11 +76,13 @@ TEST_P(DecoderFamiliesTest, InFloat32ItIsTheReference) {
 TEST_P(DecoderFamiliesTest, InFewerBitsItStaysNear) {
   EXPECT_LT(FarthestFromReference(Precision::kBfloat16), 0.5);
   EXPECT_LT(FarthestFromReference(Precision::kInt8), 2);
+  EXPECT_LT(FarthestFromReference(Precision::kInt4), 8);
 }
 
 // Rows beyond a tokenizer's entries are left out, and change nothing of the others.
 TEST_P(DecoderFamiliesTest, PaddingOfTheVocabularyHasNoLogits) {
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8, Precision::kInt4}) {
     const auto whole = Load(precision);
     const int padded = whole->vocab_size();
     const int known = padded - 13;
@@ -136,7 +138,8 @@ TEST_P(DecoderFamiliesTest, StepsOfAnySizeAreTheWholeInFloat32) {
 }
 
 TEST_P(DecoderFamiliesTest, ItsMemoryIsKnownBeforeItLoads) {
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8}) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8, Precision::kInt4}) {
     for (const int vocab_size : {0, 200}) {
       SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan,
                                   decode::CpuPredictor::Plan(Options(precision, vocab_size)));

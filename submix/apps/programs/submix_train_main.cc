@@ -21,8 +21,9 @@ using submix::ensemble::Predictor;
 StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
     const submix::apps::PredictorFlags& flags, const std::string& public_directory,
     const std::vector<std::string>& member_directories, int vocab_size) {
-  if (flags.precision == "int8") {
-    return submix::base::UnimplementedError("the torch predictor has no int8; use f32 or bf16");
+  if (flags.precision.starts_with("int")) {
+    return submix::base::UnimplementedError("the torch predictor has no " + flags.precision +
+                                            "; use f32 or bf16");
   }
   submix::train::TorchPredictorOptions options;
   options.public_directory = public_directory;

@@ -76,8 +76,9 @@ void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
   flags.Add("--predictor", predictor.predictor, kPredictor,
             "What runs the models: cpu; torch: libtorch's (the oracle, and a GPU's way), in "
             "submix-train; external:SOCKET: the process that listens there");
-  flags.Add("--precision", predictor.precision, OneOf({"f32", "bf16", "int8"}),
-            "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact)");
+  flags.Add("--precision", predictor.precision, OneOf({"f32", "bf16", "int8", "int4"}),
+            "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact); int4 (a "
+            "seventh, least exact)");
   flags.Add("--threads", predictor.threads, Between(0, 1024), "0: all processors");
 }
 
