@@ -28,6 +28,7 @@ int PagesFor(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
 struct Sequence {
   int length = 0;
+  int hidden = 0;
   std::vector<std::byte*> slabs;
 };
 
@@ -113,9 +114,11 @@ class Impl final : public CpuPredictor {
     team_->ForEach(count, body);
   }
 
-  SequenceId Open() override {
-    sequences_[++last_sequence_].slabs.reserve(
-        static_cast<std::size_t>(PagesFor(config_.context_length)));
+  SequenceId Open() override { return OpenHidden(0); }
+  SequenceId OpenHidden(int hidden) override {
+    Sequence& opened = sequences_[++last_sequence_];
+    opened.hidden = hidden;
+    opened.slabs.reserve(static_cast<std::size_t>(PagesFor(config_.context_length)));
     return last_sequence_;
   }
   void Close(SequenceId sequence) override {
@@ -128,7 +131,7 @@ class Impl final : public CpuPredictor {
   int prefix_granule() const override { return kPageTokens; }
   // Whole pages: nobody writes to them again.
   SequenceId OpenPrefix(SequenceId other, int tokens) override {
-    const SequenceId opened = Open();
+    const SequenceId opened = OpenHidden(sequences_.at(other).hidden);
     const Sequence& longer = sequences_.at(other);
     SUBMIX_CHECK(tokens > 0 && tokens % kPageTokens == 0 && tokens <= longer.length,
                  "a prefix of what the sequence holds");
@@ -192,7 +195,7 @@ class Impl final : public CpuPredictor {
     for (int page = 0; page < PagesFor(inputs); ++page) {
       slabs.push_back(pages.data() + static_cast<std::size_t>(page) * slab_bytes);
     }
-    batch_.runs.push_back({0, inputs, 0, slabs.data()});
+    batch_.runs.push_back({0, inputs, 0, 0, slabs.data()});
     RunBatch(/*is_scoring=*/true, layout_of);
 
     const int at_a_time = std::max(1, LogitRows(vocab()) / static_cast<int>(num_rows()));
@@ -226,10 +229,11 @@ class Impl final : public CpuPredictor {
     while (static_cast<int>(sequence.slabs.size()) < PagesFor(sequence.length + count)) {
       sequence.slabs.push_back(slabs_.Take());
     }
-    batch_.runs.push_back({batch_.size(), count, sequence.length, sequence.slabs.data()});
+    batch_.runs.push_back(
+        {batch_.size(), count, sequence.length, sequence.hidden, sequence.slabs.data()});
     for (int i = 0; i < count; ++i) {
       batch_.tokens.push_back(append.tokens[static_cast<std::size_t>(i)]);
-      batch_.positions.push_back(sequence.length + i);
+      batch_.positions.push_back(std::max(0, sequence.length + i - sequence.hidden));
     }
     if (append.predicts) batch_.wanted.push_back(batch_.size() - 1);
   }

@@ -57,6 +57,11 @@ class CpuPredictor : public ensemble::Predictor {
   static base::StatusOr<CpuPredictorMemory> Plan(const CpuPredictorOptions& options);
 
   virtual CpuPredictorMemory memory() const = 0;
+
+  // A new sequence whose first `hidden` tokens are there for their cost alone: no later token sees
+  // them, and positions count from after them. Sequences of one length cost the same, however many
+  // of their tokens are hidden.
+  virtual ensemble::SequenceId OpenHidden(int hidden) = 0;
 };
 
 }  // namespace submix::decode

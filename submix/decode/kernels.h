@@ -137,6 +137,9 @@ struct AttentionOperands {
   int count = 0;  // 1 .. kMostQueries
   int first_length = 0;
   int window = 0;  // 0: all
+  // The first so many tokens are seen by none but themselves, and cost what those cost that are
+  // seen. Their values must be finite.
+  int hidden = 0;
   float scale = 1;
   float soft_cap = 0;  // of the scaled products; 0: none
   HeadPage shape;

@@ -172,6 +172,7 @@ TEST_F(KernelsTest, LowRankProductsOfAnyShape) {
 
 struct AttentionRule {
   int window = 0;
+  int hidden = 0;
   float scale = 0.125f;
   float soft_cap = 0;
 };
@@ -200,6 +201,7 @@ class PagedAttention {
                             const AttentionRule& rule) const {
     AttentionOperands<Stored> operands;
     operands.window = rule.window;
+    operands.hidden = rule.hidden;
     operands.scale = rule.scale;
     operands.soft_cap = rule.soft_cap;
     operands.queries = queries.data();
@@ -233,7 +235,8 @@ std::vector<double> Expected(const std::vector<float>& query, const std::vector<
   const std::size_t width = query.size();
   std::vector<double> out(width, 0);
   double sum = 0;
-  const int begin = rule.window > 0 ? std::max(0, length - rule.window) : 0;
+  const int begin = std::max(rule.window > 0 ? std::max(0, length - rule.window) : 0,
+                             std::min(rule.hidden, length - 1));
   for (auto t = static_cast<std::size_t>(begin); t < static_cast<std::size_t>(length); ++t) {
     double score = 0;
     for (std::size_t i = 0; i < width; ++i) {
@@ -288,12 +291,14 @@ TEST_F(KernelsTest, AttentionIsTheDefinition) {
   }
 }
 
-TEST_F(KernelsTest, AttentionWithAWindowAndACapIsTheDefinition) {
+TEST_F(KernelsTest, AttentionWithAWindowACapAndHiddenTokensIsTheDefinition) {
   constexpr int kWidth = 24;
   for (const AttentionRule rule :
        {AttentionRule{.window = 16}, AttentionRule{.window = 33, .scale = 0.3f},
         AttentionRule{.window = 1}, AttentionRule{.soft_cap = 2},
-        AttentionRule{.window = 20, .scale = 0.5f, .soft_cap = 5}}) {
+        AttentionRule{.window = 20, .scale = 0.5f, .soft_cap = 5}, AttentionRule{.hidden = 5},
+        AttentionRule{.hidden = 32, .scale = 2}, AttentionRule{.window = 20, .hidden = 33},
+        AttentionRule{.hidden = 17, .soft_cap = 2}}) {
     for (const int length : {1, 16, 17, 33, 40, 200}) {
       for (const int count : {1, 2, 4}) {
         const auto tokens = static_cast<std::size_t>(length + count - 1);

@@ -231,6 +231,7 @@ class LayerWorker {
     operands.count = block.count;
     operands.first_length = run.start + block.begin + 1;
     operands.window = config_.is_windowed(layer) ? config_.window : 0;
+    operands.hidden = run.hidden;
     operands.scale = config_.scale_of_scores();
     operands.soft_cap = static_cast<float>(config_.attention_soft_cap);
     operands.pages = run.slabs;

@@ -17,6 +17,7 @@ struct TokenRun {
   int begin = 0;  // the first one's index among the batch's tokens
   int count = 0;
   int start = 0;                            // tokens of the sequence before them
+  int hidden = 0;                           // the sequence's first so many, which others do not see
   const std::byte* const* slabs = nullptr;  // of the sequence, for start + count tokens
 };
 

@@ -220,6 +220,34 @@ std::int64_t CountAllocations(CpuPredictor& predictor, const std::vector<Append>
   return after - before;
 }
 
+// A sequence of its own tokens, behind others that it does not see: in float32 what it gives is the
+// same but for the order of sums, whatever the others are.
+TEST_F(CpuPredictorTest, HiddenTokensAreSeenByNone) {
+  const auto predictor = Load({Adapter(1)}, Precision::kFloat32);
+  const std::vector<TokenId> text = Tokens(20, 5), next = {7};
+  const SequenceId plain = predictor->Open();
+  Step(*predictor, {{plain, text}});
+  const Logits expected = Step(*predictor, {{plain, next}});
+  for (const std::size_t hidden : {1, 15, 16, 28}) {
+    for (const std::uint64_t seed : {6, 7}) {
+      const SequenceId behind = predictor->OpenHidden(static_cast<int>(hidden));
+      Step(*predictor, {{behind, Tokens(hidden, seed), /*predicts=*/false}});
+      Step(*predictor, {{behind, text, /*predicts=*/false}});
+      const SequenceId shared = predictor->OpenPrefix(behind, 16);
+      const Logits found = Step(*predictor, {{behind, next}});
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-5);
+      // What shares its pages sees as little.
+      std::vector<TokenId> rest = Tokens(hidden, seed);
+      rest.insert(rest.end(), text.begin(), text.end());
+      rest.push_back(7);
+      EXPECT_EQ(Step(*predictor, {{shared, std::span(rest).subspan(16)}}), found);
+      predictor->Close(behind);
+      predictor->Close(shared);
+    }
+  }
+}
+
 TEST_F(CpuPredictorTest, NothingIsAllocatedATokenAndClosedMemoryIsUsedAgain) {
   if (!AllocationsSoFar()) GTEST_SKIP() << "the sanitizer allocates";
   for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {

@@ -137,6 +137,26 @@ TEST_P(DecoderFamiliesTest, StepsOfAnySizeAreTheWholeInFloat32) {
   }
 }
 
+// Behind tokens that it does not see a text is what it is alone, whatever the positions, the
+// windows and the caps.
+TEST_P(DecoderFamiliesTest, HiddenTokensAreSeenByNone) {
+  const auto predictor = Load(Precision::kFloat32);
+  std::vector<float> alone(static_cast<std::size_t>(1 + predictor->num_members()) *
+                           static_cast<std::size_t>(predictor->vocab_size()));
+  std::vector<float> behind(alone.size());
+  const auto half = std::span(tokens_).first(tokens_.size() / 2);
+  SUBMIX_ASSERT_OK(
+      predictor->Step(std::vector{ensemble::Predictor::Append{predictor->Open(), half}}, alone));
+  const ensemble::SequenceId sequence = predictor->OpenHidden(5);
+  SUBMIX_ASSERT_OK(predictor->Step(
+      std::vector{ensemble::Predictor::Append{sequence, std::span(tokens_).last(5), false}}, {}));
+  SUBMIX_ASSERT_OK(
+      predictor->Step(std::vector{ensemble::Predictor::Append{sequence, half}}, behind));
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    ASSERT_NEAR(behind[i], alone[i], 1e-4 * (1 + std::abs(alone[i])));
+  }
+}
+
 TEST_P(DecoderFamiliesTest, ItsMemoryIsKnownBeforeItLoads) {
   for (const Precision precision :
        {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8, Precision::kInt4}) {
