@@ -30,6 +30,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "corpus": {"base", "tokenizer"},
     "ensemble": {"base", "model"},
     "decode": {"base", "model", "ensemble"},
+    "contexts": {"base", "model", "tokenizer", "corpus", "ensemble", "decode"},
     "external": {"base", "model", "ensemble", "decode"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},

@@ -30,6 +30,7 @@ constexpr CommandHelp kCommands[] = {
     {"tokenizer", "Learn a byte-level BPE tokenizer from text"},
     {"pretrain", "Train a public GPT-2-architecture model from text (resumable)"},
     {"train", "Train a private ensemble on user-keyed text (resumable)"},
+    {"contexts", "A private ensemble without training: members read their parts' records"},
     {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)"},
     {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
     {"generate", "Complete a prompt privately, charging the ledger"},
@@ -45,7 +46,7 @@ constexpr CommandHelp kCommands[] = {
     {"key", "Make, list and revoke the API keys of a deployment"},
     {"budget", "What a deployment's ledger holds; verify its chain"},
     {"account", "What releases cost, and how many an epsilon buys: the calculator"},
-    {"forget", "Unlearn a user: retrain the one member that read the text"},
+    {"forget", "Unlearn a user: retrain the one member that read the text, or drop its records"},
 };
 
 // The entry of that name; null if there is none.

@@ -27,6 +27,7 @@ void AddAuditCommand(CLI::App& command, Action& action);
 // Run by `submix-train`.
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
+void AddContextsCommand(CLI::App& command, Action& action);
 void AddFedavgCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);

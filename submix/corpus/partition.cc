@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <span>
 
 #include "submix/base/check.h"
@@ -72,6 +73,14 @@ Placement PlaceUser(const base::HashKey& key, std::string_view user,
   placement.part.index = static_cast<int>(UserHash(key, kPartDomain, user) % num_parts);
   placement.half = static_cast<int>(UserHash(key, kHalfDomain, user) % halves);
   return placement;
+}
+
+std::string ForgottenMark(const base::HashKey& key, std::string_view user) {
+  char text[17];
+  std::snprintf(
+      text, sizeof text, "%016llx",
+      static_cast<unsigned long long>(base::KeyedHash(key, "forgotten\n" + std::string(user))));
+  return text;
 }
 
 }  // namespace submix::corpus

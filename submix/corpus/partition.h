@@ -37,4 +37,8 @@ std::string PartitionKeyId(const base::HashKey& key);
 Placement PlaceUser(const base::HashKey& key, std::string_view user,
                     const PartitionOptions& options);
 
+// A short, keyed name of a user, 16 hex digits: for records that members read, and for the
+// manifest, of those that were forgotten.
+std::string ForgottenMark(const base::HashKey& key, std::string_view user);
+
 }  // namespace submix::corpus

@@ -78,6 +78,12 @@ std::string EnsembleDigest(const Manifest& manifest) {
 }
 
 Status CheckHasModels(const Manifest& manifest, const std::string& ensemble_directory) {
+  if (manifest.contexts.has_value()) {
+    return base::FailedPreconditionError(
+        ensemble_directory +
+        ": its members read contexts (`submix contexts`) and are no models "
+        "that could stand beside others");
+  }
   if (!manifest.external.has_value()) return base::OkStatus();
   return base::FailedPreconditionError(
       ensemble_directory +

@@ -27,7 +27,7 @@ base::Status MakeExternalEnsemble(const Manifest& manifest, const std::string& t
 // ensemble's fingerprint.
 std::string EnsembleDigest(const Manifest& manifest);
 
-// Errors: kFailedPrecondition for an ensemble whose models are not in its directory.
+// Errors: kFailedPrecondition for an ensemble whose members are not models in its directory.
 base::Status CheckHasModels(const Manifest& manifest, const std::string& ensemble_directory);
 
 }  // namespace submix::ensemble

@@ -72,6 +72,10 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
     AppendText(bytes, "external", manifest.external->sha256);
     AppendNumber(bytes, "vocabulary", manifest.external->vocabulary);
   }
+  if (manifest.contexts.has_value()) {
+    AppendNumber(bytes, "context_tokens", manifest.contexts->tokens);
+    AppendText(bytes, "retrieval", RetrievalName(manifest.contexts->retrieval));
+  }
   for (const auto& [path, sha256] : manifest.file_sha256) {
     AppendText(bytes, "path", path);
     AppendText(bytes, "sha256", sha256);

@@ -86,6 +86,20 @@ base::Status CheckExternal(const Manifest& manifest, const std::string& path) {
   return base::OkStatus();
 }
 
+base::Status CheckContexts(const Manifest& manifest, const std::string& path) {
+  if (!manifest.contexts.has_value()) return base::OkStatus();
+  if (manifest.external.has_value()) {
+    return FieldError(path, "contexts", "expected none beside \"external\"");
+  }
+  const int tokens = manifest.contexts->tokens;
+  if (tokens < Contexts::kLeastTokens || tokens > Contexts::kMostTokens) {
+    return FieldError(path, "contexts.tokens",
+                      "expected " + std::to_string(Contexts::kLeastTokens) + " to " +
+                          std::to_string(Contexts::kMostTokens));
+  }
+  return base::OkStatus();
+}
+
 base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
   const auto halves = static_cast<std::size_t>(manifest.halves);
   if (manifest.external.has_value()) {
@@ -163,6 +177,7 @@ base::Status CheckManifest(const Manifest& manifest, const std::string& path) {
   SUBMIX_RETURN_IF_ERROR(CheckLineage(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckPartition(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckExternal(manifest, path));
+  SUBMIX_RETURN_IF_ERROR(CheckContexts(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckMembers(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckDeployments(manifest, path));
   SUBMIX_RETURN_IF_ERROR(CheckForgotten(manifest, path));
@@ -215,6 +230,17 @@ base::StatusOr<ExternalModels> ReadExternal(const JsonObject& json) {
   return external;
 }
 
+base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
+  Contexts contexts;
+  SUBMIX_ASSIGN_OR_RETURN(contexts.tokens,
+                          json.Int("tokens", Contexts::kLeastTokens, Contexts::kMostTokens));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string retrieval, json.Text("retrieval"));
+  const auto parsed = ParseRetrieval(retrieval);
+  if (!parsed.ok()) return json.FieldError("retrieval", parsed.status().message());
+  contexts.retrieval = *parsed;
+  return contexts;
+}
+
 base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   Manifest manifest;
   SUBMIX_ASSIGN_OR_RETURN(manifest.generation, json.Int("generation", 1, INT32_MAX));
@@ -234,6 +260,10 @@ base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   if (json.Has("external")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject external, json.Object("external"));
     SUBMIX_ASSIGN_OR_RETURN(manifest.external, ReadExternal(external));
+  }
+  if (json.Has("contexts")) {
+    SUBMIX_ASSIGN_OR_RETURN(const JsonObject contexts, json.Object("contexts"));
+    SUBMIX_ASSIGN_OR_RETURN(manifest.contexts, ReadContexts(contexts));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> deployments, json.Objects("deployments"));
   for (const JsonObject& item : deployments) {
@@ -266,8 +296,9 @@ Json ManifestJson(const Manifest& manifest) {
   for (const DeploymentEntry& deployment : manifest.deployments) {
     deployments.push_back(DeploymentJson(deployment));
   }
-  // What the first format can say is written so: older programs read it.
-  Json object = {{"format", manifest.external.has_value() ? Manifest::kFormat : 1},
+  // What an earlier format can say is written so: older programs read it.
+  const int format = manifest.contexts.has_value() ? 3 : manifest.external.has_value() ? 2 : 1;
+  Json object = {{"format", format},
                  {"generation", manifest.generation},
                  {"parent_sha256", manifest.parent_sha256},
                  {"partition_key_id", manifest.partition_key_id},
@@ -284,10 +315,25 @@ Json ManifestJson(const Manifest& manifest) {
     object["external"] = {{"sha256", manifest.external->sha256},
                           {"vocabulary", manifest.external->vocabulary}};
   }
+  if (manifest.contexts.has_value()) {
+    object["contexts"] = {{"tokens", manifest.contexts->tokens},
+                          {"retrieval", RetrievalName(manifest.contexts->retrieval)}};
+  }
   return object;
 }
 
 }  // namespace
+
+std::string RetrievalName(Retrieval retrieval) {
+  return retrieval == Retrieval::kBm25 ? "bm25" : "none";
+}
+
+base::StatusOr<Retrieval> ParseRetrieval(const std::string& name) {
+  for (const Retrieval retrieval : {Retrieval::kNone, Retrieval::kBm25}) {
+    if (name == RetrievalName(retrieval)) return retrieval;
+  }
+  return base::InvalidArgumentError("expected \"none\" or \"bm25\"");
+}
 
 std::string MemberDirectory(int part, int half, int num_parts, int halves, int generation) {
   SUBMIX_CHECK(0 <= part && part < num_parts, "part out of range");

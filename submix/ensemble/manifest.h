@@ -17,13 +17,14 @@ namespace submix::ensemble {
 struct MemberEntry {
   std::string directory;   // "members/00a"; pairs are a and b, lone members have no letter
   int generation = 0;      // the generation that trained it
-  std::int64_t steps = 0;  // optimiser steps done
+  std::int64_t steps = 0;  // optimiser steps done; by context: records
   bool complete = false;
   // Over everything the member is a function of: base, options, seed and its text. Private; lets an
   // equal member be copied instead of trained anew. Empty: unknown, equal to none.
   std::string recipe_sha256;
 
-  // Nothing was trained: the member got no text, and adds nothing to the public model. Private.
+  // Nothing was trained or is read: the member got no text, and adds nothing to the public model.
+  // Private.
   bool is_public_model() const { return complete && steps == 0; }
 };
 
@@ -35,6 +36,26 @@ struct ExternalModels {
   bool operator==(const ExternalModels&) const = default;
 };
 
+// Which of its part's records a member by context reads before a query.
+enum class Retrieval {
+  kNone,  // the same for all queries
+  kBm25,  // those that match the query best
+};
+std::string RetrievalName(Retrieval retrieval);  // "none", "bm25"
+// Errors: kInvalidArgument for another name.
+base::StatusOr<Retrieval> ParseRetrieval(const std::string& name);
+
+// Members that are not trained: each is the public model that reads records of its part.
+struct Contexts {
+  static constexpr int kLeastTokens = 16;
+  static constexpr int kMostTokens = 1 << 20;
+
+  int tokens = 0;  // that each reads, whatever its records are
+  Retrieval retrieval = Retrieval::kNone;
+
+  bool operator==(const Contexts&) const = default;
+};
+
 struct DeploymentEntry {
   std::string name;     // informative: the directory's name
   std::string lineage;  // id of the ledger it charges
@@ -44,7 +65,7 @@ struct DeploymentEntry {
 };
 
 struct Manifest {
-  static constexpr int kFormat = 2;
+  static constexpr int kFormat = 3;
 
   int generation = 1;
   std::string parent_sha256;  // fingerprint of the generation before; empty for the first
@@ -56,6 +77,7 @@ struct Manifest {
   std::vector<MemberEntry> members;                     // [num_members()]; external: none
   // The models are not in this directory; `public` holds the tokenizer at most.
   std::optional<ExternalModels> external;
+  std::optional<Contexts> contexts;
   std::vector<DeploymentEntry> deployments;
   // Whose text the members read, for the operator alone; none: an older program's.
   std::optional<std::int64_t> users;
@@ -79,7 +101,7 @@ base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory);
 base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory);
 
 // SHA-256 over what decides the ensemble's answers and the meaning of its parts: generation,
-// partition key id, k, halves, external models and file hashes. Not over `deployments`.
+// partition key id, k, halves, external models, contexts and file hashes. Not over `deployments`.
 base::Sha256Digest EnsembleFingerprint(const Manifest& manifest);
 
 // Hashes every file under public/ and members/ as listed. Errors: kFailedPrecondition naming the

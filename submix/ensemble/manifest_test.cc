@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -113,6 +114,39 @@ TEST_F(ManifestTest, AMemberWithoutStepsIsThePublicModelOnceItIsComplete) {
   EXPECT_FALSE(begun.is_public_model());
 }
 
+TEST_F(ManifestTest, ContextsAreSavedAndPartOfTheFingerprint) {
+  Manifest manifest = Example();
+  const auto plain = EnsembleFingerprint(manifest);
+  manifest.contexts = Contexts{256, Retrieval::kBm25};
+  SUBMIX_ASSERT_OK(Save(manifest));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
+  EXPECT_EQ(loaded.contexts, manifest.contexts);
+  std::set<base::Sha256Digest> fingerprints = {plain, EnsembleFingerprint(loaded)};
+  for (const Contexts& other : {Contexts{255, Retrieval::kBm25}, Contexts{256, Retrieval::kNone}}) {
+    manifest.contexts = other;
+    fingerprints.insert(EnsembleFingerprint(manifest));
+  }
+  EXPECT_EQ(fingerprints.size(), 4u);
+  // Programs that know of no contexts refuse it instead of looking for adapters.
+  EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 3"));
+}
+
+TEST_F(ManifestTest, WrongContextsAreRefused) {
+  Manifest manifest = Example();
+  for (const int tokens : {0, 15, (1 << 20) + 1}) {
+    manifest.contexts = Contexts{tokens, Retrieval::kNone};
+    EXPECT_THAT(Save(manifest),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"contexts.tokens\"")));
+  }
+  manifest.contexts = Contexts{256, Retrieval::kNone};
+  SUBMIX_ASSERT_OK(Save(manifest));
+  std::string text = *base::ReadFile(path_);
+  text.replace(text.find("\"none\""), 6, "\"many\"");
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, text));
+  EXPECT_THAT(LoadManifest(directory_.path()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("contexts.retrieval")));
+}
+
 TEST_F(ManifestTest, TheDocumentedExampleIsValid) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page,
                               base::ReadFile(SUBMIX_DATA_DIR "/../docs/manifest_format.md"));
@@ -130,14 +164,14 @@ TEST_F(ManifestTest, InfiniteOrdersAreWrittenAsText) {
 }
 
 TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
-  for (const char* format : {"\"format\": 3", "\"format\": 7000000000"}) {
+  for (const char* format : {"\"format\": 4", "\"format\": 7000000000"}) {
     EXPECT_THAT(LoadWith("\"format\": 1", format),
                 StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(path_), HasSubstr("written by a newer Submix (format "),
-                               HasSubstr("; this one reads up to 2); upgrade"))));
+                               HasSubstr("; this one reads up to 3); upgrade"))));
   }
   // Whatever else a newer one holds.
-  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 3}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 4}"));
   EXPECT_THAT(LoadManifest(directory_.path()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }

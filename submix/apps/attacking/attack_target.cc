@@ -7,6 +7,7 @@
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/eval/pages/report.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -113,6 +114,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
     return LoadEnsembles(flags.predictor, *target.tokenizer, target.ensemble_directory,
                          /*extra=*/{});
   }
+  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(target.manifest, target.ensemble_directory));
   std::vector<std::string> members;
   for (const ensemble::MemberEntry& member : target.manifest.members) {
     members.push_back(ensemble::MemberPath(target.ensemble_directory, member));

@@ -180,7 +180,7 @@ void AddCompareCommand(CLI::App& command, Action& action) {
                 std::string("The corpus that the models read: ") + kUserKeyedText);
   AddColumnFlags(flags, options.corpus);
   flags.Add("--ensemble", options.ensemble, kDirectory,
-            "Directory made by `submix train`: says whose text was held out");
+            "Directory made by `submix train` or `submix contexts`: says whose text was held out");
   flags.Add("--heldout", options.heldout, kFile,
             "Or other real text, in the same columns; all of the corpus then counts as read");
   flags.Add("--ngram", options.ngram, Between(1, 1000), "Words in a row that make a copy");

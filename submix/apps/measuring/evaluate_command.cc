@@ -430,7 +430,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
 void AddEvaluateCommand(CLI::App& command, Action& action) {
   EvaluateOptions& options = SetAction<EvaluateOptions>(command, action, RunEvaluate);
   Flags flags(command);
-  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
+  flags.Require("ensemble", options.ensemble, kDirectory,
+                "Directory made by `submix train` or `submix contexts`");
   flags.Add("--corpus", options.corpus.path, "The training corpus: its held-out users are scored");
   flags.Add("--heldout", options.heldout, "Or other text: .jsonl or .csv (every user), or plain");
   AddColumnFlags(flags, options.corpus);

@@ -104,8 +104,9 @@ base::Status RunDeploy(DeployOptions options) {
 void AddDeployCommand(CLI::App& command, Action& action) {
   DeployOptions& options = SetAction<DeployOptions>(command, action, RunDeploy);
   Flags flags(command);
-  flags.Require("ensemble", options.ensemble,
-                "Directory made by `submix train`; with --external, the one to make");
+  flags.Require(
+      "ensemble", options.ensemble,
+      "Directory made by `submix train` or `submix contexts`; with --external, the one to make");
   flags.Require("deployment", options.deployment, "New directory to make");
   flags.Add(
       "--ledger", options.ledger,

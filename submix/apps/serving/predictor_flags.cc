@@ -7,6 +7,8 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/base/processors.h"
+#include "submix/contexts/context_ensemble.h"
+#include "submix/contexts/context_predictor.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/decode/packed_weights.h"
 #include "submix/ensemble/ensemble_directory.h"
@@ -50,6 +52,38 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
     options.vocabulary = std::min(config.vocab_size, tokenizer.vocab_size());
   }
   return external::ConnectPredictor(options);
+}
+
+// `rows`: sequences of the predictor at a time.
+StatusOr<std::unique_ptr<decode::CpuPredictor>> LoadCpuPredictor(
+    const PredictorFlags& flags, const std::string& public_directory,
+    const std::vector<std::string>& member_directories, int vocab_size, int rows) {
+  decode::CpuPredictorOptions options;
+  options.public_directory = public_directory;
+  options.member_directories = member_directories;
+  options.vocab_size = vocab_size;
+  SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
+  options.threads = flags.threads;
+  options.cache_directory = decode::DefaultCacheDirectory();
+  SUBMIX_RETURN_IF_ERROR(CheckMemory(options, rows));
+  return decode::CpuPredictor::Load(options);
+}
+
+StatusOr<std::unique_ptr<ensemble::Predictor>> LoadContextEnsemble(
+    const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
+    const std::string& ensemble_directory, const ensemble::Manifest& manifest) {
+  if (flags.predictor != "cpu") {
+    return base::UnimplementedError(
+        ensemble_directory + ": its members read contexts, which only --predictor cpu computes");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(auto contexts,
+                          contexts::LoadContexts(manifest, ensemble_directory, tokenizer));
+  // A member is a sequence of its own.
+  const int rows = flags.sequences * (manifest.num_members() + 1);
+  SUBMIX_ASSIGN_OR_RETURN(auto model,
+                          LoadCpuPredictor(flags, ensemble::PublicDirectory(ensemble_directory), {},
+                                           tokenizer.vocab_size(), rows));
+  return contexts::MakeContextPredictor(std::move(model), std::move(contexts));
 }
 
 // What ends an answer beside the tokenizer's end of text.
@@ -118,15 +152,9 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     return base::UnimplementedError(
         "this program has no libtorch; run the same command with submix-train instead of submix");
   }
-  decode::CpuPredictorOptions options;
-  options.public_directory = public_directory;
-  options.member_directories = member_directories;
-  options.vocab_size = vocab_size;
-  SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
-  options.threads = flags.threads;
-  options.cache_directory = decode::DefaultCacheDirectory();
-  SUBMIX_RETURN_IF_ERROR(CheckMemory(options, flags.sequences));
-  SUBMIX_ASSIGN_OR_RETURN(auto predictor, decode::CpuPredictor::Load(options));
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto predictor,
+      LoadCpuPredictor(flags, public_directory, member_directories, vocab_size, flags.sequences));
   return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
 }
 
@@ -135,6 +163,10 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const std::string& ensemble_directory, const std::vector<std::string>& extra) {
   if (IsExternal(flags.predictor) && extra.empty()) {
     return ConnectEnsemble(flags, tokenizer, ensemble_directory);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto own, ensemble::LoadManifest(ensemble_directory));
+  if (own.contexts.has_value() && extra.empty()) {
+    return LoadContextEnsemble(flags, tokenizer, ensemble_directory, own);
   }
   std::vector<std::string> ensembles = {ensemble_directory};
   ensembles.insert(ensembles.end(), extra.begin(), extra.end());

@@ -5,6 +5,7 @@
 
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/contexts/context_ensemble.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/rebinding.h"
 #include "submix/ensemble/external_ensemble.h"
@@ -21,9 +22,7 @@ struct ForgetOptions {
 };
 
 // The deployment must be the ensemble's own: otherwise its ledger would be left behind.
-base::Status CheckDeployment(const ForgetOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, options.ensemble));
+base::Status CheckDeployment(const ForgetOptions& options, const ensemble::Manifest& manifest) {
   if (manifest.deployments.empty()) return base::OkStatus();
   const ensemble::DeploymentEntry& entry = manifest.deployments.front();
   if (options.deployment.empty()) {
@@ -36,15 +35,39 @@ base::Status CheckDeployment(const ForgetOptions& options) {
   return base::FailedPreconditionError(options.deployment + ": a deployment of another ensemble");
 }
 
-base::Status RunForget(const ForgetOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckDeployment(options));
-  if (!options.deployment.empty()) {
-    // An interrupted forget is finished first: the ledger follows one generation at a time.
-    SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
+struct Forgotten {
+  std::string member;  // empty: the user was held out
+  int generation = 0;
+  bool is_public_model = false;
+};
+
+base::StatusOr<Forgotten> Forget(const ForgetOptions& options, const ensemble::Manifest& manifest) {
+  if (manifest.contexts.has_value()) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto result,
+                            contexts::ForgetRecords(options.ensemble, options.user));
+    return Forgotten{result.member, result.generation, result.is_public_model};
+  }
+  if (options.corpus.path.empty()) {
+    return base::InvalidArgumentError(
+        "--corpus is required: the member is trained again on what is left of its text");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto result,
                           train::ForgetUser(options.ensemble, options.corpus, options.user,
                                             base::DetectProgressStyle()));
+  return Forgotten{result.member, result.generation, result.is_public_model};
+}
+
+base::Status RunForget(const ForgetOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  if (!manifest.contexts.has_value()) {
+    SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, options.ensemble));
+  }
+  SUBMIX_RETURN_IF_ERROR(CheckDeployment(options, manifest));
+  if (!options.deployment.empty()) {
+    // An interrupted forget is finished first: the ledger follows one generation at a time.
+    SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const Forgotten result, Forget(options, manifest));
   if (!options.deployment.empty()) {
     SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
   }
@@ -53,10 +76,10 @@ base::Status RunForget(const ForgetOptions& options) {
     return base::OkStatus();
   }
   std::printf(
-      "Forgotten: %s was trained again without the user (generation %d). What was spent stays "
-      "spent.\n"
+      "Forgotten: %s %s without the user (generation %d). What was spent stays spent.\n"
       "Now delete the user's records from the corpus.\n",
-      result.member.c_str(), result.generation);
+      result.member.c_str(), manifest.contexts.has_value() ? "reads" : "was trained again",
+      result.generation);
   if (result.is_public_model) {
     std::printf(
         "For you alone: nobody's text is left for that member, which is the public model now.\n");
@@ -69,9 +92,11 @@ base::Status RunForget(const ForgetOptions& options) {
 void AddForgetCommand(CLI::App& command, Action& action) {
   ForgetOptions& options = SetAction<ForgetOptions>(command, action, RunForget);
   Flags flags(command);
-  flags.Require("ensemble", options.ensemble, kDirectory, "Directory made by `submix train`");
-  flags.Require("--corpus", options.corpus.path, kFile,
-                "The corpus it was trained on; the user's records in it are not read");
+  flags.Require("ensemble", options.ensemble, kDirectory,
+                "Directory made by `submix train` or `submix contexts`");
+  flags.Add("--corpus", options.corpus.path, kFile,
+            "The corpus it was trained on; the user's records in it are not read. Not needed where "
+            "members read contexts");
   AddColumnFlags(flags, options.corpus);
   flags.Require("--user", options.user, "The user key");
   flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");

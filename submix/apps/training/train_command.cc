@@ -1,5 +1,4 @@
 // `submix train`: an ensemble from user-keyed text, or one model trained with differential privacy.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -7,19 +6,16 @@
 
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/training/ensemble_notes.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
-#include "submix/engine/deployment.h"
-#include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/manifest.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/shared_members.h"
 #include "submix/train/fine_tuning/training_recipe.h"
-#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::apps {
 namespace {
@@ -35,45 +31,6 @@ struct TrainOptions {
 
   bool is_private() const { return !private_training.mechanism.empty(); }
 };
-
-// How many members got no text depends on who is in the corpus: it is said here and nowhere else.
-base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
-  const auto count =
-      std::ranges::count_if(manifest.members, &ensemble::MemberEntry::is_public_model);
-  if (count == 0) return base::OkStatus();
-  std::printf(
-      "For you alone: %td of the %zu members got no text and are the public model; do not publish "
-      "this number, nor choose --parts or a key by it.\n",
-      count, manifest.members.size());
-  return base::OkStatus();
-}
-
-// A line for each ensemble beside this one, and of the deployments given, that has read users of
-// this corpus: whatever is deployed of both adds up. One model of all text is never deployed.
-base::Status SayWhoIsHeldAlready(const TrainOptions& options) {
-  const train::EnsembleTrainingOptions& training = options.training;
-  if (training.partition.num_parts == 1 && !options.is_private()) return base::OkStatus();
-  std::vector<std::string> ensembles = ensemble::EnsemblesBeside(training.ensemble_directory);
-  for (const std::string& deployment : options.after) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
-    const std::string& named = config.ensemble_directory;
-    if (std::ranges::find(ensembles, named) == ensembles.end()) ensembles.push_back(named);
-  }
-  SUBMIX_ASSIGN_OR_RETURN(const auto all, train::CountSharedUsers(training.corpus, ensembles));
-  for (const train::SharedUsers& held : all) {
-    if (held.shared == 0) continue;
-    const std::string who = held.shared.has_value()
-                                ? "has read " + std::to_string(*held.shared) + " of these " +
-                                      std::to_string(held.in_corpus) + " users already"
-                                : "keeps no list of its users, and may have read these";
-    std::fprintf(options.private_training.json ? stderr : stdout,
-                 "%s %s: budgets over the same users add up; count its deployment in by `submix "
-                 "deploy --after`.\n",
-                 held.ensemble.c_str(), who.c_str());
-  }
-  return base::OkStatus();
-}
 
 // What the flags do not say.
 train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::DecoderConfig& config) {
@@ -119,7 +76,12 @@ base::Status RunTrain(const CLI::App& command, TrainOptions& options) {
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
-  SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options));
+  // One model of all text is never deployed.
+  if (training.partition.num_parts > 1 || options.is_private()) {
+    SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(training.corpus, training.ensemble_directory,
+                                               options.after,
+                                               options.private_training.json ? stderr : stdout));
+  }
   if (!options.private_training.json) PrintRecipe(training.fine_tune);
   if (options.is_private()) {
     if (training.ranks != nullptr) {

@@ -1,6 +1,5 @@
-// What every training does before its first step: the public model and its tokenizer, the partition
+// What is done before an ensemble's first step: the public model and its tokenizer, the partition
 // key, the copy of the public files. Torch-free.
-// Internal.
 #pragma once
 
 #include <map>

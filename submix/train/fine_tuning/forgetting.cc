@@ -67,7 +67,7 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   const corpus::Placement place = corpus::PlaceUser(
       key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
   const auto index = static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
-  const std::string mark = ForgottenMark(key, user);
+  const std::string mark = corpus::ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
     const ensemble::MemberEntry& member = manifest.members[index];
     return ForgetResult{member.directory, manifest.generation, member.is_public_model()};

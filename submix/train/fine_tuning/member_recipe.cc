@@ -136,19 +136,12 @@ StatusOr<FineTuneOptions> FineTuneOptionsFrom(
   return options;
 }
 
-std::string ForgottenMark(const base::HashKey& key, const std::string& user) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(base::KeyedHash(key, "forgotten\n" + user)));
-  return text;
-}
-
 void RemoveForgotten(const ensemble::Manifest& manifest, const base::HashKey& key,
                      corpus::PartitionedCorpus& corpus) {
   if (manifest.forgotten.empty()) return;
   for (auto& member : corpus.members) {
     std::erase_if(member, [&](const corpus::UserTokens& user) {
-      return std::ranges::find(manifest.forgotten, ForgottenMark(key, user.user)) !=
+      return std::ranges::find(manifest.forgotten, corpus::ForgottenMark(key, user.user)) !=
              manifest.forgotten.end();
     });
   }

@@ -41,9 +41,6 @@ std::string RecipeDigest(const MemberTask& task, const ensemble::Manifest& manif
 // a list of the digests of config.json and all weight files. Errors: those of reading them.
 base::StatusOr<std::string> PublicModelSha256(const std::string& public_directory);
 
-// A short, keyed name of a user that was forgotten, for the manifest.
-std::string ForgottenMark(const base::HashKey& key, const std::string& user);
-
 // Takes the forgotten users out of every member's text.
 void RemoveForgotten(const ensemble::Manifest& manifest, const base::HashKey& key,
                      corpus::PartitionedCorpus& corpus);

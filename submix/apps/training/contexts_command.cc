@@ -1,0 +1,139 @@
+// `submix contexts`: an ensemble whose members read their parts' records instead of being trained.
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "submix/apps/measuring/corpus_flags.h"
+#include "submix/apps/program_commands.h"
+#include "submix/apps/training/ensemble_notes.h"
+#include "submix/base/file_system.h"
+#include "submix/contexts/context_ensemble.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/training_cost.h"
+#include "submix/model/decoder_config.h"
+#include "submix/model/decoder_tensors.h"
+#include "submix/train/fine_tuning/ensemble_preparation.h"
+#include "submix/train/fine_tuning/user_list.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+
+struct ContextsOptions {
+  std::string public_directory;
+  corpus::CorpusFile corpus;
+  std::string ensemble;
+  corpus::PartitionOptions partition;
+  std::string partition_key;
+  ensemble::Contexts contexts;
+  std::string retrieval = ensemble::RetrievalName(ensemble::Retrieval::kNone);
+};
+
+// Errors: kInvalidArgument if the public model has no room for the contexts and a query.
+Status CheckPublicModel(const ContextsOptions& options) {
+  SUBMIX_RETURN_IF_ERROR(train::LoadFittingTokenizer(options.public_directory).status());
+  SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::LoadTrainingCost(options.public_directory).status());
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
+                                                 options.public_directory, "config.json")));
+  const int tokens = options.contexts.tokens;
+  if (tokens >= ensemble::Contexts::kLeastTokens && tokens <= config.context_length / 2) {
+    return base::OkStatus();
+  }
+  return base::InvalidArgumentError(
+      "--context-tokens: expected " + std::to_string(ensemble::Contexts::kLeastTokens) + " to " +
+      std::to_string(config.context_length / 2) + ", half of what " + options.public_directory +
+      " holds, so that queries have room, found " + std::to_string(tokens));
+}
+
+std::vector<corpus::UserTokens> WithoutTokens(const std::vector<std::string>& users) {
+  std::vector<corpus::UserTokens> listed;
+  for (const std::string& user : users) listed.push_back({user, {}});
+  return listed;
+}
+
+Status Build(const ContextsOptions& options, const std::string& directory) {
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          train::PreparePartitionKey(directory, options.partition_key));
+  SUBMIX_RETURN_IF_ERROR(
+      train::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto records,
+                          contexts::PartitionRecords(options.corpus, key, options.partition));
+  const std::vector<corpus::UserTokens> users = WithoutTokens(records.readers);
+  SUBMIX_RETURN_IF_ERROR(train::SaveUserList(directory, key, std::span(&users, 1)));
+  ensemble::Manifest manifest =
+      train::NewManifest(options.partition, corpus::PartitionKeyId(key), {{"method", "contexts"}});
+  manifest.contexts = options.contexts;
+  manifest.users = std::ssize(users);
+  return contexts::SaveContextEnsemble(records.members, std::move(manifest), directory);
+}
+
+// Beside its place, and renamed at the end: a crash leaves no half ensemble.
+Status RunContexts(ContextsOptions options) {
+  SUBMIX_ASSIGN_OR_RETURN(options.contexts.retrieval, ensemble::ParseRetrieval(options.retrieval));
+  SUBMIX_RETURN_IF_ERROR(CheckPublicModel(options));
+  if (const auto names = base::ListDirectory(options.ensemble); names.ok() && !names->empty()) {
+    return base::AlreadyExistsError(options.ensemble +
+                                    ": not empty; give a new directory for the ensemble");
+  }
+  SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
+  const auto place = std::filesystem::path(options.ensemble + "/").lexically_normal();
+  const std::string unfinished = place.parent_path().string() + ".unfinished";
+  Status made = Build(options, unfinished);
+  if (made.ok()) made = base::Rename(unfinished, options.ensemble);
+  if (!made.ok()) {
+    (void)base::RemoveAll(unfinished);
+    return made;
+  }
+  std::printf(
+      "%s holds %d parts, %d member(s) each, that read %d tokens. Next: submix deploy %s "
+      "DEPLOYMENT\n",
+      options.ensemble.c_str(), options.partition.num_parts, options.partition.halves,
+      options.contexts.tokens, options.ensemble.c_str());
+  return PrintMembersWithoutText(options.ensemble);
+}
+
+}  // namespace
+
+void AddContextsCommand(CLI::App& command, Action& action) {
+  ContextsOptions& options = SetAction<ContextsOptions>(command, action, RunContexts);
+  Flags flags(command);
+  options.partition.num_parts = 16;
+  options.partition.heldout_fraction = 0.1;
+  options.contexts.tokens = 256;
+  flags.Require("corpus", options.corpus.path, kFile,
+                std::string("Private text: ") + kUserKeyedText);
+  flags.Require("ensemble", options.ensemble, "Directory to make");
+  AddColumnFlags(flags, options.corpus);
+  flags.Require("--public", options.public_directory, kDirectory,
+                "Public model, which reads the records: a directory in Hugging Face's layout");
+  flags.Add("--parts", options.partition.num_parts, kPositive,
+            "Disjoint sets of users; more parts cost less privacy each");
+  flags.Add("--halves", options.partition.halves, Between(1, 2),
+            "Members a part: 2 makes the pairs that `submix` needs");
+  flags.Add("--heldout-fraction", options.partition.heldout_fraction, Between(0.0, 0.9),
+            "Share of the users kept for evaluation, never read");
+  flags.Add("--partition-key", options.partition_key, kFile,
+            "32-byte key file of another ensemble, to partition alike; default: a new secret");
+  flags.Add("--context-tokens", options.contexts.tokens, kPositive,
+            "Of its records each member reads so many tokens before a query; a public number, and "
+            "the same work for all");
+  flags.Add("--retrieval", options.retrieval, OneOf({"none", "bm25"}),
+            "Which records: none: the same for all queries; bm25: those of its part that match the "
+            "query best");
+  command.footer(
+      "Nothing is trained: it takes seconds, and so does `submix forget`. A query holds up others "
+      "while\n"
+      "the records that bm25 has found are read; without it they are read once.\n"
+      "Example: submix contexts text.jsonl my_ensemble --public gpt2 --parts 32 --context-tokens "
+      "256");
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,48 @@
+#include "submix/apps/training/ensemble_notes.h"
+
+#include <algorithm>
+
+#include "submix/engine/deployment.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/train/fine_tuning/user_list.h"
+
+namespace submix::apps {
+
+base::Status SayWhoIsHeldAlready(const corpus::CorpusFile& corpus,
+                                 const std::string& ensemble_directory,
+                                 const std::vector<std::string>& deployments, std::FILE* out) {
+  std::vector<std::string> ensembles = ensemble::EnsemblesBeside(ensemble_directory);
+  for (const std::string& deployment : deployments) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
+    const std::string& named = config.ensemble_directory;
+    if (std::ranges::find(ensembles, named) == ensembles.end()) ensembles.push_back(named);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, train::CountSharedUsers(corpus, ensembles));
+  for (const train::SharedUsers& held : all) {
+    if (held.shared == 0) continue;
+    const std::string who = held.shared.has_value()
+                                ? "has read " + std::to_string(*held.shared) + " of these " +
+                                      std::to_string(held.in_corpus) + " users already"
+                                : "keeps no list of its users, and may have read these";
+    std::fprintf(out,
+                 "%s %s: budgets over the same users add up; count its deployment in by `submix "
+                 "deploy --after`.\n",
+                 held.ensemble.c_str(), who.c_str());
+  }
+  return base::OkStatus();
+}
+
+base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+  const auto count =
+      std::ranges::count_if(manifest.members, &ensemble::MemberEntry::is_public_model);
+  if (count == 0) return base::OkStatus();
+  std::printf(
+      "For you alone: %td of the %zu members got no text and are the public model; do not publish "
+      "this number, nor choose --parts or a key by it.\n",
+      count, manifest.members.size());
+  return base::OkStatus();
+}
+
+}  // namespace submix::apps

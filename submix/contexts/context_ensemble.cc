@@ -1,0 +1,90 @@
+#include "submix/contexts/context_ensemble.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "submix/base/check.h"
+#include "submix/base/file_system.h"
+#include "submix/corpus/partition.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::contexts {
+
+using base::Status;
+using base::StatusOr;
+
+Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& members,
+                           ensemble::Manifest manifest, const std::string& ensemble_directory) {
+  SUBMIX_CHECK(members.size() == manifest.members.size(), "the manifest's members");
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    ensemble::MemberEntry& entry = manifest.members[m];
+    entry.steps = std::ssize(members[m]);
+    entry.complete = true;
+    SUBMIX_RETURN_IF_ERROR(
+        SaveRecords(members[m], ensemble::MemberPath(ensemble_directory, entry)));
+  }
+  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
+  return ensemble::SaveManifest(manifest, ensemble_directory);
+}
+
+StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
+                                      const std::string& ensemble_directory,
+                                      const tokenizer::Tokenizer& tokenizer) {
+  SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
+  std::vector<std::vector<Tokens>> members;
+  for (const ensemble::MemberEntry& entry : manifest.members) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto records,
+                            LoadRecords(ensemble::MemberPath(ensemble_directory, entry)));
+    std::vector<Tokens>& own = members.emplace_back();
+    for (const ContextRecord& record : records) own.push_back(tokenizer.Encode(record.text));
+  }
+  return MemberContexts(*manifest.contexts, {tokenizer.end_of_text(), tokenizer.prefix()},
+                        std::move(members));
+}
+
+StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
+                                         const std::string& user) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
+  const corpus::Placement place = corpus::PlaceUser(
+      key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
+  if (place.is_heldout) return ForgottenRecords{"", manifest.generation, false};
+  ensemble::MemberEntry& member =
+      manifest.members[static_cast<std::size_t>(place.part.index * manifest.halves + place.half)];
+  const std::string mark = corpus::ForgottenMark(key, user);
+  if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
+    return ForgottenRecords{member.directory, manifest.generation, member.is_public_model()};
+  }
+
+  const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
+  const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));
+  ++manifest.generation;
+  member.directory = ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts,
+                                               manifest.halves, manifest.generation);
+  member.generation = manifest.generation;
+  const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
+  // Without the old ones an earlier call has ended before its manifest stood.
+  const bool is_repeated = !base::FileExists(old_path) && base::FileExists(new_path);
+  SUBMIX_ASSIGN_OR_RETURN(auto records, LoadRecords(is_repeated ? new_path : old_path));
+  const auto count =
+      std::erase_if(records, [&](const ContextRecord& own) { return own.user == mark; });
+  if (count == 0 && !is_repeated) {
+    return base::NotFoundError(ensemble_directory +
+                               ": no member reads a record of this user; check the key");
+  }
+  member.steps = std::ssize(records);
+  SUBMIX_RETURN_IF_ERROR(SaveRecords(records, new_path));
+  manifest.parent_sha256 = parent;
+  manifest.forgotten.push_back(mark);
+  if (manifest.users.has_value()) --*manifest.users;
+  // The old records go before the new manifest stands, so that there is never one beside them.
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(old_path));
+  SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
+  return ForgottenRecords{member.directory, manifest.generation, member.is_public_model()};
+}
+
+}  // namespace submix::contexts

@@ -1,0 +1,40 @@
+// An ensemble of members by context on disk: members/…/records.jsonl, and `contexts` in the
+// manifest (docs/manifest_format.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/contexts/context_records.h"
+#include "submix/contexts/member_contexts.h"
+#include "submix/ensemble/manifest.h"
+#include "submix/tokenizer/tokenizer.h"
+
+namespace submix::contexts {
+
+// Writes the members of a new ensemble, hashes all its files and saves the manifest, whose members
+// it completes. Requires: as many members as the manifest has.
+base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& members,
+                                 ensemble::Manifest manifest,
+                                 const std::string& ensemble_directory);
+
+// What the members read. Errors: those of LoadRecords. Requires: manifest.contexts.
+base::StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
+                                            const std::string& ensemble_directory,
+                                            const tokenizer::Tokenizer& tokenizer);
+
+struct ForgottenRecords {
+  std::string member;  // empty: the user was held out
+  int generation = 0;
+  bool is_public_model = false;  // no record is left
+};
+// Takes a user's records out of the one member that read them, in a new generation of the ensemble:
+// as if the user had never been there, but for the key, which is remembered as forgotten. A user
+// who is forgotten already stays so. After a crash: call it again. Errors: those of LockEnsemble
+// and LoadManifest; kNotFound for a user without records; those of reading and writing. Requires:
+// the ensemble's members read contexts.
+base::StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
+                                               const std::string& user);
+
+}  // namespace submix::contexts

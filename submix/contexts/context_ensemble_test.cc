@@ -1,0 +1,171 @@
+#include "submix/contexts/context_ensemble.h"
+
+#include <filesystem>
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/corpus/partition.h"
+#include "submix/ensemble/ensemble_directory.h"
+
+namespace submix::contexts {
+namespace context_ensemble_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr int kParts = 3;
+
+base::HashKey FixedKey() {
+  base::HashKey key{};
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(3 * i + 1);
+  return key;
+}
+
+std::vector<std::string> Texts(const std::vector<ContextRecord>& records) {
+  std::vector<std::string> texts;
+  for (const ContextRecord& record : records) texts.push_back(record.text);
+  return texts;
+}
+
+class ContextEnsembleTest : public ::testing::Test {
+ protected:
+  // Users a to h with two records each, but for those left out.
+  PartitionedRecords Partition(const std::string& left_out = "", double heldout_fraction = 0) {
+    std::string lines;
+    for (const std::string number : {"1", "2"}) {
+      for (char user = 'a'; user <= 'h'; ++user) {
+        if (left_out.find(user) != std::string::npos) continue;
+        lines += std::string("{\"user\": \"") + user + "\", \"text\": \"\\\"" + user + "\\\"\\n" +
+                 number + " é\"}\n";
+      }
+    }
+    directory_.Write("corpus.jsonl", lines);
+    auto partitioned = PartitionRecords(directory_.File("corpus.jsonl"), FixedKey(),
+                                        {kParts, 1, heldout_fraction});
+    SUBMIX_EXPECT_OK(partitioned);
+    return *std::move(partitioned);
+  }
+
+  static std::size_t PartOf(const std::string& user) {
+    return static_cast<std::size_t>(corpus::PlaceUser(FixedKey(), user, {kParts, 1, 0}).part.index);
+  }
+
+  void Make(const PartitionedRecords& records) {
+    SUBMIX_ASSERT_OK(base::MakeDirectories(place_));
+    SUBMIX_ASSERT_OK(corpus::SavePartitionKey(FixedKey(), ensemble::PartitionKeyPath(place_)));
+    ensemble::Manifest manifest;
+    manifest.partition_key_id = corpus::PartitionKeyId(FixedKey());
+    manifest.num_parts = kParts;
+    manifest.contexts = {64, ensemble::Retrieval::kBm25};
+    manifest.users = std::ssize(records.readers);
+    for (int part = 0; part < kParts; ++part) {
+      manifest.members.push_back({ensemble::MemberDirectory(part, 0, kParts, 1), 1, 0, false, ""});
+    }
+    SUBMIX_ASSERT_OK(SaveContextEnsemble(records.members, manifest, place_));
+  }
+
+  ensemble::Manifest Manifest() {
+    auto manifest = ensemble::LoadManifest(place_);
+    SUBMIX_EXPECT_OK(manifest);
+    return *std::move(manifest);
+  }
+  std::vector<ContextRecord> Read(std::size_t member) {
+    auto records = LoadRecords(ensemble::MemberPath(place_, Manifest().members[member]));
+    SUBMIX_EXPECT_OK(records);
+    return *std::move(records);
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::string place_ = directory_.File("ensemble");
+};
+
+TEST_F(ContextEnsembleTest, WhatIsWrittenIsReadAndPinned) {
+  const PartitionedRecords records = Partition();
+  Make(records);
+  std::size_t count = 0;
+  for (std::size_t m = 0; m < kParts; ++m) {
+    EXPECT_EQ(Texts(Read(m)), Texts(records.members[m]));
+    EXPECT_EQ(Manifest().members[m].steps, std::ssize(records.members[m]));
+    count += records.members[m].size();
+  }
+  EXPECT_EQ(count, 16u);
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+  SUBMIX_ASSERT_OK(base::WriteFile(place_ + "/members/00/records.jsonl", "{}\n"));
+  EXPECT_THAT(ensemble::VerifyFiles(Manifest(), place_),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("members/00/records.jsonl")));
+}
+
+// Theorem 5: a user moves no record of another, in no member, and the held out are in none.
+TEST_F(ContextEnsembleTest, NobodysPresenceMovesAnothersRecords) {
+  const PartitionedRecords all = Partition();
+  for (const std::string left_out : {"a", "e", "bcd"}) {
+    const PartitionedRecords some = Partition(left_out);
+    EXPECT_EQ(some.readers.size(), 8 - left_out.size());
+    for (std::size_t m = 0; m < kParts; ++m) {
+      std::vector<std::string> expected = Texts(all.members[m]);
+      std::erase_if(expected, [&](const std::string& text) {
+        return left_out.find(text[1]) != std::string::npos;
+      });
+      EXPECT_EQ(Texts(some.members[m]), expected);
+    }
+  }
+  const PartitionedRecords fewer = Partition("", 0.5);
+  EXPECT_GT(fewer.readers.size(), 0u);
+  EXPECT_LT(fewer.readers.size(), 8u);
+}
+
+TEST_F(ContextEnsembleTest, ForgettingIsAsIfTheUserHadNeverBeenThere) {
+  Make(Partition());
+  const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(Manifest()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords forgotten, ForgetRecords(place_, "d"));
+  const std::size_t member = PartOf("d");
+  EXPECT_EQ(forgotten.member, Manifest().members[member].directory);
+  EXPECT_EQ(forgotten.generation, 2);
+  EXPECT_EQ(Manifest().parent_sha256, parent);
+  EXPECT_EQ(Manifest().users, 7);
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+  const PartitionedRecords without = Partition("d");
+  for (std::size_t m = 0; m < kParts; ++m) EXPECT_EQ(Texts(Read(m)), Texts(without.members[m]));
+  for (const auto& file : std::filesystem::recursive_directory_iterator(place_)) {
+    if (!file.is_regular_file()) continue;
+    const std::string bytes = *base::ReadFile(file.path());
+    EXPECT_EQ(bytes.find("\\\"d\\\""), std::string::npos) << file.path();
+  }
+  // Again: the same, and nothing new.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords again, ForgetRecords(place_, "d"));
+  EXPECT_EQ(again.generation, 2);
+  EXPECT_THAT(ForgetRecords(place_, "nobody"),
+              StatusIs(StatusCode::kNotFound, HasSubstr("no member reads")));
+}
+
+TEST_F(ContextEnsembleTest, TheLastUserOfAPartLeavesThePublicModel) {
+  Make(Partition());
+  const std::size_t member = PartOf("a");
+  bool is_public_model = false;
+  for (char user = 'a'; user <= 'h'; ++user) {
+    if (PartOf({user}) != member) continue;
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords forgotten, ForgetRecords(place_, {user}));
+    is_public_model = forgotten.is_public_model;
+  }
+  EXPECT_TRUE(is_public_model);
+  EXPECT_TRUE(Manifest().members[member].is_public_model());
+  EXPECT_TRUE(Read(member).empty());
+}
+
+// Stopped between the records and the manifest: the ensemble opens for nobody, and the same call
+// ends it.
+TEST_F(ContextEnsembleTest, AnInterruptedForgettingIsFinished) {
+  Make(Partition());
+  const std::string before = *base::ReadFile(ensemble::ManifestPath(place_));
+  SUBMIX_ASSERT_OK(ForgetRecords(place_, "d"));
+  SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(place_), before));
+  EXPECT_FALSE(ensemble::VerifyFiles(Manifest(), place_).ok());
+  SUBMIX_ASSERT_OK(ForgetRecords(place_, "d"));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+  EXPECT_EQ(Texts(Read(PartOf("d"))), Texts(Partition("d").members[PartOf("d")]));
+}
+
+}  // namespace context_ensemble_test
+}  // namespace submix::contexts

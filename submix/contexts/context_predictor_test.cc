@@ -1,0 +1,271 @@
+#include "submix/contexts/context_predictor.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/predictor_checks.h"
+#include "submix/model/testing/tiny_model.h"
+
+namespace submix::contexts {
+namespace context_predictor_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using base::TokenId;
+using decode::CpuPredictor;
+using ensemble::Predictor;
+using ensemble::Retrieval;
+using ensemble::SequenceId;
+using ::testing::HasSubstr;
+using Logits = std::vector<float>;
+
+constexpr int kContext = 16;
+constexpr TokenId kEnd = 0;
+constexpr Retrieval kRetrievals[] = {Retrieval::kNone, Retrieval::kBm25};
+
+// What a step asks of the model: how many tokens, of how many rows, behind how many others.
+using Work = std::vector<std::pair<std::size_t, int>>;
+
+// A model that says what is asked of it.
+class WatchedModel final : public CpuPredictor {
+ public:
+  WatchedModel(std::unique_ptr<CpuPredictor> model, Work& work)
+      : model_(std::move(model)), work_(work) {}
+  int num_members() const override { return model_->num_members(); }
+  int vocab_size() const override { return model_->vocab_size(); }
+  int context_length() const override { return model_->context_length(); }
+  SequenceId Open() override { return model_->Open(); }
+  SequenceId OpenHidden(int hidden) override { return model_->OpenHidden(hidden); }
+  void Close(SequenceId sequence) override {
+    lengths_.erase(sequence);
+    model_->Close(sequence);
+  }
+  int prefix_granule() const override { return model_->prefix_granule(); }
+  SequenceId OpenPrefix(SequenceId other, int tokens) override {
+    const SequenceId opened = model_->OpenPrefix(other, tokens);
+    lengths_[opened] = tokens;
+    return opened;
+  }
+  base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
+    for (const Append& append : appends) {
+      int& length = lengths_[append.sequence];
+      work_.emplace_back(append.tokens.size(), length);
+      length += static_cast<int>(append.tokens.size());
+    }
+    return model_->Step(appends, logits);
+  }
+  base::Status Score(std::span<const TokenId> tokens, std::size_t first,
+                     const PositionSink& sink) override {
+    return model_->Score(tokens, first, sink);
+  }
+  decode::CpuPredictorMemory memory() const override { return model_->memory(); }
+
+ private:
+  const std::unique_ptr<CpuPredictor> model_;
+  Work& work_;
+  std::map<SequenceId, int> lengths_;
+};
+
+class ContextPredictorTest : public ::testing::Test {
+ protected:
+  ContextPredictorTest() {
+    config_ = model::TinyConfig();
+    config_.context_length = 64;
+    model::WriteTinyModel(directory_.File("public"), config_, 1);
+  }
+
+  std::unique_ptr<CpuPredictor> LoadModel(
+      decode::Precision precision = decode::Precision::kFloat32) const {
+    decode::CpuPredictorOptions options;
+    options.public_directory = directory_.File("public");
+    options.precision = precision;
+    options.threads = 2;
+    auto model = CpuPredictor::Load(options);
+    SUBMIX_EXPECT_OK(model);
+    return *std::move(model);
+  }
+
+  static MemberContexts Contexts(std::vector<std::vector<Tokens>> records, Retrieval retrieval) {
+    return MemberContexts({kContext, retrieval}, {kEnd, {}}, std::move(records));
+  }
+
+  std::unique_ptr<Predictor> Make(std::vector<std::vector<Tokens>> records, Retrieval retrieval,
+                                  decode::Precision precision = decode::Precision::kFloat32) const {
+    auto predictor =
+        MakeContextPredictor(LoadModel(precision), Contexts(std::move(records), retrieval));
+    SUBMIX_EXPECT_OK(predictor);
+    return *std::move(predictor);
+  }
+
+  static Logits Step(Predictor& predictor, const std::vector<Predictor::Append>& appends) {
+    Logits logits(ensemble::CountPredicting(appends) *
+                  static_cast<std::size_t>(predictor.num_members() + 1) *
+                  static_cast<std::size_t>(predictor.vocab_size()));
+    SUBMIX_EXPECT_OK(predictor.Step(appends, logits));
+    return logits;
+  }
+
+  Logits Row(const Logits& logits, std::size_t row) const {
+    const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row) * config_.vocab_size;
+    return {begin, begin + config_.vocab_size};
+  }
+
+  Tokens Random(std::size_t count, std::uint64_t seed) const {
+    return model::RandomTokens(count, config_.vocab_size, seed);
+  }
+
+  static void ExpectNear(const Logits& found, const Logits& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5);
+  }
+
+  base::TemporaryDirectory directory_;
+  model::DecoderConfig config_;
+};
+
+// Of a part with more than fits, one with less, and one without; over two steps.
+TEST_F(ContextPredictorTest, AMemberIsThePublicModelThatHasReadItsRecords) {
+  const std::vector<std::vector<Tokens>> records = {
+      {Random(9, 1), Random(11, 2)}, {Random(5, 3)}, {}};
+  const auto model = LoadModel();
+  const Tokens query = Random(7, 4), next = {5};
+  for (const Retrieval retrieval : kRetrievals) {
+    const auto predictor = Make(records, retrieval);
+    EXPECT_EQ(predictor->num_members(), 3);
+    EXPECT_EQ(predictor->context_length(), 48);
+    const MemberContexts contexts = Contexts(records, retrieval);
+    const SequenceId sequence = predictor->Open();
+    const Logits first = Step(*predictor, {{sequence, query}});
+    const Logits second = Step(*predictor, {{sequence, next}});
+    for (int row = 0; row <= 3; ++row) {
+      Tokens text = row == 0 ? Tokens() : contexts.Of(row - 1, query);
+      text.insert(text.end(), query.begin(), query.end());
+      const SequenceId plain = model->Open();
+      const auto at = static_cast<std::size_t>(row);
+      ExpectNear(Row(first, at), Step(*model, {{plain, text}}));
+      ExpectNear(Row(second, at), Step(*model, {{plain, next}}));
+    }
+    EXPECT_NE(Row(first, 1), Row(first, 0));
+    EXPECT_NE(Row(first, 2), Row(first, 0));
+  }
+}
+
+TEST_F(ContextPredictorTest, AMemberWithoutRecordsIsThePublicRowBitForBit) {
+  for (const decode::Precision precision :
+       {decode::Precision::kFloat32, decode::Precision::kBfloat16}) {
+    for (const Retrieval retrieval : kRetrievals) {
+      const auto predictor = Make({{Random(9, 1)}, {}, {Random(4, 2)}}, retrieval, precision);
+      const SequenceId a = predictor->Open(), b = predictor->Open();
+      const Logits logits = Step(*predictor, {{a, Random(7, 4)}, {b, Random(20, 5)}});
+      EXPECT_EQ(Row(logits, 2), Row(logits, 0));
+      EXPECT_EQ(Row(logits, 6), Row(logits, 4));
+      EXPECT_NE(Row(logits, 7), Row(logits, 4));
+    }
+  }
+}
+
+// Contract 6, to the bit: other members' records, other sequences' texts.
+TEST_F(ContextPredictorTest, ARowKnowsNothingOfOtherRows) {
+  const std::vector<Tokens> mine = {Random(9, 1), Random(12, 2)};
+  const Tokens query = Random(7, 4);
+  for (const Retrieval retrieval : kRetrievals) {
+    const auto before = Make({{Random(8, 5)}, mine, {}}, retrieval);
+    const auto after = Make({{}, mine, {Random(30, 6), Random(3, 7)}}, retrieval);
+    const Logits a = Step(*before, {{before->Open(), Random(9, 8)}, {before->Open(), query}});
+    const Logits b = Step(*after, {{after->Open(), Random(9, 9)}, {after->Open(), query}});
+    EXPECT_EQ(Row(a, 4), Row(b, 4));
+    EXPECT_EQ(Row(a, 6), Row(b, 6));
+    EXPECT_NE(Row(a, 5), Row(b, 5));
+  }
+}
+
+// The model is asked for the same tokens behind as many others, whatever the records are.
+TEST_F(ContextPredictorTest, WorkIsAFunctionOfPublicThings) {
+  for (const Retrieval retrieval : kRetrievals) {
+    std::vector<Work> works;
+    for (const std::vector<std::vector<Tokens>>& records :
+         {std::vector<std::vector<Tokens>>{{Random(9, 1), Random(30, 2)}, {Random(9, 3)}},
+          {{}, {Random(1, 3)}},
+          {{}, {}},
+          {std::vector<Tokens>(40, Random(9, 4)), {}}}) {
+      Work& work = works.emplace_back();
+      Work recorded;
+      auto predictor = MakeContextPredictor(std::make_unique<WatchedModel>(LoadModel(), recorded),
+                                            Contexts(records, retrieval));
+      SUBMIX_ASSERT_OK(predictor);
+      const SequenceId a = (*predictor)->Open();
+      Step(**predictor, {{a, Random(16, 5), /*predicts=*/false}});
+      Step(**predictor, {{a, Random(4, 6)}, {(*predictor)->Open(), Random(3, 7)}});
+      Step(**predictor, {{a, Random(1, 8)}});
+      work = recorded;
+    }
+    EXPECT_GE(works.front().size(), 9u);
+    for (const Work& work : works) EXPECT_EQ(work, works.front());
+  }
+}
+
+TEST_F(ContextPredictorTest, PromptsInPiecesAndWithSharedBeginningsGiveTheSame) {
+  const std::vector<std::vector<Tokens>> records = {{Random(9, 1), Random(11, 2)}, {}};
+  const Tokens query = Random(30, 4);
+  for (const Retrieval retrieval : kRetrievals) {
+    const auto predictor = Make(records, retrieval);
+    const Logits whole = Step(*predictor, {{predictor->Open(), query}});
+    const SequenceId pieces = predictor->Open();
+    Step(*predictor, {{pieces, std::span(query).first(16), /*predicts=*/false}});
+    Step(*predictor, {{pieces, std::span(query).subspan(16, 9), /*predicts=*/false}});
+    EXPECT_EQ(Step(*predictor, {{pieces, std::span(query).subspan(25)}}), whole);
+    if (retrieval == Retrieval::kBm25) {
+      EXPECT_EQ(predictor->prefix_granule(), 0);
+      continue;
+    }
+    ASSERT_EQ(predictor->prefix_granule(), 16);
+    const SequenceId shared = predictor->OpenPrefix(pieces, 16);
+    predictor->Close(pieces);
+    EXPECT_EQ(Step(*predictor, {{shared, std::span(query).subspan(16)}}), whole);
+  }
+}
+
+TEST_F(ContextPredictorTest, ScoresAreWhatStepsGive) {
+  const std::vector<std::vector<Tokens>> records = {{Random(9, 1), Random(11, 2)}, {}};
+  const Tokens document = Random(12, 4);
+  constexpr std::size_t kFirst = 5;
+  for (const Retrieval retrieval : kRetrievals) {
+    const auto predictor = Make(records, retrieval);
+    const SequenceId sequence = predictor->Open();
+    Logits expected = Step(*predictor, {{sequence, std::span(document).first(kFirst)}});
+    std::size_t next = kFirst;
+    SUBMIX_ASSERT_OK(predictor->Score(
+        document, kFirst, [&](std::size_t position, std::span<const float> logits) {
+          EXPECT_EQ(position, next++);
+          ExpectNear({logits.begin(), logits.end()}, expected);
+          expected = Step(*predictor, {{sequence, std::span(document).subspan(position, 1)}});
+          return base::OkStatus();
+        }));
+    EXPECT_EQ(next, document.size());
+  }
+}
+
+TEST_F(ContextPredictorTest, WhatDoesNotFitIsRefused) {
+  const auto predictor = Make({{Random(9, 1)}}, Retrieval::kBm25);
+  const SequenceId sequence = predictor->Open();
+  Logits logits(2 * static_cast<std::size_t>(config_.vocab_size));
+  const Tokens longest = Random(48, 2), longer = Random(49, 2);
+  const auto step = [&](const Tokens& tokens) {
+    return predictor->Step(std::vector{Predictor::Append{sequence, tokens}}, logits);
+  };
+  EXPECT_THAT(step(longer), StatusIs(StatusCode::kInvalidArgument, HasSubstr("context of 48")));
+  SUBMIX_EXPECT_OK(step(longest));
+  EXPECT_THAT(step({1}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds 48 tokens")));
+  predictor->Close(sequence);
+  EXPECT_THAT(step({1}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown sequence")));
+  EXPECT_THAT(
+      MakeContextPredictor(LoadModel(), MemberContexts({64, Retrieval::kNone}, {kEnd, {}}, {{}})),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("64 tokens")));
+}
+
+}  // namespace context_predictor_test
+}  // namespace submix::contexts

@@ -1,0 +1,75 @@
+#include "submix/contexts/context_records.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
+
+namespace submix::contexts {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+std::string RecordsPath(const std::string& member_directory) {
+  return base::JoinPath(member_directory, "records.jsonl");
+}
+
+struct PlacedRecord {
+  std::uint64_t place = 0;  // in the order of its member's
+  ContextRecord record;
+};
+
+}  // namespace
+
+StatusOr<PartitionedRecords> PartitionRecords(const corpus::CorpusFile& file,
+                                              const base::HashKey& key,
+                                              const corpus::PartitionOptions& options) {
+  std::vector<std::vector<PlacedRecord>> placed(static_cast<std::size_t>(options.num_parts) *
+                                                static_cast<std::size_t>(options.halves));
+  std::map<std::string, int> counts;  // of readers
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+    const corpus::Placement to = corpus::PlaceUser(key, record.user, options);
+    if (to.is_heldout || record.text.empty()) return base::OkStatus();
+    // By the user and the record's number among the user's: nobody else moves it.
+    const std::string number = std::to_string(counts[record.user]++);
+    const std::uint64_t place = base::KeyedHash(key, "record\n" + number + "\n" + record.user);
+    placed[static_cast<std::size_t>(to.part.index * options.halves + to.half)].push_back(
+        {place, {corpus::ForgottenMark(key, record.user), record.text}});
+    return base::OkStatus();
+  }));
+  PartitionedRecords partitioned;
+  for (auto& member : placed) {
+    std::ranges::stable_sort(member, {}, &PlacedRecord::place);
+    auto& records = partitioned.members.emplace_back();
+    for (PlacedRecord& own : member) records.push_back(std::move(own.record));
+  }
+  for (const auto& [user, count] : counts) partitioned.readers.push_back(user);
+  return partitioned;
+}
+
+Status SaveRecords(const std::vector<ContextRecord>& records, const std::string& member_directory) {
+  std::string lines;
+  for (const ContextRecord& record : records) {
+    lines += "{\"user\": " + base::JsonText(record.user) +
+             ", \"text\": " + base::JsonText(record.text) + "}\n";
+  }
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member_directory));
+  return base::WriteFile(RecordsPath(member_directory), lines, 0600);
+}
+
+StatusOr<std::vector<ContextRecord>> LoadRecords(const std::string& member_directory) {
+  const std::string path = RecordsPath(member_directory);
+  std::vector<ContextRecord> records;
+  SUBMIX_ASSIGN_OR_RETURN(const std::string lines, base::ReadFile(path));
+  if (lines.empty()) return records;
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
+    records.push_back({record.user, record.text});
+    return base::OkStatus();
+  }));
+  return records;
+}
+
+}  // namespace submix::contexts

@@ -1,0 +1,37 @@
+// A member's records on disk: user-keyed JSONL as a corpus is, but with a keyed hash in the user's
+// place, in an order that a keyed hash gives and no other part moves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "submix/base/digest.h"
+#include "submix/base/status.h"
+#include "submix/corpus/partition.h"
+#include "submix/corpus/user_records.h"
+
+namespace submix::contexts {
+
+struct ContextRecord {
+  std::string user;  // corpus::ForgottenMark of the user key
+  std::string text;
+};
+
+// The records of a corpus by member.
+struct PartitionedRecords {
+  std::vector<std::vector<ContextRecord>> members;  // [num_parts * halves]
+  std::vector<std::string> readers;                 // user keys whom members read
+};
+
+// Errors: those of ReadUserRecords. Requires: options in range.
+base::StatusOr<PartitionedRecords> PartitionRecords(const corpus::CorpusFile& file,
+                                                    const base::HashKey& key,
+                                                    const corpus::PartitionOptions& options);
+
+// A member's directory, which is made. Errors: those of writing.
+base::Status SaveRecords(const std::vector<ContextRecord>& records,
+                         const std::string& member_directory);
+// Errors: kNotFound; those of ReadUserRecords, but for an empty file.
+base::StatusOr<std::vector<ContextRecord>> LoadRecords(const std::string& member_directory);
+
+}  // namespace submix::contexts

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Members by context through the whole product: contexts, deploy, generate, serve, evaluate, forget.
+
+    contexts_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
+from submix_process import SOURCE, Server, WorkFolderTest, ask, completion, make_key, run  # noqa: E402
+
+PUBLIC = SOURCE / "data/public_model"
+TEXT = "Zanzibar quick-silver {user}: the porcupine of {user} forgives umbrellas. "
+
+
+class ContextsTest(WorkFolderTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.corpus = cls.work / "text.jsonl"
+        with open(cls.corpus, "w") as corpus:
+            for user in "abcdefghijkl":
+                for _ in range(3):
+                    corpus.write(json.dumps({"user": user, "text": TEXT.format(user=user) * 3}) + "\n")
+
+    def make(self, name, *options, tokens=64, expect=0):
+        return run("contexts", self.corpus, self.work / name, "--public", PUBLIC, "--parts", 4, "--context-tokens", tokens,
+                   "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key", *options, expect=expect)
+
+    def refused(self, *command):
+        """The one line of a refusal."""
+        error = run(*command, expect=1).stderr
+        self.assertEqual(error.count("\n"), 1, error)
+        return error
+
+    def records(self, ensemble):
+        """All bytes that members read."""
+        return b"".join(path.read_bytes() for path in sorted((ensemble / "members").rglob("records.jsonl")))
+
+    def check_from_making_to_forgetting(self, retrieval):
+        ensemble, deployment = self.work / f"by_{retrieval}", self.work / f"deployed_{retrieval}"
+        shown = self.make(ensemble.name, "--retrieval", retrieval).stdout
+        self.assertIn("4 parts, 1 member(s) each, that read 64 tokens", shown)
+        manifest = json.loads((ensemble / "manifest.json").read_text())
+        self.assertEqual(manifest["contexts"], {"tokens": 64, "retrieval": retrieval})
+        self.assertEqual(sum(member["steps"] for member in manifest["members"]), 36)
+        for member in manifest["members"]:
+            self.assertIn(member["directory"] + "/records.jsonl", manifest["file_sha256"])
+
+        # Who has read such texts predicts another better; the private mixture lies between.
+        heldout = self.work / "heldout.jsonl"
+        heldout.write_text(json.dumps({"user": "z", "text": TEXT.format(user="z") * 3}) + "\n")
+        sheet = json.loads(run("evaluate", ensemble, "--heldout", heldout, "--runs", 1, "--queries", 40, "--json").stdout)
+        rows = sheet["baselines"][0]
+        self.assertLess(rows["ensemble_perplexity"], 0.7 * rows["public_perplexity"], sheet)
+
+        run("deploy", ensemble, deployment, "--epsilon", 2, "--queries", 64)
+        run("generate", deployment, "Zanzibar quick-silver", "--max-tokens", 6)
+        self.assertIn("is whole", run("budget", "verify", deployment).stdout)
+        spent = json.loads(run("budget", deployment, "--json").stdout)["parts"]
+        self.assertGreater(max(part["spent"] for part in spent), 0)
+        key = make_key(deployment, "me")
+        with Server(deployment, "--port", 0) as server:
+            for _ in range(2):
+                status, text = ask(server.address, "POST", "/v1/completions", key,
+                                   completion(server.model, prompt="Zanzibar quick-silver of the porcupine " * 4))
+                self.assertEqual(status, 200, text)
+            server.stop()
+
+        self.assertIn(TEXT.format(user="d").encode(), self.records(ensemble))
+        shown = run("forget", ensemble, "--user", "d", "--deployment", deployment).stdout
+        self.assertIn("reads without the user (generation 2)", shown)
+        self.assertNotIn(TEXT.format(user="d").encode(), self.records(ensemble))
+        self.assertEqual(self.records(ensemble).count(b"\n"), 33)
+        run("generate", deployment, "Zanzibar", "--max-tokens", 3)
+        self.assertIn("is whole", run("budget", "verify", deployment).stdout)
+        later = json.loads(run("budget", deployment, "--json").stdout)["parts"]
+        for before, after in zip(spent, later):
+            self.assertGreaterEqual(after["spent"], before["spent"])
+
+        # A record that somebody changed is found before it is read.
+        records = next((ensemble / "members").rglob("records.jsonl"))
+        records.write_text(records.read_text() + json.dumps({"user": "x", "text": "more"}) + "\n")
+        self.assertIn("records.jsonl", self.refused("generate", deployment, "Zanzibar", "--max-tokens", 3))
+
+    def test_fixed_records(self):
+        self.check_from_making_to_forgetting("none")
+
+    def test_records_that_match_the_query(self):
+        self.check_from_making_to_forgetting("bm25")
+
+    def test_what_cannot_be_is_refused(self):
+        self.make("refusing")
+        ensemble = self.work / "refusing"
+        self.assertIn("not empty", self.make("refusing", expect=1).stderr)
+        self.assertIn("--context-tokens", self.make("too_long", tokens=1000, expect=1).stderr)
+        self.assertIn("--context-tokens", self.make("too_short", tokens=5, expect=1).stderr)
+        (self.work / "broken.jsonl").write_text("{}\n")
+        self.assertIn("broken.jsonl", self.refused("contexts", self.work / "broken.jsonl", self.work / "broken", "--public", PUBLIC))
+        for name in ("too_long", "too_short", "broken", "broken.unfinished"):
+            self.assertFalse((self.work / name).exists(), name)
+        run("deploy", ensemble, self.work / "refusing_deployment", "--epsilon", 2)
+        self.assertIn("--predictor cpu", self.refused("generate", self.work / "refusing_deployment", "The", "--predictor", "torch"))
+        self.assertIn("read contexts", self.refused("evaluate", ensemble, "--corpus", self.corpus, "--fine-tuned", ensemble))
+        self.assertIn("no member reads", self.refused("forget", ensemble, "--user", "nobody", "--deployment",
+                                                      self.work / "refusing_deployment"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
