@@ -25,6 +25,7 @@ std::string QuestionOf(const base::Sha256Digest& generation, const Request& requ
   Append(request.sampling.temperature, bytes);
   Append(request.sampling.top_p, bytes);
   Append(request.sampling.top_k, bytes);
+  Append(request.sampling.top_k_plus, bytes);
   Append(request.stop.size(), bytes);
   for (const std::string& stop : request.stop) {
     Append(stop.size(), bytes);

@@ -34,7 +34,7 @@ TEST(AnswerCacheTest, GivesTheStoredTokensAgain) {
 }
 
 TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
-  std::vector<Request> questions(11, Question(1));
+  std::vector<Request> questions(12, Question(1));
   questions[1].prompt = {1, 2};
   questions[2].prompt = {1, 2, 1, 1};
   questions[3].max_tokens = 17;
@@ -45,6 +45,7 @@ TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
   questions[8].stop = {"a", "bc"};
   questions[9].end_tokens = {1};
   questions[10].end_tokens = {1, 2};
+  questions[11].sampling.top_k_plus = 5;
   AnswerCache cache(100'000);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     EXPECT_EQ(cache.Find("a", kGeneration, questions[i]), nullptr) << i;

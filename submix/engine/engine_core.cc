@@ -38,7 +38,7 @@ base::Status CheckRequest(const Request& request, const EngineParts& parts) {
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
   }
-  return mechanism::CheckSamplingOptions(request.sampling);
+  return mechanism::CheckSamplingOptions(request.sampling, parts.mechanism->log_ratio_range());
 }
 
 }  // namespace

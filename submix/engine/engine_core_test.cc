@@ -332,6 +332,10 @@ TEST_F(EngineCoreTest, RefusalsNameThePublicReason) {
   request = MakeRequest(1);
   request.sampling.temperature = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(engine_->Admit(request), StatusIs(StatusCode::kInvalidArgument, _));
+  request = MakeRequest(1);
+  request.sampling.top_k_plus = 2;
+  EXPECT_THAT(engine_->Admit(request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("top_k_plus: only dclip")));
 }
 
 // A fixed number of answers, of equal constant charges: 10 of them.

@@ -65,8 +65,9 @@ Status PrivateSampler::Map(std::span<const Prediction> predictions, const ForEac
   std::vector<Status> statuses(predictions.size());
   for_each(static_cast<int>(predictions.size()), [&](int i) {
     const auto s = static_cast<std::size_t>(i);
-    statuses[s] = mapped_[s].Map(predictions[s].public_logits, predictions[s].member_logits,
-                                 halves_, predictions[s].sampling);
+    statuses[s] =
+        mapped_[s].Map(predictions[s].public_logits, predictions[s].member_logits, halves_,
+                       predictions[s].sampling, parts_.mechanism->log_ratio_range());
   });
   predicted_.clear();
   for (std::size_t s = 0; s < predictions.size(); ++s) {

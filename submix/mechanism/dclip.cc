@@ -118,6 +118,8 @@ double ReachOf(const ClipOptions& options, double clip) {
   return (1 + std::abs(options.centre)) * clip;
 }
 
+double RangeOf(double clip) { return 2 * clip + 2 * kScoreRounding; }
+
 base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckMechanismOptions(options));
   SUBMIX_RETURN_IF_ERROR(CheckClipOptions(options.clip));

@@ -30,6 +30,8 @@ double LargestClip(int num_parts, divergence::RenyiOrder order, double limit_nat
 RatioWindow WindowOf(const ClipOptions& options, double clip);
 // The most that a v_i is away from 0.
 double ReachOf(const ClipOptions& options, double clip);
+// Mechanism::log_ratio_range: the window's width, rounding included.
+double RangeOf(double clip);
 
 class DClip final : public Mechanism {
  public:
@@ -41,6 +43,7 @@ class DClip final : public Mechanism {
   bool is_sound() const override { return true; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
+  double log_ratio_range() const override { return RangeOf(clip_); }
   int halves() const override { return 1; }
   // C, in nats: half the window's width.
   double clip() const { return clip_; }

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
+#include "submix/mechanism/dclip.h"
 #include "submix/mechanism/kernels/ratio_kernels.h"
 #include "submix/mechanism/mechanism.h"
 
@@ -42,6 +43,7 @@ class FilteredDClip final : public Mechanism {
   std::string_view name() const override { return kFilteredDClipName; }
   bool is_sound() const override { return true; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
+  double log_ratio_range() const override { return RangeOf(clip_); }
   int halves() const override { return 1; }
   double clip() const { return clip_; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;

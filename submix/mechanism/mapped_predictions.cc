@@ -22,9 +22,22 @@ std::size_t AsSize(Integer value) {
   return static_cast<std::size_t>(value);
 }
 
+// The k of top-k or top-k+; all tokens without.
+std::size_t Keeps(const SamplingOptions& options, std::size_t vocab_size) {
+  const int k = std::max(options.top_k, options.top_k_plus);
+  return k > 0 ? std::min(AsSize(k), vocab_size) : vocab_size;
+}
+
+void ListFrom(std::span<const float> logits, double least, std::vector<base::TokenId>& tokens) {
+  tokens.clear();
+  for (std::size_t x = 0; x < logits.size(); ++x) {
+    if (logits[x] >= least) tokens.push_back(static_cast<base::TokenId>(x));
+  }
+}
+
 }  // namespace
 
-base::Status CheckSamplingOptions(const SamplingOptions& options) {
+base::Status CheckSamplingOptions(const SamplingOptions& options, double log_ratio_range) {
   if (!(options.temperature > 0 && std::isfinite(options.temperature))) {
     return base::InvalidArgumentError("temperature: expected a finite number above 0, found " +
                                       std::to_string(options.temperature));
@@ -37,13 +50,22 @@ base::Status CheckSamplingOptions(const SamplingOptions& options) {
     return base::InvalidArgumentError("top_k: expected 0 (all tokens) or more, found " +
                                       std::to_string(options.top_k));
   }
+  if (options.top_k_plus < 0 || (options.top_k_plus > 0 && options.top_k > 0)) {
+    return base::InvalidArgumentError(
+        "top_k_plus: expected 0 (off) or more, and no top_k beside it");
+  }
+  if (options.top_k_plus > 0 && !std::isfinite(log_ratio_range)) {
+    return base::InvalidArgumentError(
+        "top_k_plus: only dclip and filtered-dclip bound what members can bring among the k "
+        "likeliest; give top_k");
+  }
   return base::OkStatus();
 }
 
 base::Status MappedPredictions::Map(std::span<const float> public_logits,
                                     std::span<const float> member_logits, int halves,
-                                    const SamplingOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckSamplingOptions(options));
+                                    const SamplingOptions& options, double log_ratio_range) {
+  SUBMIX_RETURN_IF_ERROR(CheckSamplingOptions(options, log_ratio_range));
   const std::size_t vocab_size = public_logits.size();
   if (vocab_size == 0 || (halves != 1 && halves != 2) ||
       member_logits.size() % (vocab_size * static_cast<std::size_t>(halves)) != 0) {
@@ -54,12 +76,11 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
   halves_ = halves;
   num_parts_ = static_cast<int>(member_logits.size() / vocab_size) / halves;
   vocab_size_ = vocab_size;
-  const bool has_top_k = options.top_k > 0 && AsSize(options.top_k) < vocab_size;
-  is_truncated_ = has_top_k || options.top_p < 1;
+  is_truncated_ = Keeps(options, vocab_size) < vocab_size || options.top_p < 1;
   if (!divergence::LargestOf(public_logits).all_finite) {
     return base::InternalError("the public model's logits are not finite: its weights are damaged");
   }
-  if (is_truncated_) ChooseSupport(public_logits, options);
+  if (is_truncated_) ChooseSupport(public_logits, options, log_ratio_range);
   public_pmf_.resize(support_size());
   SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
   RaiseToLeast(kLeastProbability, public_pmf_.size(), public_pmf_.data());
@@ -68,17 +89,21 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
 }
 
 void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
-                                      const SamplingOptions& options) {
+                                      const SamplingOptions& options, double log_ratio_range) {
   const auto likelier = [&](base::TokenId a, base::TokenId b) {
     const float logit_a = public_logits[static_cast<std::size_t>(a)];
     const float logit_b = public_logits[static_cast<std::size_t>(b)];
     return logit_a > logit_b || (logit_a == logit_b && a < b);
   };
-  const auto kept = AsSize(options.top_k);
-  if (kept > 0 && kept < public_logits.size()) {
+  const std::size_t kept = Keeps(options, public_logits.size());
+  if (kept < public_logits.size()) {
     ListCandidates(public_logits, kept, support_);
-    std::nth_element(support_.begin(), support_.begin() + options.top_k, support_.end(), likelier);
+    const auto last = support_.begin() + static_cast<std::ptrdiff_t>(kept) - 1;
+    std::nth_element(support_.begin(), last, support_.end(), likelier);
+    const double least =
+        double{public_logits[AsSize(*last)]} - log_ratio_range * options.temperature;
     support_.resize(kept);
+    if (options.top_k_plus > 0) ListFrom(public_logits, least, support_);
   } else {
     support_.resize(public_logits.size());
     std::iota(support_.begin(), support_.end(), 0);

@@ -3,6 +3,7 @@
 // float to pmfs in double.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,10 +19,13 @@ struct SamplingOptions {
   double temperature = 1;  // > 0 and finite
   double top_p = 1;        // (0, 1]; keeps the smallest set with this share of the public mass
   int top_k = 0;           // keeps the k likeliest public tokens; 0 = all
+  // Instead of top_k: keeps every token that the parts could bring among the k likeliest of the
+  // mixture (docs/privacy.md, Theorem 6); 0 = off.
+  int top_k_plus = 0;
 };
 
-// Errors: kInvalidArgument, naming the option and its range.
-base::Status CheckSamplingOptions(const SamplingOptions& options);
+// `log_ratio_range` is the mechanism's. Errors: kInvalidArgument, naming the option and its range.
+base::Status CheckSamplingOptions(const SamplingOptions& options, double log_ratio_range);
 
 // Owns the pmfs of one token. Reusable: Map overwrites, without allocation once warm. One thread at
 // a time.
@@ -33,7 +37,8 @@ class MappedPredictions {
   // becomes the public pmf. Errors: kInternal if any of the *public* model's logits is not finite;
   // kInvalidArgument for options out of range.
   base::Status Map(std::span<const float> public_logits, std::span<const float> member_logits,
-                   int halves, const SamplingOptions& options);
+                   int halves, const SamplingOptions& options,
+                   double log_ratio_range = std::numeric_limits<double>::infinity());
 
   PartPredictions view() const;
   // The token behind index x of the support.
@@ -43,7 +48,8 @@ class MappedPredictions {
 
  private:
   // Requires: finite logits.
-  void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options);
+  void ChooseSupport(std::span<const float> public_logits, const SamplingOptions& options,
+                     double log_ratio_range);
   // Every token that is at least as likely as some bound, in ascending order; not many more than
   // `count`, and at least so many. Requires: count is above 0 and below the number of logits.
   void ListCandidates(std::span<const float> logits, std::size_t count,

@@ -235,10 +235,12 @@ TEST(MappedPredictionsTest, CanBeReused) {
 TEST(CheckSamplingOptionsTest, NamesTheOptionThatIsOutOfRange) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [](SamplingOptions options, const char* name) {
-    EXPECT_THAT(CheckSamplingOptions(options),
+    EXPECT_THAT(CheckSamplingOptions(options, 1),
                 base::StatusIs(StatusCode::kInvalidArgument, HasSubstr(name)));
   };
-  SUBMIX_EXPECT_OK(CheckSamplingOptions({}));
+  SUBMIX_EXPECT_OK(CheckSamplingOptions({}, 1));
+  SUBMIX_EXPECT_OK(CheckSamplingOptions({}, double{kInfinity}));
+  SUBMIX_EXPECT_OK(CheckSamplingOptions({.top_k_plus = 3}, 1));
   for (const double bad : {0.0, -1.0, nan, double{kInfinity}}) {
     refused({.temperature = bad}, "temperature");
   }

@@ -2,6 +2,7 @@
 // of the parts that paid. No clock, no I/O, no globals. One mechanism a file.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -70,6 +71,9 @@ class Mechanism {
   // True if every answer costs every part the same public constant, above zero and per part: then
   // all accounts come to their end with the same answer, and which one that is is public.
   virtual bool has_constant_charge() const { return false; }
+  // The most, in nats, by which all parts together can move the log ratio of two tokens' weights; a
+  // public constant, from which SamplingOptions::top_k_plus follows. Infinity: there is none.
+  virtual double log_ratio_range() const { return std::numeric_limits<double>::infinity(); }
   // Members a part that the mechanism needs at least: 1 or 2. With 1, several members a part are
   // averaged into one pmf.
   virtual int halves() const = 0;

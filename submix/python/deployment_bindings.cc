@@ -174,15 +174,19 @@ class Sampler {
 void BindValues(py::module_& module) {
   py::class_<SamplingOptions>(module, "SamplingOptions",
                               "Public options of a sequence, in Hugging Face's order.")
-      .def(py::init([](double temperature, int top_k, double top_p) {
-             const SamplingOptions options{temperature, top_p, top_k};
-             RaiseIfError(mechanism::CheckSamplingOptions(options));
+      .def(py::init([](double temperature, int top_k, int top_k_plus, double top_p) {
+             const SamplingOptions options{temperature, top_p, top_k, top_k_plus};
+             // Whether the mechanism has a top-k+ is its sampler's to say.
+             RaiseIfError(mechanism::CheckSamplingOptions(options, /*log_ratio_range=*/0));
              return options;
            }),
            py::kw_only(), py::arg("temperature") = 1.0, py::arg("top_k") = 0,
-           py::arg("top_p") = 1.0)
+           py::arg("top_k_plus") = 0, py::arg("top_p") = 1.0)
       .def_readonly("temperature", &SamplingOptions::temperature, "> 0")
       .def_readonly("top_k", &SamplingOptions::top_k, "likeliest public tokens; 0: all")
+      .def_readonly("top_k_plus", &SamplingOptions::top_k_plus,
+                    "with dclip and filtered-dclip: whatever could be among the mixture's k "
+                    "likeliest; 0: off")
       .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]");
   py::enum_<SampleOutcome>(module, "SampleOutcome")
       .value("TOKEN", SampleOutcome::kToken)

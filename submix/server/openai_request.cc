@@ -93,6 +93,7 @@ constexpr std::string_view kRead[] = {"model",
                                       "stream_options",
                                       "stop",
                                       "top_k",
+                                      "top_k_plus",
                                       "top_p",
                                       "temperature",
                                       "response_format",
@@ -227,6 +228,7 @@ class FieldReader {
     ReadNumber("temperature", sampling.temperature);
     ReadNumber("top_p", sampling.top_p);
     ReadInteger("top_k", 0, std::numeric_limits<int>::max(), sampling.top_k);
+    ReadInteger("top_k_plus", 0, std::numeric_limits<int>::max(), sampling.top_k_plus);
     if (!(sampling.temperature > 0 && sampling.temperature <= 2)) {
       Fail("temperature",
            "'temperature' must be more than 0 and at most 2: the likeliest token of a private "

@@ -54,6 +54,7 @@ TEST(OpenAiRequest, EveryAcceptedFieldArrives) {
   EXPECT_EQ(call.settings.sampling.temperature, 0.5);
   EXPECT_EQ(call.settings.sampling.top_p, 0.9);
   EXPECT_EQ(call.settings.sampling.top_k, 7);
+  EXPECT_EQ(Call(Completion("\"top_k_plus\":9")).settings.sampling.top_k_plus, 9);
   EXPECT_EQ(call.n, 3);
   EXPECT_TRUE(call.stream);
   EXPECT_TRUE(call.include_usage);
@@ -219,6 +220,7 @@ TEST(OpenAiRequest, ValuesOutOfRangeAreRefused) {
       {"top_p", "[]"},
       {"top_k", "-1"},
       {"top_k", "1.5"},
+      {"top_k_plus", "-1"},
       {"stream", "1"},
       {"stop", "1"},
       {"stop", "\"\""},

@@ -17,7 +17,9 @@ void CheckCall(const server::CompletionCall& call, int max_choices) {
                    static_cast<std::size_t>(max_choices),
                "the number of answers is limited");
   SUBMIX_CHECK(sampling.temperature > 0 && sampling.temperature <= 2, "no draw without noise");
-  SUBMIX_CHECK(sampling.top_p > 0 && sampling.top_p <= 1 && sampling.top_k >= 0, "in range");
+  SUBMIX_CHECK(
+      sampling.top_p > 0 && sampling.top_p <= 1 && sampling.top_k >= 0 && sampling.top_k_plus >= 0,
+      "in range");
   SUBMIX_CHECK(!call.has_max_tokens || call.settings.max_tokens >= 1, "an answer has a token");
   for (const std::string& stop : call.settings.stop) {
     SUBMIX_CHECK(!stop.empty() && stop.size() <= 256, "stop strings are short");

@@ -8,6 +8,10 @@ void AddRequestFlags(Flags flags, engine::Request& request) {
             "Sharpens (< 1) or flattens (> 1) every model before mixing");
   flags.Add("--top-k", request.sampling.top_k,
             "Keep the public model's k likeliest tokens; 0 = all");
+  flags.Add(
+      "--top-k-plus", request.sampling.top_k_plus,
+      "With dclip and filtered-dclip, instead of --top-k: keep every token that members could "
+      "bring among the mixture's k likeliest; 0 = off");
   flags.Add("--top-p", request.sampling.top_p,
             "Keep the public model's likeliest tokens of this mass");
   flags.Add("--stop", request.stop, "End before this text; may be given again")->delimiter('\0');

@@ -65,6 +65,7 @@ StatusOr<DocumentFile::Run> RunOf(const SynthesizeOptions& options,
       {"max_tokens", std::to_string(request.max_tokens)},
       {"temperature", base::NumberText(request.sampling.temperature, 17)},
       {"top_k", std::to_string(request.sampling.top_k)},
+      {"top_k_plus", std::to_string(request.sampling.top_k_plus)},
       {"top_p", base::NumberText(request.sampling.top_p, 17)},
       {"stop", Json(request.stop).dump()}};
 }
