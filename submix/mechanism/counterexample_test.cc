@@ -96,6 +96,21 @@ TEST(CounterexampleTest, TheLargestAmountSpentShowsWorldsApart) {
   EXPECT_GT(transcript, 1000 * 2 * budget);
 }
 
+// A search over all parts' records that charges the parts whose records were found. With part i its
+// record is among the eight that answer, and pushes out another part's, which comes back without
+// part i and says the opposite. What i is charged bounds its own absence, not the other's return:
+// more than twice as much is lost, at every token, and the other part pays nothing for being out.
+// Ours searches each part alone (MemberContextsTest.NoMemberDependsOnAnothersRecords).
+TEST(CounterexampleTest, ChargingOnlyWhoWasFoundMissesWhoWasPushedOut) {
+  const RenyiOrder order = RenyiOrder::Two();
+  constexpr int kFound = 8;
+  const Pmf opposite = {.4, .6};
+  const double charge = ExactCharge(kMember, kPublic, kFound, .5, order).larger();
+  const auto mean_with = [&](const Pmf& eighth) { return MixPmfs(kPublic, eighth, 1.0 / kFound); };
+  EXPECT_LE(SymmetricRenyiDivergence(mean_with(kMember), kPublic, order), charge);
+  EXPECT_GT(SymmetricRenyiDivergence(mean_with(kMember), mean_with(opposite), order), 2 * charge);
+}
+
 // In single precision a divergence of 8e-7 becomes negative: a loss that refunds.
 TEST(CounterexampleTest, SinglePrecisionRefunds) {
   const auto random = base::MakeSeededRandomSource(9);
