@@ -28,10 +28,10 @@ std::size_t Keeps(const SamplingOptions& options, std::size_t vocab_size) {
   return k > 0 ? std::min(AsSize(k), vocab_size) : vocab_size;
 }
 
-void ListFrom(std::span<const float> logits, double least, std::vector<base::TokenId>& tokens) {
+void ListFrom(std::span<const float> logits, double bound, std::vector<base::TokenId>& tokens) {
   tokens.clear();
   for (std::size_t x = 0; x < logits.size(); ++x) {
-    if (logits[x] >= least) tokens.push_back(static_cast<base::TokenId>(x));
+    if (logits[x] >= bound) tokens.push_back(static_cast<base::TokenId>(x));
   }
 }
 
@@ -100,10 +100,10 @@ void MappedPredictions::ChooseSupport(std::span<const float> public_logits,
     ListCandidates(public_logits, kept, support_);
     const auto last = support_.begin() + static_cast<std::ptrdiff_t>(kept) - 1;
     std::nth_element(support_.begin(), last, support_.end(), likelier);
-    const double least =
+    const double bound =
         double{public_logits[AsSize(*last)]} - log_ratio_range * options.temperature;
     support_.resize(kept);
-    if (options.top_k_plus > 0) ListFrom(public_logits, least, support_);
+    if (options.top_k_plus > 0) ListFrom(public_logits, bound, support_);
   } else {
     support_.resize(public_logits.size());
     std::iota(support_.begin(), support_.end(), 0);
