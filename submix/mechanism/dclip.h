@@ -47,6 +47,8 @@ class DClip final : public Mechanism {
   int halves() const override { return 1; }
   // C, in nats: half the window's width.
   double clip() const { return clip_; }
+  // Of every part, for every answer.
+  accounting::FixedNats charge() const { return charge_; }
   // With the bounds that budget / charge answers have at other orders, and at user level.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`: the charge is a constant. A member's value that is no probability counts

@@ -22,6 +22,10 @@ std::vector<RdpBound> CountRdp(std::span<const PrivacyEvent> history,
   return accountant.bounds();
 }
 
+base::StatusOr<BestConversion> EpsilonOf(const PrivacyEvent& event, double delta) {
+  return BestEpsilon(CountRdp({&event, 1}, DefaultOrders()), delta, ConversionKind::kImproved);
+}
+
 RdpAccountant::RdpAccountant(std::vector<RenyiOrder> orders) {
   for (const RenyiOrder order : orders) bounds_.push_back({order, 0});
 }

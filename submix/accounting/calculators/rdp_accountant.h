@@ -18,6 +18,10 @@ namespace submix::accounting {
 std::vector<RdpBound> CountRdp(std::span<const PrivacyEvent> history,
                                std::span<const divergence::RenyiOrder> orders);
 
+// What an event costs at this delta: the improved conversion at the best of DefaultOrders().
+// Errors: those of BestEpsilon.
+base::StatusOr<BestConversion> EpsilonOf(const PrivacyEvent& event, double delta);
+
 // A running count, for many small events. Value; one thread at a time.
 class RdpAccountant {
  public:

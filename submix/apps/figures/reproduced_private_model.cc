@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 
+#include "submix/accounting/calculators/step_budget.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/apps/flags.h"
 #include "submix/base/digest.h"
@@ -12,7 +13,6 @@
 #include "submix/base/random.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/fine_tuning/member_recipe.h"
-#include "submix/train/private_training/step_budget.h"
 
 namespace submix::apps {
 namespace {
@@ -27,8 +27,8 @@ constexpr double kRoomForRounding = 1.001;
 StatusOr<accounting::EpsilonDelta> TargetFor(const accounting::SubsampledGaussianRun& step,
                                              std::int64_t steps) {
   constexpr double kAmple = 8000;
-  SUBMIX_ASSIGN_OR_RETURN(const train::StepBudget ample,
-                          train::StepBudget::Plan(step, {kAmple, kPlannedDelta}));
+  SUBMIX_ASSIGN_OR_RETURN(const accounting::StepBudget ample,
+                          accounting::StepBudget::Plan(step, {kAmple, kPlannedDelta}));
   const double whole = ample.EpsilonAfter(steps).epsilon;
   return accounting::EpsilonDelta{std::min(kRoomForRounding * whole, kAmple), kPlannedDelta};
 }
@@ -100,9 +100,10 @@ StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& rec
   train::PrivateTrainingOptions options = TrainingOf(recipe, users);
   const double share = recipe.flags.share;
   options.training.steps = std::max<std::int64_t>(1, std::llround(asked.epochs / share));
-  SUBMIX_ASSIGN_OR_RETURN(options.noise_multiplier,
-                          train::NoiseForSteps(share, accounting::RdpBound{order, asked.epsilon},
-                                               options.training.steps));
+  SUBMIX_ASSIGN_OR_RETURN(
+      options.noise_multiplier,
+      accounting::NoiseForSteps(share, accounting::RdpBound{order, asked.epsilon},
+                                options.training.steps));
   SUBMIX_ASSIGN_OR_RETURN(options.target,
                           TargetFor({share, options.noise_multiplier}, options.training.steps));
   options.ensemble_directory = DirectoryOf(recipe, options);

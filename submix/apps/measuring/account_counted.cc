@@ -149,26 +149,26 @@ Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
   if (!options.votes.empty()) {
     report.statements.push_back({"votes_epsilon", accounting::GnmaxVotesStatement()});
   }
-  const auto orders = accounting::DefaultOrders();
   for (const double number : options.counts) {
     const auto count = static_cast<std::int64_t>(number);
     Json row = {{kind.counted, count}};
-    const auto set_best = [&](const std::string& prefix, const auto& bounds) -> Status {
-      SUBMIX_ASSIGN_OR_RETURN(const BestConversion best,
-                              BestEpsilon(bounds, options.delta, ConversionKind::kImproved));
+    const auto set_best = [&](const std::string& prefix, const BestConversion& best) {
       row[prefix + "epsilon"] = best.epsilon;
       row[prefix + "order"] = OrderJson(best.order);
-      return base::OkStatus();
     };
     const accounting::PrivacyEvent event = {release.run, count};
-    SUBMIX_RETURN_IF_ERROR(set_best("", accounting::CountRdp({&event, 1}, orders)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto best, EpsilonOf(event, options.delta));
+    set_best("", best);
     if (release.user_run) {
-      const accounting::PrivacyEvent user = {*release.user_run, count};
-      SUBMIX_RETURN_IF_ERROR(set_best("user_", accounting::CountRdp({&user, 1}, orders)));
+      SUBMIX_ASSIGN_OR_RETURN(const auto user,
+                              accounting::EpsilonOf({*release.user_run, count}, options.delta));
+      set_best("user_", user);
     }
     if (!options.votes.empty()) {
-      SUBMIX_RETURN_IF_ERROR(set_best(
-          "votes_", accounting::GnmaxVotesRdp(options.votes, options.noise_scale, number)));
+      const auto bounds = accounting::GnmaxVotesRdp(options.votes, options.noise_scale, number);
+      SUBMIX_ASSIGN_OR_RETURN(const auto votes,
+                              BestEpsilon(bounds, options.delta, ConversionKind::kImproved));
+      set_best("votes_", votes);
     }
     if (options.exact) {
       SUBMIX_ASSIGN_OR_RETURN(const auto profile, accounting::ComposedProfile(event));

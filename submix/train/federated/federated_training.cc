@@ -8,6 +8,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "submix/accounting/calculators/step_budget.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
 #include "submix/train/federated/client_updates.h"
@@ -16,7 +17,6 @@
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/gaussian_noise.h"
 #include "submix/train/private_training/poisson_sampling.h"
-#include "submix/train/private_training/step_budget.h"
 #include "submix/train/private_training/training_account.h"
 
 namespace submix::train {
@@ -137,8 +137,9 @@ struct AccountBudget {
 // one that ends by its number of rounds: the order that is best after so many; as good as no limit.
 StatusOr<AccountBudget> BudgetOf(const FederatedOptions& options, const TrainingStep& round) {
   if (options.target_epsilon.has_value()) {
-    SUBMIX_ASSIGN_OR_RETURN(const StepBudget budget,
-                            StepBudget::Plan(round, {*options.target_epsilon, options.delta}));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const accounting::StepBudget budget,
+        accounting::StepBudget::Plan(round, {*options.target_epsilon, options.delta}));
     return AccountBudget{budget.binding().order, budget.budget()};
   }
   const accounting::PrivacyEvent event = {round, options.rounds};
@@ -255,7 +256,7 @@ StatusOr<double> FederatedRun::Epsilon() const {
 
 accounting::PrivacyStatement FederatedRun::Statement() const {
   accounting::PrivacyStatement statement =
-      StatementOfSteps(account_->bounds(), state_.order, options_.delta);
+      accounting::StatementOfSteps(account_->bounds(), state_.order, options_.delta);
   statement.mechanism =
       "dp-fedavg, " + std::to_string(account_->steps_charged()) + " rounds charged";
   statement.unit = accounting::PrivacyUnit::kUserKey;

@@ -69,7 +69,7 @@ StatusOr<DpSgdResult> ReadResult(const DpSgdTask& task, const TrainingAccount& a
 }
 
 // The public numbers that decide a training.
-std::string PublicIdentity(const DpSgdOptions& options, const StepBudget& budget,
+std::string PublicIdentity(const DpSgdOptions& options, const accounting::StepBudget& budget,
                            const std::string& weights_sha256) {
   std::ostringstream text;
   text.precision(17);
@@ -111,8 +111,8 @@ std::vector<TrainingUnit> UsableUnits(const DpSgdTask& task) {
 class Trainer {
  public:
   Trainer(MemberModels& models, const DpSgdTask& task, const DpSgdOptions& options,
-          const StepBudget& budget, TrainingAccount& account, base::RandomSource& random,
-          const std::string& public_identity)
+          const accounting::StepBudget& budget, TrainingAccount& account,
+          base::RandomSource& random, const std::string& public_identity)
       : models_(models),
         task_(task),
         options_(options),
@@ -215,7 +215,7 @@ class Trainer {
   MemberModels& models_;
   const DpSgdTask& task_;
   const DpSgdOptions& options_;
-  const StepBudget& budget_;
+  const accounting::StepBudget& budget_;
   TrainingAccount& account_;
   base::RandomSource& random_;
   const std::string identity_;
@@ -229,7 +229,7 @@ class Trainer {
 };
 
 StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask& task,
-                            const DpSgdOptions& options, const StepBudget& budget,
+                            const DpSgdOptions& options, const accounting::StepBudget& budget,
                             base::RandomSource& random, base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model,
                           LoadPublicModel(public_directory, options.precision));
@@ -264,7 +264,7 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
 }  // namespace
 
 StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
-                                 const DpSgdOptions& options, const StepBudget& budget,
+                                 const DpSgdOptions& options, const accounting::StepBudget& budget,
                                  base::RandomSource& random, base::ProgressStyle progress) {
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(options.threads));
   return CatchTorchErrors(

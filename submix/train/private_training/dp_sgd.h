@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "submix/accounting/calculators/step_budget.h"
 #include "submix/base/ids.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/train/fine_tuning/training_options.h"
-#include "submix/train/private_training/step_budget.h"
 
 namespace submix::train {
 
@@ -55,7 +55,8 @@ struct DpSgdResult {
 // model's vocabulary; kFailedPrecondition for a checkpoint of another training; kDataLoss if the
 // account knows of fewer steps than the checkpoint; kUnavailable if should_stop said so.
 base::StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
-                                       const DpSgdOptions& options, const StepBudget& budget,
+                                       const DpSgdOptions& options,
+                                       const accounting::StepBudget& budget,
                                        base::RandomSource& random, base::ProgressStyle progress);
 
 }  // namespace submix::train

@@ -42,8 +42,8 @@ class DpSgdTest : public ::testing::Test {
 
   std::string public_directory() const { return directory_.File("public"); }
 
-  static StepBudget Budget(double q, double z, double epsilon) {
-    return *StepBudget::Plan({q, z}, {epsilon, 1e-5});
+  static accounting::StepBudget Budget(double q, double z, double epsilon) {
+    return *accounting::StepBudget::Plan({q, z}, {epsilon, 1e-5});
   }
 
   // Users of no, one, and several blocks.
@@ -63,7 +63,7 @@ class DpSgdTest : public ::testing::Test {
     return task;
   }
 
-  base::StatusOr<DpSgdResult> Train(const DpSgdTask& task, const StepBudget& budget,
+  base::StatusOr<DpSgdResult> Train(const DpSgdTask& task, const accounting::StepBudget& budget,
                                     std::uint64_t seed = 1) const {
     const auto random = base::MakeSeededRandomSource(seed);
     return TrainDpSgd(public_directory(), task, options_, budget, *random,
@@ -119,7 +119,7 @@ TEST_F(DpSgdTest, LearnsWhatEveryUserWrites) {
 }
 
 TEST_F(DpSgdTest, AStepIsWhatIsAccounted) {
-  const StepBudget budget = Budget(0.6, 1.3, 50);
+  const accounting::StepBudget budget = Budget(0.6, 1.3, 50);
   const DpSgdTask task = Task("a");
   options_.checkpoint_seconds = 0;
   CopyBeforeStep("a", 1, "after one");
@@ -155,7 +155,7 @@ TEST_F(DpSgdTest, AStepIsWhatIsAccounted) {
 }
 
 TEST_F(DpSgdTest, StopsBeforeTheStepThatWouldExceedTheTarget) {
-  const StepBudget budget = Budget(0.5, 3, 1.5);
+  const accounting::StepBudget budget = Budget(0.5, 3, 1.5);
   options_.steps = 1000;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DpSgdResult result, Train(Task("a"), budget));
   EXPECT_EQ(result.steps, budget.most_steps());
@@ -180,7 +180,7 @@ TEST_F(DpSgdTest, AnEmptyBatchIsAStepLikeAnyOther) {
 }
 
 TEST_F(DpSgdTest, WhatACrashLosesStaysSpentAndIsDrawnAnew) {
-  const StepBudget budget = Budget(0.5, 1.3, 50);
+  const accounting::StepBudget budget = Budget(0.5, 1.3, 50);
   CopyBeforeStep("a", 4, "crashed");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DpSgdResult whole, Train(Task("a"), budget));
   EXPECT_EQ(whole.steps, 6);
@@ -193,7 +193,7 @@ TEST_F(DpSgdTest, WhatACrashLosesStaysSpentAndIsDrawnAnew) {
 }
 
 TEST_F(DpSgdTest, ALostStepCountsAgainstTheTarget) {
-  const StepBudget budget = Budget(0.5, 3, 1.5);
+  const accounting::StepBudget budget = Budget(0.5, 3, 1.5);
   options_.steps = 1000;
   CopyBeforeStep("a", static_cast<int>(budget.most_steps()) - 2, "crashed");
   SUBMIX_ASSERT_OK(Train(Task("a"), budget));
@@ -204,7 +204,7 @@ TEST_F(DpSgdTest, ALostStepCountsAgainstTheTarget) {
 }
 
 TEST_F(DpSgdTest, GoesOnFromTheLastCheckpointWithoutSpendingTwice) {
-  const StepBudget budget = Budget(0.5, 1.3, 50);
+  const accounting::StepBudget budget = Budget(0.5, 1.3, 50);
   options_.checkpoint_seconds = 0;
   CopyBeforeStep("a", 4, "crashed");
   SUBMIX_ASSERT_OK(Train(Task("a"), budget));
@@ -222,7 +222,7 @@ TEST_F(DpSgdTest, GoesOnFromTheLastCheckpointWithoutSpendingTwice) {
 }
 
 TEST_F(DpSgdTest, RefusesAnOlderLedgerAndAnotherTraining) {
-  const StepBudget budget = Budget(0.5, 1.3, 50);
+  const accounting::StepBudget budget = Budget(0.5, 1.3, 50);
   const DpSgdTask task = Task("a");
   options_.should_stop = [left = 3]() mutable { return left-- == 0; };
   EXPECT_THAT(Train(task, budget), StatusIs(StatusCode::kUnavailable, _));
@@ -240,7 +240,7 @@ TEST_F(DpSgdTest, RefusesAnOlderLedgerAndAnotherTraining) {
 }
 
 TEST_F(DpSgdTest, RefusesWhatDoesNotFitTheModel) {
-  const StepBudget budget = Budget(0.5, 1.3, 50);
+  const accounting::StepBudget budget = Budget(0.5, 1.3, 50);
   DpSgdTask foreign = Task("a");
   foreign.units[1][0] = {1, 53};
   EXPECT_THAT(Train(foreign, budget),

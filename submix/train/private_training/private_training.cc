@@ -33,7 +33,7 @@ std::string UnitName(PrivacyUnit unit) {
 
 // What the manifest keeps: all of it public.
 std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions& options,
-                                                   const StepBudget& budget,
+                                                   const accounting::StepBudget& budget,
                                                    std::int64_t public_units) {
   const DpSgdOptions& training = options.training;
   std::map<std::string, std::string> parameters = {
@@ -82,14 +82,15 @@ std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, i
   return blocks;
 }
 
-ensemble::TrainingCost CostOf(const StepBudget& budget, PrivacyUnit unit, std::int64_t steps) {
+ensemble::TrainingCost CostOf(const accounting::StepBudget& budget, PrivacyUnit unit,
+                              std::int64_t steps) {
   return {"dp-sgd", unit == PrivacyUnit::kUserKey, budget.step().sampling_probability,
           budget.step().noise_multiplier, steps};
 }
 
 // What all runs of one training have in common.
 struct Plan {
-  StepBudget budget;
+  accounting::StepBudget budget;
   std::int64_t public_units;
   PrivateTrainingOptions options;  // with training.steps
 };
@@ -112,11 +113,13 @@ StatusOr<Plan> MakePlan(PrivateTrainingOptions options, std::int64_t counted_uni
     options.training.steps = static_cast<std::int64_t>(std::ceil(options.epochs / probability));
   }
   if (options.noise_multiplier == 0) {
-    SUBMIX_ASSIGN_OR_RETURN(options.noise_multiplier,
-                            NoiseForSteps(probability, options.target, options.training.steps));
+    SUBMIX_ASSIGN_OR_RETURN(
+        options.noise_multiplier,
+        accounting::NoiseForSteps(probability, options.target, options.training.steps));
   }
   SUBMIX_ASSIGN_OR_RETURN(
-      StepBudget budget, StepBudget::Plan({probability, options.noise_multiplier}, options.target));
+      accounting::StepBudget budget,
+      accounting::StepBudget::Plan({probability, options.noise_multiplier}, options.target));
   return Plan{std::move(budget), units, std::move(options)};
 }
 

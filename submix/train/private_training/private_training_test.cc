@@ -106,7 +106,8 @@ TEST_F(PrivateTrainingTest, MakesAnEnsembleThatVerifiesAndSaysWhatItCost) {
   EXPECT_EQ(report.steps_wanted, 4);  // 1.5 passes of 0.4 a step
   EXPECT_EQ(report.steps, 4);
   EXPECT_EQ(report.steps_charged, 4);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const StepBudget budget, StepBudget::Plan({0.4, 1}, {20, 1e-5}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const accounting::StepBudget budget,
+                              accounting::StepBudget::Plan({0.4, 1}, {20, 1e-5}));
   EXPECT_DOUBLE_EQ(report.epsilon, budget.EpsilonAfter(4).epsilon);
   EXPECT_THAT(report.statement.Labels(), HasSubstr("unit: user key; adjacency: present or absent"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));

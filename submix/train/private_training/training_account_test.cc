@@ -1,9 +1,9 @@
 #include "submix/train/private_training/training_account.h"
 
+#include "submix/accounting/calculators/step_budget.h"
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/train/private_training/step_budget.h"
 
 namespace submix::train {
 namespace training_account_test {
@@ -17,7 +17,7 @@ class TrainingAccountTest : public ::testing::Test {
  protected:
   // Pays for `most_` steps.
   TrainingAccountTest()
-      : budget_(*StepBudget::Plan({0.5, 4}, {2, 1e-5})), most_(budget_.most_steps()) {}
+      : budget_(*accounting::StepBudget::Plan({0.5, 4}, {2, 1e-5})), most_(budget_.most_steps()) {}
 
   void SetUp() override {
     SUBMIX_ASSERT_OK(
@@ -32,7 +32,7 @@ class TrainingAccountTest : public ::testing::Test {
 
   base::TemporaryDirectory directory_;
   const std::string path_ = directory_.File("training");
-  const StepBudget budget_;
+  const accounting::StepBudget budget_;
   const std::int64_t most_;
 };
 

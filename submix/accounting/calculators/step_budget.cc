@@ -1,5 +1,6 @@
-#include "submix/train/private_training/step_budget.h"
+#include "submix/accounting/calculators/step_budget.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -9,19 +10,13 @@
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/check.h"
 
-namespace submix::train {
+namespace submix::accounting {
 namespace {
-
-using accounting::BestConversion;
-using accounting::ConversionKind;
-using accounting::FixedNats;
-using accounting::RdpBound;
 
 constexpr double kMostNats = 0x1p13;     // what an account can hold
 constexpr int kMostHundredths = 100000;  // of a noise multiplier that is looked for
 
-base::Status CheckNumbers(const accounting::SubsampledGaussianRun& step,
-                          const accounting::EpsilonDelta& target) {
+base::Status CheckNumbers(const SubsampledGaussianRun& step, const EpsilonDelta& target) {
   const auto refuse = [](const std::string& what, const std::string& range, double found) {
     return base::InvalidArgumentError(what + ": expected " + range + ", found " +
                                       std::to_string(found));
@@ -45,9 +40,13 @@ base::Status CheckNumbers(const accounting::SubsampledGaussianRun& step,
 // does not.
 template <typename Pays>
 std::optional<double> LeastNoise(const Pays& pays) {
-  if (!pays(kMostHundredths / 100.0)) return std::nullopt;
   int too_little = 0;
-  int enough = kMostHundredths;
+  int enough = 100;  // most are near it
+  while (!pays(enough / 100.0)) {
+    if (enough == kMostHundredths) return std::nullopt;
+    too_little = enough;
+    enough = std::min(2 * enough, kMostHundredths);
+  }
   while (enough - too_little > 1) {
     const int middle = too_little + (enough - too_little) / 2;
     (pays(middle / 100.0) ? enough : too_little) = middle;
@@ -63,20 +62,19 @@ base::Status NoNoisePays(std::int64_t steps, double epsilon) {
 
 }  // namespace
 
-StepBudget::StepBudget(const accounting::SubsampledGaussianRun& step,
-                       const accounting::EpsilonDelta& target)
+StepBudget::StepBudget(const SubsampledGaussianRun& step, const EpsilonDelta& target)
     : step_(step), target_(target) {
-  const accounting::PrivacyEvent once = {step, 1};
-  one_step_ = accounting::CountRdp({&once, 1}, accounting::DefaultOrders());
+  const PrivacyEvent once = {step, 1};
+  one_step_ = CountRdp({&once, 1}, DefaultOrders());
 }
 
-base::StatusOr<StepBudget> StepBudget::Plan(const accounting::SubsampledGaussianRun& step,
-                                            const accounting::EpsilonDelta& target) {
+base::StatusOr<StepBudget> StepBudget::Plan(const SubsampledGaussianRun& step,
+                                            const EpsilonDelta& target) {
   SUBMIX_RETURN_IF_ERROR(CheckNumbers(step, target));
   StepBudget plan(step, target);
   std::int64_t most = 0;
   for (const RdpBound& bound : plan.one_step_) {
-    if (bound.order.is_infinite() || bound.order.value() < accounting::kLeastImprovedOrder) {
+    if (bound.order.is_infinite() || bound.order.value() < kLeastImprovedOrder) {
       continue;
     }
     SUBMIX_ASSIGN_OR_RETURN(const double nats,
@@ -115,9 +113,8 @@ BestConversion StepBudget::EpsilonAfter(std::int64_t steps) const {
   return *best;
 }
 
-accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
-                                                   std::int64_t steps) const {
-  accounting::PrivacyStatement statement =
+PrivacyStatement StepBudget::Statement(PrivacyUnit unit, std::int64_t steps) const {
+  PrivacyStatement statement =
       StatementOfSteps(BoundsAfter(steps), binding_.order.value(), target_.delta);
   statement.mechanism = "dp-sgd";
   statement.unit = unit;
@@ -126,11 +123,10 @@ accounting::PrivacyStatement StepBudget::Statement(accounting::PrivacyUnit unit,
   return statement;
 }
 
-accounting::PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order,
-                                              double delta) {
-  accounting::PrivacyStatement statement;
-  statement.released = accounting::Released::kModel;
-  statement.adjacency = accounting::Adjacency::kPresence;
+PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order, double delta) {
+  PrivacyStatement statement;
+  statement.released = Released::kModel;
+  statement.adjacency = Adjacency::kPresence;
   for (const RdpBound& bound : bounds) {
     if (bound.order.value() != order) continue;
     statement.order = bound.order;
@@ -143,8 +139,8 @@ accounting::PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, doub
   return statement;
 }
 
-base::StatusOr<double> NoiseForSteps(double sampling_probability,
-                                     const accounting::EpsilonDelta& target, std::int64_t steps) {
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const EpsilonDelta& target,
+                                     std::int64_t steps) {
   SUBMIX_RETURN_IF_ERROR(CheckNumbers({sampling_probability, 1}, target));
   const std::optional<double> noise = LeastNoise([&](double multiplier) {
     const auto plan = StepBudget::Plan({sampling_probability, multiplier}, target);
@@ -165,12 +161,11 @@ base::StatusOr<double> NoiseForSteps(double sampling_probability, const RdpBound
     return base::InvalidArgumentError("Gaussian noise costs infinity at order infinity");
   }
   const std::optional<double> noise = LeastNoise([&](double multiplier) {
-    return accounting::Outward(static_cast<double>(steps) *
-                               accounting::SubsampledGaussianRdp(sampling_probability, multiplier,
-                                                                 most.order)) <= most.rdp;
+    return Outward(static_cast<double>(steps) *
+                   SubsampledGaussianRdp(sampling_probability, multiplier, most.order)) <= most.rdp;
   });
   if (!noise) return NoNoisePays(steps, most.rdp);
   return *noise;
 }
 
-}  // namespace submix::train
+}  // namespace submix::accounting

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/step_budget.h"
+#include "submix/accounting/calculators/step_budget.h"
 
 #include <cmath>
 #include <limits>
@@ -8,11 +8,9 @@
 #include "submix/accounting/subsampled_gaussian_rdp.h"
 #include "submix/base/testing/status_matchers.h"
 
-namespace submix::train {
+namespace submix::accounting {
 namespace step_budget_test {
 
-using accounting::ConversionKind;
-using accounting::SubsampledGaussianRun;
 using base::StatusCode;
 using base::StatusIs;
 using ::testing::HasSubstr;
@@ -21,10 +19,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // What `submix account dp-sgd` prints.
 double AccountEpsilon(const SubsampledGaussianRun& step, std::int64_t steps, double delta) {
-  const accounting::PrivacyEvent event = {step, steps};
-  const auto orders = accounting::DefaultOrders();
-  return BestEpsilon(accounting::CountRdp({&event, 1}, orders), delta, ConversionKind::kImproved)
-      ->epsilon;
+  const PrivacyEvent event = {step, steps};
+  const auto orders = DefaultOrders();
+  return BestEpsilon(CountRdp({&event, 1}, orders), delta, ConversionKind::kImproved)->epsilon;
 }
 
 TEST(StepBudgetTest, EpsilonEqualsTheAccountant) {
@@ -51,9 +48,9 @@ TEST(StepBudgetTest, AllStepsOfTheBudgetStayWithinTheTargetAndOneMoreDoesNot) {
 
 TEST(StepBudgetTest, TheStatementSaysWhatWasSpent) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const StepBudget budget, StepBudget::Plan({0.01, 1.1}, {8, 1e-5}));
-  const auto statement = budget.Statement(accounting::PrivacyUnit::kUserKey, 100);
+  const auto statement = budget.Statement(PrivacyUnit::kUserKey, 100);
   EXPECT_EQ(statement.epsilon.units(), 100 * budget.charge().units());
-  const std::string epsilon = accounting::FormatCost(AccountEpsilon({0.01, 1.1}, 100, 1e-5));
+  const std::string epsilon = FormatCost(AccountEpsilon({0.01, 1.1}, 100, 1e-5));
   EXPECT_EQ(PromiseOf(statement).sentence,
             "Whatever is done with the model, it is (" + epsilon +
                 ", 1e-05)-differentially private for one user's text.");
@@ -66,10 +63,10 @@ TEST(StepBudgetTest, FindsTheLeastNoiseForANumberOfSteps) {
   EXPECT_GE(StepBudget::Plan({0.05, noise}, {3, 1e-5})->most_steps(), 100);
   EXPECT_LT(StepBudget::Plan({0.05, noise - 0.01}, {3, 1e-5})->most_steps(), 100);
   // At a single order: the least of the hundredths.
-  const accounting::RdpBound two_nats = {divergence::RenyiOrder::Two(), 2};
+  const RdpBound two_nats = {divergence::RenyiOrder::Two(), 2};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const double at_order, NoiseForSteps(0.05, two_nats, 100));
-  EXPECT_LE(100 * accounting::SubsampledGaussianRdp(0.05, at_order, two_nats.order), 2);
-  EXPECT_GT(100 * accounting::SubsampledGaussianRdp(0.05, at_order - 0.01, two_nats.order), 2);
+  EXPECT_LE(100 * SubsampledGaussianRdp(0.05, at_order, two_nats.order), 2);
+  EXPECT_GT(100 * SubsampledGaussianRdp(0.05, at_order - 0.01, two_nats.order), 2);
   EXPECT_THAT(NoiseForSteps(0.05, {divergence::RenyiOrder::Infinity(), 2}, 100),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("infinity")));
   EXPECT_THAT(NoiseForSteps(1, {0.001, 1e-5}, 1'000'000'000),
@@ -96,4 +93,4 @@ TEST(StepBudgetTest, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace step_budget_test
-}  // namespace submix::train
+}  // namespace submix::accounting
