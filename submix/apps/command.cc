@@ -27,6 +27,7 @@ struct CommandHelp {
 };
 constexpr CommandHelp kCommands[] = {
     {"demo", "The whole story on bundled data, in a few minutes"},
+    {"plan", "Which mechanism, how many parts, which budget: from public numbers alone"},
     {"tokenizer", "Learn a byte-level BPE tokenizer from text"},
     {"pretrain", "Train a public GPT-2-architecture model from text (resumable)"},
     {"train", "Train a private ensemble on user-keyed text (resumable)"},

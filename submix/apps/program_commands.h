@@ -12,6 +12,7 @@ void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
+void AddPlanCommand(CLI::App& command, Action& action);
 void AddCompareCommand(CLI::App& command, Action& action);
 void AddReportCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);

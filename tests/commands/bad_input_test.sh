@@ -49,6 +49,7 @@ key=(--partition-key "$data/demo_partition.key")
 expect 2 "subcommand" "$submix"
 expect 2 "nonsense" "$submix" nonsense
 expect 2 "deployment" "$submix" budget
+expect 2 "tokens-per-user" "$submix" plan --users 10 --epsilon 1 --answers 10
 expect 2 "" "${train[@]}" "$work/none.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}"
 expect 2 "parts" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 0 "${options[@]}"
 expect 2 "precision" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}" --precision f64

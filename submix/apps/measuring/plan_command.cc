@@ -1,0 +1,258 @@
+// `submix plan`: which mechanism, how many parts, which budget, from public numbers alone.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "submix/accounting/calculators/counted_release.h"
+#include "submix/accounting/promise.h"
+#include "submix/apps/flags.h"
+#include "submix/apps/measuring/account_report.h"
+#include "submix/apps/program_commands.h"
+#include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
+#include "submix/eval/measuring/contenders.h"
+#include "submix/eval/measuring/expected_share.h"
+#include "submix/model/decoder_config.h"
+
+namespace submix::apps {
+namespace {
+
+using accounting::PrivacyStatement;
+using base::NumberText;
+using base::Status;
+using base::StatusOr;
+using eval::Contender;
+using eval::Unknown;
+using Json = nlohmann::ordered_json;
+
+struct PlanOptions {
+  std::optional<double> users;
+  double tokens_a_user = 0;
+  std::optional<double> epsilon;
+  std::optional<double> delta;
+  std::optional<double> answers;
+  std::optional<double> kept;
+  std::string public_model;
+  bool json = false;
+};
+
+constexpr double kWishedShare = 0.5;
+
+// The model that everything in eval/measuring/expected_share.h was measured with.
+constexpr int kMeasuredLayers = 6;
+constexpr int kMeasuredWidth = 256;
+
+// --- What is asked
+
+// The question that is left open; none if there is none.
+StatusOr<std::optional<Unknown>> UnknownOf(const PlanOptions& options) {
+  std::vector<Unknown> unknowns;
+  if (!options.users) unknowns.push_back(Unknown::kUsers);
+  if (!options.epsilon) unknowns.push_back(Unknown::kEpsilon);
+  if (!options.answers) unknowns.push_back(Unknown::kAnswers);
+  if (unknowns.size() > 1) {
+    return base::InvalidArgumentError(
+        "two of --users, --epsilon and --answers are needed, to find the third; or all three");
+  }
+  if (unknowns.empty() && options.kept) {
+    return base::InvalidArgumentError(
+        "--kept asks for what is left out: leave out --users, --epsilon or --answers");
+  }
+  if (unknowns.empty()) return std::optional<Unknown>();
+  return std::optional(unknowns.front());
+}
+
+StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<Unknown> unknown) {
+  eval::PlanInput input;
+  input.users = options.users.value_or(1);
+  input.tokens_a_user = options.tokens_a_user;
+  input.epsilon = options.epsilon.value_or(1);
+  input.delta = options.delta.value_or(options.users ? eval::DeltaFor(*options.users)
+                                                     : accounting::kDefaultDelta);
+  input.answers = static_cast<std::int64_t>(options.answers.value_or(1));
+  if (!unknown) return eval::Contenders(input);
+  return eval::ContendersThatKeep(options.kept.value_or(kWishedShare), *unknown, input);
+}
+
+StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
+  if (directory.empty()) return true;
+  SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                          model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+  return config.family == "gpt2" && config.layers == kMeasuredLayers &&
+         config.width == kMeasuredWidth;
+}
+
+// --- What is answered
+
+// The shortest text that reads back to the same number.
+std::string Exactly(double number) { return Json(number).dump(); }
+
+std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
+  const eval::PlanInput& input = contender.input;
+  const std::string model = public_model.empty() ? "PUBLIC_MODEL" : public_model;
+  const std::string promise =
+      " --epsilon " + Exactly(input.epsilon) + " --delta " + Exactly(input.delta);
+  if (!contender.is_ensemble()) {
+    return {"submix train text.jsonl my_model --public " + model + " --private dp-sgd" + promise +
+                " --epochs " + std::to_string(contender.passes) + " --public-users " +
+                std::to_string(std::llround(input.users)),
+            "submix deploy my_model/released my_deployment --mechanism public --delta " +
+                Exactly(input.delta)};
+  }
+  std::string train = "submix train text.jsonl my_ensemble --public " + model + " --parts " +
+                      std::to_string(contender.parts);
+  if (contender.passes == 3) {
+    train += " --tokens-a-part " + std::to_string(std::llround(contender.tokens_a_part));
+  }
+  return {train, "submix deploy my_ensemble my_deployment --mechanism " + contender.mechanism +
+                     " --unit user" + promise + " --queries " + std::to_string(input.answers)};
+}
+
+Json NumberOrNull(std::optional<double> number) { return number ? Json(*number) : Json(); }
+
+// To two decimals: more would pretend.
+Json ShareJson(std::optional<double> share) {
+  return share ? Json(std::round(*share * 100) / 100) : Json();
+}
+
+// What people and machines read.
+Json RowOf(const Contender& contender, std::optional<Unknown> unknown, bool is_measured_model) {
+  const bool is_ensemble = contender.is_ensemble();
+  Json row = {{"mechanism", contender.mechanism},
+              {"parts", is_ensemble ? Json(contender.parts) : Json()},
+              {"passes", contender.passes}};
+  if (unknown == Unknown::kUsers) row["users"] = contender.input.users;
+  row["order"] = is_ensemble ? OrderJson(contender.order) : Json();
+  row["clip"] = NumberOrNull(contender.clip);
+  row["charge_rdp"] = is_ensemble ? Json(contender.target_leakage) : Json();
+  row["answers"] = is_ensemble ? Json(contender.answers) : Json("unlimited");
+  row["part_epsilon"] = NumberOrNull(contender.part_epsilon);
+  row["user_epsilon"] = contender.user_epsilon;
+  row["tokens"] = std::llround(contender.tokens_a_part);
+  row["kept"] = is_measured_model ? ShareJson(contender.expected_share) : Json();
+  return row;
+}
+
+void AddForMachines(const Contender& contender, const PlanOptions& options, Json& row) {
+  const bool is_ensemble = contender.is_ensemble();
+  row["delta"] = contender.input.delta;
+  row["sampling_probability"] = is_ensemble ? Json() : Json(contender.sampling_probability);
+  row["noise_multiplier"] = is_ensemble ? Json() : Json(contender.noise_multiplier);
+  row["steps"] = is_ensemble ? Json() : Json(contender.steps);
+  row["commands"] = CommandsOf(contender, options.public_model);
+}
+
+// Of each mechanism that is in the rows.
+LabelledColumns StatementsOf(const std::vector<Contender>& contenders) {
+  const accounting::CountedRelease dclip = accounting::DclipRelease(2, 1, 1);
+  const PrivacyStatement filtered = accounting::FilteredSubmixRelease(2, 1).statement;
+  PrivacyStatement dp_sgd = accounting::DpSgdRelease(1, 1).statement;
+  dp_sgd.unit = accounting::PrivacyUnit::kUserKey;
+  const auto has = [&](const char* mechanism) {
+    return std::ranges::find(contenders, mechanism, &Contender::mechanism) != contenders.end();
+  };
+  LabelledColumns columns;
+  if (has("dclip")) {
+    columns.push_back({"dclip: part epsilon", dclip.statement});
+    columns.push_back({"dclip: user epsilon", UserStatement(dclip)});
+  }
+  if (has("filtered-submix")) {
+    columns.push_back({"filtered-submix: part epsilon", filtered});
+    columns.push_back({"filtered-submix: user epsilon", *UserLevelStatement(filtered)});
+  }
+  if (has("dp-sgd")) columns.push_back({"dp-sgd: user epsilon", dp_sgd});
+  return columns;
+}
+
+std::vector<std::string> NotesOf(const eval::PlanInput& input, bool is_measured_model) {
+  std::vector<std::string> notes = {
+      "epsilons hold at delta " + NumberText(input.delta) +
+          ", by the improved conversion from Renyi divergence at the best order (dclip, dp-sgd) or "
+          "at the order of the row (filtered-submix)",
+      "kept: experience, not a promise: the share of what fine-tuning without privacy gains in "
+      "perplexity; a law fitted to blogs and a GPT-2 of 6 layers, from which the measurements "
+      "differ by up to " +
+          NumberText(eval::ErrorOfExpectedShare("dclip").largest) + " (dclip) and " +
+          NumberText(eval::ErrorOfExpectedShare("filtered-submix").largest) +
+          " (filtered-submix); -: outside what was measured"};
+  if (!is_measured_model) {
+    notes.push_back(
+        "the public model is not of the measured kind: the rows are ranked as for one that is");
+  }
+  const std::string caution = accounting::DeltaCaution(input.delta, input.users);
+  if (!caution.empty()) notes.push_back(caution);
+  return notes;
+}
+
+void PrintCommands(const char* heading, const Contender& contender, const PlanOptions& options) {
+  std::printf("\n%s\n", heading);
+  for (const std::string& command : CommandsOf(contender, options.public_model)) {
+    std::printf("  %s\n", command.c_str());
+  }
+}
+
+void PrintBest(const std::vector<Contender>& contenders, const PlanOptions& options) {
+  PrintCommands("The first:", contenders[0], options);
+  if (contenders.size() > 1) PrintCommands("Or the second:", contenders[1], options);
+  for (std::size_t i = 2; i < contenders.size(); ++i) {
+    if (contenders[i].is_ensemble()) continue;
+    PrintCommands("Or private training, for any number of answers:", contenders[i], options);
+  }
+}
+
+Status RunPlan(const PlanOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto unknown, UnknownOf(options));
+  SUBMIX_ASSIGN_OR_RETURN(const bool is_measured_model,
+                          IsLikeTheMeasuredModel(options.public_model));
+  SUBMIX_ASSIGN_OR_RETURN(const auto contenders, Ask(options, unknown));
+  AccountReport report;
+  report.title = "Ways to answer, the best first";
+  report.statements = StatementsOf(contenders);
+  report.notes = NotesOf(contenders.front().input, is_measured_model);
+  for (const Contender& contender : contenders) {
+    Json row = RowOf(contender, unknown, is_measured_model);
+    if (options.json) AddForMachines(contender, options, row);
+    report.rows.push_back(row);
+  }
+  PrintReport(report, options.json);
+  if (!options.json) PrintBest(contenders, options);
+  return base::OkStatus();
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& command, Action& action) {
+  PlanOptions& options = SetAction<PlanOptions>(command, action, RunPlan);
+  Flags flags(command);
+  flags.Add("--users", options.users, kCount,
+            "Users whose text is trained on: an estimate that is public. Without: the fewest that "
+            "keep --kept");
+  flags.Require("--tokens-per-user", options.tokens_a_user, kPositive,
+                "Of the public model's tokens, on average: an estimate that is public");
+  flags.Add("--epsilon", options.epsilon, kPositive,
+            "Promised to one user, with --delta. Without: the least that keeps --kept");
+  flags.Add("--delta", options.delta, kDelta,
+            "Default: the power of ten below a tenth of 1 / users; 1e-06 without --users");
+  flags.Add("--answers", options.answers, kCount,
+            "Tokens that the promise is for. Without: the most that keep --kept");
+  flags.Add("--kept", options.kept, kProbability,
+            "Wished share of what fine-tuning without privacy gains, where one of the three is "
+            "left out; default: 0.5");
+  flags.Add("--public", options.public_model, kDirectory,
+            "The public model, for the commands; and was one like it measured?");
+  flags.Add("--json", options.json, "One JSON object");
+  command.footer(
+      "Reads no text: say what is public. Columns: parts of an ensemble; passes of training over "
+      "the\ntext; order and charge (nats at the order, an answer) that the ensemble declares; "
+      "clip, "
+      "dclip's\nwindow in nats; answers that every part can surely back; epsilons, at --delta; "
+      "tokens a "
+      "part;\nkept, the share of the non-private gain that is expected. --json says more.\n"
+      "Example: submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --answers 10240\n"
+      "         submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --kept 0.6");
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,289 @@
+#include "submix/eval/measuring/contenders.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "submix/accounting/calculators/counted_release.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/accounting/calculators/step_budget.h"
+#include "submix/accounting/user_level.h"
+#include "submix/base/number_text.h"
+#include "submix/eval/measuring/expected_share.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/dclip.h"
+
+namespace submix::eval {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr const char* kEnsembles[] = {"dclip", "filtered-submix"};
+constexpr int kParts[] = {16, 32, 64, 128, 256, 512};
+// With fewer users a part would often have none; with fewer tokens there is little to learn.
+constexpr double kLeastUsersAPart = 4;
+constexpr double kLeastTokensAPart = 2000;
+// From so many tokens a part `submix train --tokens-a-part` reads them three times.
+constexpr double kReadThriceTokens = 20'000;
+// `submix train --private dp-sgd`: an eighth of the users a step, ten passes over them.
+constexpr double kShareOfUsers = 1.0 / 8;
+constexpr int kDpSgdPasses = 10;
+
+Status CheckInput(const PlanInput& input) {
+  const auto refuse = [](const std::string& what, const std::string& range, double found) {
+    return base::InvalidArgumentError(what + ": expected " + range + ", found " +
+                                      base::NumberText(found));
+  };
+  if (!(input.users >= 1 && input.users <= 0x1p53)) {
+    return refuse("users", "1 or more", input.users);
+  }
+  if (!(input.tokens_a_user > 0 && std::isfinite(input.tokens_a_user))) {
+    return refuse("tokens per user", "more than 0", input.tokens_a_user);
+  }
+  if (!(input.epsilon > 0 && std::isfinite(input.epsilon))) {
+    return refuse("epsilon", "more than 0", input.epsilon);
+  }
+  if (!(input.delta > 0 && input.delta < 1)) return refuse("delta", "in (0, 1)", input.delta);
+  if (input.answers < 1) {
+    return refuse("answers", "1 or more", static_cast<double>(input.answers));
+  }
+  return base::OkStatus();
+}
+
+// --- Ensembles
+
+bool HasTextFor(int parts, const PlanInput& input) {
+  return input.users >= kLeastUsersAPart * parts &&
+         input.users * input.tokens_a_user >= kLeastTokensAPart * parts;
+}
+
+// Three passes where the recipe has them and they were measured; else the one that every other
+// measurement is of, unless nothing was measured at all.
+void ExpectOfEnsemble(Contender& ensemble) {
+  const PlanInput& input = ensemble.input;
+  ensemble.tokens_a_part = input.users * input.tokens_a_user / ensemble.parts;
+  const double reach = ensemble.clip.value_or(
+      Reach(ensemble.parts, ensemble.order.value(), ensemble.target_leakage));
+  const bool is_read_thrice = ensemble.tokens_a_part >= kReadThriceTokens;
+  ensemble.passes = is_read_thrice ? 3 : 1;
+  for (const int passes : {3, 1}) {
+    if (passes == 3 && !is_read_thrice) continue;
+    ensemble.expected_share =
+        ExpectedShare(ensemble.mechanism,
+                      {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes}, reach);
+    if (!ensemble.expected_share) continue;
+    ensemble.passes = passes;
+    return;
+  }
+}
+
+// What is promised to a user follows from the part's by Theorem 5.
+Status CountFilteredSubmix(Contender& ensemble, double part_nats) {
+  const accounting::CountedRelease release =
+      accounting::FilteredSubmixRelease(ensemble.order.value(), ensemble.target_leakage);
+  SUBMIX_ASSIGN_OR_RETURN(const auto part, accounting::EpsilonOf({release.run, ensemble.answers},
+                                                                 ensemble.input.delta));
+  ensemble.part_epsilon = part.epsilon;
+  SUBMIX_ASSIGN_OR_RETURN(const auto level, accounting::UserLevelFromPartOrder(ensemble.order));
+  SUBMIX_ASSIGN_OR_RETURN(
+      ensemble.user_epsilon,
+      EpsilonForDelta({level.order, level.factor * part_nats}, ensemble.input.delta,
+                      accounting::ConversionKind::kImproved));
+  return base::OkStatus();
+}
+
+Status CountDclip(Contender& ensemble, const mechanism::PartBudget& declared) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto dclip, mechanism::DClip::Create(declared.mechanism));
+  ensemble.clip = dclip->clip();
+  ensemble.answers =
+      accounting::FixedNats::RoundDown(declared.epsilon).units() / dclip->charge().units();
+  const accounting::CountedRelease release =
+      accounting::DclipRelease(ensemble.parts, dclip->clip(), 1);
+  const double delta = ensemble.input.delta;
+  SUBMIX_ASSIGN_OR_RETURN(const auto part,
+                          accounting::EpsilonOf({release.run, ensemble.answers}, delta));
+  SUBMIX_ASSIGN_OR_RETURN(const auto user,
+                          accounting::EpsilonOf({*release.user_run, ensemble.answers}, delta));
+  ensemble.part_epsilon = part.epsilon;
+  ensemble.user_epsilon = user.epsilon;
+  return base::OkStatus();
+}
+
+StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput& input) {
+  mechanism::MechanismOptions options;
+  options.name = name;
+  options.num_parts = parts;
+  mechanism::Recommend(parts, input.answers, options);
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto declared,
+      mechanism::DeclareBudget(options, {input.epsilon, true, {}, input.delta, input.answers},
+                               mechanism::MakeMechanism));
+  // An account's smallest charge is a unit.
+  if (accounting::FixedNats::RoundDown(declared.epsilon).units() < input.answers) {
+    return base::InvalidArgumentError(name + ": no budget within epsilon " +
+                                      base::NumberText(input.epsilon) + " pays for " +
+                                      std::to_string(input.answers) + " answers");
+  }
+  Contender ensemble = {.input = input, .mechanism = name, .parts = parts};
+  ensemble.order = declared.mechanism.order;
+  ensemble.target_leakage = declared.mechanism.target_leakage;
+  ensemble.answers = input.answers;
+  SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName
+                             ? CountDclip(ensemble, declared)
+                             : CountFilteredSubmix(ensemble, declared.epsilon));
+  ExpectOfEnsemble(ensemble);
+  return ensemble;
+}
+
+// --- Private training
+
+// One pass where that was measured, else as many as `submix train` takes.
+StatusOr<Contender> DpSgd(const PlanInput& input) {
+  Contender training = {.input = input, .mechanism = "dp-sgd"};
+  training.tokens_a_part = input.users * input.tokens_a_user;
+  training.expected_share =
+      ExpectedShareOfDpSgd(input.users, input.tokens_a_user, 1, input.epsilon);
+  training.passes = training.expected_share ? 1 : kDpSgdPasses;
+  training.sampling_probability = kShareOfUsers;
+  training.steps = static_cast<std::int64_t>(std::ceil(training.passes / kShareOfUsers));
+  SUBMIX_ASSIGN_OR_RETURN(
+      training.noise_multiplier,
+      accounting::NoiseForSteps(kShareOfUsers, {input.epsilon, input.delta}, training.steps));
+  const auto release = accounting::DpSgdRelease(kShareOfUsers, training.noise_multiplier);
+  SUBMIX_ASSIGN_OR_RETURN(const auto user,
+                          accounting::EpsilonOf({release.run, training.steps}, input.delta));
+  training.user_epsilon = user.epsilon;
+  return training;
+}
+
+// --- Those that keep a share
+
+// Numbers of two digits, by their index: 0.1, 0.11, ..., 0.99, 1, 1.1, ...
+double TwoDigits(int index) { return (10 + index % 90) * std::pow(10.0, index / 90) / 100; }
+constexpr int kEpsilons = 3 * 90;    // below 100
+constexpr int kFirstCount = 2 * 90;  // 10
+constexpr int kCounts = 8 * 90;      // below 10 million
+
+PlanInput With(Unknown unknown, int index, PlanInput input) {
+  const double value = TwoDigits(index);
+  if (unknown == Unknown::kEpsilon) input.epsilon = value;
+  if (unknown == Unknown::kAnswers) input.answers = std::llround(value);
+  if (unknown == Unknown::kUsers) input.users = std::round(value);
+  return input;
+}
+
+// The least index in [first, end) from which on `holds` is true; end if it never is.
+template <typename Holds>
+int LeastIndex(int first, int end, const Holds& holds) {
+  while (first < end) {
+    const int middle = first + (end - first) / 2;
+    if (holds(middle)) {
+      end = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
+}
+
+bool Keeps(double share, const Contender& contender) {
+  return contender.expected_share.value_or(-1) >= share;
+}
+
+// More users do not always keep more: with more text than was measured a part, other members count.
+std::optional<Contender> FewestUsers(double share, Contender ensemble) {
+  for (int index = kFirstCount; index < kCounts; ++index) {
+    ensemble.input = With(Unknown::kUsers, index, ensemble.input);
+    ExpectOfEnsemble(ensemble);
+    if (HasTextFor(ensemble.parts, ensemble.input) && Keeps(share, ensemble)) return ensemble;
+  }
+  return std::nullopt;
+}
+
+// None: it never keeps the share.
+std::optional<Contender> EnsembleThatKeeps(double share, Unknown unknown, const std::string& name,
+                                           int parts, const PlanInput& input) {
+  const auto at = [&](int index) { return Ensemble(name, parts, With(unknown, index, input)); };
+  const auto keeps = [&](int index) {
+    const auto ensemble = at(index);
+    return ensemble.ok() && Keeps(share, *ensemble);
+  };
+  if (unknown == Unknown::kUsers) {
+    const auto ensemble = Ensemble(name, parts, input);
+    return ensemble.ok() ? FewestUsers(share, *ensemble) : std::nullopt;
+  }
+  if (!HasTextFor(parts, input)) return std::nullopt;
+  if (unknown == Unknown::kEpsilon) {
+    const int least = LeastIndex(0, kEpsilons, keeps);
+    if (least == kEpsilons) return std::nullopt;
+    return *at(least);
+  }
+  const int too_many = LeastIndex(kFirstCount, kCounts, std::not_fn(keeps));
+  if (too_many == kFirstCount) return std::nullopt;
+  return *at(too_many - 1);
+}
+
+// The least epsilon, the most answers, the fewest users.
+double Rank(const Contender& contender, Unknown unknown) {
+  if (unknown == Unknown::kEpsilon) return contender.input.epsilon;
+  if (unknown == Unknown::kUsers) return contender.input.users;
+  return -static_cast<double>(contender.input.answers);
+}
+
+}  // namespace
+
+double DeltaFor(double users) {
+  double tenfold = 10;
+  while (tenfold < 10 * users) tenfold *= 10;
+  return 1 / tenfold;
+}
+
+StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
+  SUBMIX_RETURN_IF_ERROR(CheckInput(input));
+  std::vector<Contender> contenders;
+  Status refusal;
+  const auto add = [&](StatusOr<Contender> contender) {
+    if (contender.ok()) {
+      contenders.push_back(*std::move(contender));
+    } else if (refusal.ok()) {
+      refusal = contender.status();
+    }
+  };
+  for (const int parts : kParts) {
+    if (!HasTextFor(parts, input)) continue;
+    for (const char* name : kEnsembles) add(Ensemble(name, parts, input));
+  }
+  add(DpSgd(input));
+  if (contenders.empty()) return refusal;
+  std::ranges::stable_sort(contenders, std::greater<>(), [](const Contender& contender) {
+    return contender.expected_share.value_or(-1);
+  });
+  return contenders;
+}
+
+StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknown,
+                                                    const PlanInput& input) {
+  SUBMIX_RETURN_IF_ERROR(CheckInput(With(unknown, kFirstCount, input)));
+  std::vector<Contender> contenders;
+  for (const int parts : kParts) {
+    for (const char* name : kEnsembles) {
+      auto ensemble = EnsembleThatKeeps(share, unknown, name, parts, input);
+      if (ensemble) contenders.push_back(*std::move(ensemble));
+    }
+  }
+  if (contenders.empty()) {
+    return base::InvalidArgumentError(
+        "nothing that was measured keeps " + base::NumberText(share) +
+        " here; wish for less, or for fewer answers, a larger epsilon or more users");
+  }
+  std::ranges::stable_sort(contenders, {}, [&](const Contender& contender) {
+    return std::pair(Rank(contender, unknown), -*contender.expected_share);
+  });
+  return contenders;
+}
+
+}  // namespace submix::eval

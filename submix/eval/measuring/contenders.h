@@ -1,0 +1,67 @@
+// The ways to answer from so many users' text under one promise to each user, beside each other:
+// what each declares, what that promises, and what it may be expected to keep. Functions of public
+// numbers alone. Privacy is counted by the functions that `submix deploy`, `train` and `account`
+// call.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/divergence/renyi_order.h"
+
+namespace submix::eval {
+
+struct PlanInput {
+  double users = 0;          // whose text is trained on
+  double tokens_a_user = 0;  // on average
+  // (epsilon, delta) is promised to one user whose records are added, removed or changed; by DP-SGD
+  // to one who is there or not.
+  double epsilon = 0;
+  double delta = 0;
+  std::int64_t answers = 0;  // tokens; DP-SGD gives any number
+};
+
+struct Contender {
+  PlanInput input;
+  std::string mechanism;  // "dclip", "filtered-submix", "dp-sgd"
+  int parts = 1;
+  int passes = 1;  // over the text, in training
+  double tokens_a_part = 0;
+
+  // What an ensemble declares: parts pay at most `target_leakage` nats at `order` for an answer.
+  divergence::RenyiOrder order = divergence::RenyiOrder::Two();
+  double target_leakage = 0;
+  std::optional<double> clip = {};  // dclip's C
+  std::int64_t answers = 0;         // that every part can surely back; at least those asked for
+  std::optional<double> part_epsilon = {};  // of them together, at input.delta
+  // DP-SGD's.
+  double sampling_probability = 0;
+  double noise_multiplier = 0;
+  std::int64_t steps = 0;
+
+  double user_epsilon = 0;                    // at input.delta: what is promised
+  std::optional<double> expected_share = {};  // none: outside what was measured
+
+  bool is_ensemble() const { return mechanism != "dp-sgd"; }
+};
+
+// Below a tenth of 1 / users, rounded down to a power of ten. Requires: users > 0.
+double DeltaFor(double users);
+
+// Ensembles of 16, 32, ..., 512 parts, as many as there are users and tokens for, and private
+// training; the largest expected share first, then those without one. Left out is what no budget
+// pays for. Errors: kInvalidArgument for numbers out of range, or if no budget pays for any.
+base::StatusOr<std::vector<Contender>> Contenders(const PlanInput& input);
+
+enum class Unknown { kEpsilon, kAnswers, kUsers };
+
+// The same, each with the least epsilon, the most answers or the fewest users, in two digits, with
+// which it may be expected to keep `share`; the best first. That member of `input` is not read.
+// Errors: likewise; kInvalidArgument if nothing that was measured keeps as much.
+base::StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknown,
+                                                          const PlanInput& input);
+
+}  // namespace submix::eval

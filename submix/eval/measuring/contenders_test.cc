@@ -1,0 +1,162 @@
+#include "submix/eval/measuring/contenders.h"
+
+#include <cmath>
+#include <string>
+
+#include "submix/accounting/calculators/counted_release.h"
+#include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+
+namespace submix::eval {
+namespace contenders_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr PlanInput kBlogs = {3600, 2400, 8, 1e-5, 10'240};
+
+const Contender* Find(const std::vector<Contender>& contenders, const std::string& mechanism,
+                      int parts) {
+  for (const Contender& contender : contenders) {
+    if (contender.mechanism == mechanism && contender.parts == parts) return &contender;
+  }
+  return nullptr;
+}
+
+// What `submix deploy` prints of this declaration for one user.
+double DeployedUserEpsilon(const Contender& ensemble) {
+  mechanism::MechanismOptions options;
+  options.name = ensemble.mechanism;
+  options.num_parts = ensemble.parts;
+  mechanism::Recommend(ensemble.parts, ensemble.input.answers, options);
+  options.order = ensemble.order;
+  options.target_leakage = ensemble.target_leakage;
+  const auto mechanism = mechanism::MakeMechanism(options).value();
+  const auto bounds =
+      accounting::StatedUserLevelBounds(mechanism->Statement(accounting::FixedNats::RoundDown(
+          ensemble.target_leakage * static_cast<double>(ensemble.input.answers))));
+  return accounting::BestEpsilon(bounds, ensemble.input.delta,
+                                 accounting::ConversionKind::kImproved)
+      ->epsilon;
+}
+
+TEST(ContendersTest, PromiseAUserWhatWasAskedAndWhatDeployPrints) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(kBlogs));
+  ASSERT_EQ(contenders.size(), 13);
+  for (const Contender& contender : contenders) {
+    EXPECT_LE(contender.user_epsilon, kBlogs.epsilon) << contender.mechanism;
+    if (!contender.is_ensemble()) {
+      EXPECT_GT(contender.user_epsilon, 0.97 * kBlogs.epsilon);  // noise of whole hundredths
+      continue;
+    }
+    EXPECT_GE(contender.answers, kBlogs.answers);
+    EXPECT_LT(*contender.part_epsilon, contender.user_epsilon);
+    const double deployed = DeployedUserEpsilon(contender);
+    EXPECT_LE(contender.user_epsilon, deployed);
+    EXPECT_NEAR(contender.user_epsilon, deployed, 0.01 * deployed)
+        << contender.mechanism << " " << contender.parts;
+    EXPECT_LE(deployed, kBlogs.epsilon);
+  }
+}
+
+TEST(ContendersTest, AreRankedByWhatTheyKeepAndThoseThatNobodyMeasuredAreLast) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(kBlogs));
+  for (std::size_t i = 1; i < contenders.size(); ++i) {
+    EXPECT_GE(contenders[i - 1].expected_share.value_or(-1),
+              contenders[i].expected_share.value_or(-1));
+  }
+  ASSERT_TRUE(contenders.front().expected_share.has_value());
+  EXPECT_FALSE(Find(contenders, "dclip", 512)->expected_share.has_value());
+  EXPECT_EQ(Find(contenders, "dclip", 64)->passes, 3);
+  EXPECT_EQ(Find(contenders, "dclip", 16)->passes, 1);  // three passes of 16 parts: not measured
+}
+
+TEST(ContendersTest, HaveNoMorePartsThanThereAreUsersAndTokensFor) {
+  PlanInput input = kBlogs;
+  input.users = 100;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto few, Contenders(input));
+  EXPECT_NE(Find(few, "dclip", 16), nullptr);
+  EXPECT_EQ(Find(few, "dclip", 32), nullptr);
+  input.users = 10;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto private_training, Contenders(input));
+  ASSERT_EQ(private_training.size(), 1);
+  EXPECT_FALSE(private_training.front().is_ensemble());
+  input = kBlogs;
+  input.tokens_a_user = 10;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto short_texts, Contenders(input));
+  EXPECT_EQ(Find(short_texts, "dclip", 32), nullptr);
+  EXPECT_FALSE(short_texts.front().expected_share.has_value());
+}
+
+TEST(ContendersTest, LeaveOutWhatNoBudgetPaysFor) {
+  PlanInput input = kBlogs;
+  input.answers = std::int64_t{1} << 52;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto for_ever, Contenders(input));
+  EXPECT_EQ(Find(for_ever, "dclip", 64), nullptr);
+  EXPECT_NE(Find(for_ever, "dp-sgd", 1), nullptr);
+  input = kBlogs;
+  input.epsilon = 1e-13;
+  input.delta = 1e-12;
+  EXPECT_THAT(Contenders(input), StatusIs(StatusCode::kInvalidArgument, HasSubstr("no budget")));
+  for (const double bad : {0.0, -1.0, std::nan("")}) {
+    input = kBlogs;
+    input.epsilon = bad;
+    EXPECT_THAT(Contenders(input), StatusIs(StatusCode::kInvalidArgument, HasSubstr("epsilon")));
+    input = kBlogs;
+    input.users = bad;
+    EXPECT_THAT(Contenders(input), StatusIs(StatusCode::kInvalidArgument, HasSubstr("users")));
+    input = kBlogs;
+    input.tokens_a_user = bad;
+    EXPECT_THAT(Contenders(input), StatusIs(StatusCode::kInvalidArgument, HasSubstr("tokens")));
+  }
+}
+
+class WishTest : public testing::TestWithParam<Unknown> {};
+
+// The number that is found keeps the share, and its row is the one that asking for it gives.
+TEST_P(WishTest, FindsWhatKeepsTheShare) {
+  constexpr double kShare = 0.5;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto found, ContendersThatKeep(kShare, GetParam(), kBlogs));
+  for (const Contender& one : found) EXPECT_GE(*one.expected_share, kShare);
+  const Contender& best = found.front();
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto asked, Contenders(best.input));
+  const Contender* const same = Find(asked, best.mechanism, best.parts);
+  ASSERT_NE(same, nullptr);
+  EXPECT_EQ(same->expected_share, best.expected_share);
+  EXPECT_EQ(same->user_epsilon, best.user_epsilon);
+}
+INSTANTIATE_TEST_SUITE_P(All, WishTest,
+                         testing::Values(Unknown::kEpsilon, Unknown::kAnswers, Unknown::kUsers));
+
+// One digit less, or more, does not keep it.
+TEST(ContendersThatKeepTest, TakesTheLeastEpsilonTheMostAnswersTheFewestUsers) {
+  for (const Unknown unknown : {Unknown::kEpsilon, Unknown::kAnswers, Unknown::kUsers}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto found, ContendersThatKeep(0.5, unknown, kBlogs));
+    PlanInput harder = found.front().input;
+    if (unknown == Unknown::kEpsilon) harder.epsilon *= 0.9;
+    if (unknown == Unknown::kAnswers) harder.answers += harder.answers / 5;
+    if (unknown == Unknown::kUsers) harder.users = std::floor(0.9 * harder.users);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto asked, Contenders(harder));
+    EXPECT_LT(asked.front().expected_share.value_or(-1), 0.5);
+  }
+}
+
+TEST(ContendersThatKeepTest, SaysThatNothingKeepsAsMuch) {
+  for (const Unknown unknown : {Unknown::kEpsilon, Unknown::kAnswers, Unknown::kUsers}) {
+    EXPECT_THAT(ContendersThatKeep(0.99, unknown, kBlogs),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing that was measured")));
+  }
+}
+
+TEST(DeltaForTest, IsAPowerOfTenAtMostATenthOfOneOverTheUsers) {
+  EXPECT_EQ(DeltaFor(3600), 1e-5);
+  EXPECT_EQ(DeltaFor(1000), 1e-4);
+  EXPECT_EQ(DeltaFor(1001), 1e-5);
+  EXPECT_EQ(DeltaFor(1), 0.1);
+}
+
+}  // namespace contenders_test
+}  // namespace submix::eval

@@ -1,0 +1,90 @@
+#include "submix/eval/measuring/expected_share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "submix/base/check.h"
+
+namespace submix::eval {
+namespace {
+
+// One or three passes.
+struct RecipeLaw {
+  double open;          // with the most text a part
+  double per_halving;   // less, for each time that a part has half of it
+  double scale;         // nats
+  int least_parts;      // measured
+  int most_parts;       // measured
+  double least_tokens;  // a part, measured
+  double most_tokens;   // a part, measured
+};
+
+struct MechanismLaw {
+  std::string_view mechanism;
+  RecipeLaw one_pass;
+  RecipeLaw three_passes;
+  ShareError error;
+};
+
+constexpr MechanismLaw kLaws[] = {
+    {"dclip",
+     {0.73, 0, 0.53, 16, 128, 33'750, 540'000},
+     {0.92, 0.07, 0.67, 64, 256, 16'875, 135'000},
+     {0.06, 0.016}},
+    {"filtered-submix",
+     {0.69, 0, 0.58, 16, 128, 33'750, 540'000},
+     {0.86, 0.05, 0.68, 64, 128, 16'875, 135'000},
+     {0.09, 0.026}},
+};
+
+constexpr double kTokensAUser = 2400;
+// "Like what was measured": up to twice, down to half of it.
+constexpr double kLikeness = 2;
+
+constexpr double kDpSgdShare = 0.21;
+constexpr double kDpSgdUsers = 900;
+constexpr double kDpSgdEpsilon = 7.7;
+
+bool IsLike(double value, double measured) {
+  return value >= measured / kLikeness && value <= measured * kLikeness;
+}
+
+const MechanismLaw& LawOf(std::string_view mechanism) {
+  const auto* const law = std::ranges::find(kLaws, mechanism, &MechanismLaw::mechanism);
+  SUBMIX_CHECK(law != std::end(kLaws), "nothing was fitted to this mechanism");
+  return *law;
+}
+
+}  // namespace
+
+ShareError ErrorOfExpectedShare(std::string_view mechanism) { return LawOf(mechanism).error; }
+
+double Reach(int parts, double order, double target_leakage) {
+  return parts * std::sqrt(2 * target_leakage / order);
+}
+
+std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
+                                    double reach) {
+  const MechanismLaw& of = LawOf(mechanism);
+  if (text.passes != 1 && text.passes != 3) return std::nullopt;
+  const RecipeLaw& law = text.passes == 1 ? of.one_pass : of.three_passes;
+  const bool is_measured = text.parts >= law.least_parts && text.parts <= law.most_parts &&
+                           text.tokens_a_part >= law.least_tokens &&
+                           text.tokens_a_part <= kLikeness * law.most_tokens &&
+                           IsLike(text.tokens_a_user, kTokensAUser);
+  if (!is_measured) return std::nullopt;
+  const double halvings =
+      std::log2(law.most_tokens / std::min(text.tokens_a_part, law.most_tokens));
+  return (law.open - law.per_halving * halvings) * -std::expm1(-reach / law.scale);
+}
+
+std::optional<double> ExpectedShareOfDpSgd(double users, double tokens_a_user, int passes,
+                                           double epsilon) {
+  if (passes != 1 || !IsLike(users, kDpSgdUsers) || !IsLike(tokens_a_user, kTokensAUser) ||
+      !IsLike(epsilon, kDpSgdEpsilon)) {
+    return std::nullopt;
+  }
+  return kDpSgdShare;
+}
+
+}  // namespace submix::eval

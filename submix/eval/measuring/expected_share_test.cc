@@ -1,0 +1,168 @@
+// The law against the measurements that it was fitted to, in docs/results.
+#include "submix/eval/measuring/expected_share.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "submix/base/testing/status_matchers.h"
+#include "submix/corpus/csv_rows.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/dclip.h"
+
+namespace submix::eval {
+namespace expected_share_test {
+
+using Row = std::map<std::string, std::string>;
+
+constexpr double kAllTokens = 8.64e6;
+constexpr double kQuarterTokens = kAllTokens / 4;
+
+std::vector<Row> Rows(const std::string& file) {
+  std::vector<Row> rows;
+  std::vector<std::string> names;
+  const auto status =
+      corpus::ReadCsvRows(std::string(SUBMIX_TESTDATA_DIR) + "/../docs/results/" + file,
+                          [&](std::int64_t, std::vector<std::string>& fields) -> base::Status {
+                            if (names.empty()) {
+                              names = fields;
+                              return base::OkStatus();
+                            }
+                            Row& row = rows.emplace_back();
+                            for (std::size_t i = 0; i < names.size(); ++i)
+                              row[names[i]] = fields[i];
+                            return base::OkStatus();
+                          });
+  SUBMIX_EXPECT_OK(status);
+  return rows;
+}
+
+// A file of results, and what its rows do not say.
+struct Measured {
+  const char* file;
+  double tokens;
+  int passes;
+  int parts;  // 0: in the rows
+  bool is_wide = false;
+};
+
+constexpr Measured kMeasured[] = {
+    {"blogs/kept-improvement.kept.csv", kQuarterTokens, 1, 0},
+    {"all_blogs/kept-improvement.kept.csv", kAllTokens, 1, 0},
+    {"all_blogs/kept-64-wide.csv", kAllTokens, 1, 64, true},
+    {"all_blogs/kept-128-wide.csv", kAllTokens, 1, 128, true},
+    {"all_blogs/kept-128.csv", kAllTokens, 1, 128},
+    {"passes/kept-64.csv", kQuarterTokens, 3, 64},
+    {"passes/kept-128.csv", kQuarterTokens, 3, 128},
+    {"all_passes/kept-64.csv", kAllTokens, 3, 64},
+    {"all_passes/kept-64-wide.csv", kAllTokens, 3, 64, true},
+    {"all_passes/kept-256-wide.csv", kAllTokens, 3, 256, true},
+};
+
+mechanism::PartBudget Declared(const Row& row, const Measured& measured, int parts) {
+  mechanism::MechanismOptions options;
+  options.name = row.at(row.contains("mechanism") ? "mechanism" : "model");
+  options.num_parts = parts;
+  options.clip = measured.is_wide ? mechanism::ClipOptions{.stretch = 1.3, .centre = 0.7}
+                                  : mechanism::ClipOptions{.stretch = 1.5, .centre = 0.5};
+  mechanism::AskedBudget asked = {std::stod(row.at("epsilon")), row.at("unit") == "user"};
+  asked.queries = std::stoll(row.at("queries"));
+  if (row.at("order") == "delta=1e-05") {
+    asked.delta = 1e-5;
+  } else {
+    asked.order = *divergence::RenyiOrder::Parse(row.at("order"));
+  }
+  return *DeclareBudget(options, asked, mechanism::MakeMechanism);
+}
+
+// |expected - measured| of every row of the mechanism that the law is about.
+std::vector<double> Differences(const std::string& mechanism) {
+  std::vector<double> differences;
+  for (const Measured& measured : kMeasured) {
+    for (const Row& row : Rows(measured.file)) {
+      if (row.at(row.contains("mechanism") ? "mechanism" : "model") != mechanism) continue;
+      const int parts = measured.parts > 0 ? measured.parts : std::stoi(row.at("k"));
+      if (parts < 16) continue;
+      const mechanism::PartBudget declared = Declared(row, measured, parts);
+      double reach =
+          Reach(parts, declared.mechanism.order.value(), declared.mechanism.target_leakage);
+      if (mechanism == "dclip")
+        reach = mechanism::DClip::Create(declared.mechanism).value()->clip();
+      if (mechanism == "dclip" && !measured.is_wide && reach > 2) continue;
+      const auto expected =
+          ExpectedShare(mechanism, {parts, 2400, measured.tokens / parts, measured.passes}, reach);
+      if (!expected) {
+        ADD_FAILURE() << measured.file << ": outside of what was measured";
+        continue;
+      }
+      differences.push_back(std::abs(*expected - std::stod(row.at("kept"))));
+    }
+  }
+  return differences;
+}
+
+void ExpectStatedError(const std::string& mechanism, std::size_t rows) {
+  const std::vector<double> differences = Differences(mechanism);
+  ASSERT_EQ(differences.size(), rows);
+  const ShareError stated = ErrorOfExpectedShare(mechanism);
+  double sum = 0;
+  for (const double difference : differences) sum += difference;
+  const double largest = *std::ranges::max_element(differences);
+  const double mean = sum / static_cast<double>(rows);
+  EXPECT_LE(largest, stated.largest);
+  EXPECT_GT(largest, stated.largest - 0.01);
+  EXPECT_LE(mean, stated.mean);
+  EXPECT_GT(mean, stated.mean - 0.001);
+}
+
+TEST(ExpectedShareTest, DclipsErrorIsTheStatedOne) { ExpectStatedError("dclip", 57); }
+TEST(ExpectedShareTest, FilteredSubmixsErrorIsTheStatedOne) {
+  ExpectStatedError("filtered-submix", 56);
+}
+
+// docs/results/private_training.csv: the perplexity by DP-SGD between the public model's and that
+// of training without privacy, on the same positions.
+TEST(ExpectedShareTest, DpSgdsIsTheMeasuredOne) {
+  const double public_perplexity[] = {138.6686, 149.6128};
+  const char* const files[] = {"blogs/pmixed-main.private_training.csv",
+                               "blogs/adapmixed-main.private_training.csv"};
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<Row> rows = Rows(files[i]);
+    ASSERT_EQ(rows.size(), 2);
+    const double fine_tuned = std::stod(rows[0].at("perplexity"));
+    const double by_dp_sgd = std::stod(rows[1].at("perplexity"));
+    EXPECT_NEAR((public_perplexity[i] - by_dp_sgd) / (public_perplexity[i] - fine_tuned),
+                ExpectedShareOfDpSgd(900, 2400, 1, std::stod(rows[1].at("epsilon"))).value(),
+                0.005);
+  }
+  EXPECT_FALSE(ExpectedShareOfDpSgd(900, 2400, 10, 7.7).has_value());
+  EXPECT_FALSE(ExpectedShareOfDpSgd(3600, 2400, 1, 7.7).has_value());
+  EXPECT_FALSE(ExpectedShareOfDpSgd(900, 2400, 1, 2).has_value());
+}
+
+TEST(ExpectedShareTest, SaysNothingOutsideOfWhatWasMeasured) {
+  const MemberText text = {64, 2400, 135'000, 3};
+  EXPECT_TRUE(ExpectedShare("dclip", text, 1).has_value());
+  MemberText other = text;
+  other.parts = 512;
+  EXPECT_FALSE(ExpectedShare("dclip", other, 1).has_value());
+  other = text;
+  other.tokens_a_user = 500;
+  EXPECT_FALSE(ExpectedShare("dclip", other, 1).has_value());
+  other = text;
+  other.passes = 2;
+  EXPECT_FALSE(ExpectedShare("dclip", other, 1).has_value());
+  other = text;
+  other.tokens_a_part = 5'000;
+  EXPECT_FALSE(ExpectedShare("dclip", other, 1).has_value());
+  other.tokens_a_part = 300'000;
+  EXPECT_FALSE(ExpectedShare("dclip", other, 1).has_value());
+  other.tokens_a_part = 200'000;
+  EXPECT_EQ(ExpectedShare("dclip", other, 1), ExpectedShare("dclip", text, 1));
+}
+
+}  // namespace expected_share_test
+}  // namespace submix::eval

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""`submix plan` as a user meets it: its epsilons are those of `submix account` and what `submix deploy` promises, and
+the commands that it prints do what it says.
+
+    plan_test.py BUILD_DIR SOURCE_DIR
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+ASKED = ["--users", "3600", "--tokens-per-user", "2400", "--epsilon", "8", "--answers", "10240"]
+
+
+def run(*arguments, work=None):
+    return subprocess.run(["submix", *map(str, arguments)], capture_output=True, text=True, check=False, cwd=work,
+                          env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
+
+
+def answer(*arguments):
+    result = run(*arguments, "--json")
+    assert result.returncode == 0, result
+    return json.loads(result.stdout)["rows"]
+
+
+class PlanTest(unittest.TestCase):
+    def test_epsilons_are_those_of_account_digit_for_digit(self):
+        seen = set()
+        for row in answer("plan", *ASKED):
+            delta = ["--delta", row["delta"]]
+            if row["mechanism"] == "dclip":
+                (cost,) = answer("account", "plan", "dclip", "--parts", row["parts"], "--clip", row["clip"], "--answers",
+                                 row["answers"], *delta)
+                part, user = cost["epsilon"], cost["user_epsilon"]
+            elif row["mechanism"] == "filtered-submix":
+                (cost,) = answer("account", "plan", "filtered-submix", "--order", row["order"], "--target-leakage",
+                                 row["charge_rdp"], "--answers", row["answers"], *delta)
+                _, of_user = answer("account", "convert", "--order", row["order"], "--rdp",
+                                    row["charge_rdp"] * row["answers"], *delta)
+                part, user = cost["epsilon"], of_user["epsilon"]
+            else:
+                (cost,) = answer("account", "plan", "dp-sgd", "--sampling-probability", row["sampling_probability"],
+                                 "--noise-multiplier", row["noise_multiplier"], "--steps", row["steps"], *delta)
+                part, user = None, cost["epsilon"]
+            self.assertEqual((row["part_epsilon"], row["user_epsilon"]), (part, user), row)
+            self.assertLessEqual(user, 8)
+            seen.add(row["mechanism"])
+        self.assertEqual(seen, {"dclip", "filtered-submix", "dp-sgd"})
+
+    def test_people_read_the_same_rows_the_statements_and_the_commands(self):
+        rows, text = answer("plan", *ASKED), run("plan", *ASKED).stdout
+        table = [line.split() for line in text.splitlines() if re.match(r" +(dclip|filtered-submix|dp-sgd) ", line)]
+        self.assertEqual([line[0] for line in table[:len(rows)]], [row["mechanism"] for row in rows])
+        for command in rows[0]["commands"] + rows[1]["commands"]:
+            self.assertIn(f"\n  {command}\n", text)
+        private = next(row for row in rows if row["mechanism"] == "dp-sgd")
+        self.assertIn(f"\n  {private['commands'][0]}\n", text)
+        self.assertEqual(private["answers"], "unlimited")
+        for words in ("one user key", "replaced by the public", "outside what was measured", "not a promise"):
+            self.assertIn(words, text)
+        self.assertIsNone(next(row for row in rows if row["parts"] == 512)["kept"])
+
+    def test_a_question_left_open_is_answered(self):
+        by_epsilon = answer("plan", "--users", 3600, "--tokens-per-user", 2400, "--answers", 10240, "--kept", 0.6)
+        self.assertLessEqual(by_epsilon[0]["user_epsilon"], 8)  # 0.7 is kept at 8
+        self.assertGreaterEqual(by_epsilon[0]["kept"], 0.6)
+        by_answers = answer("plan", "--users", 3600, "--tokens-per-user", 2400, "--epsilon", 8, "--kept", 0.6)
+        self.assertGreater(by_answers[0]["answers"], 10240)
+        by_users = answer("plan", "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 10240)
+        self.assertLess(by_users[0]["users"], 3600)
+        self.assertGreaterEqual(by_users[0]["kept"], 0.5)
+
+    def test_another_public_model_was_not_measured(self):
+        rows = answer("plan", *ASKED, "--public", SOURCE / "data/public_model")  # its shape is the measured one's
+        self.assertIsNotNone(rows[0]["kept"])
+        config = (SOURCE / "data/public_model/config.json").read_text()
+        with tempfile.TemporaryDirectory() as deeper:
+            (pathlib.Path(deeper) / "config.json").write_text(config.replace('"n_layer": 6', '"n_layer": 12'))
+            rows = answer("plan", *ASKED, "--public", deeper)
+        self.assertEqual({row["kept"] for row in rows}, {None})
+
+    def test_wrong_questions_end_in_one_line(self):
+        for words, *arguments in (("find the third", "--users", 3600, "--tokens-per-user", 2400),
+                                  ("--kept asks", *ASKED, "--kept", 0.5),
+                                  ("nothing that was measured", *ASKED[:6], "--kept", 0.99),
+                                  ("nothing that was measured", *ASKED[:2], "--tokens-per-user", 20, "--epsilon", 8)):
+            result = run("plan", *arguments)
+            self.assertEqual(result.returncode, 1, result)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result)
+            self.assertIn(words, result.stderr)
+        self.assertEqual(run("plan", *ASKED, "--epsilon", "nan").returncode, 2)
+        self.assertEqual(run("plan", "--users", 10, "--epsilon", 1).returncode, 2)
+
+    def test_the_commands_do_what_the_table_says(self):
+        """On some of Shakespeare's lines: too few to expect anything of, but enough to run."""
+        lines = (SOURCE / "data/shakespeare.jsonl").read_text().splitlines(keepends=True)[:60]
+        asked = ["--users", 100, "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 64,
+                 "--public", SOURCE / "data/public_model"]
+        rows = answer("plan", *asked)
+        for row in (next(row for row in rows if row["mechanism"] == name) for name in ("dclip", "filtered-submix", "dp-sgd")):
+            with self.subTest(row["mechanism"]), tempfile.TemporaryDirectory() as work:
+                (pathlib.Path(work) / "text.jsonl").write_text("".join(lines))
+                train, deploy = (shlex.split(command)[1:] for command in row["commands"])
+                trained = run(*train, work=work)
+                self.assertEqual(trained.returncode, 0, trained)
+                if row["mechanism"] != "dp-sgd":
+                    self.assertIn(f"{row['passes']} pass", trained.stdout)
+                deployed = run(*deploy, work=work)
+                self.assertEqual(deployed.returncode, 0, deployed)
+                promised = re.search(r"\(([0-9.]+), ([0-9e.-]+)\)-differentially private for one",
+                                     " ".join((deployed.stdout + trained.stdout).split()))
+                self.assertIsNotNone(promised, (trained, deployed))
+                self.assertEqual(float(promised[2]), row["delta"])
+                self.assertLessEqual(float(promised[1]), 8)
+                self.assertAlmostEqual(float(promised[1]), row["user_epsilon"], delta=0.02 * 8)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
