@@ -73,10 +73,8 @@ constexpr std::size_t PanelBytes<IntegerGroup<8>>(int inputs) {
 }
 
 // results[m, n] = bias[n] + sum_k x[m, k] W[k, n] for n < columns.
-template <typename Stored>
-struct PanelOperands {
-  const Stored* panels = nullptr;  // PairsFor(columns), PanelBytes(inputs) each
-  const float* x = nullptr;        // [rows, inputs], rows x_stride apart
+struct PanelRows {
+  const float* x = nullptr;  // [rows, inputs], rows x_stride apart
   std::size_t x_stride = 0;
   int rows = 0;
   int inputs = 0;
@@ -84,6 +82,10 @@ struct PanelOperands {
   float* results = nullptr;     // rows results_stride apart
   std::size_t results_stride = 0;
   int columns = 0;
+};
+template <typename Stored>
+struct PanelOperands : PanelRows {
+  const Stored* panels = nullptr;  // PairsFor(columns), PanelBytes(inputs) each
 };
 template <typename Stored>
 void MultiplyPanels(const PanelOperands<Stored>& operands);
