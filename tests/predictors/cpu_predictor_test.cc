@@ -236,7 +236,8 @@ TEST_F(CpuPredictorTest, HiddenTokensAreSeenByNone) {
       const SequenceId shared = predictor->OpenPrefix(behind, 16);
       const Logits found = Step(*predictor, {{behind, next}});
       ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-5);
+      // Summed in another order: they stand at other places of their pages.
+      for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4);
       // What shares its pages sees as little.
       std::vector<TokenId> rest = Tokens(hidden, seed);
       rest.insert(rest.end(), text.begin(), text.end());

@@ -96,7 +96,8 @@ void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune) {
   flags.Add("--block-tokens", options.block_tokens, "Tokens a block");
   flags.Add("--members-at-a-time", options.members_at_a_time,
             "Members trained in one batch over the shared frozen weights");
-  flags.Add("--threads", options.threads, "0 = one a processor");
+  flags.Add("--threads", options.threads,
+            "0 = OMP_NUM_THREADS or, where it is not set, one a processor");
 }
 
 base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers) {

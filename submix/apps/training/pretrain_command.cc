@@ -57,7 +57,8 @@ void AddPretrainCommand(CLI::App& command, Action& action) {
   flags.Add("--precision", options.precision, OneOf({"f32", "bf16"}),
             "Of the matrix products: f32 or bf16");
   flags.Add("--seed", pretrain.seed, "Decides initial weights and order");
-  flags.Add("--threads", pretrain.training.threads, "0 = one a processor");
+  flags.Add("--threads", pretrain.training.threads,
+            "0 = OMP_NUM_THREADS or, where it is not set, one a processor");
   command.footer(
       "A line \"<|endoftext|>\" ends a document. Interrupted? Run the same command again.\n"
       "Example: submix pretrain wiki-*.txt.xz --tokenizer bpe -o public_model");

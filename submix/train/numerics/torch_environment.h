@@ -13,7 +13,8 @@ namespace submix::train {
 // Returns if there is nothing (more) to do.
 void PrepareTorchProcess(char** argv);
 
-// Threads of all tensor work; 0 means one per available processor. Results are repeatable for one
+// Threads of all tensor work; 0 means as many as OMP_NUM_THREADS says or, where it is not set, one
+// per available processor. Results are repeatable for one
 // number of threads. Errors: kInvalidArgument for a negative number.
 base::Status SetTorchThreads(int threads);
 
