@@ -331,6 +331,29 @@ TEST_F(EnsembleTrainingTest, ForgettingTheLastUserOfAPartLeavesThePublicModel) {
   }
 }
 
+TEST_F(EnsembleTrainingTest, AnInterruptedForgettingIsNobodyElses) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  int neighbour = 0;
+  while (neighbour == 4 || PartOf(neighbour) != PartOf(4)) ++neighbour;
+  // As a crash before the new manifest stands: the member in its place still knows the neighbour.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string old_manifest,
+                              base::ReadFile(ensemble::ManifestPath(File("e"))));
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
+  SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(File("e")), old_manifest));
+  SUBMIX_ASSERT_OK(base::MakeDirectories(File("e/pending")));
+  SUBMIX_ASSERT_OK(base::WriteFile(File("e/pending/user"), manifest.forgotten.front()));
+
+  EXPECT_THAT(ForgetUser(File("e"), File("corpus.jsonl"), User(neighbour), kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another user")));
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
+  // As a crash behind the new manifest.
+  SUBMIX_ASSERT_OK(base::MakeDirectories(File("e/pending")));
+  SUBMIX_ASSERT_OK(base::WriteFile(File("e/pending/user"), manifest.forgotten.front()));
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(neighbour), kSilent));
+  EXPECT_FALSE(base::FileExists(File("e/pending")));
+}
+
 TEST_F(EnsembleTrainingTest, ForgettingRefusesUnknownUsers) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
   EXPECT_THAT(ForgetUser(File("e"), File("corpus.jsonl"), "nobody", kSilent),

@@ -48,6 +48,24 @@ StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensem
   return std::move(users);
 }
 
+// Marks what is pending as this user's. What an interrupted call for another user left was trained
+// on this one's text, and may already stand in the member's place: only that call can end it.
+Status BeginPending(const std::string& pending, const ensemble::Manifest& manifest,
+                    const std::string& mark) {
+  const std::string path = base::JoinPath(pending, "user");
+  if (base::FileExists(path)) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::string begun, base::ReadFile(path));
+    const bool is_over = std::ranges::find(manifest.forgotten, begun) != manifest.forgotten.end();
+    if (begun != mark && !is_over) {
+      return base::FailedPreconditionError(
+          pending + ": the forgetting of another user was interrupted; forget that user first");
+    }
+    if (is_over) SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
+  }
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(pending));
+  return base::WriteFile(path, mark);
+}
+
 }  // namespace
 
 StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
@@ -89,7 +107,7 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   // Trained beside members/, so that the ensemble can be served meanwhile.
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   const std::string pending = base::JoinPath(ensemble_directory, "pending");
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(pending));
+  SUBMIX_RETURN_IF_ERROR(BeginPending(pending, manifest, mark));
   const MemberTask task = MakeMemberTask(
       base::JoinPath(pending, "g" + std::to_string(manifest.generation)), index, users, options);
   SUBMIX_ASSIGN_OR_RETURN(const std::string public_sha256,
@@ -106,12 +124,12 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   if (!base::FileExists(new_path)) {
     SUBMIX_RETURN_IF_ERROR(base::Rename(task.output_directory, new_path));
   }
-  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
   manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
   if (manifest.users.has_value()) --*manifest.users;
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
   return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
 }
 

@@ -22,8 +22,8 @@ struct ForgetResult {
 // again. The caller then binds the ledger to the new generation (engine/rebinding.h). Repeating an
 // interrupted call ends it. Exact for the models; the trace in the spent budget stays, covered by
 // it (privacy.md, on forgetting). Errors: kNotFound if the corpus has no such user;
-// kFailedPrecondition for an ensemble trained with differential privacy; those of reading the
-// corpus and of training.
+// kFailedPrecondition for an ensemble trained with differential privacy, or while the forgetting of
+// another user is unfinished; those of reading the corpus and of training.
 base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                         const corpus::CorpusFile& corpus, const std::string& user,
                                         base::ProgressStyle progress);
