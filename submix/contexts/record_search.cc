@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
-#include <set>
 
 namespace submix::contexts {
 
@@ -12,32 +12,43 @@ using base::TokenId;
 
 RecordSearch::RecordSearch(std::span<const std::vector<TokenId>> records) {
   double tokens = 0;
-  for (int record = 0; record < std::ssize(records); ++record) {
+  for (const std::vector<TokenId>& record : records) {
     std::map<TokenId, int> counts;
-    for (const TokenId token : records[static_cast<std::size_t>(record)]) ++counts[token];
-    for (const auto& [token, count] : counts) postings_[token].push_back({record, count});
-    tokens += static_cast<double>(records[static_cast<std::size_t>(record)].size());
+    for (const TokenId token : record) ++counts[token];
+    std::vector<Term>& terms = records_.emplace_back().terms;
+    for (const auto& [token, count] : counts) {
+      terms.push_back({token, count});
+      const auto id = static_cast<std::size_t>(token);
+      if (id >= holders_.size()) holders_.resize(id + 1, 0);
+      ++holders_[id];
+    }
+    tokens += static_cast<double>(record.size());
   }
   const double mean = tokens / static_cast<double>(records.size());
-  for (const std::vector<TokenId>& record : records) {
-    const double relative = static_cast<double>(record.size()) / mean;
-    length_factors_.push_back(kSaturation * (1 - kLengthWeight + kLengthWeight * relative));
+  for (std::size_t r = 0; r < records.size(); ++r) {
+    const double relative = static_cast<double>(records[r].size()) / mean;
+    records_[r].length_factor = kSaturation * (1 - kLengthWeight + kLengthWeight * relative);
   }
 }
 
 std::vector<double> RecordSearch::Scores(std::span<const TokenId> query) const {
-  const auto records = static_cast<double>(length_factors_.size());
-  std::vector<double> scores(length_factors_.size(), 0);
-  for (const TokenId token : std::set<TokenId>(query.begin(), query.end())) {
-    const auto found = postings_.find(token);
-    if (found == postings_.end()) continue;
-    const auto holders = static_cast<double>(found->second.size());
-    const double idf = std::log1p((records - holders + 0.5) / (holders + 0.5));
-    for (const Posting& posting : found->second) {
-      const auto record = static_cast<std::size_t>(posting.record);
-      scores[record] +=
-          idf * posting.count * (kSaturation + 1) / (posting.count + length_factors_[record]);
+  const auto records = static_cast<double>(records_.size());
+  std::vector<double> idf(holders_.size(), 0);  // of the query's tokens, by id
+  for (const TokenId token : query) {
+    const auto id = static_cast<std::size_t>(token);
+    if (id >= holders_.size()) continue;
+    const double holders = holders_[id];
+    idf[id] = std::log1p((records - holders + 0.5) / (holders + 0.5));
+  }
+  std::vector<double> scores;
+  scores.reserve(records_.size());
+  for (const Record& record : records_) {
+    double score = 0;
+    for (const Term& term : record.terms) {
+      score += idf[static_cast<std::size_t>(term.token)] * term.count * (kSaturation + 1) /
+               (term.count + record.length_factor);
     }
+    scores.push_back(score);
   }
   return scores;
 }

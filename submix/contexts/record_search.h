@@ -1,11 +1,10 @@
 // Which records of one part match a query: Okapi BM25 with tokens as terms. Every statistic
 // (document frequencies, lengths) is this part's own: one over all parts would make what a member
 // reads depend on other parts' text. Source: Robertson and Zaragoza, "The Probabilistic Relevance
-// Framework: BM25 and Beyond", 2009, with the idf of Lucene, which is never negative.
+// Framework: BM25 and Beyond", 2009, with the idf of Lucene, which is never negative. Every query
+// costs one pass over all records: how many match it does not show in the work.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -28,13 +27,17 @@ class RecordSearch {
   std::vector<int> Ranked(std::span<const base::TokenId> query) const;
 
  private:
-  struct Posting {
-    int record = 0;
+  struct Term {
+    base::TokenId token = 0;
     int count = 0;
   };
+  struct Record {
+    std::vector<Term> terms;   // in the order of tokens
+    double length_factor = 0;  // k1 (1 - b + b length / mean length)
+  };
 
-  std::map<base::TokenId, std::vector<Posting>> postings_;
-  std::vector<double> length_factors_;  // [records]: k1 (1 - b + b length / mean length)
+  std::vector<Record> records_;
+  std::vector<int> holders_;  // records that hold a token, by its id, up to the largest of all
 };
 
 }  // namespace submix::contexts
