@@ -42,8 +42,8 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                         std::move(members));
 }
 
-StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
-                                         const std::string& user) {
+StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_directory,
+                                               const std::string& user) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
   SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
@@ -51,20 +51,16 @@ StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
   const corpus::Placement place = corpus::PlaceUser(
       key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
-  if (place.is_heldout) return ForgottenRecords{"", manifest.generation, false};
-  ensemble::MemberEntry& member =
-      manifest.members[static_cast<std::size_t>(place.part.index * manifest.halves + place.half)];
+  if (place.is_heldout) return ensemble::ForgetResult{"", manifest.generation, false};
+  const auto index = static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
+  ensemble::MemberEntry& member = manifest.members[index];
   const std::string mark = corpus::ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
-    return ForgottenRecords{member.directory, manifest.generation, member.is_public_model()};
+    return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
   }
 
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
-  const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));
-  ++manifest.generation;
-  member.directory = ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts,
-                                               manifest.halves, manifest.generation);
-  member.generation = manifest.generation;
+  ensemble::BeginGeneration(index, manifest);
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   // Without the old ones an earlier call has ended before its manifest stood.
   const bool is_repeated = !base::FileExists(old_path) && base::FileExists(new_path);
@@ -77,14 +73,13 @@ StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
   }
   member.steps = std::ssize(records);
   SUBMIX_RETURN_IF_ERROR(SaveRecords(records, new_path));
-  manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
   if (manifest.users.has_value()) --*manifest.users;
   // The old records go before the new manifest stands, so that there is never one beside them.
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(old_path));
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
-  return ForgottenRecords{member.directory, manifest.generation, member.is_public_model()};
+  return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
 }
 
 }  // namespace submix::contexts

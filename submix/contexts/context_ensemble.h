@@ -24,17 +24,12 @@ base::StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                             const std::string& ensemble_directory,
                                             const tokenizer::Tokenizer& tokenizer);
 
-struct ForgottenRecords {
-  std::string member;  // empty: the user was held out
-  int generation = 0;
-  bool is_public_model = false;  // no record is left
-};
 // Takes a user's records out of the one member that read them, in a new generation of the ensemble:
 // as if the user had never been there, but for the key, which is remembered as forgotten. A user
 // who is forgotten already stays so. After a crash: call it again. Errors: those of LockEnsemble
 // and LoadManifest; kNotFound for a user without records; those of reading and writing. Requires:
 // the ensemble's members read contexts.
-base::StatusOr<ForgottenRecords> ForgetRecords(const std::string& ensemble_directory,
-                                               const std::string& user);
+base::StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_directory,
+                                                     const std::string& user);
 
 }  // namespace submix::contexts

@@ -119,7 +119,7 @@ TEST_F(ContextEnsembleTest, NobodysPresenceMovesAnothersRecords) {
 TEST_F(ContextEnsembleTest, ForgettingIsAsIfTheUserHadNeverBeenThere) {
   Make(Partition());
   const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(Manifest()));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords forgotten, ForgetRecords(place_, "d"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult forgotten, ForgetRecords(place_, "d"));
   const std::size_t member = PartOf("d");
   EXPECT_EQ(forgotten.member, Manifest().members[member].directory);
   EXPECT_EQ(forgotten.generation, 2);
@@ -134,7 +134,7 @@ TEST_F(ContextEnsembleTest, ForgettingIsAsIfTheUserHadNeverBeenThere) {
     EXPECT_EQ(bytes.find("\\\"d\\\""), std::string::npos) << file.path();
   }
   // Again: the same, and nothing new.
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords again, ForgetRecords(place_, "d"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult again, ForgetRecords(place_, "d"));
   EXPECT_EQ(again.generation, 2);
   EXPECT_THAT(ForgetRecords(place_, "nobody"),
               StatusIs(StatusCode::kNotFound, HasSubstr("no member reads")));
@@ -146,7 +146,8 @@ TEST_F(ContextEnsembleTest, TheLastUserOfAPartLeavesThePublicModel) {
   bool is_public_model = false;
   for (char user = 'a'; user <= 'h'; ++user) {
     if (PartOf({user}) != member) continue;
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgottenRecords forgotten, ForgetRecords(place_, {user}));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult forgotten,
+                                ForgetRecords(place_, {user}));
     is_public_model = forgotten.is_public_model;
   }
   EXPECT_TRUE(is_public_model);

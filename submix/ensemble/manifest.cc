@@ -346,6 +346,16 @@ std::string MemberDirectory(int part, int half, int num_parts, int halves, int g
   return name;
 }
 
+void BeginGeneration(std::size_t index, Manifest& manifest) {
+  manifest.parent_sha256 = base::ToHex(EnsembleFingerprint(manifest));
+  ++manifest.generation;
+  MemberEntry& member = manifest.members[index];
+  const int number = static_cast<int>(index);
+  member.directory = MemberDirectory(number / manifest.halves, number % manifest.halves,
+                                     manifest.num_parts, manifest.halves, manifest.generation);
+  member.generation = manifest.generation;
+}
+
 base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
   const std::string path = ManifestPath(ensemble_directory);
   const auto json = JsonObject::Load(path);

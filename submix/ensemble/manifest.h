@@ -93,6 +93,18 @@ struct Manifest {
 // A member trained in a later generation has it in its name: "members/00a-g2".
 std::string MemberDirectory(int part, int half, int num_parts, int halves, int generation = 1);
 
+// Moves the manifest to its next generation, which names the one before and in which member `index`
+// has a new directory.
+void BeginGeneration(std::size_t index, Manifest& manifest);
+
+// What forgetting a user came to.
+struct ForgetResult {
+  std::string member;  // directory of the new member; empty if the user was held out
+  int generation = 0;  // the ensemble's, after it
+  // No text is left for the member, which is the public model from now on. Private.
+  bool is_public_model = false;
+};
+
 // Errors: kNotFound; kInvalidArgument (not JSON, fields missing, out of range); kFailedPrecondition
 // for a newer format.
 base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory);

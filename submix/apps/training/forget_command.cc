@@ -35,26 +35,17 @@ base::Status CheckDeployment(const ForgetOptions& options, const ensemble::Manif
   return base::FailedPreconditionError(options.deployment + ": a deployment of another ensemble");
 }
 
-struct Forgotten {
-  std::string member;  // empty: the user was held out
-  int generation = 0;
-  bool is_public_model = false;
-};
-
-base::StatusOr<Forgotten> Forget(const ForgetOptions& options, const ensemble::Manifest& manifest) {
+base::StatusOr<ensemble::ForgetResult> Forget(const ForgetOptions& options,
+                                              const ensemble::Manifest& manifest) {
   if (manifest.contexts.has_value()) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto result,
-                            contexts::ForgetRecords(options.ensemble, options.user));
-    return Forgotten{result.member, result.generation, result.is_public_model};
+    return contexts::ForgetRecords(options.ensemble, options.user);
   }
   if (options.corpus.path.empty()) {
     return base::InvalidArgumentError(
         "--corpus is required: the member is trained again on what is left of its text");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto result,
-                          train::ForgetUser(options.ensemble, options.corpus, options.user,
-                                            base::DetectProgressStyle()));
-  return Forgotten{result.member, result.generation, result.is_public_model};
+  return train::ForgetUser(options.ensemble, options.corpus, options.user,
+                           base::DetectProgressStyle());
 }
 
 base::Status RunForget(const ForgetOptions& options) {
@@ -67,7 +58,7 @@ base::Status RunForget(const ForgetOptions& options) {
     // An interrupted forget is finished first: the ledger follows one generation at a time.
     SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
   }
-  SUBMIX_ASSIGN_OR_RETURN(const Forgotten result, Forget(options, manifest));
+  SUBMIX_ASSIGN_OR_RETURN(const ensemble::ForgetResult result, Forget(options, manifest));
   if (!options.deployment.empty()) {
     SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(options.deployment));
   }

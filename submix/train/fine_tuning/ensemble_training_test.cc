@@ -275,7 +275,7 @@ TEST_F(EnsembleTrainingTest, ForgettingEqualsNeverHavingReadTheUser) {
   const std::size_t part = PartOf(4);
   const std::string before = Adapter("e", part);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto old_manifest, ensemble::LoadManifest(File("e")));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult result,
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult result,
                               ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
   EXPECT_EQ(result.generation, 2);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(File("e")));
@@ -294,7 +294,7 @@ TEST_F(EnsembleTrainingTest, ForgettingEqualsNeverHavingReadTheUser) {
 TEST_F(EnsembleTrainingTest, ForgettingIsRepeatableAndNeverReadsTheUserAgain) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
   SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult again,
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult again,
                               ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));
   EXPECT_EQ(again.generation, 2);
   // Another user of the same part is forgotten; the corpus still holds the first one.
@@ -315,7 +315,7 @@ TEST_F(EnsembleTrainingTest, ForgettingTheLastUserOfAPartLeavesThePublicModel) {
   WriteCorpusOf("alone.jsonl", users);
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "alone.jsonl"), kSilent));
   for (int call = 0; call < 2; ++call) {  // the second one has nothing to do
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const ForgetResult result,
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult result,
                                 ForgetUser(File("e"), File("alone.jsonl"), User(4), kSilent));
     EXPECT_EQ(result.generation, 2);
     EXPECT_TRUE(result.is_public_model);

@@ -68,9 +68,9 @@ Status BeginPending(const std::string& pending, const ensemble::Manifest& manife
 
 }  // namespace
 
-StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
-                                  const corpus::CorpusFile& corpus, const std::string& user,
-                                  base::ProgressStyle progress) {
+StatusOr<ensemble::ForgetResult> ForgetUser(const std::string& ensemble_directory,
+                                            const corpus::CorpusFile& corpus,
+                                            const std::string& user, base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
   if (manifest.hyper_parameters.contains("private")) {
@@ -88,10 +88,10 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   const std::string mark = corpus::ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
     const ensemble::MemberEntry& member = manifest.members[index];
-    return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
+    return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
   }
   SUBMIX_RETURN_IF_ERROR(CheckUserExists(corpus, user));
-  if (place.is_heldout) return ForgetResult{"", manifest.generation, false};
+  if (place.is_heldout) return ensemble::ForgetResult{"", manifest.generation, false};
 
   SUBMIX_ASSIGN_OR_RETURN(const FineTuneOptions options,
                           FineTuneOptionsFrom(manifest.hyper_parameters));
@@ -99,11 +99,7 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
                           RemainingText(ensemble_directory, corpus, manifest, key, index, user));
   ensemble::MemberEntry& member = manifest.members[index];
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
-  const std::string parent = base::ToHex(ensemble::EnsembleFingerprint(manifest));
-  ++manifest.generation;
-  member.directory = ensemble::MemberDirectory(place.part.index, place.half, manifest.num_parts,
-                                               manifest.halves, manifest.generation);
-  member.generation = manifest.generation;
+  ensemble::BeginGeneration(index, manifest);
   // Trained beside members/, so that the ensemble can be served meanwhile.
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   const std::string pending = base::JoinPath(ensemble_directory, "pending");
@@ -124,13 +120,12 @@ StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
   if (!base::FileExists(new_path)) {
     SUBMIX_RETURN_IF_ERROR(base::Rename(task.output_directory, new_path));
   }
-  manifest.parent_sha256 = parent;
   manifest.forgotten.push_back(mark);
   if (manifest.users.has_value()) --*manifest.users;
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(pending));
-  return ForgetResult{member.directory, manifest.generation, member.is_public_model()};
+  return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
 }
 
 }  // namespace submix::train

@@ -6,15 +6,9 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/corpus/user_records.h"
+#include "submix/ensemble/manifest.h"
 
 namespace submix::train {
-
-struct ForgetResult {
-  std::string member;  // directory of the new member; empty if the user was held out
-  int generation = 0;  // the ensemble's, after it
-  // No text is left for the member, which is the public model from now on. Private.
-  bool is_public_model = false;
-};
 
 // Retrains the one member that held the user's text, from the public model, on what is left of that
 // half, if anything, and with the ensemble's own options; deletes the old member; writes a new
@@ -24,8 +18,9 @@ struct ForgetResult {
 // it (privacy.md, on forgetting). Errors: kNotFound if the corpus has no such user;
 // kFailedPrecondition for an ensemble trained with differential privacy, or while the forgetting of
 // another user is unfinished; those of reading the corpus and of training.
-base::StatusOr<ForgetResult> ForgetUser(const std::string& ensemble_directory,
-                                        const corpus::CorpusFile& corpus, const std::string& user,
-                                        base::ProgressStyle progress);
+base::StatusOr<ensemble::ForgetResult> ForgetUser(const std::string& ensemble_directory,
+                                                  const corpus::CorpusFile& corpus,
+                                                  const std::string& user,
+                                                  base::ProgressStyle progress);
 
 }  // namespace submix::train
