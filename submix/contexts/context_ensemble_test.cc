@@ -43,9 +43,9 @@ class ContextEnsembleTest : public ::testing::Test {
     }
     directory_.Write("corpus.jsonl", lines);
     auto partitioned = PartitionRecords(directory_.File("corpus.jsonl"), FixedKey(),
-                                        {kParts, 1, heldout_fraction});
+                                        {kParts, 1, heldout_fraction}, 1);
     SUBMIX_EXPECT_OK(partitioned);
-    return *std::move(partitioned);
+    return std::move(partitioned->front());
   }
 
   static std::size_t PartOf(const std::string& user) {

@@ -22,31 +22,46 @@ struct PlacedRecord {
   ContextRecord record;
 };
 
-}  // namespace
-
-StatusOr<PartitionedRecords> PartitionRecords(const corpus::CorpusFile& file,
-                                              const base::HashKey& key,
-                                              const corpus::PartitionOptions& options) {
-  std::vector<std::vector<PlacedRecord>> placed(static_cast<std::size_t>(options.num_parts) *
-                                                static_cast<std::size_t>(options.halves));
+struct PlacedRecords {
+  std::vector<std::vector<PlacedRecord>> members;
   std::map<std::string, int> counts;  // of readers
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    const corpus::Placement to = corpus::PlaceUser(key, record.user, options);
-    if (to.is_heldout || record.text.empty()) return base::OkStatus();
-    // By the user and the record's number among the user's: nobody else moves it.
-    const std::string number = std::to_string(counts[record.user]++);
-    const std::uint64_t place = base::KeyedHash(key, "record\n" + number + "\n" + record.user);
-    placed[static_cast<std::size_t>(to.part.index * options.halves + to.half)].push_back(
-        {place, {corpus::ForgottenMark(key, record.user), record.text}});
-    return base::OkStatus();
-  }));
+};
+
+PartitionedRecords InOrder(PlacedRecords placed) {
   PartitionedRecords partitioned;
-  for (auto& member : placed) {
+  for (auto& member : placed.members) {
     std::ranges::stable_sort(member, {}, &PlacedRecord::place);
     auto& records = partitioned.members.emplace_back();
     for (PlacedRecord& own : member) records.push_back(std::move(own.record));
   }
-  for (const auto& [user, count] : counts) partitioned.readers.push_back(user);
+  for (const auto& [user, count] : placed.counts) partitioned.readers.push_back(user);
+  return partitioned;
+}
+
+}  // namespace
+
+StatusOr<std::vector<PartitionedRecords>> PartitionRecords(const corpus::CorpusFile& file,
+                                                           const base::HashKey& key,
+                                                           const corpus::PartitionOptions& options,
+                                                           int batches) {
+  const std::size_t members =
+      static_cast<std::size_t>(options.num_parts) * static_cast<std::size_t>(options.halves);
+  std::vector<PlacedRecords> placed(static_cast<std::size_t>(batches));
+  for (PlacedRecords& batch : placed) batch.members.resize(members);
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+    const corpus::Placement to = corpus::PlaceUser(key, record.user, options);
+    if (to.is_heldout || record.text.empty()) return base::OkStatus();
+    PlacedRecords& batch =
+        placed[static_cast<std::size_t>(corpus::BatchOf(key, record.user, batches))];
+    // By the user and the record's number among the user's: nobody else moves it.
+    const std::string number = std::to_string(batch.counts[record.user]++);
+    const std::uint64_t place = base::KeyedHash(key, "record\n" + number + "\n" + record.user);
+    batch.members[static_cast<std::size_t>(to.part.index * options.halves + to.half)].push_back(
+        {place, {corpus::ForgottenMark(key, record.user), record.text}});
+    return base::OkStatus();
+  }));
+  std::vector<PartitionedRecords> partitioned;
+  for (PlacedRecords& batch : placed) partitioned.push_back(InOrder(std::move(batch)));
   return partitioned;
 }
 

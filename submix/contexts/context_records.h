@@ -17,16 +17,17 @@ struct ContextRecord {
   std::string text;
 };
 
-// The records of a corpus by member.
+// The records of a corpus by member, or those of one batch of its users.
 struct PartitionedRecords {
   std::vector<std::vector<ContextRecord>> members;  // [num_parts * halves]
   std::vector<std::string> readers;                 // user keys whom members read
 };
 
-// Errors: those of ReadUserRecords. Requires: options in range.
-base::StatusOr<PartitionedRecords> PartitionRecords(const corpus::CorpusFile& file,
-                                                    const base::HashKey& key,
-                                                    const corpus::PartitionOptions& options);
+// By batch (corpus::BatchOf), each with `options`' parts of its own. Errors: those of
+// ReadUserRecords. Requires: options in range, batches >= 1.
+base::StatusOr<std::vector<PartitionedRecords>> PartitionRecords(
+    const corpus::CorpusFile& file, const base::HashKey& key,
+    const corpus::PartitionOptions& options, int batches);
 
 // A member's directory, which is made. Errors: those of writing.
 base::Status SaveRecords(const std::vector<ContextRecord>& records,

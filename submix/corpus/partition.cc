@@ -18,6 +18,7 @@ using namespace std::string_view_literals;
 constexpr std::string_view kHeldoutDomain = "submix held out\0"sv;
 constexpr std::string_view kPartDomain = "submix part\0"sv;
 constexpr std::string_view kHalfDomain = "submix half\0"sv;
+constexpr std::string_view kBatchDomain = "submix batch\0"sv;
 constexpr std::string_view kKeyIdDomain = "submix partition key id\0"sv;
 
 std::uint64_t UserHash(const base::HashKey& key, std::string_view domain, std::string_view user) {
@@ -73,6 +74,12 @@ Placement PlaceUser(const base::HashKey& key, std::string_view user,
   placement.part.index = static_cast<int>(UserHash(key, kPartDomain, user) % num_parts);
   placement.half = static_cast<int>(UserHash(key, kHalfDomain, user) % halves);
   return placement;
+}
+
+int BatchOf(const base::HashKey& key, std::string_view user, int batches) {
+  SUBMIX_CHECK(batches >= 1, "at least one batch");
+  const auto num_batches = static_cast<std::uint64_t>(batches);
+  return static_cast<int>(UserHash(key, kBatchDomain, user) % num_batches);
 }
 
 std::string ForgottenMark(const base::HashKey& key, std::string_view user) {

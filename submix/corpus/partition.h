@@ -37,6 +37,10 @@ std::string PartitionKeyId(const base::HashKey& key);
 Placement PlaceUser(const base::HashKey& key, std::string_view user,
                     const PartitionOptions& options);
 
+// Which of `batches` disjoint batches of parts a user belongs to, in [0, batches): a hash of its
+// own. Requires: batches >= 1.
+int BatchOf(const base::HashKey& key, std::string_view user, int batches);
+
 // A short, keyed name of a user, 16 hex digits: for records that members read, and for the
 // manifest, of those that were forgotten.
 std::string ForgottenMark(const base::HashKey& key, std::string_view user);

@@ -92,6 +92,43 @@ class ContextsTest(WorkFolderTest):
     def test_records_that_match_the_query(self):
         self.check_from_making_to_forgetting("bm25")
 
+    def test_batches_write_in_turns_and_each_user_is_in_one(self):
+        ensembles, deployments, out = (self.work / name for name in ("batches", "batch_budgets", "batches.jsonl"))
+        self.assertIn("holds 3 batches of 4 parts", self.make("batches", "--batches", 3).stdout)
+        names = [f"batch-{number}-of-3" for number in (1, 2, 3)]
+        self.assertEqual(sorted(path.name for path in ensembles.iterdir()), names)
+        readers = [{json.loads(line)["user"] for line in self.records(ensembles / name).splitlines()} for name in names]
+        self.assertEqual(sum(map(len, readers)), len(set.union(*readers)))
+        self.assertEqual(len(set.union(*readers)), 12)
+
+        shown = run("deploy", ensembles, deployments, "--mechanism", "dclip", "--epsilon", 2, "--queries", 24).stdout
+        self.assertIn("The other 2 batches were deployed alike", shown)
+        asked = ("--template", "{label}: Zanzibar", "--labels", "odd:5,even:5", "--max-tokens", 6, "--threads", 1)
+        self.assertIn("--documents 12 is the most", self.refused("synthesize", deployments, out, "--documents", 13, *asked))
+        run("synthesize", deployments, out, "--documents", 4, *asked)
+        summary = json.loads(run("synthesize", deployments, out, *asked, "--json").stdout)
+        self.assertEqual((summary["documents"], summary["written_now"]), (10, 6))
+        self.assertEqual(summary["promise"], json.loads(
+            run("budget", deployments / names[2], "--json").stdout)["promise"])
+        spent = [0, 0, 0]
+        written = [json.loads(line) for line in out.read_text().splitlines()]
+        for document in written:
+            number = int(document["id"])
+            spent[(number + number // 3) % 3] += document["tokens"]
+        for name, tokens in zip(names, spent):
+            parts = json.loads(run("budget", deployments / name, "--verify", "--json").stdout)["parts"]
+            self.assertEqual({part["sure_answers"] for part in parts}, {24 - tokens})
+
+        run("forget", ensembles, "--user", "d", "--deployment", deployments)
+        self.assertEqual(sum(self.records(ensembles / name).count(b"\n") for name in names), 33)
+        generations = [json.loads((ensembles / name / "manifest.json").read_text())["generation"] for name in names]
+        self.assertEqual(sorted(generations), [1, 1, 2])
+        self.assertIn("other deployment", self.refused("synthesize", deployments, out, *asked))
+
+        self.assertIn("one by one", self.refused("deploy", ensembles, self.work / "later", "--after", deployments / names[0]))
+        (deployments / names[1]).rename(self.work / "lost")
+        self.assertIn("bring back", self.refused("synthesize", deployments, self.work / "cut.jsonl", *asked))
+
     def test_what_cannot_be_is_refused(self):
         self.make("refusing")
         ensemble = self.work / "refusing"

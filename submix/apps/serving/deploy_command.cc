@@ -12,6 +12,7 @@
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
@@ -59,7 +60,7 @@ void PrintCaution(double delta, const ensemble::Manifest& manifest) {
   }
 }
 
-base::Status RunDeploy(DeployOptions options) {
+base::Status DeployOne(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
   const ExternalFlags& external = options.external;
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, external.is_given()
@@ -77,26 +78,65 @@ base::Status RunDeploy(DeployOptions options) {
     SUBMIX_RETURN_IF_ERROR(
         ensemble::MakeExternalEnsemble(manifest, external.tokenizer, options.ensemble));
   }
-  SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(options.deployment, options.ensemble,
-                                                  options.declared, options.ledger,
-                                                  mechanism::MakeAnyMechanism, options.after));
+  return engine::CreateDeployment(options.deployment, options.ensemble, options.declared,
+                                  options.ledger, mechanism::MakeAnyMechanism, options.after);
+}
+
+base::Status PrintDeployment(const std::string& ensemble_directory,
+                             const std::string& deployment_directory, std::size_t batches) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
+      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kReadOnly,
                              mechanism::MakeAnyMechanism));
-  std::printf("Made %s: %d parts, %s\n\n", options.deployment.c_str(),
-              deployment.config.options.mechanism.num_parts, declared.name.c_str());
+  std::printf("Made %s: %d parts, %s\n\n", deployment_directory.c_str(),
+              deployment.config.options.mechanism.num_parts,
+              deployment.config.options.mechanism.name.c_str());
   std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
   std::printf(
       "\nBudgets over the same users add up; a deployment not named by --after is not counted "
       "in.\n");
-  if (!deployment.mechanism->is_sound() && !options.declared.research) {
+  if (batches > 1) {
+    std::printf(
+        "The other %zu batches were deployed alike. One user's text is in one batch: what is "
+        "promised here is promised for all of them together.\n",
+        batches - 1);
+  }
+  if (!deployment.mechanism->is_sound() && !deployment.config.options.research) {
     std::printf(
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
         "it.\n");
   }
-  PrintCaution(options.declared.delta, manifest);
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+  PrintCaution(deployment.config.options.delta, manifest);
   return base::OkStatus();
+}
+
+// Batches of users: each gets a budget of its own, and one user's text is in one of them.
+base::Status RunDeploy(const DeployOptions& options) {
+  std::vector<std::string> batches;
+  if (!options.external.is_given()) {
+    SUBMIX_ASSIGN_OR_RETURN(batches, ensemble::BatchesIn(options.ensemble));
+  }
+  if (batches.empty()) {
+    SUBMIX_RETURN_IF_ERROR(DeployOne(options));
+    return PrintDeployment(options.ensemble, options.deployment, 1);
+  }
+  if (!options.ledger.empty() || !options.after.empty()) {
+    return base::InvalidArgumentError(options.ensemble +
+                                      ": holds batches, which take no --ledger and no --after; "
+                                      "deploy its directories one by one");
+  }
+  for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+    DeployOptions one = options;
+    one.ensemble = batches[batch];
+    one.deployment = ensemble::BatchDirectory(options.deployment, static_cast<int>(batch),
+                                              static_cast<int>(batches.size()));
+    SUBMIX_RETURN_IF_ERROR(DeployOne(one));
+  }
+  return PrintDeployment(
+      batches.front(),
+      ensemble::BatchDirectory(options.deployment, 0, static_cast<int>(batches.size())),
+      batches.size());
 }
 
 }  // namespace

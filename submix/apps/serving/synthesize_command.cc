@@ -21,6 +21,8 @@
 #include "submix/base/progress_bar.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/synthesis.h"
+#include "submix/ensemble/batches.h"
+#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -53,50 +55,96 @@ StatusOr<std::vector<DocumentPrompt>> LoadPrompts(const SynthesizeOptions& optio
       "--labels");
 }
 
+// A deployment, or those of disjoint batches of users.
+StatusOr<std::vector<std::string>> DeploymentsOf(const std::string& directory) {
+  SUBMIX_ASSIGN_OR_RETURN(auto deployments, ensemble::BatchesIn(directory));
+  if (deployments.empty()) deployments.push_back(directory);
+  return deployments;
+}
+
 StatusOr<DocumentFile::Run> RunOf(const SynthesizeOptions& options,
+                                  const std::vector<std::string>& deployments,
                                   const std::vector<DocumentPrompt>& prompts) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(options.deployment));
+  std::string sources;
+  for (const std::string& deployment : deployments) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
+    sources += (sources.empty() ? "" : " ") + config.lineage + " " +
+               base::ToHex(engine::DeploymentFingerprint(config));
+  }
   const engine::Request& request = options.request;
   Json texts = Json::array();
   for (const DocumentPrompt& prompt : prompts) texts.push_back({prompt.label, prompt.text});
-  return DocumentFile::Run{
-      {"deployment", config.lineage + " " + base::ToHex(engine::DeploymentFingerprint(config))},
-      {"prompts", base::ToHex(base::Sha256(texts.dump()))},
-      {"max_tokens", std::to_string(request.max_tokens)},
-      {"temperature", base::NumberText(request.sampling.temperature, 17)},
-      {"top_k", std::to_string(request.sampling.top_k)},
-      {"top_k_plus", std::to_string(request.sampling.top_k_plus)},
-      {"top_p", base::NumberText(request.sampling.top_p, 17)},
-      {"stop", Json(request.stop).dump()}};
+  return DocumentFile::Run{{"deployment", sources},
+                           {"prompts", base::ToHex(base::Sha256(texts.dump()))},
+                           {"max_tokens", std::to_string(request.max_tokens)},
+                           {"temperature", base::NumberText(request.sampling.temperature, 17)},
+                           {"top_k", std::to_string(request.sampling.top_k)},
+                           {"top_k_plus", std::to_string(request.sampling.top_k_plus)},
+                           {"top_p", base::NumberText(request.sampling.top_p, 17)},
+                           {"stop", Json(request.stop).dump()}};
 }
 
-// The text of a deployment, from what asks of it.
+// The text of a deployment, or of disjoint batches in turns, from what asks of it.
 class Synthesis {
  public:
-  Synthesis(const SynthesizeOptions& options, std::vector<DocumentPrompt> prompts)
+  Synthesis(const SynthesizeOptions& options, std::vector<std::string> deployments,
+            std::vector<DocumentPrompt> prompts)
       : options_(options),
         prompts_(std::move(prompts)),
-        documents_(options.documents.value_or(std::ssize(prompts_))) {}
+        documents_(options.documents.value_or(std::ssize(prompts_))) {
+    for (std::string& directory : deployments) batches_.push_back({std::move(directory), {}, {}});
+  }
 
   Status Run() {
-    SUBMIX_ASSIGN_OR_RETURN(const auto run, RunOf(options_, prompts_));
-    SUBMIX_ASSIGN_OR_RETURN(DocumentFile file, DocumentFile::Open(options_.out, run));
-    for (std::int64_t number = 0; number < documents_; ++number) {
-      if (!file.written().contains(number)) missing_.push_back(number);
-    }
-    SUBMIX_ASSIGN_OR_RETURN(deployed_, OpenDeployedEngine(options_.deployment, options_.predictor));
+    SUBMIX_RETURN_IF_ERROR(OpenFile());
+    SUBMIX_RETURN_IF_ERROR(OpenEngine(batches_.front()));
     SUBMIX_RETURN_IF_ERROR(CheckPrompts());
-    SUBMIX_RETURN_IF_ERROR(CheckBudget());
-    const auto promise = engine::DeploymentPromise(deployed_->deployment);
-    SUBMIX_RETURN_IF_ERROR(file.Begin(accounting::PromiseJson<Json>(promise)));
-    SUBMIX_RETURN_IF_ERROR(Write(file));
-    PrintSummary(file, promise);
+    SUBMIX_RETURN_IF_ERROR(CheckBudgets());
+    SUBMIX_RETURN_IF_ERROR(file_->Begin(accounting::PromiseJson<Json>(*promise_)));
+    SUBMIX_RETURN_IF_ERROR(Write());
+    PrintSummary();
     return base::OkStatus();
   }
 
  private:
+  struct Batch {
+    std::string deployment;
+    std::vector<std::int64_t> documents;  // all of its numbers
+    std::vector<std::int64_t> missing;    // those that are not written yet
+  };
+
   const DocumentPrompt& PromptOf(std::int64_t number) const {
     return prompts_[static_cast<std::size_t>(number) % prompts_.size()];
+  }
+
+  // By the number alone, as many to each batch. Every round of batches begins with the next one, so
+  // that labels that take turns, too, come to all of them.
+  Batch& BatchOf(std::int64_t number) {
+    const std::int64_t count = std::ssize(batches_);
+    return batches_[static_cast<std::size_t>((number + number / count) % count)];
+  }
+
+  Status OpenFile() {
+    std::vector<std::string> deployments;
+    for (const Batch& batch : batches_) deployments.push_back(batch.deployment);
+    SUBMIX_ASSIGN_OR_RETURN(const auto run, RunOf(options_, deployments, prompts_));
+    SUBMIX_ASSIGN_OR_RETURN(file_, DocumentFile::Open(options_.out, run));
+    for (std::int64_t number = 0; number < documents_; ++number) {
+      Batch& batch = BatchOf(number);
+      batch.documents.push_back(number);
+      if (file_->written().contains(number)) continue;
+      batch.missing.push_back(number);
+      ++missing_;
+    }
+    return base::OkStatus();
+  }
+
+  Status OpenEngine(const Batch& batch) {
+    if (open_ == &batch) return base::OkStatus();
+    deployed_.reset();
+    SUBMIX_ASSIGN_OR_RETURN(deployed_, OpenDeployedEngine(batch.deployment, options_.predictor));
+    open_ = &batch;
+    return base::OkStatus();
   }
 
   // A document begins as the texts did that the models were trained on.
@@ -120,40 +168,67 @@ class Synthesis {
   }
 
   // Before the first token: a budget that ends on the way would leave part of what is wanted.
-  Status CheckBudget() {
-    SUBMIX_ASSIGN_OR_RETURN(covered_, engine::CoveredAnswers(deployed_->deployment));
-    if (!covered_.has_value()) return base::OkStatus();
-    // What is left, where that is public; else what was declared, for all documents of the run.
-    const bool is_left = deployed_->deployment.mechanism->has_constant_charge();
-    const auto wanted = is_left ? std::ssize(missing_) : documents_;
-    const std::int64_t tokens = options_.request.max_tokens;
-    if (wanted <= *covered_ / tokens) return base::OkStatus();
-    const std::int64_t most = documents_ - wanted + *covered_ / tokens;
-    return base::FailedPreconditionError(
-        options_.deployment + ": its budget surely covers " + std::to_string(*covered_) +
-        (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted) +
-        " documents of --max-tokens " + std::to_string(tokens) + " may need more: --documents " +
-        std::to_string(most) + " is the most; write fewer or shorter ones, or deploy with more " +
-        "--queries");
+  Status CheckBudgets() {
+    for (const Batch& batch : batches_) {
+      SUBMIX_ASSIGN_OR_RETURN(
+          const auto deployment,
+          engine::OpenDeployment(batch.deployment, engine::DeploymentAccess::kReadOnly,
+                                 mechanism::MakeAnyMechanism));
+      SUBMIX_RETURN_IF_ERROR(CheckPromise(batch, engine::DeploymentPromise(deployment)));
+      SUBMIX_ASSIGN_OR_RETURN(const auto covered, engine::CoveredAnswers(deployment));
+      if (!covered.has_value()) continue;
+      covered_ = covered_.value_or(0) + *covered;
+      SUBMIX_RETURN_IF_ERROR(
+          CheckBudget(batch, deployment.mechanism->has_constant_charge(), *covered));
+    }
+    return base::OkStatus();
   }
 
-  Status Write(DocumentFile& file) {
+  // One promise stands beside all documents.
+  Status CheckPromise(const Batch& batch, const accounting::Promise& promise) {
+    if (!promise_.has_value()) promise_ = promise;
+    if (promise.Lines() == promise_->Lines()) return base::OkStatus();
+    return base::FailedPreconditionError(batch.deployment + ": promises something else than " +
+                                         batches_.front().deployment +
+                                         "; write the documents of each to a file of its own");
+  }
+
+  // `is_left`: `covered` is what is left, which is public; else what was declared, for all
+  // documents of the run.
+  Status CheckBudget(const Batch& batch, bool is_left, std::int64_t covered) const {
+    const std::int64_t tokens = options_.request.max_tokens;
+    const std::vector<std::int64_t>& wanted = is_left ? batch.missing : batch.documents;
+    if (std::ssize(wanted) <= covered / tokens) return base::OkStatus();
+    return base::FailedPreconditionError(
+        batch.deployment + ": its budget surely covers " + std::to_string(covered) +
+        (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted.size()) +
+        " documents of --max-tokens " + std::to_string(tokens) + " may need more: --documents " +
+        std::to_string(wanted[static_cast<std::size_t>(covered / tokens)]) +
+        " is the most; write fewer or shorter ones, or deploy with more --queries");
+  }
+
+  Status Write() {
     const std::int64_t most = options_.request.max_tokens;
     // A document that ends early needs none of its other tokens: they count as done.
     base::ProgressBar progress("Writing", documents_ * most, "budgeted tokens");
-    progress.SkipTo((documents_ - std::ssize(missing_)) * most);
+    progress.SkipTo((documents_ - missing_) * most);
     engine::SynthesisSinks sinks;
     sinks.step = [&](std::int64_t tokens) {
       drawn_ += tokens;
-      progress.Advance(tokens, ProgressNote(file));
+      progress.Advance(tokens, ProgressNote());
     };
     sinks.document = [&](const engine::SynthesizedDocument& document) {
       progress.Advance(most - document.tokens);
-      return file.Append(document.number, FieldsOf(document));
+      return file_->Append(document.number, FieldsOf(document));
     };
-    return engine::Synthesize(
-        *deployed_->core, missing_, options_.predictor.sequences,
-        [&](std::int64_t number) { return RequestOf(PromptOf(number)); }, sinks);
+    for (const Batch& batch : batches_) {
+      if (batch.missing.empty()) continue;
+      SUBMIX_RETURN_IF_ERROR(OpenEngine(batch));
+      SUBMIX_RETURN_IF_ERROR(engine::Synthesize(
+          *deployed_->core, batch.missing, options_.predictor.sequences,
+          [&](std::int64_t number) { return RequestOf(PromptOf(number)); }, sinks));
+    }
+    return base::OkStatus();
   }
 
   Json FieldsOf(const engine::SynthesizedDocument& document) const {
@@ -166,39 +241,48 @@ class Synthesis {
     return fields;
   }
 
-  std::string ProgressNote(const DocumentFile& file) const {
-    return std::to_string(file.written().size()) + " documents, " + std::to_string(drawn_) +
+  std::string ProgressNote() const {
+    return std::to_string(file_->written().size()) + " documents, " + std::to_string(drawn_) +
            " tokens " + (covered_ ? "of " + std::to_string(*covered_) + " in the budget" : "free");
   }
 
-  void PrintSummary(const DocumentFile& file, const accounting::Promise& promise) const {
+  void PrintSummary() const {
     if (options_.json) {
-      const Json summary = {{"documents", file.written().size()},
-                            {"written_now", missing_.size()},
-                            {"tokens", file.tokens()},
+      const Json summary = {{"documents", file_->written().size()},
+                            {"written_now", missing_},
+                            {"tokens", file_->tokens()},
                             {"tokens_now", drawn_},
-                            {"promise", accounting::PromiseJson<Json>(promise)},
-                            {"statement", promise.Lines()}};
+                            {"promise", accounting::PromiseJson<Json>(*promise_)},
+                            {"statement", promise_->Lines()}};
       std::printf("%s\n", summary.dump().c_str());
       return;
     }
-    std::printf("%s: %zu documents of %lld tokens, %zu of them written now\n\n%s",
-                options_.out.c_str(), file.written().size(), static_cast<long long>(file.tokens()),
-                missing_.size(), promise.ToText().c_str());
+    std::printf("%s: %zu documents of %lld tokens, %lld of them written now\n\n%s",
+                options_.out.c_str(), file_->written().size(),
+                static_cast<long long>(file_->tokens()), static_cast<long long>(missing_),
+                promise_->ToText().c_str());
+    if (batches_.size() > 1) {
+      std::printf("\nThis is one batch's promise, and all batches': one user's text is in one.\n");
+    }
   }
 
   const SynthesizeOptions& options_;
   const std::vector<DocumentPrompt> prompts_;
   const std::int64_t documents_;
-  std::vector<std::int64_t> missing_;
+  std::vector<Batch> batches_;
+  std::optional<DocumentFile> file_;
+  std::int64_t missing_ = 0;
   std::unique_ptr<DeployedEngine> deployed_;
-  std::optional<std::int64_t> covered_;
-  std::int64_t drawn_ = 0;  // tokens, now
+  const Batch* open_ = nullptr;  // whose engine that is
+  std::optional<accounting::Promise> promise_;
+  std::optional<std::int64_t> covered_;  // none: any number
+  std::int64_t drawn_ = 0;               // tokens, now
 };
 
 Status RunSynthesize(const SynthesizeOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(auto prompts, LoadPrompts(options));
-  return Synthesis(options, std::move(prompts)).Run();
+  SUBMIX_ASSIGN_OR_RETURN(auto deployments, DeploymentsOf(options.deployment));
+  return Synthesis(options, std::move(deployments), std::move(prompts)).Run();
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "submix/apps/training/ensemble_notes.h"
 #include "submix/base/file_system.h"
 #include "submix/contexts/context_ensemble.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
@@ -29,6 +30,7 @@ struct ContextsOptions {
   std::string ensemble;
   corpus::PartitionOptions partition;
   std::string partition_key;
+  int batches = 1;
   ensemble::Contexts contexts;
   std::string retrieval = ensemble::RetrievalName(ensemble::Retrieval::kNone);
 };
@@ -56,16 +58,14 @@ std::vector<corpus::UserTokens> WithoutTokens(const std::vector<std::string>& us
   return listed;
 }
 
-Status Build(const ContextsOptions& options, const std::string& directory) {
-  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
+// One ensemble, of all users or of a batch of them.
+Status Build(const ContextsOptions& options, const base::HashKey& key,
+             const contexts::PartitionedRecords& records, const std::string& directory) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto key,
-                          train::PreparePartitionKey(directory, options.partition_key));
+  SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, ensemble::PartitionKeyPath(directory)));
   SUBMIX_RETURN_IF_ERROR(
       train::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
-  SUBMIX_ASSIGN_OR_RETURN(const auto records,
-                          contexts::PartitionRecords(options.corpus, key, options.partition));
   const std::vector<corpus::UserTokens> users = WithoutTokens(records.readers);
   SUBMIX_RETURN_IF_ERROR(train::SaveUserList(directory, key, std::span(&users, 1)));
   ensemble::Manifest manifest =
@@ -73,6 +73,33 @@ Status Build(const ContextsOptions& options, const std::string& directory) {
   manifest.contexts = options.contexts;
   manifest.users = std::ssize(users);
   return contexts::SaveContextEnsemble(records.members, std::move(manifest), directory);
+}
+
+Status BuildAll(const ContextsOptions& options, const std::string& directory) {
+  base::HashKey key = corpus::NewPartitionKey();
+  if (!options.partition_key.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(key, corpus::LoadPartitionKey(options.partition_key));
+  }
+  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto batches,
+      contexts::PartitionRecords(options.corpus, key, options.partition, options.batches));
+  if (options.batches == 1) return Build(options, key, batches.front(), directory);
+  for (int batch = 0; batch < options.batches; ++batch) {
+    SUBMIX_RETURN_IF_ERROR(Build(options, key, batches[static_cast<std::size_t>(batch)],
+                                 ensemble::BatchDirectory(directory, batch, options.batches)));
+  }
+  return base::OkStatus();
+}
+
+void PrintSummary(const ContextsOptions& options) {
+  std::printf(
+      "%s holds %s%d parts, %d member(s) each, that read %d tokens. Next: submix deploy %s "
+      "DEPLOYMENT\n",
+      options.ensemble.c_str(),
+      options.batches == 1 ? "" : (std::to_string(options.batches) + " batches of ").c_str(),
+      options.partition.num_parts, options.partition.halves, options.contexts.tokens,
+      options.ensemble.c_str());
 }
 
 // Beside its place, and renamed at the end: a crash leaves no half ensemble.
@@ -86,18 +113,17 @@ Status RunContexts(ContextsOptions options) {
   SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
   const auto place = std::filesystem::path(options.ensemble + "/").lexically_normal();
   const std::string unfinished = place.parent_path().string() + ".unfinished";
-  Status made = Build(options, unfinished);
+  Status made = BuildAll(options, unfinished);
   if (made.ok()) made = base::Rename(unfinished, options.ensemble);
   if (!made.ok()) {
     (void)base::RemoveAll(unfinished);
     return made;
   }
-  std::printf(
-      "%s holds %d parts, %d member(s) each, that read %d tokens. Next: submix deploy %s "
-      "DEPLOYMENT\n",
-      options.ensemble.c_str(), options.partition.num_parts, options.partition.halves,
-      options.contexts.tokens, options.ensemble.c_str());
-  return PrintMembersWithoutText(options.ensemble);
+  PrintSummary(options);
+  if (options.batches == 1) return PrintMembersWithoutText(options.ensemble);
+  SUBMIX_ASSIGN_OR_RETURN(const auto batches, ensemble::BatchesIn(options.ensemble));
+  for (const std::string& batch : batches) SUBMIX_RETURN_IF_ERROR(PrintMembersWithoutText(batch));
+  return base::OkStatus();
 }
 
 }  // namespace
@@ -116,6 +142,10 @@ void AddContextsCommand(CLI::App& command, Action& action) {
                 "Public model, which reads the records: a directory in Hugging Face's layout");
   flags.Add("--parts", options.partition.num_parts, kPositive,
             "Disjoint sets of users; more parts cost less privacy each");
+  flags.Add(
+      "--batches", options.batches, Between(1, 100'000),
+      "Disjoint batches of users, --parts parts in each: `submix synthesize` writes documents "
+      "by each in turn, and a user pays for those of one batch alone");
   flags.Add("--halves", options.partition.halves, Between(1, 2),
             "Members a part: 2 makes the pairs that `submix` needs");
   flags.Add("--heldout-fraction", options.partition.heldout_fraction, Between(0.0, 0.9),

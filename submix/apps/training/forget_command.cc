@@ -6,8 +6,11 @@
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/contexts/context_ensemble.h"
+#include "submix/corpus/partition.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/rebinding.h"
+#include "submix/ensemble/batches.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/train/fine_tuning/forgetting.h"
 
@@ -48,7 +51,23 @@ base::StatusOr<ensemble::ForgetResult> Forget(const ForgetOptions& options,
                            base::DetectProgressStyle());
 }
 
-base::Status RunForget(const ForgetOptions& options) {
+// Of batches, the one that has read this user.
+base::Status ChooseBatch(ForgetOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto batches, ensemble::BatchesIn(options.ensemble));
+  if (batches.empty()) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          corpus::LoadPartitionKey(ensemble::PartitionKeyPath(batches.front())));
+  const auto count = static_cast<int>(batches.size());
+  const int batch = corpus::BatchOf(key, options.user, count);
+  options.ensemble = batches[static_cast<std::size_t>(batch)];
+  if (!options.deployment.empty()) {
+    options.deployment = ensemble::BatchDirectory(options.deployment, batch, count);
+  }
+  return base::OkStatus();
+}
+
+base::Status RunForget(ForgetOptions options) {
+  SUBMIX_RETURN_IF_ERROR(ChooseBatch(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
   if (!manifest.contexts.has_value()) {
     SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, options.ensemble));
