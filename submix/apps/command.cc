@@ -40,6 +40,7 @@ constexpr CommandHelp kCommands[] = {
     {"evaluate", "Held-out perplexity of mechanisms and baselines"},
     {"score", "What models say of a text, token by token: the quick check of a download"},
     {"compare", "Synthetic text beside the real: how like it is, and what it copies"},
+    {"worth", "Synthetic text beside the real: what a model learns from it (resumable)"},
     {"report", "One page about a deployment that a privacy officer can read"},
     {"reproduce", "A figure or table of the papers, from text to picture"},
     {"attack", "Extraction, exposure, membership: what attackers get out"},

@@ -30,6 +30,7 @@ void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
 void AddContextsCommand(CLI::App& command, Action& action);
 void AddFedavgCommand(CLI::App& command, Action& action);
+void AddWorthCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);
 void AddDemoCommand(CLI::App& command, Action& action);

@@ -43,7 +43,7 @@ class DecoderFamiliesTest : public ::testing::TestWithParam<const char*> {
   }
 
   // Of all tokens but the first, for every row.
-  std::vector<std::vector<double>> Scored(ensemble::Predictor& predictor) const {
+  std::vector<eval::TokenScores> Scored(ensemble::Predictor& predictor) const {
     base::ProgressBar silent("", 0, "", base::ProgressStyle::kSilent);
     return eval::ScoreTokens(predictor, {tokens_}, silent).value();
   }
@@ -54,9 +54,10 @@ class DecoderFamiliesTest : public ::testing::TestWithParam<const char*> {
     for (std::size_t row = 0; row < scored.size(); ++row) {
       const std::vector<double> expected =
           reference_.at(row == 0 ? "next_log_probs" : "adapter_next_log_probs");
-      EXPECT_EQ(scored[row].size(), expected.size());
+      const std::vector<double>& found = scored[row].log_probabilities;
+      EXPECT_EQ(found.size(), expected.size());
       for (std::size_t t = 0; t < expected.size(); ++t) {
-        farthest = std::max(farthest, std::abs(scored[row][t] - expected[t]));
+        farthest = std::max(farthest, std::abs(found[t] - expected[t]));
       }
     }
     return farthest;

@@ -190,8 +190,7 @@ void AddCompareCommand(CLI::App& command, Action& action) {
       "stand in a text");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
-      "What a model learns from synthetic text, its perplexity says: train one on it and score it\n"
-      "as `submix evaluate --fine-tuned` (docs/using.md, \"Documents to keep\").\n"
+      "What a model learns from it: `submix worth`.\n"
       "Example: submix compare reviews.jsonl --corpus text.jsonl --ensemble my_ensemble");
 }
 

@@ -65,14 +65,10 @@ StatusOr<ScoredText> LoadText(const ScoreOptions& options, const ensemble::Predi
 
 struct ModelScore {
   std::string model;
-  std::vector<double> log_probabilities;
-  double nats = 0;  // all tokens together
+  eval::TokenScores tokens;
 
-  double perplexity() const {
-    return std::exp(nats / static_cast<double>(log_probabilities.size()));
-  }
   double bits_per_byte(std::size_t bytes) const {
-    return nats / std::log(2) / static_cast<double>(bytes);
+    return tokens.nats() / std::log(2) / static_cast<double>(bytes);
   }
 };
 
@@ -80,8 +76,8 @@ void PrintJson(const ScoredText& text, const std::vector<ModelScore>& scores) {
   Json models = Json::array();
   for (const ModelScore& score : scores) {  // what is not finite becomes null
     models.push_back({{"model", score.model},
-                      {"log_probabilities", score.log_probabilities},
-                      {"perplexity", score.perplexity()}});
+                      {"log_probabilities", score.tokens.log_probabilities},
+                      {"perplexity", score.tokens.perplexity()}});
     if (text.bytes > 0) models.back()["bits_per_byte"] = score.bits_per_byte(text.bytes);
   }
   const Json object = {{"tokens", text.tokens}, {"models", std::move(models)}};
@@ -91,7 +87,7 @@ void PrintJson(const ScoredText& text, const std::vector<ModelScore>& scores) {
 void PrintTable(const ScoredText& text, const std::vector<ModelScore>& scores) {
   std::printf("%10s %12s %11s  model\n", "tokens", "perplexity", "bits/byte");
   for (const ModelScore& score : scores) {
-    std::printf("%10zu %12.4f ", score.log_probabilities.size(), score.perplexity());
+    std::printf("%10zu %12.4f ", score.tokens.log_probabilities.size(), score.tokens.perplexity());
     if (text.bytes > 0) {
       std::printf("%11.4f", score.bits_per_byte(text.bytes));
     } else {
@@ -115,9 +111,7 @@ Status RunScore(const ScoreOptions& options) {
   progress.Finish();
   std::vector<ModelScore> scores;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    ModelScore score{row == 0 ? options.model : options.adapters[row - 1], std::move(rows[row])};
-    for (const double log_probability : score.log_probabilities) score.nats -= log_probability;
-    scores.push_back(std::move(score));
+    scores.push_back({row == 0 ? options.model : options.adapters[row - 1], std::move(rows[row])});
   }
   if (options.json) {
     PrintJson(text, scores);

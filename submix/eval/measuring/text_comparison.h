@@ -12,7 +12,7 @@
 
 namespace submix::eval {
 
-// The words of documents, by numbers that a Vocabulary gave them.
+// The words of documents, by numbers that a Vocabulary gave them; or their tokens.
 struct TextSample {
   std::vector<std::vector<std::int32_t>> documents;
 

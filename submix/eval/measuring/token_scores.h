@@ -1,6 +1,7 @@
 // What models say of a text, token by token, without mechanisms and without privacy.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,19 @@ namespace submix::eval {
 // In nats; NaN if the logits are not all finite. Requires: token in [0, logits.size()).
 double LogProbability(std::span<const float> logits, base::TokenId token);
 
-// log_probabilities[row][i]: of the i-th token that has tokens before it in its block, in the order
-// of the blocks, by the public model (row 0) and each member. Errors: the predictor's.
-base::StatusOr<std::vector<std::vector<double>>> ScoreTokens(ensemble::Predictor& predictor,
-                                                             const HeldoutBlocks& blocks,
-                                                             base::ProgressBar& progress);
+// What one model says of the tokens that have others before them in their block, in the order of
+// the blocks.
+struct TokenScores {
+  std::vector<double> log_probabilities;
+  std::int64_t likeliest = 0;  // how many of them no other token was likelier than
+
+  double nats() const;  // all tokens together
+  double perplexity() const;
+};
+
+// Of the public model (row 0) and each member. Errors: the predictor's.
+base::StatusOr<std::vector<TokenScores>> ScoreTokens(ensemble::Predictor& predictor,
+                                                     const HeldoutBlocks& blocks,
+                                                     base::ProgressBar& progress);
 
 }  // namespace submix::eval
