@@ -138,7 +138,7 @@ class ContextPredictor final : public ensemble::Predictor {
   OpenedMember OpenMember(const Tokens& read, std::span<const TokenId> query) {
     const int hidden = context_tokens_ - static_cast<int>(read.size());
     OpenedMember member;
-    member.sequence = model_->OpenHidden(hidden);
+    member.sequence = model_->OpenHidden(hidden, 0);
     member.tokens.reserve(static_cast<std::size_t>(context_tokens_) + query.size());
     member.tokens.assign(static_cast<std::size_t>(hidden), contexts_.end_of_text());
     member.tokens.insert(member.tokens.end(), read.begin(), read.end());

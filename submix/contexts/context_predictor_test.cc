@@ -39,7 +39,8 @@ class WatchedModel final : public CpuPredictor {
   int vocab_size() const override { return model_->vocab_size(); }
   int context_length() const override { return model_->context_length(); }
   SequenceId Open() override { return model_->Open(); }
-  SequenceId OpenHidden(int hidden) override { return model_->OpenHidden(hidden); }
+  int num_separate_rows() const override { return model_->num_separate_rows(); }
+  SequenceId OpenHidden(int hidden, int row) override { return model_->OpenHidden(hidden, row); }
   void Close(SequenceId sequence) override {
     lengths_.erase(sequence);
     model_->Close(sequence);
@@ -61,6 +62,10 @@ class WatchedModel final : public CpuPredictor {
   base::Status Score(std::span<const TokenId> tokens, std::size_t first,
                      const PositionSink& sink) override {
     return model_->Score(tokens, first, sink);
+  }
+  base::Status ScoreRow(int row, std::span<const TokenId> tokens, std::size_t first,
+                        const PositionSink& sink) override {
+    return model_->ScoreRow(row, tokens, first, sink);
   }
   decode::CpuPredictorMemory memory() const override { return model_->memory(); }
 

@@ -29,6 +29,7 @@ int PagesFor(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 struct Sequence {
   int length = 0;
   int hidden = 0;
+  int row = 0;
   std::vector<std::byte*> slabs;
 };
 
@@ -37,12 +38,14 @@ struct Batch {
   std::vector<base::TokenId> tokens;
   std::vector<int> positions;
   std::vector<TokenRun> runs;
+  std::vector<int> rows;    // each token's, where rows are separate
   std::vector<int> wanted;  // tokens whose outcome is asked for
   int size() const { return static_cast<int>(tokens.size()); }
   void Clear() {
     tokens.clear();
     positions.clear();
     runs.clear();
+    rows.clear();
     wanted.clear();
   }
 };
@@ -82,7 +85,7 @@ CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks) {
   for (const DecoderBank<Stored>& bank : banks) {
     memory.weights += bank.weight_bytes;
     memory.adapters += bank.adapter_bytes;
-    rows += bank.rows.size();
+    rows += static_cast<std::size_t>(bank.groups);
   }
   memory.cache_per_16_tokens = SlabBytes(LayOutSlabs(banks));
   memory.logits_per_sequence =
@@ -114,10 +117,15 @@ class Impl final : public CpuPredictor {
     team_->ForEach(count, body);
   }
 
-  SequenceId Open() override { return OpenHidden(0); }
-  SequenceId OpenHidden(int hidden) override {
+  int num_separate_rows() const override {
+    return has_separate_rows() ? static_cast<int>(banks_.front().rows.size()) : 1;
+  }
+  SequenceId Open() override { return OpenHidden(0, 0); }
+  SequenceId OpenHidden(int hidden, int row) override {
+    SUBMIX_CHECK(0 <= row && row < num_separate_rows(), "a row that a sequence can be of");
     Sequence& opened = sequences_[++last_sequence_];
     opened.hidden = hidden;
+    opened.row = row;
     opened.slabs.reserve(static_cast<std::size_t>(PagesFor(config_.context_length)));
     return last_sequence_;
   }
@@ -131,7 +139,7 @@ class Impl final : public CpuPredictor {
   int prefix_granule() const override { return kPageTokens; }
   // Whole pages: nobody writes to them again.
   SequenceId OpenPrefix(SequenceId other, int tokens) override {
-    const SequenceId opened = OpenHidden(sequences_.at(other).hidden);
+    const SequenceId opened = OpenHidden(sequences_.at(other).hidden, sequences_.at(other).row);
     const Sequence& longer = sequences_.at(other);
     SUBMIX_CHECK(tokens > 0 && tokens % kPageTokens == 0 && tokens <= longer.length,
                  "a prefix of what the sequence holds");
@@ -169,6 +177,11 @@ class Impl final : public CpuPredictor {
 
   Status Score(std::span<const base::TokenId> tokens, std::size_t first,
                const PositionSink& sink) override {
+    return ScoreRow(0, tokens, first, sink);
+  }
+  Status ScoreRow(int row, std::span<const base::TokenId> tokens, std::size_t first,
+                  const PositionSink& sink) override {
+    SUBMIX_CHECK(0 <= row && row < num_separate_rows(), "a row that a sequence can be of");
     SUBMIX_RETURN_IF_ERROR(ensemble::CheckDocument(*this, tokens, first));
     if (first >= tokens.size()) return base::OkStatus();
     const auto inputs = static_cast<int>(tokens.size()) - 1;
@@ -178,6 +191,7 @@ class Impl final : public CpuPredictor {
       batch_.positions.push_back(i);
       if (i + 1 >= static_cast<int>(first)) batch_.wanted.push_back(i);
     }
+    if (has_separate_rows()) batch_.rows.assign(batch_.tokens.size(), row);
     // All positions pass a layer together, so that one layer's keys and values are enough.
     const auto layout_of = [this](std::size_t bank, int groups) {
       SlabLayout layout = layouts_[bank];
@@ -218,6 +232,10 @@ class Impl final : public CpuPredictor {
   CpuPredictorMemory memory() const override { return MemoryOf(banks_); }
 
  private:
+  // More rows than a token has: each token says whose it is.
+  bool has_separate_rows() const {
+    return banks_.front().groups < static_cast<int>(banks_.front().rows.size());
+  }
   std::size_t num_rows() const { return static_cast<std::size_t>(num_members_) + 1; }
   std::size_t width() const { return static_cast<std::size_t>(config_.width); }
   std::size_t vocab() const { return static_cast<std::size_t>(vocab_size_); }
@@ -234,6 +252,7 @@ class Impl final : public CpuPredictor {
     for (int i = 0; i < count; ++i) {
       batch_.tokens.push_back(append.tokens[static_cast<std::size_t>(i)]);
       batch_.positions.push_back(std::max(0, sequence.length + i - sequence.hidden));
+      if (has_separate_rows()) batch_.rows.push_back(sequence.row);
     }
     if (append.predicts) batch_.wanted.push_back(batch_.size() - 1);
   }
@@ -271,7 +290,7 @@ class Impl final : public CpuPredictor {
     Embed(bank, worker);
     if (shared_layers > 0) {
       const SlabLayout slabs = slabs_of(index, 1);
-      const Pass<Stored> pass{bank, slabs, 0, 0, 1, batch_.size(), batch_.runs};
+      const Pass<Stored> pass{bank, slabs, 0, 0, 1, batch_.size(), batch_.runs, batch_.rows};
       CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), 1, worker);
       RunLayers(pass, 0, shared_layers, buffers_, *team_, worker);
       CopyRows(buffers_.hidden.as<float>(), shared_.as<float>(), 1, worker);
@@ -280,8 +299,9 @@ class Impl final : public CpuPredictor {
     for (int begin = 0; begin < bank.groups; begin += at_a_time) {
       const int groups = std::min(at_a_time, bank.groups - begin);
       const SlabLayout slabs = slabs_of(index, at_a_time);
-      const Pass<Stored> pass{bank,          slabs,      is_scoring ? 0 : begin, begin, groups,
-                              batch_.size(), batch_.runs};
+      const Pass<Stored> pass{bank,        slabs,      is_scoring ? 0 : begin,
+                              begin,       groups,     batch_.size(),
+                              batch_.runs, batch_.rows};
       CopyRows(shared_.as<float>(), buffers_.hidden.as<float>(), groups, worker);
       RunLayers(pass, shared_layers, bank.config.layers, buffers_, *team_, worker);
       KeepWanted(bank, index, begin, groups, worker);
@@ -389,6 +409,7 @@ class Impl final : public CpuPredictor {
 std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
   std::vector<BankFiles> banks(1);
   banks[0].directory = options.public_directory;
+  banks[0].has_separate_rows = options.has_separate_rows;
   banks[0].cache_directory = options.cache_directory;
   for (int m = 0; m < static_cast<int>(options.member_directories.size()); ++m) {
     const std::string& directory = options.member_directories[static_cast<std::size_t>(m)];
@@ -397,7 +418,7 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
       banks[0].adapter_rows.push_back(m + 1);
     } else {
       // Never in the cache: a member is private.
-      banks.push_back({directory, m + 1, {}, {}, ""});
+      banks.push_back({directory, m + 1, {}, {}, false, ""});
     }
   }
   for (BankFiles& bank : banks) bank.vocab_size = options.vocab_size;
@@ -409,7 +430,14 @@ template <typename Stored, typename Load>
 StatusOr<std::vector<DecoderBank<Stored>>> EachBank(const CpuPredictorOptions& options,
                                                     ProductSet& products, const Load& load) {
   std::vector<DecoderBank<Stored>> banks;
-  for (const BankFiles& files : SortMembers(options)) {
+  const std::vector<BankFiles> sorted = SortMembers(options);
+  if (options.has_separate_rows && sorted.size() > 1) {
+    return base::FailedPreconditionError(
+        sorted[1].directory +
+        ": a whole model, which only reads what all members read; members "
+        "that read texts of their own are adapters");
+  }
+  for (const BankFiles& files : sorted) {
     SUBMIX_ASSIGN_OR_RETURN(auto bank, load(files, products));
     banks.push_back(std::move(bank));
     SUBMIX_RETURN_IF_ERROR(
@@ -428,8 +456,8 @@ StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& opt
         return LoadDecoderBank<Stored>(files, shared, *team);
       }));
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(
-      static_cast<int>(options.member_directories.size()), options.rows_at_a_time, std::move(team),
-      std::move(products), std::move(banks)));
+      options.has_separate_rows ? 0 : static_cast<int>(options.member_directories.size()),
+      options.rows_at_a_time, std::move(team), std::move(products), std::move(banks)));
 }
 
 template <typename Stored>

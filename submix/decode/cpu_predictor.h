@@ -20,6 +20,9 @@ struct CpuPredictorOptions {
   // Member m is member_directories[m]: a PEFT adapter, or a whole model of the public model's
   // shape.
   std::vector<std::string> member_directories;
+  // A sequence is then of one row alone (OpenHidden), num_members() is 0, and logits are of that
+  // row. Members are adapters.
+  bool has_separate_rows = false;
   // The tokens that can come next are those below it: a tokenizer's, where the model's vocabulary
   // is padded beyond them. 0 or more than the model's: all.
   int vocab_size = 0;
@@ -48,8 +51,8 @@ struct CpuPredictorMemory {
 class CpuPredictor : public ensemble::Predictor {
  public:
   // Errors: those of LoadDecoderConfig, SafetensorsFile::Open and LoadLoraAdapter;
-  // kFailedPrecondition for a whole model of another shape than the public one; kInvalidArgument
-  // for options out of range.
+  // kFailedPrecondition for a whole model of another shape than the public one, or where rows are
+  // separate; kInvalidArgument for options out of range.
   static base::StatusOr<std::unique_ptr<CpuPredictor>> Load(const CpuPredictorOptions& options);
 
   // What Load would hold, by shapes alone: no weight is read. Errors: as Load, but for what weights
@@ -58,10 +61,16 @@ class CpuPredictor : public ensemble::Predictor {
 
   virtual CpuPredictorMemory memory() const = 0;
 
-  // A new sequence whose first `hidden` tokens are there for their cost alone: no later token sees
-  // them, and positions count from after them. Sequences of one length cost the same, however many
-  // of their tokens are hidden.
-  virtual ensemble::SequenceId OpenHidden(int hidden) = 0;
+  // Rows that a sequence can be of: 0 the public model, 1 + m member m. 1 where rows are not
+  // separate: row 0 stands for all.
+  virtual int num_separate_rows() const = 0;
+  // A new sequence of one of these rows; Open's is of row 0. Its first `hidden` tokens are there
+  // for their cost alone: no later token sees them, and positions count from after them. Sequences
+  // of one length cost the same, however many of their tokens are hidden.
+  virtual ensemble::SequenceId OpenHidden(int hidden, int row) = 0;
+  // Score, of one of these rows; Score's own is row 0.
+  virtual base::Status ScoreRow(int row, std::span<const base::TokenId> tokens, std::size_t first,
+                                const PositionSink& sink) = 0;
 };
 
 }  // namespace submix::decode

@@ -100,7 +100,7 @@ class BankLoader {
         const int ranks = adapter.config.rank * static_cast<int>(modules.size());
         bank_.adapter_bytes += PairBytes<Stored>(ranks, layer->product->inputs()) +
                                PairBytes<Stored>(ranks, layer->product->outputs());
-        layer->adapters.resize(static_cast<std::size_t>(bank_.groups));
+        layer->adapters.resize(bank_.rows.size());
       }
     }
     FindSharedLayers();
@@ -118,13 +118,13 @@ class BankLoader {
 
  private:
   void NumberRows(const BankFiles& files) {
-    bank_.groups = 1 + static_cast<int>(files.adapters.size());
     bank_.rows = {files.row};
     bank_.rows.insert(bank_.rows.end(), files.adapter_rows.begin(), files.adapter_rows.end());
+    bank_.groups = files.has_separate_rows ? 1 : static_cast<int>(bank_.rows.size());
   }
 
   void FindSharedLayers() {
-    // Without adapters all rows of a bank are one, which needs no sharing.
+    // A token of one row has nothing to share.
     if (bank_.groups == 1) return;
     const auto is_adapted = [](const TransformerLayer<Stored>& layer) {
       return !layer.attention_in.adapters.empty() || !layer.attention_out.adapters.empty() ||
@@ -246,16 +246,16 @@ class BankLoader {
     return stacked;
   }
 
-  void AddAdapter(const model::LoraAdapter& adapter, int group) {
+  void AddAdapter(const model::LoraAdapter& adapter, int row) {
     for (const auto& [layer, modules] : Stacked(adapter)) {
-      AddFactors(adapter, modules, group, *layer);
+      AddFactors(adapter, modules, row, *layer);
     }
   }
 
   // Modules of layers that are one product here become one pair of factors: their ranks one after
   // the other, B zero where a rank's module has no outputs.
   void AddFactors(const model::LoraAdapter& adapter, const std::vector<StackedModule>& modules,
-                  int group, LinearLayer<Stored>& layer) {
+                  int row, LinearLayer<Stored>& layer) {
     const auto scaling = static_cast<float>(adapter.scaling());
     const int rank = adapter.config.rank;
     const int ranks = rank * static_cast<int>(modules.size());
@@ -274,9 +274,9 @@ class BankLoader {
              stacked.module->b[static_cast<std::size_t>(output) * static_cast<std::size_t>(rank) +
                                static_cast<std::size_t>(r % rank)];
     });
-    layer.adapters.resize(static_cast<std::size_t>(bank_.groups));
-    layer.adapters[static_cast<std::size_t>(group)] = {ranks, a.template as<Stored>(),
-                                                       b.template as<Stored>()};
+    layer.adapters.resize(bank_.rows.size());
+    layer.adapters[static_cast<std::size_t>(row)] = {ranks, a.template as<Stored>(),
+                                                     b.template as<Stored>()};
     bank_.adapter_bytes += a.size() + b.size();
     bank_.adapter_buffers.push_back(std::move(a));
     bank_.adapter_buffers.push_back(std::move(b));

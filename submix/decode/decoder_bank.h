@@ -31,7 +31,7 @@ struct LinearLayer {
   MatrixProduct* product = nullptr;
   const std::byte* packed = nullptr;
   std::vector<float> bias;                       // [outputs], or empty
-  std::vector<LowRankFactors<Stored>> adapters;  // [groups], or empty: nothing adapted
+  std::vector<LowRankFactors<Stored>> adapters;  // [rows], or empty: nothing adapted
 };
 
 struct NormLayer {
@@ -52,8 +52,10 @@ struct TransformerLayer {
 template <typename Stored>
 struct DecoderBank {
   model::DecoderConfig config;
-  int groups = 1;               // rows of one token: group g is the predictor's row rows[g]
-  std::vector<int> rows;        // [groups]
+  // Rows of one token: group g is the predictor's row rows[g]. Or, where rows are separate, 1 of
+  // these rows, which each token names by its index.
+  int groups = 1;
+  std::vector<int> rows;
   int first_adapted_layer = 0;  // below it all groups are equal and computed once
   int most_rank = 0;
   std::vector<TransformerLayer<Stored>> layers;
@@ -107,6 +109,7 @@ struct BankFiles {
   int row = 0;                        // the predictor's row of the model itself
   std::vector<std::string> adapters;  // directories
   std::vector<int> adapter_rows;
+  bool has_separate_rows = false;
   std::string cache_directory;  // of packed weights; empty: none
   int vocab_size = 0;           // tokens that get logits; 0 or more than the model's: all
 };

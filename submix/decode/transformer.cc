@@ -60,8 +60,9 @@ class LayerWorker {
 
   const LowRankFactors<Stored>* Adapter(const LinearLayer<Stored>& linear, int row) const {
     if (linear.adapters.empty()) return nullptr;
-    const int group = pass_.group_begin + row / pass_.tokens;
-    const LowRankFactors<Stored>& factors = linear.adapters[static_cast<std::size_t>(group)];
+    const int owner = pass_.token_rows.empty() ? pass_.group_begin + row / pass_.tokens
+                                               : pass_.token_rows[static_cast<std::size_t>(row)];
+    const LowRankFactors<Stored>& factors = linear.adapters[static_cast<std::size_t>(owner)];
     return factors.rank == 0 ? nullptr : &factors;
   }
 
@@ -329,7 +330,7 @@ template <typename Stored>
 void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
              float* logits, int logits_stride, WorkerTeam& team, int worker) {
   const SlabLayout no_slabs;
-  const Pass<Stored> pass{bank, no_slabs, 0, 0, 1, rows, {}};
+  const Pass<Stored> pass{bank, no_slabs, 0, 0, 1, rows, {}, {}};
   LayerWorker<Stored>(pass, buffers, team, worker).RunHead(hidden, logits, logits_stride);
 }
 

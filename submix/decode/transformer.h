@@ -43,7 +43,8 @@ struct PassBuffers {
 };
 
 // What one pass over some layers computes. The groups [group_begin, group_begin + groups) of the
-// bank; below the first adapted layer one group that stands for all.
+// bank; below the first adapted layer one group that stands for all; where rows are separate, one
+// group of tokens that each are of a row of their own.
 template <typename Stored>
 struct Pass {
   const DecoderBank<Stored>& bank;
@@ -53,6 +54,7 @@ struct Pass {
   int groups = 1;
   int tokens = 0;  // a group
   std::span<const TokenRun> runs;
+  std::span<const int> token_rows;  // [tokens], indices of bank.rows; empty: not separate
   int rows() const { return groups * tokens; }
 };
 

@@ -63,6 +63,15 @@ class CpuPredictorTest : public ::testing::Test {
                                      const std::string& cache_directory = "") {
     CpuPredictorOptions options = Options(members, precision);
     options.cache_directory = cache_directory;
+    return Load(options);
+  }
+  std::unique_ptr<CpuPredictor> LoadSeparate(const std::vector<std::string>& members,
+                                             Precision precision) {
+    CpuPredictorOptions options = Options(members, precision);
+    options.has_separate_rows = true;
+    return Load(options);
+  }
+  static std::unique_ptr<CpuPredictor> Load(const CpuPredictorOptions& options) {
     auto predictor = CpuPredictor::Load(options);
     SUBMIX_EXPECT_OK(predictor);
     return *std::move(predictor);
@@ -230,7 +239,7 @@ TEST_F(CpuPredictorTest, HiddenTokensAreSeenByNone) {
   const Logits expected = Step(*predictor, {{plain, next}});
   for (const std::size_t hidden : {1, 15, 16, 28}) {
     for (const std::uint64_t seed : {6, 7}) {
-      const SequenceId behind = predictor->OpenHidden(static_cast<int>(hidden));
+      const SequenceId behind = predictor->OpenHidden(static_cast<int>(hidden), 0);
       Step(*predictor, {{behind, Tokens(hidden, seed), /*predicts=*/false}});
       Step(*predictor, {{behind, text, /*predicts=*/false}});
       const SequenceId shared = predictor->OpenPrefix(behind, 16);
@@ -246,6 +255,85 @@ TEST_F(CpuPredictorTest, HiddenTokensAreSeenByNone) {
       predictor->Close(behind);
       predictor->Close(shared);
     }
+  }
+}
+
+// Sequences of one row each are those rows of a sequence of all; beside each other, token by token
+// and behind what they share.
+TEST_F(CpuPredictorTest, SeparateRowsAreTheRowsOfAll) {
+  for (const Precision precision : kPrecisions) {
+    const auto together = Load(Adapters(3), precision),
+               separate = LoadSeparate(Adapters(3), precision);
+    EXPECT_EQ(together->num_separate_rows(), 1);
+    EXPECT_EQ(separate->num_separate_rows(), 4);
+    EXPECT_EQ(separate->num_members(), 0);
+    const std::vector<TokenId> text = Tokens(23, 5), next = {7};
+    const SequenceId all = together->Open();
+    std::vector<Append> appends, shared, nexts;
+    for (const int row : {3, 0, 2, 1, 2}) {
+      appends.push_back({separate->OpenHidden(0, row), text});
+    }
+    const Logits expected[] = {Step(*together, {{all, text}}), Step(*together, {{all, next}})};
+    const Logits whole = Step(*separate, appends);
+    for (const Append& append : appends) {
+      shared.push_back({separate->OpenPrefix(append.sequence, 16), std::span(text).subspan(16)});
+      nexts.push_back({append.sequence, next});
+    }
+    const std::pair<Logits, const Logits*> found[] = {{whole, &expected[0]},
+                                                      {Step(*separate, nexts), &expected[1]},
+                                                      {Step(*separate, shared), &expected[0]}};
+    for (const auto& [logits, rows] : found) {
+      std::size_t i = 0;
+      for (const std::size_t row : {3, 0, 2, 1, 2}) {
+        const Logits own = Row(logits, i++);
+        if (precision == Precision::kFloat32) {
+          EXPECT_EQ(own, Row(*rows, row)) << row;
+        } else {
+          EXPECT_LT(Compare(Row(*rows, row), own, config_.vocab_size).worst, 1e-3)
+              << PrecisionName(precision);
+        }
+      }
+    }
+    EXPECT_NE(Row(whole, 0), Row(whole, 1));
+    EXPECT_NE(Row(whole, 0), Row(whole, 2));
+  }
+}
+
+TEST_F(CpuPredictorTest, ASeparateRowKnowsNothingOfOtherRows) {
+  for (const Precision precision : kPrecisions) {
+    const std::string kept = Adapter(1);
+    const auto before = LoadSeparate({Adapter(2), kept, Adapter(3)}, precision);
+    const auto after = LoadSeparate({Adapter(12), kept, Adapter(13)}, precision);
+    const std::vector<TokenId> mine = Tokens(21, 5);
+    const auto step = [&](CpuPredictor& predictor, std::uint64_t seed) {
+      const std::vector<TokenId> first = Tokens(9, seed), last = Tokens(12, seed);
+      return Step(predictor, {{predictor.OpenHidden(0, 1), first},
+                              {predictor.OpenHidden(4, 2), mine},
+                              {predictor.OpenHidden(0, 0), mine},
+                              {predictor.OpenHidden(0, 3), last}});
+    };
+    const Logits a = step(*before, 6), b = step(*after, 7);
+    EXPECT_EQ(Row(a, 1), Row(b, 1)) << PrecisionName(precision);
+    EXPECT_EQ(Row(a, 2), Row(b, 2)) << PrecisionName(precision);
+    EXPECT_NE(Row(a, 0), Row(b, 0));
+    EXPECT_NE(Row(a, 3), Row(b, 3));
+  }
+}
+
+TEST_F(CpuPredictorTest, SeparateRowsAreScoredAlone) {
+  const auto together = Load(Adapters(2), Precision::kFloat32);
+  const auto separate = LoadSeparate(Adapters(2), Precision::kFloat32);
+  const std::vector<TokenId> tokens = Tokens(30, 5);
+  const Logits expected = ScoreAll(*together, tokens);
+  for (int row = 0; row <= 2; ++row) {
+    std::size_t position = 0;
+    SUBMIX_EXPECT_OK(
+        separate->ScoreRow(row, tokens, 1, [&](std::size_t, std::span<const float> logits) {
+          const auto own = static_cast<std::size_t>(row);
+          EXPECT_EQ(Logits(logits.begin(), logits.end()), Row(expected, 3 * position++ + own));
+          return base::OkStatus();
+        }));
+    EXPECT_EQ(position, 29u);
   }
 }
 
@@ -277,6 +365,25 @@ TEST_F(CpuPredictorTest, StatesItsMemory) {
   EXPECT_EQ(memory.adapters, std::size_t{16 * 2 * 4 * (64 + 192) * 2});
   EXPECT_GE(memory.weights, std::size_t{2 * (3 * 12 * 64 * 64 + 211 * 64)});
   EXPECT_EQ(memory.logits_per_sequence, std::size_t{17 * 211 * 4});
+}
+
+TEST_F(CpuPredictorTest, SeparateRowsHaveACacheEach) {
+  const auto predictor = LoadSeparate(Adapters(16), Precision::kBfloat16);
+  const CpuPredictorMemory memory = predictor->memory();
+  EXPECT_EQ(memory.cache_per_16_tokens, std::size_t{16 * 3 * 64 * 2 * 2});
+  EXPECT_EQ(memory.adapters, std::size_t{16 * 2 * 4 * (64 + 192) * 2});
+  EXPECT_EQ(memory.logits_per_sequence, std::size_t{211 * 4});
+  CpuPredictorOptions options = Options(Adapters(16), Precision::kBfloat16);
+  options.has_separate_rows = true;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, CpuPredictor::Plan(options));
+  EXPECT_EQ(plan, memory);
+  model::WriteTinyModel(directory_.File("whole"), config_, 2);
+  options.member_directories.push_back(directory_.File("whole"));
+  for (const base::Status& status :
+       {CpuPredictor::Plan(options).status(), CpuPredictor::Load(options).status()}) {
+    EXPECT_THAT(status, base::StatusIs(base::StatusCode::kFailedPrecondition,
+                                       ::testing::HasSubstr("a whole model")));
+  }
 }
 
 TEST_F(CpuPredictorTest, KnowsItsMemoryBeforeItLoads) {

@@ -148,7 +148,7 @@ TEST_P(DecoderFamiliesTest, HiddenTokensAreSeenByNone) {
   const auto half = std::span(tokens_).first(tokens_.size() / 2);
   SUBMIX_ASSERT_OK(
       predictor->Step(std::vector{ensemble::Predictor::Append{predictor->Open(), half}}, alone));
-  const ensemble::SequenceId sequence = predictor->OpenHidden(5);
+  const ensemble::SequenceId sequence = predictor->OpenHidden(5, 0);
   SUBMIX_ASSERT_OK(predictor->Step(
       std::vector{ensemble::Predictor::Append{sequence, std::span(tokens_).last(5), false}}, {}));
   SUBMIX_ASSERT_OK(
