@@ -16,9 +16,10 @@ using base::StatusOr;
 Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& members,
                            ensemble::Manifest manifest, const std::string& ensemble_directory) {
   SUBMIX_CHECK(members.size() == manifest.members.size(), "the manifest's members");
+  SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
   for (std::size_t m = 0; m < members.size(); ++m) {
     ensemble::MemberEntry& entry = manifest.members[m];
-    entry.steps = std::ssize(members[m]);
+    if (!manifest.contexts->has_adapters) entry.steps = std::ssize(members[m]);
     entry.complete = true;
     SUBMIX_RETURN_IF_ERROR(
         SaveRecords(members[m], ensemble::MemberPath(ensemble_directory, entry)));
@@ -46,7 +47,8 @@ StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_direc
                                                const std::string& user) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
-  SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
+  SUBMIX_CHECK(manifest.contexts.has_value() && !manifest.contexts->has_adapters,
+               "members that only read");
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
   const corpus::Placement place = corpus::PlaceUser(
@@ -62,17 +64,13 @@ StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_direc
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
   ensemble::BeginGeneration(index, manifest);
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
-  // Without the old ones an earlier call has ended before its manifest stood.
-  const bool is_repeated = !base::FileExists(old_path) && base::FileExists(new_path);
-  SUBMIX_ASSIGN_OR_RETURN(auto records, LoadRecords(is_repeated ? new_path : old_path));
-  const auto count =
-      std::erase_if(records, [&](const ContextRecord& own) { return own.user == mark; });
-  if (count == 0 && !is_repeated) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining, RecordsWithoutUser(mark, old_path, new_path));
+  if (!remaining.had_user) {
     return base::NotFoundError(ensemble_directory +
                                ": no member reads a record of this user; check the key");
   }
-  member.steps = std::ssize(records);
-  SUBMIX_RETURN_IF_ERROR(SaveRecords(records, new_path));
+  member.steps = std::ssize(remaining.records);
+  SUBMIX_RETURN_IF_ERROR(SaveRecords(remaining.records, new_path));
   manifest.forgotten.push_back(mark);
   if (manifest.users.has_value()) --*manifest.users;
   // The old records go before the new manifest stands, so that there is never one beside them.

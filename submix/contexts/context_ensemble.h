@@ -13,8 +13,9 @@
 
 namespace submix::contexts {
 
-// Writes the members of a new ensemble, hashes all its files and saves the manifest, whose members
-// it completes. Requires: as many members as the manifest has.
+// Writes the members' records into a new ensemble, hashes all its files and saves the manifest,
+// whose members it completes. Requires: as many members as the manifest has; manifest.contexts; of
+// members with adapters, that these and their steps are there already.
 base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& members,
                                  ensemble::Manifest manifest,
                                  const std::string& ensemble_directory);
@@ -28,7 +29,7 @@ base::StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
 // as if the user had never been there, but for the key, which is remembered as forgotten. A user
 // who is forgotten already stays so. After a crash: call it again. Errors: those of LockEnsemble
 // and LoadManifest; kNotFound for a user without records; those of reading and writing. Requires:
-// the ensemble's members read contexts.
+// members that read contexts, without adapters: those know the user, too (train::ForgetUser).
 base::StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_directory,
                                                      const std::string& user);
 

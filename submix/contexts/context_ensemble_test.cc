@@ -166,6 +166,23 @@ TEST_F(ContextEnsembleTest, AnInterruptedForgettingIsFinished) {
   SUBMIX_ASSERT_OK(ForgetRecords(place_, "d"));
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
   EXPECT_EQ(Texts(Read(PartOf("d"))), Texts(Partition("d").members[PartOf("d")]));
+  // Or within the removal of the old ones.
+  SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(place_), before));
+  SUBMIX_ASSERT_OK(
+      base::MakeDirectories(ensemble::MemberPath(place_, Manifest().members[PartOf("d")])));
+  SUBMIX_ASSERT_OK(ForgetRecords(place_, "d"));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+}
+
+TEST_F(ContextEnsembleTest, OfAdaptersStepsAreThoseOfTheTraining) {
+  const PartitionedRecords records = Partition();
+  Make(records);
+  ensemble::Manifest manifest = Manifest();
+  manifest.contexts->has_adapters = true;
+  for (ensemble::MemberEntry& member : manifest.members) member.steps = 40;
+  SUBMIX_ASSERT_OK(SaveContextEnsemble(records.members, manifest, place_));
+  for (const ensemble::MemberEntry& member : Manifest().members) EXPECT_EQ(member.steps, 40);
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
 }
 
 }  // namespace context_ensemble_test

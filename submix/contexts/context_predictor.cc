@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/base/check.h"
 #include "submix/ensemble/predictor_checks.h"
 
 namespace submix::contexts {
@@ -24,9 +25,11 @@ int RoundedUp(int tokens, int granule) { return (tokens + granule - 1) / granule
 
 class ContextPredictor final : public ensemble::Predictor {
  public:
-  ContextPredictor(std::unique_ptr<decode::CpuPredictor> model, MemberContexts contexts)
+  ContextPredictor(std::unique_ptr<decode::CpuPredictor> model, MemberContexts contexts,
+                   std::vector<bool> is_trained)
       : model_(std::move(model)),
         contexts_(std::move(contexts)),
+        is_trained_(std::move(is_trained)),
         context_tokens_(RoundedUp(contexts_.most_tokens(), model_->prefix_granule())) {}
 
   int num_members() const override { return contexts_.num_members(); }
@@ -41,7 +44,7 @@ class ContextPredictor final : public ensemble::Predictor {
   Status ReadContexts() {
     if (contexts_.reads_query()) return base::OkStatus();
     for (int member = 0; member < num_members(); ++member) {
-      fixed_.push_back(OpenMember(contexts_.Of(member, {}), {}));
+      fixed_.push_back(OpenMember(member, contexts_.Of(member, {}), {}));
       const Append append = {fixed_.back().sequence, fixed_.back().tokens, /*predicts=*/false};
       SUBMIX_RETURN_IF_ERROR(model_->Step(std::span(&append, 1), {}));
     }
@@ -134,16 +137,23 @@ class ContextPredictor final : public ensemble::Predictor {
   std::size_t num_rows() const { return static_cast<std::size_t>(num_members()) + 1; }
   std::size_t vocab() const { return static_cast<std::size_t>(vocab_size()); }
 
+  // The model's row that computes a member.
+  int ModelRow(int member) const { return is_trained_.empty() ? 0 : 1 + member; }
+  bool IsPublicModel(int member) const {
+    const bool is_trained = !is_trained_.empty() && is_trained_[static_cast<std::size_t>(member)];
+    return !is_trained && contexts_.is_empty(member);
+  }
+
   // To append: the context, then the query.
-  OpenedMember OpenMember(const Tokens& read, std::span<const TokenId> query) {
+  OpenedMember OpenMember(int member, const Tokens& read, std::span<const TokenId> query) {
     const int hidden = context_tokens_ - static_cast<int>(read.size());
-    OpenedMember member;
-    member.sequence = model_->OpenHidden(hidden, 0);
-    member.tokens.reserve(static_cast<std::size_t>(context_tokens_) + query.size());
-    member.tokens.assign(static_cast<std::size_t>(hidden), contexts_.end_of_text());
-    member.tokens.insert(member.tokens.end(), read.begin(), read.end());
-    member.tokens.insert(member.tokens.end(), query.begin(), query.end());
-    return member;
+    OpenedMember opened;
+    opened.sequence = model_->OpenHidden(hidden, ModelRow(member));
+    opened.tokens.reserve(static_cast<std::size_t>(context_tokens_) + query.size());
+    opened.tokens.assign(static_cast<std::size_t>(hidden), contexts_.end_of_text());
+    opened.tokens.insert(opened.tokens.end(), read.begin(), read.end());
+    opened.tokens.insert(opened.tokens.end(), query.begin(), query.end());
+    return opened;
   }
 
   // What the model's rows of a sequence append; `first` holds what they begin with.
@@ -160,7 +170,8 @@ class ContextPredictor final : public ensemble::Predictor {
     sequence.rows.push_back(model_->Open());
     first.push_back(sequence.query);
     for (int member = 0; member < num_members(); ++member) {
-      OpenedMember opened = OpenMember(contexts_.Of(member, sequence.query), sequence.query);
+      OpenedMember opened =
+          OpenMember(member, contexts_.Of(member, sequence.query), sequence.query);
       sequence.rows.push_back(opened.sequence);
       first.push_back(std::move(opened.tokens));
     }
@@ -176,8 +187,9 @@ class ContextPredictor final : public ensemble::Predictor {
     Tokens document = row == 0 ? Tokens() : contexts_.Of(row - 1, tokens.first(first));
     const std::size_t read = document.size();
     document.insert(document.end(), tokens.begin(), tokens.end());
-    return model_->Score(
-        document, read + begin, [&](std::size_t position, std::span<const float> own) {
+    return model_->ScoreRow(
+        row == 0 ? 0 : ModelRow(row - 1), document, read + begin,
+        [&](std::size_t position, std::span<const float> own) {
           const std::size_t at =
               (position - read - begin) * num_rows() + static_cast<std::size_t>(row);
           std::memcpy(logits.data() + at * vocab(), own.data(), vocab() * sizeof(float));
@@ -185,18 +197,19 @@ class ContextPredictor final : public ensemble::Predictor {
         });
   }
 
-  // A member that reads nothing is the public model, bit for bit. Every row is copied, so that it
-  // costs the same.
+  // A member that neither read nor was trained is the public model, bit for bit. Every row is
+  // copied, so that it costs the same.
   void PutPublicRow(std::span<float> position) const {
     for (int member = 0; member < num_members(); ++member) {
       float* own = position.data() + static_cast<std::size_t>(member + 1) * vocab();
-      const float* from = contexts_.is_empty(member) ? position.data() : own;
+      const float* from = IsPublicModel(member) ? position.data() : own;
       std::memmove(own, from, vocab() * sizeof(float));
     }
   }
 
   const std::unique_ptr<decode::CpuPredictor> model_;
   const MemberContexts contexts_;
+  const std::vector<bool> is_trained_;  // [M], or empty
   const int context_tokens_;
   std::vector<OpenedMember> fixed_;  // [M], unless contexts read the query
   SequenceId last_sequence_ = 0;
@@ -206,9 +219,12 @@ class ContextPredictor final : public ensemble::Predictor {
 }  // namespace
 
 StatusOr<std::unique_ptr<ensemble::Predictor>> MakeContextPredictor(
-    std::unique_ptr<decode::CpuPredictor> model, MemberContexts contexts) {
+    std::unique_ptr<decode::CpuPredictor> model, MemberContexts contexts,
+    std::vector<bool> is_trained) {
+  SUBMIX_CHECK(model->num_separate_rows() == 1 + std::ssize(is_trained), "a row for each adapter");
   const int whole = model->context_length();
-  auto predictor = std::make_unique<ContextPredictor>(std::move(model), std::move(contexts));
+  auto predictor = std::make_unique<ContextPredictor>(std::move(model), std::move(contexts),
+                                                      std::move(is_trained));
   if (predictor->context_length() < 1) {
     return base::FailedPreconditionError(
         "the contexts leave no room for a query: the model holds " + std::to_string(whole) +

@@ -27,8 +27,14 @@ constexpr int kContext = 16;
 constexpr TokenId kEnd = 0;
 constexpr Retrieval kRetrievals[] = {Retrieval::kNone, Retrieval::kBm25};
 
-// What a step asks of the model: how many tokens, of how many rows, behind how many others.
-using Work = std::vector<std::pair<std::size_t, int>>;
+// What a step asks of the model: how many tokens, behind how many others, of which row.
+struct Asked {
+  std::size_t tokens = 0;
+  int behind = 0;
+  int row = 0;
+  bool operator==(const Asked&) const = default;
+};
+using Work = std::vector<Asked>;
 
 // A model that says what is asked of it.
 class WatchedModel final : public CpuPredictor {
@@ -40,7 +46,11 @@ class WatchedModel final : public CpuPredictor {
   int context_length() const override { return model_->context_length(); }
   SequenceId Open() override { return model_->Open(); }
   int num_separate_rows() const override { return model_->num_separate_rows(); }
-  SequenceId OpenHidden(int hidden, int row) override { return model_->OpenHidden(hidden, row); }
+  SequenceId OpenHidden(int hidden, int row) override {
+    const SequenceId opened = model_->OpenHidden(hidden, row);
+    rows_[opened] = row;
+    return opened;
+  }
   void Close(SequenceId sequence) override {
     lengths_.erase(sequence);
     model_->Close(sequence);
@@ -49,12 +59,13 @@ class WatchedModel final : public CpuPredictor {
   SequenceId OpenPrefix(SequenceId other, int tokens) override {
     const SequenceId opened = model_->OpenPrefix(other, tokens);
     lengths_[opened] = tokens;
+    rows_[opened] = rows_[other];
     return opened;
   }
   base::Status Step(std::span<const Append> appends, std::span<float> logits) override {
     for (const Append& append : appends) {
       int& length = lengths_[append.sequence];
-      work_.emplace_back(append.tokens.size(), length);
+      work_.push_back({append.tokens.size(), length, rows_[append.sequence]});
       length += static_cast<int>(append.tokens.size());
     }
     return model_->Step(appends, logits);
@@ -72,7 +83,7 @@ class WatchedModel final : public CpuPredictor {
  private:
   const std::unique_ptr<CpuPredictor> model_;
   Work& work_;
-  std::map<SequenceId, int> lengths_;
+  std::map<SequenceId, int> lengths_, rows_;
 };
 
 class ContextPredictorTest : public ::testing::Test {
@@ -83,12 +94,26 @@ class ContextPredictorTest : public ::testing::Test {
     model::WriteTinyModel(directory_.File("public"), config_, 1);
   }
 
-  std::unique_ptr<CpuPredictor> LoadModel(
-      decode::Precision precision = decode::Precision::kFloat32) const {
+  // An adapter, whose seed is 0 if it adds nothing.
+  std::string Adapter(std::uint64_t seed) const {
+    const std::string path = directory_.File("adapter" + std::to_string(seed));
+    model::LoraConfig config;
+    config.rank = 4;
+    config.lora_alpha = seed > 0 ? 8 : 0;
+    config.layers = {1};
+    model::WriteTinyAdapter(path, config_, config, seed);
+    return path;
+  }
+
+  std::unique_ptr<CpuPredictor> LoadModel(decode::Precision precision = decode::Precision::kFloat32,
+                                          const std::vector<std::uint64_t>& adapters = {},
+                                          bool has_separate_rows = true) const {
     decode::CpuPredictorOptions options;
     options.public_directory = directory_.File("public");
     options.precision = precision;
     options.threads = 2;
+    options.has_separate_rows = has_separate_rows;
+    for (const std::uint64_t seed : adapters) options.member_directories.push_back(Adapter(seed));
     auto model = CpuPredictor::Load(options);
     SUBMIX_EXPECT_OK(model);
     return *std::move(model);
@@ -102,6 +127,18 @@ class ContextPredictorTest : public ::testing::Test {
                                   decode::Precision precision = decode::Precision::kFloat32) const {
     auto predictor =
         MakeContextPredictor(LoadModel(precision), Contexts(std::move(records), retrieval));
+    SUBMIX_EXPECT_OK(predictor);
+    return *std::move(predictor);
+  }
+
+  // Seed 0: an adapter that adds nothing.
+  std::unique_ptr<Predictor> MakeWithAdapters(
+      const std::vector<std::uint64_t>& adapters, std::vector<std::vector<Tokens>> records,
+      Retrieval retrieval, decode::Precision precision = decode::Precision::kFloat32) const {
+    std::vector<bool> is_trained;
+    for (const std::uint64_t seed : adapters) is_trained.push_back(seed > 0);
+    auto predictor = MakeContextPredictor(LoadModel(precision, adapters),
+                                          Contexts(std::move(records), retrieval), is_trained);
     SUBMIX_EXPECT_OK(predictor);
     return *std::move(predictor);
   }
@@ -173,6 +210,53 @@ TEST_F(ContextPredictorTest, AMemberWithoutRecordsIsThePublicRowBitForBit) {
   }
 }
 
+// Of a trained part with records, one without, and one that is neither; in steps and in scores.
+TEST_F(ContextPredictorTest, AnAdapterReadsItsRecords) {
+  const std::vector<std::vector<Tokens>> records = {{Random(9, 1), Random(11, 2)}, {}, {}};
+  const auto model = LoadModel(decode::Precision::kFloat32, {1, 2, 0}, false);
+  const Tokens document = Random(12, 4);
+  constexpr std::size_t kFirst = 7;
+  const auto query = std::span(document).first(kFirst),
+             next = std::span(document).subspan(kFirst, 1);
+  for (const Retrieval retrieval : kRetrievals) {
+    const auto predictor = MakeWithAdapters({1, 2, 0}, records, retrieval);
+    const MemberContexts contexts = Contexts(records, retrieval);
+    const SequenceId sequence = predictor->Open();
+    const Logits first = Step(*predictor, {{sequence, query}});
+    const Logits second = Step(*predictor, {{sequence, next}});
+    std::vector<Logits> scored;
+    SUBMIX_ASSERT_OK(
+        predictor->Score(document, kFirst, [&](std::size_t, std::span<const float> logits) {
+          scored.emplace_back(logits.begin(), logits.end());
+          return base::OkStatus();
+        }));
+    for (std::size_t row = 0; row <= 3; ++row) {
+      Tokens text = row == 0 ? Tokens() : contexts.Of(static_cast<int>(row) - 1, query);
+      text.insert(text.end(), query.begin(), query.end());
+      const SequenceId plain = model->Open();
+      const Logits expected = Row(Step(*model, {{plain, text}}), row);
+      ExpectNear(Row(first, row), expected);
+      ExpectNear(Row(scored[0], row), expected);
+      ExpectNear(Row(second, row), Row(Step(*model, {{plain, next}}), row));
+    }
+    EXPECT_NE(Row(first, 2), Row(first, 0));  // knows what it was trained on
+  }
+}
+
+TEST_F(ContextPredictorTest, OnlyWhoNeitherReadNorWasTrainedIsThePublicRow) {
+  for (const decode::Precision precision :
+       {decode::Precision::kFloat32, decode::Precision::kBfloat16}) {
+    for (const Retrieval retrieval : kRetrievals) {
+      const auto predictor =
+          MakeWithAdapters({0, 1, 0}, {{Random(9, 1)}, {}, {}}, retrieval, precision);
+      const Logits logits = Step(*predictor, {{predictor->Open(), Random(7, 4)}});
+      EXPECT_NE(Row(logits, 1), Row(logits, 0));
+      EXPECT_NE(Row(logits, 2), Row(logits, 0));
+      EXPECT_EQ(Row(logits, 3), Row(logits, 0));
+    }
+  }
+}
+
 // Contract 6, to the bit: other members' records, other sequences' texts.
 TEST_F(ContextPredictorTest, ARowKnowsNothingOfOtherRows) {
   const std::vector<Tokens> mine = {Random(9, 1), Random(12, 2)};
@@ -185,6 +269,15 @@ TEST_F(ContextPredictorTest, ARowKnowsNothingOfOtherRows) {
     EXPECT_EQ(Row(a, 4), Row(b, 4));
     EXPECT_EQ(Row(a, 6), Row(b, 6));
     EXPECT_NE(Row(a, 5), Row(b, 5));
+    // Nor of other adapters.
+    const auto some = MakeWithAdapters({1, 2, 3}, {{Random(8, 5)}, mine, {}}, retrieval);
+    const auto other = MakeWithAdapters({0, 2, 4}, {{}, mine, {Random(30, 6)}}, retrieval);
+    const Logits c = Step(*some, {{some->Open(), Random(9, 8)}, {some->Open(), query}});
+    const Logits d = Step(*other, {{other->Open(), Random(9, 9)}, {other->Open(), query}});
+    EXPECT_EQ(Row(c, 4), Row(d, 4));
+    EXPECT_EQ(Row(c, 6), Row(d, 6));
+    EXPECT_NE(Row(c, 6), Row(b, 6));
+    EXPECT_NE(Row(c, 7), Row(d, 7));
   }
 }
 
@@ -210,6 +303,28 @@ TEST_F(ContextPredictorTest, WorkIsAFunctionOfPublicThings) {
     }
     EXPECT_GE(works.front().size(), 9u);
     for (const Work& work : works) EXPECT_EQ(work, works.front());
+  }
+}
+
+// Nor does it tell which adapters were trained; every member computes its own row.
+TEST_F(ContextPredictorTest, WorkOfAdaptersIsAFunctionOfPublicThings) {
+  for (const Retrieval retrieval : kRetrievals) {
+    std::vector<Work> works(3);
+    const std::vector<std::vector<Tokens>> records[] = {
+        {{Random(9, 1), Random(30, 2)}, {Random(9, 3)}}, {{}, {Random(1, 3)}}, {{}, {}}};
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      const bool is_trained = i < 2;
+      auto predictor = MakeContextPredictor(
+          std::make_unique<WatchedModel>(
+              LoadModel(decode::Precision::kFloat32, {1, is_trained ? std::uint64_t{2} : 0}),
+              works[i]),
+          Contexts(records[i], retrieval), {true, is_trained});
+      SUBMIX_ASSERT_OK(predictor);
+      Step(**predictor, {{(*predictor)->Open(), Random(4, 6)}});
+    }
+    EXPECT_EQ(works[0].back().row, 2);
+    EXPECT_EQ(works[1], works[0]);
+    EXPECT_EQ(works[2], works[0]);
   }
 }
 

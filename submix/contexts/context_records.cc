@@ -87,4 +87,18 @@ StatusOr<std::vector<ContextRecord>> LoadRecords(const std::string& member_direc
   return records;
 }
 
+StatusOr<RemainingRecords> RecordsWithoutUser(const std::string& mark,
+                                              const std::string& old_directory,
+                                              const std::string& new_directory) {
+  RemainingRecords remaining;
+  const bool is_repeated =
+      !base::FileExists(RecordsPath(old_directory)) && base::FileExists(RecordsPath(new_directory));
+  SUBMIX_ASSIGN_OR_RETURN(remaining.records,
+                          LoadRecords(is_repeated ? new_directory : old_directory));
+  const auto count = std::erase_if(
+      remaining.records, [&](const ContextRecord& record) { return record.user == mark; });
+  remaining.had_user = is_repeated || count > 0;
+  return remaining;
+}
+
 }  // namespace submix::contexts

@@ -35,4 +35,15 @@ base::Status SaveRecords(const std::vector<ContextRecord>& records,
 // Errors: kNotFound; those of ReadUserRecords, but for an empty file.
 base::StatusOr<std::vector<ContextRecord>> LoadRecords(const std::string& member_directory);
 
+struct RemainingRecords {
+  std::vector<ContextRecord> records;
+  bool had_user = false;
+};
+
+// A member's records without a user's, whom corpus::ForgottenMark gives. Where its old directory
+// has no records any more, those of the new one, which an earlier call wrote. Errors: LoadRecords'.
+base::StatusOr<RemainingRecords> RecordsWithoutUser(const std::string& mark,
+                                                    const std::string& old_directory,
+                                                    const std::string& new_directory);
+
 }  // namespace submix::contexts

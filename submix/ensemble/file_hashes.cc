@@ -75,6 +75,7 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
   if (manifest.contexts.has_value()) {
     AppendNumber(bytes, "context_tokens", manifest.contexts->tokens);
     AppendText(bytes, "retrieval", RetrievalName(manifest.contexts->retrieval));
+    if (manifest.contexts->has_adapters) AppendText(bytes, "adapters", "read");
   }
   for (const auto& [path, sha256] : manifest.file_sha256) {
     AppendText(bytes, "path", path);

@@ -238,6 +238,9 @@ base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
   const auto parsed = ParseRetrieval(retrieval);
   if (!parsed.ok()) return json.FieldError("retrieval", parsed.status().message());
   contexts.retrieval = *parsed;
+  if (json.Has("adapters")) {
+    SUBMIX_ASSIGN_OR_RETURN(contexts.has_adapters, json.Boolean("adapters"));
+  }
   return contexts;
 }
 
@@ -289,6 +292,12 @@ Json DeploymentJson(const DeploymentEntry& deployment) {
           {"order", order}};
 }
 
+// What an earlier format can say is written so: older programs read it.
+int FormatOf(const Manifest& manifest) {
+  if (manifest.contexts.has_value()) return manifest.contexts->has_adapters ? 4 : 3;
+  return manifest.external.has_value() ? 2 : 1;
+}
+
 Json ManifestJson(const Manifest& manifest) {
   Json members = Json::array();
   for (const MemberEntry& member : manifest.members) members.push_back(MemberJson(member));
@@ -296,9 +305,7 @@ Json ManifestJson(const Manifest& manifest) {
   for (const DeploymentEntry& deployment : manifest.deployments) {
     deployments.push_back(DeploymentJson(deployment));
   }
-  // What an earlier format can say is written so: older programs read it.
-  const int format = manifest.contexts.has_value() ? 3 : manifest.external.has_value() ? 2 : 1;
-  Json object = {{"format", format},
+  Json object = {{"format", FormatOf(manifest)},
                  {"generation", manifest.generation},
                  {"parent_sha256", manifest.parent_sha256},
                  {"partition_key_id", manifest.partition_key_id},
@@ -318,6 +325,7 @@ Json ManifestJson(const Manifest& manifest) {
   if (manifest.contexts.has_value()) {
     object["contexts"] = {{"tokens", manifest.contexts->tokens},
                           {"retrieval", RetrievalName(manifest.contexts->retrieval)}};
+    if (manifest.contexts->has_adapters) object["contexts"]["adapters"] = true;
   }
   return object;
 }

@@ -17,7 +17,7 @@ namespace submix::ensemble {
 struct MemberEntry {
   std::string directory;   // "members/00a"; pairs are a and b, lone members have no letter
   int generation = 0;      // the generation that trained it
-  std::int64_t steps = 0;  // optimiser steps done; by context: records
+  std::int64_t steps = 0;  // optimiser steps done; by context without adapters: records
   bool complete = false;
   // Over everything the member is a function of: base, options, seed and its text. Private; lets an
   // equal member be copied instead of trained anew. Empty: unknown, equal to none.
@@ -45,13 +45,14 @@ std::string RetrievalName(Retrieval retrieval);  // "none", "bm25"
 // Errors: kInvalidArgument for another name.
 base::StatusOr<Retrieval> ParseRetrieval(const std::string& name);
 
-// Members that are not trained: each is the public model that reads records of its part.
+// Members that read records of their parts: the public model, or with adapters each its own.
 struct Contexts {
   static constexpr int kLeastTokens = 16;
   static constexpr int kMostTokens = 1 << 20;
 
   int tokens = 0;  // that each reads, whatever its records are
   Retrieval retrieval = Retrieval::kNone;
+  bool has_adapters = false;  // members are trained, too
 
   bool operator==(const Contexts&) const = default;
 };
@@ -65,7 +66,7 @@ struct DeploymentEntry {
 };
 
 struct Manifest {
-  static constexpr int kFormat = 3;
+  static constexpr int kFormat = 4;
 
   int generation = 1;
   std::string parent_sha256;  // fingerprint of the generation before; empty for the first

@@ -122,13 +122,25 @@ TEST_F(ManifestTest, ContextsAreSavedAndPartOfTheFingerprint) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
   EXPECT_EQ(loaded.contexts, manifest.contexts);
   std::set<base::Sha256Digest> fingerprints = {plain, EnsembleFingerprint(loaded)};
-  for (const Contexts& other : {Contexts{255, Retrieval::kBm25}, Contexts{256, Retrieval::kNone}}) {
+  for (const Contexts& other : {Contexts{255, Retrieval::kBm25}, Contexts{256, Retrieval::kNone},
+                                Contexts{256, Retrieval::kBm25, true}}) {
     manifest.contexts = other;
     fingerprints.insert(EnsembleFingerprint(manifest));
   }
-  EXPECT_EQ(fingerprints.size(), 4u);
+  EXPECT_EQ(fingerprints.size(), 5u);
   // Programs that know of no contexts refuse it instead of looking for adapters.
   EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 3"));
+  EXPECT_THAT(*base::ReadFile(path_), Not(HasSubstr("\"adapters\"")));
+}
+
+TEST_F(ManifestTest, AdaptersThatReadAreSaved) {
+  Manifest manifest = Example();
+  manifest.contexts = Contexts{256, Retrieval::kBm25, /*has_adapters=*/true};
+  SUBMIX_ASSERT_OK(Save(manifest));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
+  EXPECT_EQ(loaded.contexts, manifest.contexts);
+  // Programs that know of contexts alone would forget a user's records and keep the adapter.
+  EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 4"));
 }
 
 TEST_F(ManifestTest, WrongContextsAreRefused) {
@@ -164,14 +176,14 @@ TEST_F(ManifestTest, InfiniteOrdersAreWrittenAsText) {
 }
 
 TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
-  for (const char* format : {"\"format\": 4", "\"format\": 7000000000"}) {
+  for (const char* format : {"\"format\": 5", "\"format\": 7000000000"}) {
     EXPECT_THAT(LoadWith("\"format\": 1", format),
                 StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(path_), HasSubstr("written by a newer Submix (format "),
-                               HasSubstr("; this one reads up to 3); upgrade"))));
+                               HasSubstr("; this one reads up to 4); upgrade"))));
   }
   // Whatever else a newer one holds.
-  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 4}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 5}"));
   EXPECT_THAT(LoadManifest(directory_.path()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }

@@ -53,6 +53,12 @@ expect 2 "tokens-per-user" "$submix" plan --users 10 --epsilon 1 --answers 10
 expect 2 "" "${train[@]}" "$work/none.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}"
 expect 2 "parts" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 0 "${options[@]}"
 expect 2 "precision" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" "${two[@]}" "${options[@]}" --precision f64
+contexts=("$submix" contexts "$work/good.jsonl" "$work/c")
+expect 2 "--adapters" "${contexts[@]}"
+expect 2 "--adapters" "${contexts[@]}" "${public[@]}" --adapters "$data/public_model"
+expect 2 "--parts excludes --adapters" "${contexts[@]}" --adapters "$data/public_model" --parts 3
+expect 1 "not an ensemble" "${contexts[@]}" --adapters "$data/public_model"
+absent "$work/c"
 
 # The corpus.
 : >"$work/empty.jsonl"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Members by context through the whole product: contexts, deploy, generate, serve, evaluate, forget.
+"""Members by context through the whole product: contexts, deploy, generate, serve, evaluate, forget; adapters that read.
 
     contexts_test.py BUILD_DIR SOURCE_DIR
 """
@@ -128,6 +128,68 @@ class ContextsTest(WorkFolderTest):
         self.assertIn("one by one", self.refused("deploy", ensembles, self.work / "later", "--after", deployments / names[0]))
         (deployments / names[1]).rename(self.work / "lost")
         self.assertIn("bring back", self.refused("synthesize", deployments, self.work / "cut.jsonl", *asked))
+
+    def train(self, name, *options):
+        run("train", self.corpus, self.work / name, "--public", PUBLIC, "--parts", 4, "--rank", 2, "--targets", "c_attn",
+            "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2, "--epochs", 4, "--threads", 1, "--heldout-fraction", 0,
+            "--partition-key", SOURCE / "data/demo_partition.key", *options)
+        return self.work / name
+
+    def adapters(self, ensemble):
+        manifest = json.loads((ensemble / "manifest.json").read_text())
+        return [(ensemble / member["directory"] / "adapter_model.safetensors").read_bytes() for member in manifest["members"]]
+
+    def perplexity(self, ensemble, heldout):
+        sheet = run("evaluate", ensemble, "--heldout", heldout, "--runs", 1, "--queries", 20, "--json").stdout
+        return json.loads(sheet)["baselines"][0]["ensemble_perplexity"]
+
+    def test_adapters_that_read(self):
+        trained, ensemble, deployment = self.train("trained"), self.work / "reading", self.work / "reading_deployment"
+        run("forget", trained, "--corpus", self.corpus, "--user", "a")
+        corpus = self.work / "with_a_stranger.jsonl"
+        corpus.write_text(self.corpus.read_text() + json.dumps({"user": "stranger", "text": TEXT.format(user="stranger")}) + "\n")
+        shown = run("contexts", corpus, ensemble, "--adapters", trained, "--context-tokens", 64).stdout
+        self.assertIn("2 user(s) are left out", shown)
+        self.assertIn("4 parts, 1 member(s) each, that read 64 tokens", shown)
+        manifest = json.loads((ensemble / "manifest.json").read_text())
+        self.assertEqual((manifest["format"], manifest["generation"], manifest["users"]), (4, 1, 11))
+        self.assertEqual(manifest["contexts"], {"tokens": 64, "retrieval": "none", "adapters": True})
+        self.assertEqual(self.adapters(ensemble), self.adapters(trained))
+        self.assertEqual(self.records(ensemble).count(b"\n"), 33)
+        for user in ("a", "stranger"):
+            self.assertNotIn(TEXT.format(user=user).encode(), self.records(ensemble))
+
+        # Both that it was trained on such texts and that it reads some help.
+        heldout = self.work / "heldout_of_adapters.jsonl"
+        heldout.write_text(json.dumps({"user": "z", "text": TEXT.format(user="z") * 3}) + "\n")
+        self.make("only_reading")
+        both = self.perplexity(ensemble, heldout)
+        self.assertLess(both, self.perplexity(trained, heldout))
+        self.assertLess(both, self.perplexity(self.work / "only_reading", heldout))
+
+        run("deploy", ensemble, deployment, "--epsilon", 2, "--queries", 64)
+        run("generate", deployment, "Zanzibar quick-silver", "--max-tokens", 6)
+        self.assertIn("--corpus is required", self.refused("forget", ensemble, "--user", "d", "--deployment", deployment))
+        shown = run("forget", ensemble, "--corpus", self.corpus, "--user", "d", "--deployment", deployment).stdout
+        self.assertIn("was trained again and reads without the user (generation 2)", shown)
+        self.assertNotIn(TEXT.format(user="d").encode(), self.records(ensemble))
+        self.assertEqual(self.records(ensemble).count(b"\n"), 30)
+        run("forget", trained, "--corpus", self.corpus, "--user", "d")
+        self.assertEqual(self.adapters(ensemble), self.adapters(trained))
+        run("generate", deployment, "Zanzibar", "--max-tokens", 3)
+        self.assertIn("is whole", run("budget", "verify", deployment).stdout)
+
+        again = self.work / "again"
+        self.assertIn("read contexts", self.refused("contexts", self.corpus, again, "--adapters", ensemble))
+        self.assertIn("whole model", self.refused("contexts", self.corpus, again, "--adapters", self.train_whole()))
+        (trained / "users").unlink()
+        self.assertIn("no list of its users", self.refused("contexts", self.corpus, again, "--adapters", trained))
+        self.assertFalse(again.exists() or (self.work / "again.unfinished").exists())
+
+    def train_whole(self):
+        run("train", self.corpus, self.work / "whole", "--public", PUBLIC, "--parts", 1, "--full", "--block-tokens", 32,
+            "--threads", 1, "--heldout-fraction", 0)
+        return self.work / "whole"
 
     def test_what_cannot_be_is_refused(self):
         self.make("refusing")

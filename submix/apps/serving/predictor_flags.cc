@@ -54,18 +54,13 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
   return external::ConnectPredictor(options);
 }
 
-// `rows`: sequences of the predictor at a time.
+// `options` says which models; `sequences`: of the predictor at a time.
 StatusOr<std::unique_ptr<decode::CpuPredictor>> LoadCpuPredictor(
-    const PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories, int vocab_size, int rows) {
-  decode::CpuPredictorOptions options;
-  options.public_directory = public_directory;
-  options.member_directories = member_directories;
-  options.vocab_size = vocab_size;
+    const PredictorFlags& flags, decode::CpuPredictorOptions options, int sequences) {
   SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
   options.threads = flags.threads;
   options.cache_directory = decode::DefaultCacheDirectory();
-  SUBMIX_RETURN_IF_ERROR(CheckMemory(options, rows));
+  SUBMIX_RETURN_IF_ERROR(CheckMemory(options, sequences));
   return decode::CpuPredictor::Load(options);
 }
 
@@ -78,12 +73,22 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadContextEnsemble(
   }
   SUBMIX_ASSIGN_OR_RETURN(auto contexts,
                           contexts::LoadContexts(manifest, ensemble_directory, tokenizer));
+  decode::CpuPredictorOptions options;
+  options.public_directory = ensemble::PublicDirectory(ensemble_directory);
+  options.vocab_size = tokenizer.vocab_size();
+  options.has_separate_rows = true;
+  std::vector<bool> is_trained;
+  if (manifest.contexts->has_adapters) {
+    for (const ensemble::MemberEntry& member : manifest.members) {
+      options.member_directories.push_back(ensemble::MemberPath(ensemble_directory, member));
+      is_trained.push_back(!member.is_public_model());
+    }
+  }
   // A member is a sequence of its own.
-  const int rows = flags.sequences * (manifest.num_members() + 1);
-  SUBMIX_ASSIGN_OR_RETURN(auto model,
-                          LoadCpuPredictor(flags, ensemble::PublicDirectory(ensemble_directory), {},
-                                           tokenizer.vocab_size(), rows));
-  return contexts::MakeContextPredictor(std::move(model), std::move(contexts));
+  const int sequences = flags.sequences * (manifest.num_members() + 1);
+  SUBMIX_ASSIGN_OR_RETURN(auto model, LoadCpuPredictor(flags, options, sequences));
+  return contexts::MakeContextPredictor(std::move(model), std::move(contexts),
+                                        std::move(is_trained));
 }
 
 // What ends an answer beside the tokenizer's end of text.
@@ -152,9 +157,11 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     return base::UnimplementedError(
         "this program has no libtorch; run the same command with submix-train instead of submix");
   }
-  SUBMIX_ASSIGN_OR_RETURN(
-      auto predictor,
-      LoadCpuPredictor(flags, public_directory, member_directories, vocab_size, flags.sequences));
+  decode::CpuPredictorOptions options;
+  options.public_directory = public_directory;
+  options.member_directories = member_directories;
+  options.vocab_size = vocab_size;
+  SUBMIX_ASSIGN_OR_RETURN(auto predictor, LoadCpuPredictor(flags, options, flags.sequences));
   return std::unique_ptr<ensemble::Predictor>(std::move(predictor));
 }
 

@@ -1,6 +1,10 @@
-// `submix contexts`: an ensemble whose members read their parts' records instead of being trained.
+// `submix contexts`: an ensemble whose members read their parts' records, instead of being trained
+// or after it.
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -8,6 +12,7 @@
 
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/training/adapter_contexts.h"
 #include "submix/apps/training/ensemble_notes.h"
 #include "submix/base/file_system.h"
 #include "submix/contexts/context_ensemble.h"
@@ -26,6 +31,8 @@ using base::Status;
 
 struct ContextsOptions {
   std::string public_directory;
+  std::string adapters;                       // a trained ensemble; empty: none
+  std::optional<ensemble::Manifest> trained;  // its manifest
   corpus::CorpusFile corpus;
   std::string ensemble;
   corpus::PartitionOptions partition;
@@ -58,6 +65,21 @@ std::vector<corpus::UserTokens> WithoutTokens(const std::vector<std::string>& us
   return listed;
 }
 
+// A new ensemble without records, nor contexts in its manifest.
+base::StatusOr<ensemble::Manifest> Prepare(const ContextsOptions& options, const base::HashKey& key,
+                                           const std::vector<std::string>& readers,
+                                           const std::string& directory) {
+  if (options.trained.has_value()) {
+    return CopyAdapters(options.adapters, *options.trained, directory);
+  }
+  const std::vector<corpus::UserTokens> users = WithoutTokens(readers);
+  SUBMIX_RETURN_IF_ERROR(train::SaveUserList(directory, key, std::span(&users, 1)));
+  ensemble::Manifest manifest =
+      train::NewManifest(options.partition, corpus::PartitionKeyId(key), {{"method", "contexts"}});
+  manifest.users = std::ssize(users);
+  return manifest;
+}
+
 // One ensemble, of all users or of a batch of them.
 Status Build(const ContextsOptions& options, const base::HashKey& key,
              const contexts::PartitionedRecords& records, const std::string& directory) {
@@ -66,13 +88,21 @@ Status Build(const ContextsOptions& options, const base::HashKey& key,
   SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, ensemble::PartitionKeyPath(directory)));
   SUBMIX_RETURN_IF_ERROR(
       train::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
-  const std::vector<corpus::UserTokens> users = WithoutTokens(records.readers);
-  SUBMIX_RETURN_IF_ERROR(train::SaveUserList(directory, key, std::span(&users, 1)));
-  ensemble::Manifest manifest =
-      train::NewManifest(options.partition, corpus::PartitionKeyId(key), {{"method", "contexts"}});
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest,
+                          Prepare(options, key, records.readers, directory));
   manifest.contexts = options.contexts;
-  manifest.users = std::ssize(users);
   return contexts::SaveContextEnsemble(records.members, std::move(manifest), directory);
+}
+
+// Public model and partition are the trained ensemble's. Errors: LoadTrainedEnsemble's.
+Status TakeOver(ContextsOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(options.trained, LoadTrainedEnsemble(options.adapters));
+  options.public_directory = ensemble::PublicDirectory(options.adapters);
+  options.partition = {options.trained->num_parts, options.trained->halves,
+                       options.trained->heldout_fraction};
+  options.partition_key = ensemble::PartitionKeyPath(options.adapters);
+  options.contexts.has_adapters = true;
+  return base::OkStatus();
 }
 
 Status BuildAll(const ContextsOptions& options, const std::string& directory) {
@@ -82,8 +112,17 @@ Status BuildAll(const ContextsOptions& options, const std::string& directory) {
   }
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
   SUBMIX_ASSIGN_OR_RETURN(
-      const auto batches,
+      auto batches,
       contexts::PartitionRecords(options.corpus, key, options.partition, options.batches));
+  if (options.trained.has_value()) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        const std::int64_t left_out,
+        KeepTrainedUsers(options.adapters, *options.trained, key, batches.front()));
+    if (left_out > 0) {
+      std::printf("For you alone: %lld user(s) are left out, whom no adapter was trained on.\n",
+                  static_cast<long long>(left_out));
+    }
+  }
   if (options.batches == 1) return Build(options, key, batches.front(), directory);
   for (int batch = 0; batch < options.batches; ++batch) {
     SUBMIX_RETURN_IF_ERROR(Build(options, key, batches[static_cast<std::size_t>(batch)],
@@ -105,6 +144,13 @@ void PrintSummary(const ContextsOptions& options) {
 // Beside its place, and renamed at the end: a crash leaves no half ensemble.
 Status RunContexts(ContextsOptions options) {
   SUBMIX_ASSIGN_OR_RETURN(options.contexts.retrieval, ensemble::ParseRetrieval(options.retrieval));
+  std::unique_ptr<base::FileLock> lock;  // on what is copied
+  if (!options.adapters.empty()) {
+    // What is no ensemble is left without a lock, too.
+    SUBMIX_RETURN_IF_ERROR(ensemble::LoadManifest(options.adapters).status());
+    SUBMIX_ASSIGN_OR_RETURN(lock, ensemble::LockEnsemble(options.adapters));
+    SUBMIX_RETURN_IF_ERROR(TakeOver(options));
+  }
   SUBMIX_RETURN_IF_ERROR(CheckPublicModel(options));
   if (const auto names = base::ListDirectory(options.ensemble); names.ok() && !names->empty()) {
     return base::AlreadyExistsError(options.ensemble +
@@ -138,20 +184,35 @@ void AddContextsCommand(CLI::App& command, Action& action) {
                 std::string("Private text: ") + kUserKeyedText);
   flags.Require("ensemble", options.ensemble, "Directory to make");
   AddColumnFlags(flags, options.corpus);
-  flags.Require("--public", options.public_directory, kDirectory,
-                "Public model, which reads the records: a directory in Hugging Face's layout");
-  flags.Add("--parts", options.partition.num_parts, kPositive,
-            "Disjoint sets of users; more parts cost less privacy each");
-  flags.Add(
-      "--batches", options.batches, Between(1, 100'000),
-      "Disjoint batches of users, --parts parts in each: `submix synthesize` writes documents "
-      "by each in turn, and a user pays for those of one batch alone");
-  flags.Add("--halves", options.partition.halves, Between(1, 2),
-            "Members a part: 2 makes the pairs that `submix` needs");
-  flags.Add("--heldout-fraction", options.partition.heldout_fraction, Between(0.0, 0.9),
-            "Share of the users kept for evaluation, never read");
-  flags.Add("--partition-key", options.partition_key, kFile,
-            "32-byte key file of another ensemble, to partition alike; default: a new secret");
+  CLI::App& readers = *command.add_option_group("readers", "who reads the records");
+  readers.require_option(1);
+  Flags(readers).Add("--public", options.public_directory, kDirectory,
+                     "This public model, for each part: a directory in Hugging Face's layout");
+  CLI::Option* const adapters = Flags(readers).Add(
+      "--adapters", options.adapters, kDirectory,
+      "Each part's adapter: an ensemble that `submix train` made of these users, "
+      "whose parts and key are taken");
+  flags
+      .Add("--parts", options.partition.num_parts, kPositive,
+           "Disjoint sets of users; more parts cost less privacy each")
+      ->excludes(adapters);
+  flags
+      .Add("--batches", options.batches, Between(1, 100'000),
+           "Disjoint batches of users, --parts parts in each: `submix synthesize` writes documents "
+           "by each in turn, and a user pays for those of one batch alone")
+      ->excludes(adapters);
+  flags
+      .Add("--halves", options.partition.halves, Between(1, 2),
+           "Members a part: 2 makes the pairs that `submix` needs")
+      ->excludes(adapters);
+  flags
+      .Add("--heldout-fraction", options.partition.heldout_fraction, Between(0.0, 0.9),
+           "Share of the users kept for evaluation, never read")
+      ->excludes(adapters);
+  flags
+      .Add("--partition-key", options.partition_key, kFile,
+           "32-byte key file of another ensemble, to partition alike; default: a new secret")
+      ->excludes(adapters);
   flags.Add("--context-tokens", options.contexts.tokens, kPositive,
             "Of its records each member reads so many tokens before a query; a public number, and "
             "the same work for all");
@@ -159,9 +220,11 @@ void AddContextsCommand(CLI::App& command, Action& action) {
             "Which records: none: the same for all queries; bm25: those of its part that match the "
             "query best");
   command.footer(
-      "Nothing is trained: it takes seconds, and so does `submix forget`. A query holds up others "
-      "while\n"
-      "the records that bm25 has found are read; without it they are read once.\n"
+      "Nothing is trained: it takes seconds, and so does `submix forget`, which with --adapters "
+      "trains\n"
+      "one again. A query holds up others while the records that bm25 has found are read; without "
+      "it they\n"
+      "are read once.\n"
       "Example: submix contexts text.jsonl my_ensemble --public gpt2 --parts 32 --context-tokens "
       "256");
 }

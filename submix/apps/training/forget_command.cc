@@ -38,9 +38,17 @@ base::Status CheckDeployment(const ForgetOptions& options, const ensemble::Manif
   return base::FailedPreconditionError(options.deployment + ": a deployment of another ensemble");
 }
 
+base::Status MoveRecords(const std::string& mark, const std::string& old_directory,
+                         const std::string& new_directory) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto remaining,
+                          contexts::RecordsWithoutUser(mark, old_directory, new_directory));
+  return contexts::SaveRecords(remaining.records, new_directory);
+}
+
 base::StatusOr<ensemble::ForgetResult> Forget(const ForgetOptions& options,
                                               const ensemble::Manifest& manifest) {
-  if (manifest.contexts.has_value()) {
+  const bool has_adapters = !manifest.contexts.has_value() || manifest.contexts->has_adapters;
+  if (!has_adapters) {
     return contexts::ForgetRecords(options.ensemble, options.user);
   }
   if (options.corpus.path.empty()) {
@@ -48,7 +56,13 @@ base::StatusOr<ensemble::ForgetResult> Forget(const ForgetOptions& options,
         "--corpus is required: the member is trained again on what is left of its text");
   }
   return train::ForgetUser(options.ensemble, options.corpus, options.user,
-                           base::DetectProgressStyle());
+                           base::DetectProgressStyle(),
+                           manifest.contexts.has_value() ? MoveRecords : nullptr);
+}
+
+std::string WhatChanged(const ensemble::Manifest& manifest) {
+  if (!manifest.contexts.has_value()) return "was trained again";
+  return manifest.contexts->has_adapters ? "was trained again and reads" : "reads";
 }
 
 // Of batches, the one that has read this user.
@@ -88,8 +102,7 @@ base::Status RunForget(ForgetOptions options) {
   std::printf(
       "Forgotten: %s %s without the user (generation %d). What was spent stays spent.\n"
       "Now delete the user's records from the corpus.\n",
-      result.member.c_str(), manifest.contexts.has_value() ? "reads" : "was trained again",
-      result.generation);
+      result.member.c_str(), WhatChanged(manifest).c_str(), result.generation);
   if (result.is_public_model) {
     std::printf(
         "For you alone: nobody's text is left for that member, which is the public model now.\n");
@@ -106,7 +119,7 @@ void AddForgetCommand(CLI::App& command, Action& action) {
                 "Directory made by `submix train` or `submix contexts`");
   flags.Add("--corpus", options.corpus.path, kFile,
             "The corpus it was trained on; the user's records in it are not read. Not needed where "
-            "members read contexts");
+            "members read contexts without adapters");
   AddColumnFlags(flags, options.corpus);
   flags.Require("--user", options.user, "The user key");
   flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");

@@ -7,6 +7,7 @@
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_tensors.h"
@@ -67,6 +68,7 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
                     const ensemble::Manifest& manifest) {
   if (reuse_directory.empty()) return base::OkStatus();
   SUBMIX_ASSIGN_OR_RETURN(const auto other, ensemble::LoadManifest(reuse_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(other, reuse_directory));
   for (const ensemble::MemberEntry& wanted : manifest.members) {
     const std::string target = ensemble::MemberPath(ensemble_directory, wanted);
     if (base::FileExists(target)) continue;

@@ -354,6 +354,70 @@ TEST_F(EnsembleTrainingTest, AnInterruptedForgettingIsNobodyElses) {
   EXPECT_FALSE(base::FileExists(File("e/pending")));
 }
 
+// Of members that also read: in one generation, wherever it was stopped.
+TEST_F(EnsembleTrainingTest, ForgettingMovesTheRecordsBesideAnAdapter) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(File("e")));
+  const std::string old_path = ensemble::MemberPath(File("e"), manifest.members[PartOf(4)]);
+  SUBMIX_ASSERT_OK(base::WriteFile(old_path + "/records", "all"));
+  manifest.contexts = {16, ensemble::Retrieval::kNone, /*has_adapters=*/true};
+  SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, File("e")));
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, File("e")));
+  const auto forget = [&](const MoveRecords& move_records) {
+    return ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent, move_records);
+  };
+  const std::string mark = corpus::ForgottenMark(base::HashKey{}, User(4));
+  EXPECT_THAT(forget([](const auto&, const auto&, const auto&) {
+                return base::ResourceExhaustedError("the disk is full");
+              }),
+              StatusIs(StatusCode::kResourceExhausted, _));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));  // as if nothing had been begun
+  SUBMIX_ASSERT_OK(
+      forget([&](const std::string& user, const std::string& from, const std::string& to) {
+        EXPECT_EQ(user, mark);
+        EXPECT_EQ(from, old_path);
+        return base::WriteFile(to + "/records", "others'");
+      }));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, ensemble::LoadManifest(File("e")));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(after, File("e")));
+  EXPECT_EQ(after.generation, 2);
+  EXPECT_EQ(after.contexts, manifest.contexts);
+  const std::string new_path = ensemble::MemberPath(File("e"), after.members[PartOf(4)]);
+  EXPECT_EQ(*base::ReadFile(new_path + "/records"), "others'");
+  EXPECT_FALSE(base::FileExists(old_path));
+  // Stopped before the manifest, and before the new member was in its place.
+  const std::string pending = File("e/pending");
+  for (const bool is_in_place : {true, false}) {
+    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, File("e")));
+    SUBMIX_ASSERT_OK(base::MakeDirectories(pending));
+    SUBMIX_ASSERT_OK(base::WriteFile(pending + "/user", mark));
+    if (!is_in_place) {
+      SUBMIX_ASSERT_OK(base::Rename(new_path, pending + "/g2"));
+    }
+    int calls = 0;
+    SUBMIX_ASSERT_OK(forget([&](const auto&, const std::string& from, const std::string& to) {
+      ++calls;
+      EXPECT_FALSE(base::FileExists(from));
+      EXPECT_EQ(*base::ReadFile(to + "/records"), "others'");
+      return base::OkStatus();
+    }));
+    EXPECT_EQ(calls, is_in_place ? 0 : 1);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto ended, ensemble::LoadManifest(File("e")));
+    EXPECT_EQ(ensemble::EnsembleFingerprint(ended), ensemble::EnsembleFingerprint(after));
+  }
+}
+
+TEST_F(EnsembleTrainingTest, MembersThatReadAreNotCopied) {
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(File("e")));
+  manifest.contexts = {16, ensemble::Retrieval::kNone, /*has_adapters=*/true};
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, File("e")));
+  EnsembleTrainingOptions options = Options("f", "corpus.jsonl");
+  options.reuse_directory = File("e");
+  EXPECT_THAT(TrainEnsemble(options, kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("read contexts")));
+}
+
 TEST_F(EnsembleTrainingTest, ForgettingRefusesUnknownUsers) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
   EXPECT_THAT(ForgetUser(File("e"), File("corpus.jsonl"), "nobody", kSilent),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
 #include "submix/corpus/user_tokens.h"
@@ -70,9 +71,11 @@ Status BeginPending(const std::string& pending, const ensemble::Manifest& manife
 
 StatusOr<ensemble::ForgetResult> ForgetUser(const std::string& ensemble_directory,
                                             const corpus::CorpusFile& corpus,
-                                            const std::string& user, base::ProgressStyle progress) {
+                                            const std::string& user, base::ProgressStyle progress,
+                                            const MoveRecords& move_records) {
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  SUBMIX_CHECK(manifest.contexts.has_value() == (move_records != nullptr), "records to move");
   if (manifest.hyper_parameters.contains("private")) {
     return base::FailedPreconditionError(
         ensemble_directory +
@@ -113,6 +116,9 @@ StatusOr<ensemble::ForgetResult> ForgetUser(const std::string& ensemble_director
   if (!base::FileExists(new_path)) {
     SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
                                            std::span(&task, 1), options, progress));
+    if (move_records) {
+      SUBMIX_RETURN_IF_ERROR(move_records(mark, old_path, task.output_directory));
+    }
   }
   // The old member goes before the new manifest stands: a crash in between leaves an ensemble that
   // does not open until this call is repeated, never a manifest beside the forgotten adapter.

@@ -10,32 +10,34 @@
 namespace submix::train {
 namespace {
 
-std::string UserListPath(const std::string& ensemble_directory) {
-  return base::JoinPath(ensemble_directory, "users");
-}
-
 // The hash of a user on a list, in decimal.
 std::string NameOnList(const base::HashKey& key, const std::string& user) {
   return std::to_string(base::KeyedHash(key, "reader\n" + user));
 }
 
-// How many of `users` are on the ensemble's list. None: it has no list.
-base::StatusOr<std::optional<std::int64_t>> CountOnList(const std::string& ensemble,
-                                                        const std::set<std::string>& users) {
-  const std::string path = UserListPath(ensemble);
-  const std::string key_path = ensemble::PartitionKeyPath(ensemble);
-  if (!base::FileExists(path) || !base::FileExists(key_path)) return std::optional<std::int64_t>();
+}  // namespace
+
+std::string UserListPath(const std::string& ensemble_directory) {
+  return base::JoinPath(ensemble_directory, "users");
+}
+
+base::StatusOr<std::optional<std::vector<std::string>>> UsersOnList(
+    const std::string& ensemble_directory, const std::vector<std::string>& users) {
+  using Listed = std::optional<std::vector<std::string>>;
+  const std::string path = UserListPath(ensemble_directory);
+  const std::string key_path = ensemble::PartitionKeyPath(ensemble_directory);
+  if (!base::FileExists(path) || !base::FileExists(key_path)) return Listed();
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
   SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(key_path));
   std::istringstream lines(text);
   std::set<std::string> list;
   for (std::string line; std::getline(lines, line);) list.insert(line);
-  std::int64_t shared = 0;
-  for (const std::string& user : users) shared += list.contains(NameOnList(key, user)) ? 1 : 0;
-  return std::optional(shared);
+  Listed listed(std::in_place);
+  for (const std::string& user : users) {
+    if (list.contains(NameOnList(key, user))) listed->push_back(user);
+  }
+  return listed;
 }
-
-}  // namespace
 
 base::Status SaveUserList(const std::string& ensemble_directory, const base::HashKey& key,
                           std::span<const std::vector<corpus::UserTokens>> members) {
@@ -58,9 +60,11 @@ base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
     users.insert(record.user);
     return base::OkStatus();
   }));
+  const std::vector<std::string> distinct(users.begin(), users.end());
   for (const std::string& ensemble : ensembles) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto shared, CountOnList(ensemble, users));
-    all.push_back({ensemble, static_cast<std::int64_t>(users.size()), shared});
+    SUBMIX_ASSIGN_OR_RETURN(const auto listed, UsersOnList(ensemble, distinct));
+    all.push_back({ensemble, std::ssize(distinct), std::nullopt});
+    if (listed.has_value()) all.back().shared = std::ssize(*listed);
   }
   return all;
 }

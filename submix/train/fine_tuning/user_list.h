@@ -19,6 +19,14 @@ namespace submix::train {
 base::Status SaveUserList(const std::string& ensemble_directory, const base::HashKey& key,
                           std::span<const std::vector<corpus::UserTokens>> members);
 
+// Where the list lies.
+std::string UserListPath(const std::string& ensemble_directory);
+
+// Those of some users whom an ensemble has read. None: it has no list, or not the key to read it.
+// Errors: those of reading lists and keys.
+base::StatusOr<std::optional<std::vector<std::string>>> UsersOnList(
+    const std::string& ensemble_directory, const std::vector<std::string>& users);
+
 struct SharedUsers {
   std::string ensemble;
   std::int64_t in_corpus = 0;

@@ -47,6 +47,8 @@ TEST_F(UserListTest, CountsTheUsersOfACorpusThatEnsemblesHaveRead) {
   EXPECT_EQ(shared[1].shared, std::nullopt);
   EXPECT_EQ(shared[2].shared, 1);
   EXPECT_EQ(shared[2].in_corpus, 3);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto listed, UsersOnList(ensembles[2], {"bob", "cleo", "ann"}));
+  EXPECT_EQ(listed, (std::vector<std::string>{"bob", "ann"}));
 }
 
 TEST_F(UserListTest, NamesNobodyToWhoLacksTheKey) {
