@@ -43,6 +43,8 @@ std::string AdjacencyWords(Adjacency adjacency) {
       return "records changed, added or removed";
     case Adjacency::kPresence:
       return "present or absent";
+    case Adjacency::kEmptied:
+      return "records emptied; that the user is on the list is public";
   }
   return "";
 }
@@ -83,8 +85,10 @@ std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement) {
 }
 
 std::vector<RdpBound> StatedUserLevelBounds(const PrivacyStatement& statement) {
-  if (!statement.user_level_bounds.empty()) return statement.user_level_bounds;
   const std::vector<RdpBound> part_bounds = StatedBounds(statement);
+  // Emptied, the one user of a part leaves the public model.
+  if (statement.public_keys) return part_bounds;
+  if (!statement.user_level_bounds.empty()) return statement.user_level_bounds;
   // One user's records are in one part: replacing that part covers it.
   if (statement.adjacency == Adjacency::kReplace) return part_bounds;
   std::vector<RdpBound> bounds;
@@ -101,8 +105,10 @@ std::optional<PrivacyStatement> UserLevelStatement(const PrivacyStatement& state
   if (bounds.empty()) return std::nullopt;
   PrivacyStatement of_user = statement;
   of_user.unit = PrivacyUnit::kUserKey;
-  of_user.adjacency = Adjacency::kReplace;
-  if (statement.adjacency == Adjacency::kNull && statement.user_level_bounds.empty()) {
+  of_user.adjacency = statement.public_keys ? Adjacency::kEmptied : Adjacency::kReplace;
+  if (statement.public_keys) {
+    of_user.proof += "; from part to user key: one user a part (Public keys)";
+  } else if (statement.adjacency == Adjacency::kNull && statement.user_level_bounds.empty()) {
     of_user.proof += "; from part to user key: Theorem 5";
   }
   of_user.order = bounds.front().order;

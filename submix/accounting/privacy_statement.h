@@ -20,6 +20,7 @@ enum class Adjacency {
   kNull,      // the part is replaced by the public model
   kReplace,   // the unit's records are changed, added or removed
   kPresence,  // the unit is there or not, everything else the same
+  kEmptied,   // the unit's records are empty or not; that it is a unit is public
 };
 
 // "replaced by the public model".
@@ -49,6 +50,8 @@ struct PrivacyStatement {
   std::vector<RdpBound> further_bounds;
   // User-level bounds proved directly (Theorem 6: doubled range). Empty: by Theorem 5 from `order`.
   std::vector<RdpBound> user_level_bounds;
+  // Each part is one user of a public list: what holds of a part holds of its user, emptied.
+  bool public_keys = false;
 
   // What must stand beside every number of the statement, in one line, for files: unit, adjacency,
   // scope, proof status.
@@ -67,7 +70,8 @@ PrivacyStatement ResearchStatement(std::string mechanism, divergence::RenyiOrder
 std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement);
 
 // What a part-level statement, proven and for every data set, means for one user key whose records
-// are changed, added or removed. Empty: nothing follows. Requires: statement.worst_case, proven.
+// are changed, added or removed; with public_keys, emptied. Empty: nothing follows. Requires:
+// statement.worst_case, proven.
 std::vector<RdpBound> StatedUserLevelBounds(const PrivacyStatement& statement);
 
 // The same as a statement for one user key. None: nothing follows, because the part-level statement

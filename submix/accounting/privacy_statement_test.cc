@@ -54,6 +54,30 @@ TEST(PrivacyStatementTest, UserLevelBoundsFollowByTheorem5) {
   EXPECT_TRUE(user->further_bounds.empty());
 }
 
+// Emptied, the one user of a part leaves the part null: no factor, at any order.
+TEST(PrivacyStatementTest, OneUserAPartOfAPublicListHasThePartsBounds) {
+  PrivacyStatement statement = FilteredSubmix();
+  statement.public_keys = true;
+  statement.further_bounds = {{RenyiOrder::One(), 1}};
+  statement.user_level_bounds = {{RenyiOrder::Two(), 7}};
+  const auto user = UserLevelStatement(statement);
+  ASSERT_TRUE(user.has_value());
+  EXPECT_EQ(user->order, RenyiOrder::Two());
+  EXPECT_EQ(user->epsilon, statement.epsilon);
+  ASSERT_EQ(user->further_bounds.size(), 1u);
+  EXPECT_EQ(user->further_bounds[0].rdp, 1);
+  EXPECT_THAT(
+      user->Labels(),
+      AllOf(StartsWith("unit: user key; adjacency: records emptied; that the user is on the "
+                       "list is public;"),
+            EndsWith("from part to user key: one user a part (Public keys)"),
+            Not(HasSubstr("Theorem 5"))));
+  statement.order = RenyiOrder::One();
+  EXPECT_TRUE(UserLevelStatement(statement).has_value());
+  statement.proven = false;
+  EXPECT_FALSE(UserLevelStatement(statement).has_value());
+}
+
 TEST(PrivacyStatementTest, OrderOneHasNoUserLevel) {
   PrivacyStatement statement = FilteredSubmix();
   statement.order = RenyiOrder::One();

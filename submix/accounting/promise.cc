@@ -137,7 +137,9 @@ std::string PromiseSentence(const PrivacyStatement& statement) {
   const bool is_example = statement.unit == PrivacyUnit::kTrainingExample;
   return Opening(statement.released) + PrivateTo(statement) + " for " +
          (is_example ? "one document; a user with several is promised nothing."
-                     : "one user's text.") +
+          : statement.adjacency == Adjacency::kEmptied
+              ? "one user's text, against the same user without any; the list of users is public."
+              : "one user's text.") +
          WeaknessOf(statement);
 }
 

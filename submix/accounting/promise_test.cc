@@ -182,6 +182,21 @@ TEST(PromiseTest, AReplacedPartCoversItsUsersAtTheSameNumbers) {
   EXPECT_THAT(Cells(promise, "proof"), Each("proven: docs/privacy.md, Theorem 1"));
 }
 
+TEST(PromiseTest, APublicListOfUsersIsSaidBesideThePartsNumbers) {
+  PrivacyStatement statement = FilteredSubmix();
+  statement.public_keys = true;
+  const Promise promise = PromiseOf(statement);
+  EXPECT_THAT(promise.sentence,
+              HasSubstr("(12.13, 1e-05)-differentially private for one user's text, against the "
+                        "same user without any; the list of users is public."));
+  for (const char* label : {"(epsilon, delta)", "Renyi divergence"}) {
+    EXPECT_EQ(Cells(promise, label)[0], Cells(promise, label)[1]);
+  }
+  EXPECT_THAT(Cells(promise, "neighbours"),
+              ElementsAre("records emptied; that the user is on the list is public",
+                          "replaced by the public model"));
+}
+
 TEST(PromiseTest, ATrainingHasOneColumn) {
   PrivacyStatement statement = FilteredSubmix();
   statement.released = Released::kModel;

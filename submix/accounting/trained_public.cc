@@ -36,7 +36,7 @@ PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<Rdp
   statement.mechanism = answers.mechanism;
   statement.released = Released::kAnswersAndPublicModel;
   statement.unit = PrivacyUnit::kUserKey;
-  statement.adjacency = Adjacency::kPresence;
+  statement.adjacency = answers.public_keys ? Adjacency::kEmptied : Adjacency::kPresence;
   statement.worst_case = true;
   statement.proven = true;
   statement.proof = answers.proof + "; public model and sum: docs/privacy.md, Theorems 14 and 15";

@@ -73,6 +73,18 @@ TEST(TrainedPublicTest, TheSameUsersHaveNoPartLevelStatement) {
             "filtered-submix above a public model trained by dp-sgd");
 }
 
+TEST(TrainedPublicTest, OneUserAPartAddsThePartsBound) {
+  PrivacyStatement answers = Answers(8, 2);
+  answers.public_keys = true;
+  for (const RdpBound& sum : AddedUserBounds(answers, Training())) {
+    EXPECT_LE(sum.order.value(), 8);
+    EXPECT_DOUBLE_EQ(sum.rdp, 2 + StepsRdp(sum.order));
+  }
+  const Promise promise = PromiseAbovePublicTraining(answers, Training());
+  EXPECT_THAT(promise.sentence, HasSubstr("the list of users is public"));
+  EXPECT_THAT(Cells(promise, "neighbours")[0], StartsWith("records emptied"));
+}
+
 TEST(TrainedPublicTest, OtherUsersKeepTheirPartsAndHaveAColumnOfTheirOwn) {
   PublicTraining training = Training();
   training.same_users = false;

@@ -1,6 +1,8 @@
 #include "submix/contexts/context_ensemble.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -12,6 +14,80 @@ namespace submix::contexts {
 
 using base::Status;
 using base::StatusOr;
+namespace {
+
+Status NoRecords(const std::string& ensemble_directory) {
+  return base::NotFoundError(ensemble_directory +
+                             ": no member reads a record of this user; check the key");
+}
+
+// Public keys promise a user what holds of one part: that is the user's alone, and the only one.
+Status CheckOneUserAPart(const std::vector<std::vector<ContextRecord>>& members, int halves,
+                         const std::string& ensemble_directory) {
+  std::map<std::size_t, std::string> users;
+  std::map<std::string, std::size_t> parts;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const std::size_t part = m / static_cast<std::size_t>(halves);
+    for (const ContextRecord& record : members[m]) {
+      if (users.try_emplace(part, record.user).first->second == record.user &&
+          parts.try_emplace(record.user, part).first->second == part) {
+        continue;
+      }
+      return base::FailedPreconditionError(
+          ensemble_directory + ": part " + std::to_string(part) +
+          " holds records of two users, or of another part's, and public_keys promises one a part; "
+          "restore the ensemble from its backup, or make it again");
+    }
+  }
+  return base::OkStatus();
+}
+
+// The member whose old files an interrupted forgetting has taken away. None: all are there.
+std::optional<std::size_t> InterruptedMember(const ensemble::Manifest& manifest,
+                                             const std::string& ensemble_directory) {
+  for (std::size_t m = 0; m < manifest.members.size(); ++m) {
+    if (!base::FileExists(ensemble::MemberPath(ensemble_directory, manifest.members[m]))) return m;
+  }
+  return std::nullopt;
+}
+
+// The member, of parts dealt by rank, that reads records with this mark, or read them until they
+// were forgotten. None: no member.
+StatusOr<std::optional<std::size_t>> ReaderOf(const std::string& mark,
+                                              const ensemble::Manifest& manifest,
+                                              const std::string& ensemble_directory) {
+  // Each forgetting is a generation of its own, the first one the second.
+  const auto forgotten = std::ranges::find(manifest.forgotten, mark) - manifest.forgotten.begin();
+  for (std::size_t m = 0; m < manifest.members.size(); ++m) {
+    const ensemble::MemberEntry& member = manifest.members[m];
+    if (member.generation == forgotten + 2) return std::optional(m);
+    const std::string path = ensemble::MemberPath(ensemble_directory, member);
+    if (!base::FileExists(path)) continue;
+    SUBMIX_ASSIGN_OR_RETURN(const auto records, LoadRecords(path));
+    if (std::ranges::find(records, mark, &ContextRecord::user) != records.end()) {
+      return std::optional(m);
+    }
+  }
+  return InterruptedMember(manifest, ensemble_directory);
+}
+
+// The member that reads the user's records, or would. None: the user was held out.
+StatusOr<std::optional<std::size_t>> MemberOf(const std::string& user, const base::HashKey& key,
+                                              const ensemble::Manifest& manifest,
+                                              const std::string& ensemble_directory) {
+  const corpus::Placement place = corpus::PlaceUser(
+      key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
+  if (place.is_heldout) return std::optional<std::size_t>();
+  if (!manifest.has_public_keys()) {
+    return std::optional(static_cast<std::size_t>(place.part.index * manifest.halves + place.half));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto reader,
+                          ReaderOf(corpus::ForgottenMark(key, user), manifest, ensemble_directory));
+  if (!reader.has_value()) return NoRecords(ensemble_directory);
+  return reader;
+}
+
+}  // namespace
 
 Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& members,
                            ensemble::Manifest manifest, const std::string& ensemble_directory) {
@@ -32,12 +108,18 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                       const std::string& ensemble_directory,
                                       const tokenizer::Tokenizer& tokenizer) {
   SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
-  std::vector<std::vector<Tokens>> members;
+  std::vector<std::vector<ContextRecord>> records;
   for (const ensemble::MemberEntry& entry : manifest.members) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto records,
+    SUBMIX_ASSIGN_OR_RETURN(records.emplace_back(),
                             LoadRecords(ensemble::MemberPath(ensemble_directory, entry)));
-    std::vector<Tokens>& own = members.emplace_back();
-    for (const ContextRecord& record : records) own.push_back(tokenizer.Encode(record.text));
+  }
+  if (manifest.has_public_keys()) {
+    SUBMIX_RETURN_IF_ERROR(CheckOneUserAPart(records, manifest.halves, ensemble_directory));
+  }
+  std::vector<std::vector<Tokens>> members;
+  for (const std::vector<ContextRecord>& own : records) {
+    std::vector<Tokens>& encoded = members.emplace_back();
+    for (const ContextRecord& record : own) encoded.push_back(tokenizer.Encode(record.text));
   }
   return MemberContexts(*manifest.contexts, {tokenizer.end_of_text(), tokenizer.prefix()},
                         std::move(members));
@@ -51,24 +133,25 @@ StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_direc
                "members that only read");
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
-  const corpus::Placement place = corpus::PlaceUser(
-      key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
-  if (place.is_heldout) return ensemble::ForgetResult{"", manifest.generation, false};
-  const auto index = static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
-  ensemble::MemberEntry& member = manifest.members[index];
+  SUBMIX_ASSIGN_OR_RETURN(const auto index, MemberOf(user, key, manifest, ensemble_directory));
+  if (!index.has_value()) return ensemble::ForgetResult{"", manifest.generation, false};
+  ensemble::MemberEntry& member = manifest.members[*index];
   const std::string mark = corpus::ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
     return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
   }
 
+  const auto interrupted = InterruptedMember(manifest, ensemble_directory);
+  if (interrupted.has_value() && interrupted != index) {
+    return base::FailedPreconditionError(
+        ensemble_directory +
+        ": the forgetting of another user was interrupted; forget that user first");
+  }
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
-  ensemble::BeginGeneration(index, manifest);
+  ensemble::BeginGeneration(*index, manifest);
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, RecordsWithoutUser(mark, old_path, new_path));
-  if (!remaining.had_user) {
-    return base::NotFoundError(ensemble_directory +
-                               ": no member reads a record of this user; check the key");
-  }
+  if (!remaining.had_user) return NoRecords(ensemble_directory);
   member.steps = std::ssize(remaining.records);
   SUBMIX_RETURN_IF_ERROR(SaveRecords(remaining.records, new_path));
   manifest.forgotten.push_back(mark);

@@ -20,16 +20,19 @@ base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& 
                                  ensemble::Manifest manifest,
                                  const std::string& ensemble_directory);
 
-// What the members read. Errors: those of LoadRecords. Requires: manifest.contexts.
+// What the members read. Errors: those of LoadRecords; kFailedPrecondition where keys are public
+// and a part holds records of two users, or a user is in two parts. Requires: manifest.contexts.
 base::StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                             const std::string& ensemble_directory,
                                             const tokenizer::Tokenizer& tokenizer);
 
 // Takes a user's records out of the one member that read them, in a new generation of the ensemble:
 // as if the user had never been there, but for the key, which is remembered as forgotten. A user
-// who is forgotten already stays so. After a crash: call it again. Errors: those of LockEnsemble
-// and LoadManifest; kNotFound for a user without records; those of reading and writing. Requires:
-// members that read contexts, without adapters: those know the user, too (train::ForgetUser).
+// who is forgotten already stays so; with public keys the part stays empty, and no other user
+// moves. After a crash: call it again. Errors: those of LockEnsemble and LoadManifest; kNotFound
+// for a user without records; kFailedPrecondition while the forgetting of another user is not
+// finished; those of reading and writing. Requires: members that read contexts, without adapters:
+// those know the user, too (train::ForgetUser).
 base::StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_directory,
                                                      const std::string& user);
 

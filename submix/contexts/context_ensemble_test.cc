@@ -13,7 +13,12 @@ namespace context_ensemble_test {
 
 using base::StatusCode;
 using base::StatusIs;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr int kParts = 3;
 
@@ -31,19 +36,32 @@ std::vector<std::string> Texts(const std::vector<ContextRecord>& records) {
 
 class ContextEnsembleTest : public ::testing::Test {
  protected:
-  // Users a to h with two records each, but for those left out.
-  PartitionedRecords Partition(const std::string& left_out = "", double heldout_fraction = 0) {
+  // Users a to h with two records each, but for those left out; those emptied have empty ones.
+  std::string Corpus(const std::string& left_out, const std::string& emptied = "") {
     std::string lines;
     for (const std::string number : {"1", "2"}) {
       for (char user = 'a'; user <= 'h'; ++user) {
         if (left_out.find(user) != std::string::npos) continue;
-        lines += std::string("{\"user\": \"") + user + "\", \"text\": \"\\\"" + user + "\\\"\\n" +
-                 number + " é\"}\n";
+        const bool is_empty = emptied.find(user) != std::string::npos;
+        lines += std::string("{\"user\": \"") + user + "\", \"text\": \"" +
+                 (is_empty ? "" : std::string("\\\"") + user + "\\\"\\n" + number + " é") + "\"}\n";
       }
     }
     directory_.Write("corpus.jsonl", lines);
-    auto partitioned = PartitionRecords(directory_.File("corpus.jsonl"), FixedKey(),
-                                        {kParts, 1, heldout_fraction}, 1);
+    return directory_.File("corpus.jsonl");
+  }
+
+  PartitionedRecords Partition(const std::string& left_out = "", double heldout_fraction = 0) {
+    auto partitioned =
+        PartitionRecords(Corpus(left_out), FixedKey(), {kParts, 1, heldout_fraction}, 1, false);
+    SUBMIX_EXPECT_OK(partitioned);
+    return std::move(partitioned->front());
+  }
+
+  // One user a part. By rank under the fixed key they are c, f, h, b, e, d, a, g (Python's hmac).
+  PartitionedRecords PartitionListed(const std::string& emptied = "", int halves = 1) {
+    auto partitioned =
+        PartitionRecords(Corpus("", emptied), FixedKey(), {kParts, halves, 0}, 1, true);
     SUBMIX_EXPECT_OK(partitioned);
     return std::move(partitioned->front());
   }
@@ -52,13 +70,13 @@ class ContextEnsembleTest : public ::testing::Test {
     return static_cast<std::size_t>(corpus::PlaceUser(FixedKey(), user, {kParts, 1, 0}).part.index);
   }
 
-  void Make(const PartitionedRecords& records) {
+  void Make(const PartitionedRecords& records, bool public_keys = false) {
     SUBMIX_ASSERT_OK(base::MakeDirectories(place_));
     SUBMIX_ASSERT_OK(corpus::SavePartitionKey(FixedKey(), ensemble::PartitionKeyPath(place_)));
     ensemble::Manifest manifest;
     manifest.partition_key_id = corpus::PartitionKeyId(FixedKey());
     manifest.num_parts = kParts;
-    manifest.contexts = {64, ensemble::Retrieval::kBm25};
+    manifest.contexts = {64, ensemble::Retrieval::kBm25, false, public_keys};
     manifest.users = std::ssize(records.readers);
     for (int part = 0; part < kParts; ++part) {
       manifest.members.push_back({ensemble::MemberDirectory(part, 0, kParts, 1), 1, 0, false, ""});
@@ -183,6 +201,90 @@ TEST_F(ContextEnsembleTest, OfAdaptersStepsAreThoseOfTheTraining) {
   SUBMIX_ASSERT_OK(SaveContextEnsemble(records.members, manifest, place_));
   for (const ensemble::MemberEntry& member : Manifest().members) EXPECT_EQ(member.steps, 40);
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+}
+
+// The neighbouring world of a public list: one part is null, and nothing else moves.
+TEST_F(ContextEnsembleTest, WithPublicKeysAnEmptiedUserEmptiesOnePart) {
+  const PartitionedRecords all = PartitionListed();
+  EXPECT_THAT(Texts(all.members[0]), UnorderedElementsAre("\"c\"\n1 é", "\"c\"\n2 é"));
+  EXPECT_THAT(Texts(all.members[1]), Each(StartsWith("\"f\"")));
+  EXPECT_THAT(Texts(all.members[2]), Each(StartsWith("\"h\"")));
+  EXPECT_THAT(all.readers, ElementsAre("c", "f", "h"));
+  const PartitionedRecords without = PartitionListed("f");
+  EXPECT_EQ(Texts(without.members[0]), Texts(all.members[0]));
+  EXPECT_TRUE(without.members[1].empty());
+  EXPECT_EQ(Texts(without.members[2]), Texts(all.members[2]));
+  EXPECT_THAT(without.readers, ElementsAre("c", "h"));
+  // Of two halves one reads the part's user.
+  const PartitionedRecords halves = PartitionListed("", 2);
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(halves.members[2 * part].size() + halves.members[2 * part + 1].size(), 2u);
+  }
+}
+
+TEST_F(ContextEnsembleTest, WithPublicKeysEveryPartNeedsAUser) {
+  const auto made = PartitionRecords(Corpus("cdefgh"), FixedKey(), {kParts, 1, 0}, 1, true);
+  EXPECT_THAT(made, StatusIs(StatusCode::kInvalidArgument,
+                             AllOf(HasSubstr("corpus.jsonl: 2 user(s)"), HasSubstr("--parts"))));
+}
+
+TEST_F(ContextEnsembleTest, WithPublicKeysForgettingEmptiesThePartAndMovesNobody) {
+  Make(PartitionListed(), true);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult forgotten, ForgetRecords(place_, "f"));
+  EXPECT_EQ(forgotten.member, "members/01-g2");
+  EXPECT_TRUE(forgotten.is_public_model);
+  EXPECT_EQ(forgotten.generation, 2);
+  const PartitionedRecords without = PartitionListed("f");
+  for (std::size_t m = 0; m < kParts; ++m) EXPECT_EQ(Texts(Read(m)), Texts(without.members[m]));
+  SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult second, ForgetRecords(place_, "c"));
+  EXPECT_EQ(second.member, "members/00-g3");
+  // Again: the same, and nothing new.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult again, ForgetRecords(place_, "f"));
+  EXPECT_EQ(again.member, "members/01-g2");
+  EXPECT_EQ(again.generation, 3);
+  for (const char* unread : {"a", "nobody"}) {
+    EXPECT_THAT(ForgetRecords(place_, unread),
+                StatusIs(StatusCode::kNotFound, HasSubstr("no member reads")));
+  }
+}
+
+TEST_F(ContextEnsembleTest, AnInterruptedForgettingIsFinishedBeforeAnothers) {
+  for (const bool public_keys : {false, true}) {
+    SUBMIX_ASSERT_OK(base::RemoveAll(place_));
+    Make(public_keys ? PartitionListed() : Partition(), public_keys);
+    const std::string before = *base::ReadFile(ensemble::ManifestPath(place_));
+    SUBMIX_ASSERT_OK(ForgetRecords(place_, "f"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(place_), before));
+    const std::string other = public_keys || PartOf("c") != PartOf("f") ? "c" : "h";
+    EXPECT_THAT(ForgetRecords(place_, other),
+                StatusIs(StatusCode::kFailedPrecondition, HasSubstr("forget that user first")));
+    SUBMIX_ASSERT_OK(ForgetRecords(place_, "f"));
+    SUBMIX_EXPECT_OK(ensemble::VerifyFiles(Manifest(), place_));
+    SUBMIX_EXPECT_OK(ForgetRecords(place_, other));
+  }
+}
+
+// What users are promised holds of one user, in one part.
+TEST_F(ContextEnsembleTest, WithPublicKeysAPartOfTwoUsersIsNotRead) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer,
+                              tokenizer::Tokenizer::Load(SUBMIX_DATA_DIR "/public_model"));
+  PartitionedRecords records = PartitionListed();
+  Make(records, true);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contexts, LoadContexts(Manifest(), place_, *tokenizer));
+  EXPECT_EQ(contexts.num_members(), kParts);
+  const ContextRecord moved = records.members[0].back();
+  records.members[0].pop_back();
+  records.members[1].push_back(moved);
+  const auto refused = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("public_keys"));
+  Make(records, true);
+  EXPECT_THAT(LoadContexts(Manifest(), place_, *tokenizer), refused);
+  // One user in two parts would pay twice.
+  records.members[1] = {moved};
+  Make(records, true);
+  EXPECT_THAT(LoadContexts(Manifest(), place_, *tokenizer), refused);
+  Make(records, false);
+  SUBMIX_EXPECT_OK(LoadContexts(Manifest(), place_, *tokenizer));
 }
 
 }  // namespace context_ensemble_test

@@ -1,7 +1,9 @@
 #include "submix/contexts/context_records.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "submix/base/file_system.h"
@@ -17,24 +19,79 @@ std::string RecordsPath(const std::string& member_directory) {
   return base::JoinPath(member_directory, "records.jsonl");
 }
 
+using TextsOfUsers = std::map<std::string, std::vector<std::string>>;  // none: listed all the same
+
+StatusOr<std::vector<TextsOfUsers>> ReadBatches(const corpus::CorpusFile& file,
+                                                const base::HashKey& key, int batches) {
+  std::vector<TextsOfUsers> texts(static_cast<std::size_t>(batches));
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+    const int batch = corpus::BatchOf(key, record.user, batches);
+    std::vector<std::string>& own = texts[static_cast<std::size_t>(batch)][record.user];
+    if (!record.text.empty()) own.push_back(record.text);
+    return base::OkStatus();
+  }));
+  return texts;
+}
+
+using PartsOfUsers = std::map<std::string, int>;  // of those who are in one
+
+PartsOfUsers PlaceUsers(const TextsOfUsers& texts, const base::HashKey& key,
+                        const corpus::PartitionOptions& options) {
+  PartsOfUsers parts;
+  for (const auto& [user, own] : texts) {
+    const corpus::Placement place = corpus::PlaceUser(key, user, options);
+    if (!place.is_heldout) parts[user] = place.part.index;
+  }
+  return parts;
+}
+
+// Errors: kInvalidArgument for fewer users than parts.
+StatusOr<PartsOfUsers> DealOneToEach(const TextsOfUsers& texts, const base::HashKey& key,
+                                     const corpus::PartitionOptions& options) {
+  std::set<std::string> users;
+  for (const auto& [user, own] : texts) users.insert(user);
+  PartsOfUsers parts;
+  for (const std::string& user : corpus::DealUsers(key, users, options)) {
+    const auto part = static_cast<int>(parts.size());
+    parts[user] = part;
+  }
+  if (std::ssize(parts) == options.num_parts) return parts;
+  return base::InvalidArgumentError(
+      std::to_string(parts.size()) + " user(s) that are not held out, and --public-keys gives " +
+      std::to_string(options.num_parts) + " parts one each; take fewer --parts or --batches");
+}
+
 struct PlacedRecord {
   std::uint64_t place = 0;  // in the order of its member's
   ContextRecord record;
 };
 
-struct PlacedRecords {
-  std::vector<std::vector<PlacedRecord>> members;
-  std::map<std::string, int> counts;  // of readers
-};
+// By the user and the record's number among the user's: nobody else moves it.
+std::uint64_t PlaceOf(const base::HashKey& key, const std::string& user, std::size_t number) {
+  return base::KeyedHash(key, "record\n" + std::to_string(number) + "\n" + user);
+}
 
-PartitionedRecords InOrder(PlacedRecords placed) {
+PartitionedRecords InOrder(TextsOfUsers texts, const PartsOfUsers& parts, const base::HashKey& key,
+                           const corpus::PartitionOptions& options) {
+  std::vector<std::vector<PlacedRecord>> placed(static_cast<std::size_t>(options.num_parts) *
+                                                static_cast<std::size_t>(options.halves));
   PartitionedRecords partitioned;
-  for (auto& member : placed.members) {
+  for (const auto& [user, part] : parts) {
+    std::vector<std::string>& own = texts[user];
+    if (own.empty()) continue;
+    partitioned.readers.push_back(user);
+    const int half = corpus::PlaceUser(key, user, options).half;
+    auto& member = placed[static_cast<std::size_t>(part * options.halves + half)];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      member.push_back(
+          {PlaceOf(key, user, i), {corpus::ForgottenMark(key, user), std::move(own[i])}});
+    }
+  }
+  for (auto& member : placed) {
     std::ranges::stable_sort(member, {}, &PlacedRecord::place);
     auto& records = partitioned.members.emplace_back();
     for (PlacedRecord& own : member) records.push_back(std::move(own.record));
   }
-  for (const auto& [user, count] : placed.counts) partitioned.readers.push_back(user);
   return partitioned;
 }
 
@@ -43,25 +100,19 @@ PartitionedRecords InOrder(PlacedRecords placed) {
 StatusOr<std::vector<PartitionedRecords>> PartitionRecords(const corpus::CorpusFile& file,
                                                            const base::HashKey& key,
                                                            const corpus::PartitionOptions& options,
-                                                           int batches) {
-  const std::size_t members =
-      static_cast<std::size_t>(options.num_parts) * static_cast<std::size_t>(options.halves);
-  std::vector<PlacedRecords> placed(static_cast<std::size_t>(batches));
-  for (PlacedRecords& batch : placed) batch.members.resize(members);
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    const corpus::Placement to = corpus::PlaceUser(key, record.user, options);
-    if (to.is_heldout || record.text.empty()) return base::OkStatus();
-    PlacedRecords& batch =
-        placed[static_cast<std::size_t>(corpus::BatchOf(key, record.user, batches))];
-    // By the user and the record's number among the user's: nobody else moves it.
-    const std::string number = std::to_string(batch.counts[record.user]++);
-    const std::uint64_t place = base::KeyedHash(key, "record\n" + number + "\n" + record.user);
-    batch.members[static_cast<std::size_t>(to.part.index * options.halves + to.half)].push_back(
-        {place, {corpus::ForgottenMark(key, record.user), record.text}});
-    return base::OkStatus();
-  }));
+                                                           int batches, bool public_keys) {
+  SUBMIX_ASSIGN_OR_RETURN(auto texts, ReadBatches(file, key, batches));
   std::vector<PartitionedRecords> partitioned;
-  for (PlacedRecords& batch : placed) partitioned.push_back(InOrder(std::move(batch)));
+  for (TextsOfUsers& batch : texts) {
+    StatusOr<PartsOfUsers> parts = public_keys
+                                       ? DealOneToEach(batch, key, options)
+                                       : StatusOr<PartsOfUsers>(PlaceUsers(batch, key, options));
+    if (!parts.ok()) {
+      const std::string where = batches == 1 ? ": " : ": a batch has ";
+      return base::InvalidArgumentError(file.path + where + std::string(parts.status().message()));
+    }
+    partitioned.push_back(InOrder(std::move(batch), *parts, key, options));
+  }
   return partitioned;
 }
 

@@ -23,11 +23,13 @@ struct PartitionedRecords {
   std::vector<std::string> readers;                 // user keys whom members read
 };
 
-// By batch (corpus::BatchOf), each with `options`' parts of its own. Errors: those of
-// ReadUserRecords. Requires: options in range, batches >= 1.
+// By batch (corpus::BatchOf), each with `options`' parts of its own. A batch's users go to its
+// parts by PlaceUser or, where the list of users is public, one to each by DealUsers; whose records
+// are empty are on the list. Errors: those of ReadUserRecords; kInvalidArgument for a list that is
+// shorter than the parts. Requires: options in range, batches >= 1.
 base::StatusOr<std::vector<PartitionedRecords>> PartitionRecords(
     const corpus::CorpusFile& file, const base::HashKey& key,
-    const corpus::PartitionOptions& options, int batches);
+    const corpus::PartitionOptions& options, int batches, bool public_keys);
 
 // A member's directory, which is made. Errors: those of writing.
 base::Status SaveRecords(const std::vector<ContextRecord>& records,

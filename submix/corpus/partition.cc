@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <span>
+#include <utility>
 
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
@@ -17,6 +18,7 @@ using namespace std::string_view_literals;
 // Domains end in a zero byte and differ before it, so that no two uses of the key hash equal bytes.
 constexpr std::string_view kHeldoutDomain = "submix held out\0"sv;
 constexpr std::string_view kPartDomain = "submix part\0"sv;
+constexpr std::string_view kDealDomain = "submix deal\0"sv;
 constexpr std::string_view kHalfDomain = "submix half\0"sv;
 constexpr std::string_view kBatchDomain = "submix batch\0"sv;
 constexpr std::string_view kKeyIdDomain = "submix partition key id\0"sv;
@@ -80,6 +82,22 @@ int BatchOf(const base::HashKey& key, std::string_view user, int batches) {
   SUBMIX_CHECK(batches >= 1, "at least one batch");
   const auto num_batches = static_cast<std::uint64_t>(batches);
   return static_cast<int>(UserHash(key, kBatchDomain, user) % num_batches);
+}
+
+std::vector<std::string> DealUsers(const base::HashKey& key, const std::set<std::string>& users,
+                                   const PartitionOptions& options) {
+  std::vector<std::pair<std::uint64_t, std::string>> ranked;
+  for (const std::string& user : users) {
+    if (PlaceUser(key, user, options).is_heldout) continue;
+    ranked.emplace_back(UserHash(key, kDealDomain, user), user);
+  }
+  std::ranges::sort(ranked);
+  std::vector<std::string> dealt;
+  for (auto& [rank, user] : ranked) {
+    if (std::ssize(dealt) == options.num_parts) break;
+    dealt.push_back(std::move(user));
+  }
+  return dealt;
 }
 
 std::string ForgottenMark(const base::HashKey& key, std::string_view user) {

@@ -2,8 +2,10 @@
 // so that no user's presence moves another (Theorem 5's assumption).
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "submix/base/digest.h"
 #include "submix/base/ids.h"
@@ -40,6 +42,12 @@ Placement PlaceUser(const base::HashKey& key, std::string_view user,
 // Which of `batches` disjoint batches of parts a user belongs to, in [0, batches): a hash of its
 // own. Requires: batches >= 1.
 int BatchOf(const base::HashKey& key, std::string_view user, int batches);
+
+// One user for each part, by rank of a hash of the user key: of `users` who are not held out
+// (PlaceUser), the num_parts smallest, part 0's first; fewer if there are fewer. Who is listed
+// moves others, so the list must be public. Requires: options in range.
+std::vector<std::string> DealUsers(const base::HashKey& key, const std::set<std::string>& users,
+                                   const PartitionOptions& options);
 
 // A short, keyed name of a user, 16 hex digits: for records that members read, and for the
 // manifest, of those that were forgotten.

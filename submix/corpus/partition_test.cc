@@ -16,6 +16,7 @@ namespace partition_test {
 using base::StatusCode;
 using base::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Fixed, so that the statistical tests below always see the same placements.
@@ -44,6 +45,18 @@ TEST(PartitionTest, NeverChangesFromReleaseToRelease) {
   const Placement bob = PlaceUser(FixedKey(), "bob", options);
   EXPECT_EQ(std::tuple(alice.is_heldout, alice.part.index, alice.half), std::tuple(false, 3, 1));
   EXPECT_EQ(std::tuple(bob.is_heldout, bob.part.index, bob.half), std::tuple(false, 12, 0));
+}
+
+// The ranks computed with Python's hmac, as above.
+TEST(PartitionTest, DealsOneUserToEachPartByRank) {
+  const std::set<std::string> users = {"alice", "bob", "carol", "dave", "erin", "frank"};
+  const auto dealt = [&](const PartitionOptions& options) {
+    return DealUsers(FixedKey(), users, options);
+  };
+  EXPECT_THAT(dealt({3, 1, 0}), ElementsAre("bob", "alice", "frank"));
+  EXPECT_THAT(dealt({3, 1, 0.3}), ElementsAre("alice", "frank", "dave")) << "bob is held out";
+  EXPECT_THAT(dealt({9, 2, 0}), ElementsAre("bob", "alice", "frank", "dave", "erin", "carol"));
+  EXPECT_THAT(DealUsers(FixedKey(), {}, {3, 1, 0}), ElementsAre());
 }
 
 TEST(PartitionTest, SpreadsUsersEvenlyOverPartsAndHalves) {

@@ -179,6 +179,7 @@ StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::s
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject after, object.Object("after"));
     SUBMIX_ASSIGN_OR_RETURN(config.earlier, EarlierFromJson(after));
   }
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("public_keys", config.public_keys));
   return config;
 }
 
@@ -269,6 +270,7 @@ base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config) {
                     {"options", OptionsToJson(config.options)},
                     {"parts", config.options.mechanism.num_parts}};
   if (!config.earlier.lineages.empty()) canonical["after"] = EarlierToJson(config.earlier);
+  if (config.public_keys) canonical["public_keys"] = true;
   return base::Sha256("submix deployment 1\n" + canonical.dump());
 }
 
@@ -299,7 +301,8 @@ StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_di
 
 Status SaveDeploymentConfig(const DeploymentConfig& config,
                             const std::string& deployment_directory) {
-  json object = {{"format", DeploymentConfig::kFormat},
+  // What format 2 can say is written so: older programs read it.
+  json object = {{"format", config.public_keys ? DeploymentConfig::kFormat : 2},
                  {"ensemble", config.ensemble_directory},
                  {"ensemble_fingerprint", base::ToHex(config.ensemble_fingerprint)},
                  {"lineage", config.lineage},
@@ -308,6 +311,7 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
                  {"options", OptionsToJson(config.options)}};
   if (!config.ledger_location.empty()) object["ledger"] = config.ledger_location;
   if (!config.earlier.lineages.empty()) object["after"] = EarlierToJson(config.earlier);
+  if (config.public_keys) object["public_keys"] = true;
   return base::WriteFile(DeploymentConfigPath(deployment_directory), object.dump(2) + "\n");
 }
 
@@ -346,6 +350,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
   config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
   config.ledger_location = ledger_location;
+  config.public_keys = manifest.has_public_keys();
 
   SUBMIX_ASSIGN_OR_RETURN(const CarriedOver carried,
                           CarryOver(after, {manifest, config.options, *mechanism}, make));
@@ -375,7 +380,8 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   SUBMIX_ASSIGN_OR_RETURN(deployment.manifest, ensemble::LoadManifest(ensemble_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(deployment.manifest, ensemble_directory));
   if (ensemble::EnsembleFingerprint(deployment.manifest) !=
-      deployment.config.ensemble_fingerprint) {
+          deployment.config.ensemble_fingerprint ||
+      deployment.manifest.has_public_keys() != deployment.config.public_keys) {
     return base::FailedPreconditionError(
         ensemble_directory + ": changed after the deployment " + deployment_directory +
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "

@@ -40,7 +40,7 @@ struct EarlierBudgets {
 };
 
 struct DeploymentConfig {
-  static constexpr int kFormat = 2;
+  static constexpr int kFormat = 3;
 
   std::string ensemble_directory;  // absolute
   base::Sha256Digest ensemble_fingerprint{};
@@ -48,11 +48,12 @@ struct DeploymentConfig {
   // Where the ledger is, if not in the deployment's directory: postgresql://HOST/DATABASE.
   std::string ledger_location;
   DeploymentOptions options;
-  EarlierBudgets earlier;  // none: no lineages
+  EarlierBudgets earlier;    // none: no lineages
+  bool public_keys = false;  // the ensemble's: what holds for a part holds for its user, emptied
 };
 
 // SHA-256 over every field that gives the ledger's numbers their meaning: ensemble fingerprint,
-// mechanism and its options, order, budget, earlier budgets. Not over paths.
+// mechanism and its options, order, budget, earlier budgets, public keys. Not over paths.
 base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config);
 
 // Where the files of a deployment are.

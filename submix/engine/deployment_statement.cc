@@ -53,6 +53,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   accounting::PrivacyStatement answers = deployment.mechanism->Statement(budget);
   if (!earlier.lineages.empty()) answers = TogetherWithEarlier(answers, options, budget);
   answers.delta = options.delta;
+  answers.public_keys = deployment.config.public_keys;
   accounting::Promise promise =
       deployment.public_training.has_value()
           ? PromiseAbovePublicTraining(answers,

@@ -5,6 +5,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_move.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ledger/testing/postgres_server.h"
@@ -287,6 +288,27 @@ TEST_F(DeploymentTest, ACrashBeforeTheLastRenameIsFinishedByTheNextTry) {
   SUBMIX_ASSERT_OK(base::Rename(deployment_, deployment_ + ".unfinished"));
   SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
   SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kCharge));
+}
+
+TEST_F(DeploymentTest, PublicKeysAreTheEnsemblesAndBindTheLedger) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_));
+  manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment deployment,
+                              OpenDeployment(deployment_, DeploymentAccess::kReadOnly));
+  EXPECT_TRUE(deployment.config.public_keys);
+  const accounting::Promise promise = DeploymentPromise(deployment);
+  EXPECT_THAT(promise.sentence, HasSubstr("the list of users is public"));
+  EXPECT_EQ(promise.rows[0].cells[0], promise.rows[0].cells[1]);
+  // Programs that do not know of it would say something else to users: they refuse the file.
+  EXPECT_THAT(*base::ReadFile(DeploymentConfigPath(deployment_)), HasSubstr("\"format\": 3"));
+  DeploymentConfig without = deployment.config;
+  without.public_keys = false;
+  EXPECT_NE(DeploymentFingerprint(without), DeploymentFingerprint(deployment.config));
+  SUBMIX_ASSERT_OK(SaveDeploymentConfig(without, deployment_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kReadOnly),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("changed")));
 }
 
 TEST_F(DeploymentTest, RefusesNewerAndDamagedFiles) {

@@ -56,6 +56,12 @@ Status CheckAddsUp(const Earlier& earlier, const ensemble::Manifest& manifest,
         earlier.directory + ": answered by " + std::string(mechanism.name()) +
         ", which is not proven: nothing bounds what it has cost, and no promise can count it in");
   }
+  if (manifest.has_public_keys() != later.manifest.has_public_keys()) {
+    return base::FailedPreconditionError(
+        earlier.directory +
+        ": one of both has --public-keys, and what they promise users does not add up; make the "
+        "new ensemble as the earlier one was made");
+  }
   if (!HasTrainedPublicModel(manifest)) return base::OkStatus();
   if (!HaveSamePublicModel(manifest, later.manifest)) {
     return base::FailedPreconditionError(
@@ -92,8 +98,9 @@ StatusOr<Earlier> LoadEarlier(const std::string& directory, const LaterDeploymen
   const bool is_free = mechanism->Statement(budget).epsilon == FixedNats();
   earlier.bound = is_free ? earlier.config.earlier.most : budget;
   earlier.has_constant_charge = mechanism->has_constant_charge();
-  // Accounts of a constant charge stay alike, so that their end is public.
-  earlier.has_same_parts = !later.mechanism.has_constant_charge() &&
+  // Accounts of a constant charge stay alike, so that their end is public. With public keys it is
+  // the list that says who is in which part, and it may be another.
+  earlier.has_same_parts = !later.mechanism.has_constant_charge() && !manifest.has_public_keys() &&
                            manifest.partition_key_id == later.manifest.partition_key_id &&
                            earlier.config.options.mechanism.num_parts == later.manifest.num_parts;
   return earlier;

@@ -27,10 +27,11 @@ class EarlierDeploymentsTest : public testing::Test {
  protected:
   // An ensemble as far as files and manifest go; its deployment goes beside it.
   void MakeEnsemble(const std::string& name, const std::string& key, const std::string& cost = "",
-                    const std::string& trained_on = "") const {
+                    const std::string& trained_on = "", bool public_keys = false) const {
     const std::string ensemble = directory_.File(name);
     ensemble::Manifest manifest;
     if (!trained_on.empty()) manifest.hyper_parameters["public_trained_on"] = trained_on;
+    if (public_keys) manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};
     manifest.num_parts = kParts;
     manifest.partition_key_id = key;
     SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble + "/public"));
@@ -262,6 +263,22 @@ TEST_F(EarlierDeploymentsTest, RefusesWhatDoesNotAddUp) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("may have read its users")));
   MakeEnsemble("again", kOtherKey, kCost);
   SUBMIX_EXPECT_OK(Deploy("again", "dclip", 4, {"trained"}));
+}
+
+// Other lists put other users into the same part, so that no account goes on as the same users';
+// and what two ways to divide users promise does not add up.
+TEST_F(EarlierDeploymentsTest, PublicKeysAddUpWithPublicKeysAndByWholeBudgets) {
+  MakeEnsemble("old", kKey, "", "", true);
+  MakeEnsemble("new", kKey, "", "", true);
+  MakeEnsemble("hashed", kKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "filtered-submix", 1));
+  Spend("old", {.25, .5, .125});
+  EXPECT_THAT(Deploy("hashed", "filtered-submix", 4, {"old"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--public-keys")));
+  SUBMIX_ASSERT_OK(Deploy("new", "filtered-submix", 4, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(1, 1, 1));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment deployment, Open("new"));
+  EXPECT_THAT(DeploymentPromise(deployment).sentence, HasSubstr("the list of users is public"));
 }
 
 TEST_F(EarlierDeploymentsTest, NoPromiseCountsInWhatNothingBounds) {

@@ -76,6 +76,7 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
     AppendNumber(bytes, "context_tokens", manifest.contexts->tokens);
     AppendText(bytes, "retrieval", RetrievalName(manifest.contexts->retrieval));
     if (manifest.contexts->has_adapters) AppendText(bytes, "adapters", "read");
+    if (manifest.contexts->public_keys) AppendText(bytes, "public_keys", "true");
   }
   for (const auto& [path, sha256] : manifest.file_sha256) {
     AppendText(bytes, "path", path);

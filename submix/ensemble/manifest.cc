@@ -91,6 +91,9 @@ base::Status CheckContexts(const Manifest& manifest, const std::string& path) {
   if (manifest.external.has_value()) {
     return FieldError(path, "contexts", "expected none beside \"external\"");
   }
+  if (manifest.contexts->has_adapters && manifest.contexts->public_keys) {
+    return FieldError(path, "contexts.public_keys", "expected none beside \"contexts.adapters\"");
+  }
   const int tokens = manifest.contexts->tokens;
   if (tokens < Contexts::kLeastTokens || tokens > Contexts::kMostTokens) {
     return FieldError(path, "contexts.tokens",
@@ -241,6 +244,7 @@ base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
   if (json.Has("adapters")) {
     SUBMIX_ASSIGN_OR_RETURN(contexts.has_adapters, json.Boolean("adapters"));
   }
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("public_keys", contexts.public_keys));
   return contexts;
 }
 
@@ -294,8 +298,17 @@ Json DeploymentJson(const DeploymentEntry& deployment) {
 
 // What an earlier format can say is written so: older programs read it.
 int FormatOf(const Manifest& manifest) {
-  if (manifest.contexts.has_value()) return manifest.contexts->has_adapters ? 4 : 3;
+  if (manifest.contexts.has_value()) {
+    return manifest.contexts->has_adapters || manifest.contexts->public_keys ? 4 : 3;
+  }
   return manifest.external.has_value() ? 2 : 1;
+}
+
+Json ContextsJson(const Contexts& contexts) {
+  Json object = {{"tokens", contexts.tokens}, {"retrieval", RetrievalName(contexts.retrieval)}};
+  if (contexts.has_adapters) object["adapters"] = true;
+  if (contexts.public_keys) object["public_keys"] = true;
+  return object;
 }
 
 Json ManifestJson(const Manifest& manifest) {
@@ -322,11 +335,7 @@ Json ManifestJson(const Manifest& manifest) {
     object["external"] = {{"sha256", manifest.external->sha256},
                           {"vocabulary", manifest.external->vocabulary}};
   }
-  if (manifest.contexts.has_value()) {
-    object["contexts"] = {{"tokens", manifest.contexts->tokens},
-                          {"retrieval", RetrievalName(manifest.contexts->retrieval)}};
-    if (manifest.contexts->has_adapters) object["contexts"]["adapters"] = true;
-  }
+  if (manifest.contexts.has_value()) object["contexts"] = ContextsJson(*manifest.contexts);
   return object;
 }
 

@@ -53,6 +53,8 @@ struct Contexts {
   int tokens = 0;  // that each reads, whatever its records are
   Retrieval retrieval = Retrieval::kNone;
   bool has_adapters = false;  // members are trained, too
+  // The list of users is public, and each part is one of them (docs/privacy.md, Public keys).
+  bool public_keys = false;
 
   bool operator==(const Contexts&) const = default;
 };
@@ -88,6 +90,7 @@ struct Manifest {
   std::map<std::string, std::string> file_sha256;  // relative path → hex, of public/ and members/
 
   int num_members() const { return num_parts * halves; }
+  bool has_public_keys() const { return contexts.has_value() && contexts->public_keys; }
 };
 
 // "members/00a": part 0, half 0 of 2; "members/00" if halves == 1. Three digits from 100 parts on.

@@ -143,8 +143,26 @@ TEST_F(ManifestTest, AdaptersThatReadAreSaved) {
   EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 4"));
 }
 
+// What is promised to users follows from it: programs that do not know it refuse it.
+TEST_F(ManifestTest, PublicKeysAreSavedAndPartOfTheFingerprint) {
+  Manifest manifest = Example();
+  EXPECT_FALSE(manifest.has_public_keys());
+  manifest.contexts = Contexts{256, Retrieval::kBm25};
+  EXPECT_FALSE(manifest.has_public_keys());
+  const auto without = EnsembleFingerprint(manifest);
+  manifest.contexts->public_keys = true;
+  SUBMIX_ASSERT_OK(Save(manifest));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
+  EXPECT_TRUE(loaded.has_public_keys());
+  EXPECT_NE(EnsembleFingerprint(loaded), without);
+  EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 4"));
+}
+
 TEST_F(ManifestTest, WrongContextsAreRefused) {
   Manifest manifest = Example();
+  // Whoever trains adapters divides users by a hash, several to a part.
+  manifest.contexts = Contexts{.tokens = 256, .has_adapters = true, .public_keys = true};
+  EXPECT_THAT(Save(manifest), StatusIs(StatusCode::kInvalidArgument, HasSubstr("public_keys")));
   for (const int tokens : {0, 15, (1 << 20) + 1}) {
     manifest.contexts = Contexts{tokens, Retrieval::kNone};
     EXPECT_THAT(Save(manifest),

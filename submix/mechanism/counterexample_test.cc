@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/seeded_random.h"
+#include "submix/divergence/bounded_range.h"
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/mechanism.h"
@@ -17,6 +18,7 @@
 namespace submix::mechanism {
 namespace counterexample_test {
 
+using divergence::BoundedRangeDivergence;
 using divergence::RenyiDivergence;
 using divergence::RenyiOrder;
 using divergence::SymmetricRenyiDivergence;
@@ -109,6 +111,23 @@ TEST(CounterexampleTest, ChargingOnlyWhoWasFoundMissesWhoWasPushedOut) {
   const auto mean_with = [&](const Pmf& eighth) { return MixPmfs(kPublic, eighth, 1.0 / kFound); };
   EXPECT_LE(SymmetricRenyiDivergence(mean_with(kMember), kPublic, order), charge);
   EXPECT_GT(SymmetricRenyiDivergence(mean_with(kMember), mean_with(opposite), order), 2 * charge);
+}
+
+// Where users are promised what one part is, because an emptied user leaves the part null, a part
+// must be one user. Of two, the other one's text speaks when the first is emptied, here for the
+// opposite: the part's whole range is turned round, at nearly four times the charge. Ours deals one
+// user to a part and reads no part that holds two
+// (ContextEnsembleTest.WithPublicKeysAPartOfTwoUsersIsNotRead).
+TEST(CounterexampleTest, EmptyingOneOfTwoUsersDoesNotLeaveThePartNull) {
+  const RenyiOrder order = RenyiOrder::Two();
+  constexpr double kClip = 8;
+  const double charge = BoundedRangeDivergence(2 * kClip / kParts, order);
+  const auto law = [](double log_ratio) {
+    const double up = std::exp(log_ratio / kParts);
+    return Pmf{up / (up + 1 / up), 1 / up / (up + 1 / up)};
+  };
+  EXPECT_LE(SymmetricRenyiDivergence(law(kClip), kPublic, order), charge * (1 + 1e-12));
+  EXPECT_GT(SymmetricRenyiDivergence(law(kClip), law(-kClip), order), 3.9 * charge);
 }
 
 // In single precision a divergence of 8e-7 becomes negative: a loss that refunds.

@@ -34,7 +34,7 @@ struct Asked {
   std::string when_exhausted;
 };
 
-engine::DeploymentOptions DeclaredOptions(const Asked& asked, int num_parts) {
+engine::DeploymentOptions DeclaredOptions(const Asked& asked, const ensemble::Manifest& manifest) {
   if (asked.queries < 1) {
     RaiseIfError(base::InvalidArgumentError("queries: expected at least 1"));
   }
@@ -43,15 +43,15 @@ engine::DeploymentOptions DeclaredOptions(const Asked& asked, int num_parts) {
   }
   engine::DeploymentOptions declared;
   declared.mechanism.name = asked.mechanism;
-  declared.mechanism.num_parts = num_parts;
+  declared.mechanism.num_parts = manifest.num_parts;
   declared.mechanism.target_leakage = asked.target_leakage.value_or(0);
-  mechanism::Recommend(num_parts, asked.queries, declared.mechanism);
+  mechanism::Recommend(manifest.num_parts, asked.queries, declared.mechanism);
   declared.mechanism.max_mixing_weight =
       asked.max_mixing_weight.value_or(declared.mechanism.max_mixing_weight);
   declared.delta = asked.delta;
   declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(asked.when_exhausted));
-  mechanism::AskedBudget budget = {
-      asked.epsilon, asked.unit == "user", {}, asked.delta, asked.queries};
+  mechanism::AskedBudget budget = {asked.epsilon, asked.unit == "user", {},
+                                   asked.delta,   asked.queries,        manifest.has_public_keys()};
   if (asked.order) budget.order = ValueOrRaise(RenyiOrder::Create(*asked.order));
   const auto part =
       ValueOrRaise(DeclareBudget(declared.mechanism, budget, mechanism::MakeMechanism));
@@ -63,7 +63,7 @@ engine::DeploymentOptions DeclaredOptions(const Asked& asked, int num_parts) {
 std::string Deploy(const std::string& ensemble, const std::string& deployment, const Asked& asked,
                    const std::string& ledger, const std::vector<std::string>& after) {
   const auto manifest = ValueOrRaise(ensemble::LoadManifest(ensemble));
-  const engine::DeploymentOptions declared = DeclaredOptions(asked, manifest.num_parts);
+  const engine::DeploymentOptions declared = DeclaredOptions(asked, manifest);
   RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
                                         mechanism::MakeMechanism, after));
   const auto made =

@@ -26,8 +26,8 @@ class ContextsTest(WorkFolderTest):
                 for _ in range(3):
                     corpus.write(json.dumps({"user": user, "text": TEXT.format(user=user) * 3}) + "\n")
 
-    def make(self, name, *options, tokens=64, expect=0):
-        return run("contexts", self.corpus, self.work / name, "--public", PUBLIC, "--parts", 4, "--context-tokens", tokens,
+    def make(self, name, *options, tokens=64, parts=4, expect=0):
+        return run("contexts", self.corpus, self.work / name, "--public", PUBLIC, "--parts", parts, "--context-tokens", tokens,
                    "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key", *options, expect=expect)
 
     def refused(self, *command):
@@ -190,6 +190,47 @@ class ContextsTest(WorkFolderTest):
         run("train", self.corpus, self.work / "whole", "--public", PUBLIC, "--parts", 1, "--full", "--block-tokens", 32,
             "--threads", 1, "--heldout-fraction", 0)
         return self.work / "whole"
+
+    def promised(self, report):
+        """The cells of a promise, by label."""
+        return {row["label"]: row for row in report["promise"]["table"]}
+
+    def test_one_user_a_part_of_a_public_list(self):
+        ensemble, deployment = self.work / "listed", self.work / "listed_deployment"
+        self.make("listed", "--public-keys")
+        users = [{json.loads(line)["user"] for line in path.read_text().splitlines()}
+                 for path in (ensemble / "members").rglob("records.jsonl")]
+        self.assertEqual([len(part) for part in users], [1] * 4)
+        self.assertEqual(len(set.union(*users)), 4)
+        shown = run("deploy", ensemble, deployment, "--mechanism", "dclip", "--unit", "user", "--epsilon", 8, "--queries", 64).stdout
+        self.assertIn("the list of users is public", " ".join(shown.split()))
+        run("generate", deployment, "Zanzibar", "--max-tokens", 3)
+        table = self.promised(json.loads(run("budget", deployment, "--json").stdout))
+        for label in ("(epsilon, delta)", "Renyi divergence"):
+            self.assertEqual(table[label]["user"], table[label]["part"])
+        epsilon = float(table["(epsilon, delta)"]["user"][1:].split(",")[0])
+        self.assertTrue(7.9 < epsilon <= 8, table)
+        self.assertIn("records emptied", table["neighbours"]["user"])
+
+        # Measuring aims at the same, and says the same.
+        sheet = json.loads(run("evaluate", ensemble, "--heldout", self.corpus, "--mechanism", "dclip", "--unit", "user", "--epsilon", 8,
+                               "--runs", 1, "--queries", 64, "--json").stdout)
+        evaluated = self.promised(sheet["settings"][0])
+        self.assertEqual(evaluated["(epsilon, delta)"], table["(epsilon, delta)"])
+
+        # Whoever is read is found, and leaves an empty part; the others stay.
+        read = [user for user in "abcdefghijkl" if TEXT.format(user=user).encode() in self.records(ensemble)]
+        self.assertEqual(len(read), 4)
+        run("forget", ensemble, "--user", read[1], "--deployment", deployment)
+        left = [user for user in "abcdefghijkl" if TEXT.format(user=user).encode() in self.records(ensemble)]
+        self.assertEqual(left, read[:1] + read[2:])
+        run("generate", deployment, "Zanzibar", "--max-tokens", 3)
+        self.assertEqual(self.promised(json.loads(run("budget", deployment, "--json").stdout)), table)
+
+        error = self.make("short_list", "--public-keys", parts=13, expect=1).stderr
+        self.assertIn("12 user(s)", error)
+        self.assertIn("fewer --parts", error)
+        self.assertFalse((self.work / "short_list").exists())
 
     def test_what_cannot_be_is_refused(self):
         self.make("refusing")

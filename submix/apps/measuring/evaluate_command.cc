@@ -96,7 +96,7 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
 
 // Every setting for every unit: a part's as it is, a user's with the budget that keeps it. Also
 // what each promises to a user; none: to a part.
-Status AddForUnits(const EvaluateOptions& options, eval::EvaluationPlan& plan,
+Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::EvaluationPlan& plan,
                    std::vector<std::optional<mechanism::UserPromise>>& promises) {
   SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, plan.num_parts));
   const double delta = options.orders.empty() ? options.delta : 0;
@@ -104,7 +104,7 @@ Status AddForUnits(const EvaluateOptions& options, eval::EvaluationPlan& plan,
     for (eval::EvaluationSetting setting : settings) {
       auto& promise = promises.emplace_back();
       if (unit == "user") {
-        promise = {setting.epsilon, setting.mechanism.order, delta};
+        promise = {setting.epsilon, setting.mechanism.order, delta, public_keys};
         SUBMIX_ASSIGN_OR_RETURN(const auto kept,
                                 mechanism::KeepUserPromise(setting.mechanism, setting.queries,
                                                            *promise, mechanism::MakeAnyMechanism));
@@ -376,7 +376,7 @@ void PrintTable(const EvaluationSheet& sheet) {
 
 // What the budgets of what was scored mean.
 StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
-    const eval::EvaluationResult& scored, double delta) {
+    const eval::EvaluationResult& scored, double delta, bool public_keys) {
   std::vector<accounting::PrivacyStatement> statements;
   for (const eval::SettingResult& result : scored.settings) {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
@@ -384,6 +384,7 @@ StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
     statements.push_back(
         mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
     statements.back().delta = delta;
+    statements.back().public_keys = public_keys;
   }
   return statements;
 }
@@ -401,7 +402,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   EvaluationSheet sheet;
-  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, plan, sheet.promises));
+  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet.promises));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
@@ -415,7 +416,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
   progress.Finish();
-  SUBMIX_ASSIGN_OR_RETURN(sheet.statements, StatementsOf(sheet.result, options.delta));
+  SUBMIX_ASSIGN_OR_RETURN(sheet.statements,
+                          StatementsOf(sheet.result, options.delta, manifest.has_public_keys()));
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, sheet));
   if (options.json) {
     PrintJson(sheet);

@@ -112,8 +112,8 @@ Status BuildAll(const ContextsOptions& options, const std::string& directory) {
   }
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(directory));
   SUBMIX_ASSIGN_OR_RETURN(
-      auto batches,
-      contexts::PartitionRecords(options.corpus, key, options.partition, options.batches));
+      auto batches, contexts::PartitionRecords(options.corpus, key, options.partition,
+                                               options.batches, options.contexts.public_keys));
   if (options.trained.has_value()) {
     SUBMIX_ASSIGN_OR_RETURN(
         const std::int64_t left_out,
@@ -219,6 +219,12 @@ void AddContextsCommand(CLI::App& command, Action& action) {
   flags.Add("--retrieval", options.retrieval, OneOf({"none", "bm25"}),
             "Which records: none: the same for all queries; bm25: those of its part that match the "
             "query best");
+  flags
+      .Add(
+          "--public-keys", options.contexts.public_keys,
+          "The list of users is public, and each part is one of them, so that one user is promised "
+          "what one part is (docs/privacy.md, Public keys); users beyond the parts are not read")
+      ->excludes(adapters);
   command.footer(
       "Nothing is trained: it takes seconds, and so does `submix forget`, which with --adapters "
       "trains\n"

@@ -57,7 +57,8 @@ class Search {
   // The cost of the declaration to one user, in the promise's terms.
   StatusOr<double> UserCost(const PartBudget& declared) const {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make_(declared.mechanism));
-    const auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
+    auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
+    statement.public_keys = promise_.public_keys;
     if (!statement.proven || !statement.worst_case) {
       return base::FailedPreconditionError(
           declared.mechanism.name +
@@ -137,7 +138,8 @@ StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBud
         "target leakage: follows from the promise where the unit is user; leave it out");
   }
   const double delta = budget.order ? 0 : budget.delta;
-  return KeepUserPromise(mechanism, budget.queries, {budget.epsilon, mechanism.order, delta}, make);
+  return KeepUserPromise(mechanism, budget.queries,
+                         {budget.epsilon, mechanism.order, delta, budget.public_keys}, make);
 }
 
 }  // namespace submix::mechanism

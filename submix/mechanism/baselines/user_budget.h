@@ -12,11 +12,12 @@
 
 namespace submix::mechanism {
 
-// A promise to one user key, records changed, added or removed.
+// A promise to one user key: records changed, added or removed or, with public_keys, emptied.
 struct UserPromise {
   double epsilon = 2;  // nats at `order` or, with a delta, of (epsilon, delta)
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();  // without meaning with a delta
   double delta = 0;                                              // 0: Rényi
+  bool public_keys = false;  // each part is one user of a public list
 };
 
 // What is declared of parts. The budget is `queries` times the target leakage.
@@ -43,6 +44,7 @@ struct AskedBudget {
   double delta = 0;             // of the promise to users without an order
   std::int64_t queries = 1024;  // answers that every part can surely back; without meaning beside a
                                 // target leakage
+  bool public_keys = false;     // as in UserPromise
 };
 
 // What to declare for it: `asked` with its order, the epsilon, and the target leakage, which

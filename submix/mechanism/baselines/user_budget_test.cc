@@ -57,6 +57,28 @@ TEST(UserBudgetTest, DclipKeepsItsOrder) {
   EXPECT_LE(UserBounds(kept).front().rdp, 2);
 }
 
+// What one part is promised: the whole of what is asked for, at the order that is asked for.
+TEST(UserBudgetTest, OneUserAPartOfAPublicListCostsNoFactor) {
+  for (const char* name : {"filtered-submix", "dclip"}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept,
+                                Keep(name, {.epsilon = 2, .public_keys = true}));
+    EXPECT_EQ(kept.mechanism.order.value(), 2);
+    EXPECT_GT(kept.epsilon, 1.999) << name;
+    EXPECT_LE(kept.epsilon, 2) << name;
+    const AskedBudget asked = {.epsilon = 8, .for_users = true, .delta = 1e-5, .public_keys = true};
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget at_delta,
+                                DeclareBudget(Asked(name), asked, MakeMechanism));
+    auto statement = MakeMechanism(at_delta.mechanism)
+                         .value()
+                         ->Statement(accounting::FixedNats::RoundDown(at_delta.epsilon));
+    const auto best = accounting::BestEpsilon(accounting::StatedBounds(statement), 1e-5,
+                                              accounting::ConversionKind::kImproved);
+    ASSERT_TRUE(best.ok());
+    EXPECT_LE(best->epsilon, 8) << name;
+    EXPECT_GT(best->epsilon, 7.999) << name;
+  }
+}
+
 TEST(UserBudgetTest, APromiseWithADeltaIsKept) {
   for (const char* name : {"filtered-submix", "dclip"}) {
     SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep(name, {.epsilon = 8, .delta = 1e-5}));
