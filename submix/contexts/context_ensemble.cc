@@ -42,6 +42,23 @@ Status CheckOneUserAPart(const std::vector<std::vector<ContextRecord>>& members,
   return base::OkStatus();
 }
 
+struct TemplateTexts {
+  std::string before, space, after;
+};
+
+// A space before the record is of the record's first word, as byte pairs have it.
+TemplateTexts SplitTemplate(const std::string& record_template) {
+  const std::size_t at = record_template.find(ensemble::kRecordPlace);
+  if (at == std::string::npos) return {};
+  TemplateTexts texts = {record_template.substr(0, at), "",
+                         record_template.substr(at + ensemble::kRecordPlace.size())};
+  if (texts.before.ends_with(' ')) {
+    texts.before.pop_back();
+    texts.space = " ";
+  }
+  return texts;
+}
+
 // The member whose old files an interrupted forgetting has taken away. None: all are there.
 std::optional<std::size_t> InterruptedMember(const ensemble::Manifest& manifest,
                                              const std::string& ensemble_directory) {
@@ -104,10 +121,32 @@ Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& member
   return ensemble::SaveManifest(manifest, ensemble_directory);
 }
 
+StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
+                              const tokenizer::Tokenizer& tokenizer) {
+  RecordFrame frame;
+  frame.end_of_text = tokenizer.end_of_text();
+  if (contexts.record_template.empty()) {
+    (tokenizer.prefix().empty() ? frame.first : frame.before) = tokenizer.document_start();
+    frame.after = {frame.end_of_text};
+  } else {
+    const TemplateTexts texts = SplitTemplate(contexts.record_template);
+    frame.first = tokenizer.document_start();
+    frame.before = tokenizer.Encode(texts.before);
+    frame.after = tokenizer.Encode(texts.after);
+  }
+  if (frame.size() < static_cast<std::size_t>(contexts.tokens)) return frame;
+  return base::InvalidArgumentError(
+      "what stands around a record takes " + std::to_string(frame.size()) +
+      " tokens, and --context-tokens " + std::to_string(contexts.tokens) +
+      " leave it none; take more, or a shorter --template");
+}
+
 StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                       const std::string& ensemble_directory,
                                       const tokenizer::Tokenizer& tokenizer) {
   SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
+  SUBMIX_ASSIGN_OR_RETURN(RecordFrame frame, FrameOf(*manifest.contexts, tokenizer));
+  const std::string space = SplitTemplate(manifest.contexts->record_template).space;
   std::vector<std::vector<ContextRecord>> records;
   for (const ensemble::MemberEntry& entry : manifest.members) {
     SUBMIX_ASSIGN_OR_RETURN(records.emplace_back(),
@@ -119,10 +158,11 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
   std::vector<std::vector<Tokens>> members;
   for (const std::vector<ContextRecord>& own : records) {
     std::vector<Tokens>& encoded = members.emplace_back();
-    for (const ContextRecord& record : own) encoded.push_back(tokenizer.Encode(record.text));
+    for (const ContextRecord& record : own) {
+      encoded.push_back(tokenizer.Encode(space + record.text));
+    }
   }
-  return MemberContexts(*manifest.contexts, {tokenizer.end_of_text(), tokenizer.prefix()},
-                        std::move(members));
+  return MemberContexts(*manifest.contexts, std::move(frame), std::move(members));
 }
 
 StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_directory,

@@ -20,8 +20,14 @@ base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& 
                                  ensemble::Manifest manifest,
                                  const std::string& ensemble_directory);
 
-// What the members read. Errors: those of LoadRecords; kFailedPrecondition where keys are public
-// and a part holds records of two users, or a user is in two parts. Requires: manifest.contexts.
+// What stands around records. Errors: kInvalidArgument where contexts.tokens leave no room for a
+// token of one.
+base::StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
+                                    const tokenizer::Tokenizer& tokenizer);
+
+// What the members read. Errors: those of LoadRecords and FrameOf; kFailedPrecondition where keys
+// are public and a part holds records of two users, or a user is in two parts. Requires:
+// manifest.contexts.
 base::StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                             const std::string& ensemble_directory,
                                             const tokenizer::Tokenizer& tokenizer);

@@ -287,5 +287,31 @@ TEST_F(ContextEnsembleTest, WithPublicKeysAPartOfTwoUsersIsNotRead) {
   SUBMIX_EXPECT_OK(LoadContexts(Manifest(), place_, *tokenizer));
 }
 
+// As a prompt with examples has it: one text, and the space before a record within its first word.
+TEST_F(ContextEnsembleTest, ATemplateStandsAroundWhatIsRead) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer,
+                              tokenizer::Tokenizer::Load(SUBMIX_DATA_DIR "/public_model"));
+  Make(Partition());
+  ensemble::Manifest manifest = Manifest();
+  manifest.contexts = {256, ensemble::Retrieval::kNone, false, false, "Review: {record}\n\n"};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contexts, LoadContexts(manifest, place_, *tokenizer));
+  for (int member = 0; member < kParts; ++member) {
+    Tokens expected;
+    std::vector<std::string> texts = Texts(Read(static_cast<std::size_t>(member)));
+    for (auto text = texts.rbegin(); text != texts.rend(); ++text) {
+      for (const std::string& piece : {std::string("Review:"), " " + *text, std::string("\n\n")}) {
+        const Tokens tokens = tokenizer->Encode(piece);
+        expected.insert(expected.end(), tokens.begin(), tokens.end());
+      }
+    }
+    if (!texts.empty()) expected.insert(expected.begin(), tokenizer->end_of_text());
+    EXPECT_EQ(contexts.Of(member, {}), expected);
+  }
+  manifest.contexts->tokens = 16;
+  manifest.contexts->record_template = std::string(200, 'x') + "{record}";
+  EXPECT_THAT(LoadContexts(manifest, place_, *tokenizer),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("shorter --template")));
+}
+
 }  // namespace context_ensemble_test
 }  // namespace submix::contexts

@@ -25,6 +25,7 @@ using Logits = std::vector<float>;
 
 constexpr int kContext = 16;
 constexpr TokenId kEnd = 0;
+const RecordFrame kBoundaries = {kEnd, {kEnd}, {}, {kEnd}};
 constexpr Retrieval kRetrievals[] = {Retrieval::kNone, Retrieval::kBm25};
 
 // What a step asks of the model: how many tokens, behind how many others, of which row.
@@ -120,7 +121,7 @@ class ContextPredictorTest : public ::testing::Test {
   }
 
   static MemberContexts Contexts(std::vector<std::vector<Tokens>> records, Retrieval retrieval) {
-    return MemberContexts({kContext, retrieval}, {kEnd, {}}, std::move(records));
+    return MemberContexts({kContext, retrieval}, kBoundaries, std::move(records));
   }
 
   std::unique_ptr<Predictor> Make(std::vector<std::vector<Tokens>> records, Retrieval retrieval,
@@ -383,7 +384,7 @@ TEST_F(ContextPredictorTest, WhatDoesNotFitIsRefused) {
   predictor->Close(sequence);
   EXPECT_THAT(step({1}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown sequence")));
   EXPECT_THAT(
-      MakeContextPredictor(LoadModel(), MemberContexts({64, Retrieval::kNone}, {kEnd, {}}, {{}})),
+      MakeContextPredictor(LoadModel(), MemberContexts({64, Retrieval::kNone}, kBoundaries, {{}})),
       StatusIs(StatusCode::kFailedPrecondition, HasSubstr("64 tokens")));
 }
 

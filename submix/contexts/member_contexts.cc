@@ -27,7 +27,7 @@ std::vector<Tokens> InPieces(const std::vector<Tokens>& records, std::size_t mos
 MemberContexts::MemberContexts(const ensemble::Contexts& contexts, RecordFrame frame,
                                std::vector<std::vector<Tokens>> records)
     : contexts_(contexts), frame_(std::move(frame)) {
-  const auto around = static_cast<int>(frame_.prefix.size()) + 2;
+  const auto around = static_cast<int>(frame_.size());
   SUBMIX_CHECK(contexts_.tokens > around, "a context that holds a token");
   for (const std::vector<Tokens>& own : records) {
     std::vector<Tokens> pieces = InPieces(own, static_cast<std::size_t>(contexts_.tokens - around));
@@ -48,9 +48,9 @@ Tokens MemberContexts::Of(int member, std::span<const TokenId> query) const {
   if (reads_query()) order = own.search.Ranked(query);
 
   const auto most = static_cast<std::size_t>(contexts_.tokens);
-  const std::size_t around = frame_.prefix.size() + 1;
+  const std::size_t around = frame_.before.size() + frame_.after.size();
   std::vector<Tokens> chosen;
-  std::size_t used = frame_.prefix.empty() ? 1 : 0;
+  std::size_t used = frame_.first.size();
   for (const int record : order) {
     if (used + around >= most) break;
     const Tokens& tokens = own.records[static_cast<std::size_t>(record)];
@@ -59,13 +59,12 @@ Tokens MemberContexts::Of(int member, std::span<const TokenId> query) const {
     used += around + count;
   }
 
-  Tokens context;
+  Tokens context = frame_.first;
   context.reserve(most);
-  if (frame_.prefix.empty()) context.push_back(frame_.end_of_text);
   for (auto record = chosen.rbegin(); record != chosen.rend(); ++record) {
-    context.insert(context.end(), frame_.prefix.begin(), frame_.prefix.end());
+    context.insert(context.end(), frame_.before.begin(), frame_.before.end());
     context.insert(context.end(), record->begin(), record->end());
-    context.push_back(frame_.end_of_text);
+    context.insert(context.end(), frame_.after.begin(), frame_.after.end());
   }
   return context;
 }

@@ -12,11 +12,16 @@ namespace submix::contexts {
 
 using Tokens = std::vector<base::TokenId>;
 
-// What stands around records, as between the texts of a training: with a prefix "<s> record </s>
-// <s> record </s>", without one "</s> record </s> record </s>".
+// What stands around records. As between the texts of a training: "<s> record </s> <s> record
+// </s>" or, for models without <s>, "</s> record </s> record </s>". With a template: "<s> before
+// record after before record after".
 struct RecordFrame {
-  base::TokenId end_of_text = 0;
-  Tokens prefix;
+  base::TokenId end_of_text = 0;  // also what is computed and hidden where records are short
+  Tokens first;                   // once
+  Tokens before, after;           // of every record
+
+  // Tokens around a lone record.
+  std::size_t size() const { return first.size() + before.size() + after.size(); }
 };
 
 // Immutable.

@@ -13,8 +13,10 @@ constexpr base::TokenId kEnd = 0;
 constexpr base::TokenId kStart = 99;
 
 MemberContexts Make(std::vector<std::vector<Tokens>> records, Retrieval retrieval,
-                    Tokens prefix = {}) {
-  return MemberContexts({16, retrieval}, {kEnd, std::move(prefix)}, std::move(records));
+                    const Tokens& prefix = {}) {
+  RecordFrame frame = {kEnd, {}, prefix, {kEnd}};
+  if (prefix.empty()) frame.first = {kEnd};
+  return MemberContexts({16, retrieval}, std::move(frame), std::move(records));
 }
 
 TEST(MemberContextsTest, RecordsStandBetweenBoundaries) {
@@ -22,6 +24,17 @@ TEST(MemberContextsTest, RecordsStandBetweenBoundaries) {
   EXPECT_EQ(Make(records, Retrieval::kNone).Of(0, {}), (Tokens{kEnd, 3, kEnd, 1, 2, kEnd}));
   EXPECT_EQ(Make(records, Retrieval::kNone, {kStart}).Of(0, {}),
             (Tokens{kStart, 3, kEnd, kStart, 1, 2, kEnd}));
+}
+
+TEST(MemberContextsTest, ATemplateStandsAroundEveryRecordOfOneText) {
+  const RecordFrame frame = {kEnd, {kStart}, {50, 51}, {52}};
+  const MemberContexts contexts({16, Retrieval::kNone}, frame,
+                                {{{1, 2}, {3}}, {}, {{1, 2}, Tokens(30, 4)}});
+  EXPECT_EQ(contexts.Of(0, {}), (Tokens{kStart, 50, 51, 3, 52, 50, 51, 1, 2, 52}));
+  EXPECT_TRUE(contexts.Of(1, {}).empty());
+  // What is too long is cut within its template.
+  EXPECT_EQ(contexts.Of(2, {}),
+            (Tokens{kStart, 50, 51, 4, 4, 4, 4, 4, 4, 4, 52, 50, 51, 1, 2, 52}));
 }
 
 TEST(MemberContextsTest, NoContextIsLongerThanIsPublic) {

@@ -77,6 +77,8 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
     AppendText(bytes, "retrieval", RetrievalName(manifest.contexts->retrieval));
     if (manifest.contexts->has_adapters) AppendText(bytes, "adapters", "read");
     if (manifest.contexts->public_keys) AppendText(bytes, "public_keys", "true");
+    const std::string& record_template = manifest.contexts->record_template;
+    if (!record_template.empty()) AppendText(bytes, "template", record_template);
   }
   for (const auto& [path, sha256] : manifest.file_sha256) {
     AppendText(bytes, "path", path);

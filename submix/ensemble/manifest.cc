@@ -100,7 +100,11 @@ base::Status CheckContexts(const Manifest& manifest, const std::string& path) {
                       "expected " + std::to_string(Contexts::kLeastTokens) + " to " +
                           std::to_string(Contexts::kMostTokens));
   }
-  return base::OkStatus();
+  const std::string& record_template = manifest.contexts->record_template;
+  if (record_template.empty()) return base::OkStatus();
+  const base::Status checked = CheckRecordTemplate(record_template);
+  if (checked.ok()) return checked;
+  return FieldError(path, "contexts.template", std::string(checked.message()));
 }
 
 base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
@@ -245,6 +249,7 @@ base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
     SUBMIX_ASSIGN_OR_RETURN(contexts.has_adapters, json.Boolean("adapters"));
   }
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("public_keys", contexts.public_keys));
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("template", contexts.record_template));
   return contexts;
 }
 
@@ -299,7 +304,10 @@ Json DeploymentJson(const DeploymentEntry& deployment) {
 // What an earlier format can say is written so: older programs read it.
 int FormatOf(const Manifest& manifest) {
   if (manifest.contexts.has_value()) {
-    return manifest.contexts->has_adapters || manifest.contexts->public_keys ? 4 : 3;
+    const Contexts& contexts = *manifest.contexts;
+    const bool is_plain =
+        !contexts.has_adapters && !contexts.public_keys && contexts.record_template.empty();
+    return is_plain ? 3 : 4;
   }
   return manifest.external.has_value() ? 2 : 1;
 }
@@ -308,6 +316,7 @@ Json ContextsJson(const Contexts& contexts) {
   Json object = {{"tokens", contexts.tokens}, {"retrieval", RetrievalName(contexts.retrieval)}};
   if (contexts.has_adapters) object["adapters"] = true;
   if (contexts.public_keys) object["public_keys"] = true;
+  if (!contexts.record_template.empty()) object["template"] = contexts.record_template;
   return object;
 }
 
@@ -352,6 +361,18 @@ base::StatusOr<Retrieval> ParseRetrieval(const std::string& name) {
   return base::InvalidArgumentError("expected \"none\" or \"bm25\"");
 }
 
+base::Status CheckRecordTemplate(std::string_view text) {
+  int places = 0;
+  for (std::size_t at = text.find(kRecordPlace); at != std::string_view::npos;
+       at = text.find(kRecordPlace, at + kRecordPlace.size())) {
+    ++places;
+  }
+  if (places == 1) return base::OkStatus();
+  return base::InvalidArgumentError("expected " + std::string(kRecordPlace) +
+                                    " once, where the record goes, found it " +
+                                    std::to_string(places) + " times");
+}
+
 std::string MemberDirectory(int part, int half, int num_parts, int halves, int generation) {
   SUBMIX_CHECK(0 <= part && part < num_parts, "part out of range");
   SUBMIX_CHECK((halves == 1 || halves == 2) && 0 <= half && half < halves, "half out of range");
@@ -394,7 +415,7 @@ base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_
   try {
     return base::WriteFile(path, ManifestJson(manifest).dump(2) + "\n");
   } catch (const Json::exception&) {
-    return base::InvalidArgumentError(path + ": a name or path is not UTF-8");
+    return base::InvalidArgumentError(path + ": a name, path or template is not UTF-8");
   }
 }
 

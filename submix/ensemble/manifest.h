@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/base/digest.h"
@@ -45,6 +46,11 @@ std::string RetrievalName(Retrieval retrieval);  // "none", "bm25"
 // Errors: kInvalidArgument for another name.
 base::StatusOr<Retrieval> ParseRetrieval(const std::string& name);
 
+// What stands for the record in a template.
+inline constexpr std::string_view kRecordPlace = "{record}";
+// Errors: kInvalidArgument unless `text` holds it once.
+base::Status CheckRecordTemplate(std::string_view text);
+
 // Members that read records of their parts: the public model, or with adapters each its own.
 struct Contexts {
   static constexpr int kLeastTokens = 16;
@@ -55,6 +61,9 @@ struct Contexts {
   bool has_adapters = false;  // members are trained, too
   // The list of users is public, and each part is one of them (docs/privacy.md, Public keys).
   bool public_keys = false;
+  // Public text around every record, which stands for its "{record}". Empty: a record is a text of
+  // its own.
+  std::string record_template = {};
 
   bool operator==(const Contexts&) const = default;
 };

@@ -158,6 +158,22 @@ TEST_F(ManifestTest, PublicKeysAreSavedAndPartOfTheFingerprint) {
   EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 4"));
 }
 
+TEST_F(ManifestTest, ATemplateIsSavedByteForByteAndPartOfTheFingerprint) {
+  Manifest manifest = Example();
+  manifest.contexts = Contexts{256, Retrieval::kBm25};
+  const auto without = EnsembleFingerprint(manifest);
+  manifest.contexts->record_template = "\"Été\": {record}\r\n\n";
+  SUBMIX_ASSERT_OK(Save(manifest));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest loaded, LoadManifest(directory_.path()));
+  EXPECT_EQ(loaded.contexts, manifest.contexts);
+  EXPECT_NE(EnsembleFingerprint(loaded), without);
+  EXPECT_THAT(*base::ReadFile(path_), HasSubstr("\"format\": 4"));
+  for (const char* bad : {"no place", "{record} {record}", "{record", "{record}\xff"}) {
+    manifest.contexts->record_template = bad;
+    EXPECT_THAT(Save(manifest), StatusIs(StatusCode::kInvalidArgument, HasSubstr("template")));
+  }
+}
+
 TEST_F(ManifestTest, WrongContextsAreRefused) {
   Manifest manifest = Example();
   // Whoever trains adapters divides users by a hash, several to a part.

@@ -232,6 +232,18 @@ class ContextsTest(WorkFolderTest):
         self.assertIn("fewer --parts", error)
         self.assertFalse((self.work / "short_list").exists())
 
+    def test_records_within_a_template(self):
+        template = self.work / "template.txt"
+        template.write_text("Review: {record}\n\n")
+        self.make("reviews", "--template", template)
+        self.assertEqual(json.loads((self.work / "reviews/manifest.json").read_text())["contexts"]["template"], template.read_text())
+        run("deploy", self.work / "reviews", self.work / "reviews_deployment", "--epsilon", 2)
+        run("generate", self.work / "reviews_deployment", "Review: Zanzibar", "--max-tokens", 3)
+        for text, problem in (("Review: ", "once"), ("{record}{record}", "2 times"), ("x" * 500 + "{record}", "shorter --template")):
+            template.write_text(text)
+            self.assertIn(problem, self.make("refused_template", "--template", template, expect=1).stderr)
+            self.assertFalse((self.work / "refused_template").exists())
+
     def test_what_cannot_be_is_refused(self):
         self.make("refusing")
         ensemble = self.work / "refusing"

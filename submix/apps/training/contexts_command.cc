@@ -40,23 +40,33 @@ struct ContextsOptions {
   int batches = 1;
   ensemble::Contexts contexts;
   std::string retrieval = ensemble::RetrievalName(ensemble::Retrieval::kNone);
+  std::string template_file;
 };
 
 // Errors: kInvalidArgument if the public model has no room for the contexts and a query.
 Status CheckPublicModel(const ContextsOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(train::LoadFittingTokenizer(options.public_directory).status());
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          train::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::LoadTrainingCost(options.public_directory).status());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                  options.public_directory, "config.json")));
   const int tokens = options.contexts.tokens;
   if (tokens >= ensemble::Contexts::kLeastTokens && tokens <= config.context_length / 2) {
-    return base::OkStatus();
+    return contexts::FrameOf(options.contexts, *tokenizer).status();
   }
   return base::InvalidArgumentError(
       "--context-tokens: expected " + std::to_string(ensemble::Contexts::kLeastTokens) + " to " +
       std::to_string(config.context_length / 2) + ", half of what " + options.public_directory +
       " holds, so that queries have room, found " + std::to_string(tokens));
+}
+
+Status ReadTemplate(const std::string& path, std::string& record_template) {
+  if (path.empty()) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(record_template, base::ReadFile(path));
+  const Status checked = ensemble::CheckRecordTemplate(record_template);
+  if (checked.ok()) return checked;
+  return base::InvalidArgumentError(path + ": " + std::string(checked.message()));
 }
 
 std::vector<corpus::UserTokens> WithoutTokens(const std::vector<std::string>& users) {
@@ -144,6 +154,7 @@ void PrintSummary(const ContextsOptions& options) {
 // Beside its place, and renamed at the end: a crash leaves no half ensemble.
 Status RunContexts(ContextsOptions options) {
   SUBMIX_ASSIGN_OR_RETURN(options.contexts.retrieval, ensemble::ParseRetrieval(options.retrieval));
+  SUBMIX_RETURN_IF_ERROR(ReadTemplate(options.template_file, options.contexts.record_template));
   std::unique_ptr<base::FileLock> lock;  // on what is copied
   if (!options.adapters.empty()) {
     // What is no ensemble is left without a lock, too.
@@ -219,6 +230,9 @@ void AddContextsCommand(CLI::App& command, Action& action) {
   flags.Add("--retrieval", options.retrieval, OneOf({"none", "bm25"}),
             "Which records: none: the same for all queries; bm25: those of its part that match the "
             "query best");
+  flags.Add("--template", options.template_file, kFile,
+            "A file of public text around every record, which stands for its {record}, such as "
+            "\"Review: {record}\" and an empty line; without: each is a text of its own");
   flags
       .Add(
           "--public-keys", options.contexts.public_keys,
