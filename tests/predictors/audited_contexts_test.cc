@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "submix/base/testing/status_matchers.h"
+#include "submix/contexts/context_ensemble.h"
 #include "submix/contexts/context_predictor.h"
 #include "submix/contexts/record_search.h"
 #include "submix/eval/audits/distinguishing_game.h"
@@ -108,10 +109,10 @@ class AuditedContextsTest : public ::testing::Test {
     options.public_directory = kPublic;
     options.precision = decode::Precision::kFloat32;
     options.threads = 2;
+    const ensemble::Contexts read = {kContextTokens, retrieval};
     const auto predictor = *contexts::MakeContextPredictor(
         *decode::CpuPredictor::Load(options),
-        MemberContexts({kContextTokens, retrieval},
-                       {tokenizer_->end_of_text(), tokenizer_->prefix()}, std::move(records)));
+        MemberContexts(read, *contexts::FrameOf(read, *tokenizer_), std::move(records)));
     const auto vocabulary = static_cast<std::size_t>(predictor->vocab_size());
     Logits logits((kParts + 1) * vocabulary);
     SUBMIX_EXPECT_OK(predictor->Step(
