@@ -212,6 +212,8 @@ class ContextsTest(WorkFolderTest):
         self.assertTrue(7.9 < epsilon <= 8, table)
         self.assertIn("records emptied", table["neighbours"]["user"])
 
+        self.assertIn("give --part", self.refused("audit", "epsilon", ensemble, "--text", self.corpus, "--user", "a"))
+
         # Measuring aims at the same, and says the same.
         sheet = json.loads(run("evaluate", ensemble, "--heldout", self.corpus, "--mechanism", "dclip", "--unit", "user", "--epsilon", 8,
                                "--runs", 1, "--queries", 64, "--json").stdout)

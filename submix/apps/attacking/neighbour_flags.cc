@@ -64,6 +64,10 @@ StatusOr<Replacements> FromOtherEnsemble(const std::string& directory, const Att
 }
 
 StatusOr<int> PartOfUser(const std::string& user, const AttackTarget& target) {
+  if (target.manifest.has_public_keys()) {
+    return base::InvalidArgumentError(
+        "user: the list of users says who is in which part here; give --part, which is one user");
+  }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto key,
       corpus::LoadPartitionKey(ensemble::PartitionKeyPath(target.ensemble_directory)));
