@@ -83,8 +83,7 @@ base::Status DeployOne(DeployOptions options) {
                                   options.ledger, mechanism::MakeAnyMechanism, options.after);
 }
 
-base::Status PrintDeployment(const std::string& ensemble_directory,
-                             const std::string& deployment_directory, std::size_t batches) {
+base::Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kReadOnly,
@@ -107,8 +106,7 @@ base::Status PrintDeployment(const std::string& ensemble_directory,
         "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
         "it.\n");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
-  PrintCaution(deployment.config.options.delta, manifest);
+  PrintCaution(deployment.config.options.delta, deployment.manifest);
   return base::OkStatus();
 }
 
@@ -120,7 +118,7 @@ base::Status RunDeploy(const DeployOptions& options) {
   }
   if (batches.empty()) {
     SUBMIX_RETURN_IF_ERROR(DeployOne(options));
-    return PrintDeployment(options.ensemble, options.deployment, 1);
+    return PrintDeployment(options.deployment, 1);
   }
   if (!options.ledger.empty() || !options.after.empty()) {
     return base::InvalidArgumentError(options.ensemble +
@@ -135,7 +133,6 @@ base::Status RunDeploy(const DeployOptions& options) {
     SUBMIX_RETURN_IF_ERROR(DeployOne(one));
   }
   return PrintDeployment(
-      batches.front(),
       ensemble::BatchDirectory(options.deployment, 0, static_cast<int>(batches.size())),
       batches.size());
 }

@@ -169,19 +169,24 @@ class Synthesis {
 
   // Before the first token: a budget that ends on the way would leave part of what is wanted.
   Status CheckBudgets() {
+    SUBMIX_RETURN_IF_ERROR(CheckDeployment(*open_, deployed_->deployment));
     for (const Batch& batch : batches_) {
+      if (&batch == open_) continue;
       SUBMIX_ASSIGN_OR_RETURN(
           const auto deployment,
           engine::OpenDeployment(batch.deployment, engine::DeploymentAccess::kReadOnly,
                                  mechanism::MakeAnyMechanism));
-      SUBMIX_RETURN_IF_ERROR(CheckPromise(batch, engine::DeploymentPromise(deployment)));
-      SUBMIX_ASSIGN_OR_RETURN(const auto covered, engine::CoveredAnswers(deployment));
-      if (!covered.has_value()) continue;
-      covered_ = covered_.value_or(0) + *covered;
-      SUBMIX_RETURN_IF_ERROR(
-          CheckBudget(batch, deployment.mechanism->has_constant_charge(), *covered));
+      SUBMIX_RETURN_IF_ERROR(CheckDeployment(batch, deployment));
     }
     return base::OkStatus();
+  }
+
+  Status CheckDeployment(const Batch& batch, const engine::Deployment& deployment) {
+    SUBMIX_RETURN_IF_ERROR(CheckPromise(batch, engine::DeploymentPromise(deployment)));
+    SUBMIX_ASSIGN_OR_RETURN(const auto covered, engine::CoveredAnswers(deployment));
+    if (!covered.has_value()) return base::OkStatus();
+    covered_ = covered_.value_or(0) + *covered;
+    return CheckBudget(batch, deployment.mechanism->has_constant_charge(), *covered);
   }
 
   // One promise stands beside all documents.
