@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "submix/ensemble/batches.h"
+
 namespace submix::ensemble {
 
 std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory) {
@@ -12,8 +14,10 @@ std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory) 
   if (!names.ok()) return found;
   for (const std::string& name : *names) {
     const std::string directory = own.parent_path() / name;
-    if (name == own.filename().string() || !base::FileExists(ManifestPath(directory))) continue;
-    found.push_back(directory);
+    if (name == own.filename().string()) continue;
+    if (base::FileExists(ManifestPath(directory))) found.push_back(directory);
+    const auto batches = BatchesIn(directory);
+    if (batches.ok()) found.insert(found.end(), batches->begin(), batches->end());
   }
   return found;
 }

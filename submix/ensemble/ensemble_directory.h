@@ -41,7 +41,8 @@ inline base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
   return lock;
 }
 
-// Ensembles beside this one: directories of the same parent that hold a manifest.
+// Ensembles beside this one: directories of the same parent that hold a manifest, and the batches
+// in such directories (batches.h).
 std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory);
 
 }  // namespace submix::ensemble

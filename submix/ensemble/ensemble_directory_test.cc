@@ -2,6 +2,7 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/batches.h"
 
 namespace submix::ensemble {
 namespace ensemble_directory_test {
@@ -51,6 +52,17 @@ TEST(EnsembleDirectoryTest, ListsTheEnsemblesBesideOne) {
                 ElementsAre(directory.File("a"), directory.File("b")));
   }
   EXPECT_THAT(EnsemblesBeside(directory.File("a")), ElementsAre(directory.File("b")));
+}
+
+TEST(EnsembleDirectoryTest, ListsTheBatchesBesideOne) {
+  const base::TemporaryDirectory directory;
+  const std::string first = BatchDirectory(directory.File("batches"), 0, 2);
+  const std::string second = BatchDirectory(directory.File("batches"), 1, 2);
+  for (const std::string& batch : {first, second}) {
+    SUBMIX_ASSERT_OK(base::MakeDirectories(batch));
+    SUBMIX_ASSERT_OK(base::WriteFile(ManifestPath(batch), "{}"));
+  }
+  EXPECT_THAT(EnsemblesBeside(directory.File("new")), ElementsAre(first, second));
 }
 
 }  // namespace ensemble_directory_test
