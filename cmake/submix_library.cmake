@@ -17,6 +17,11 @@ function(submix_library)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   submix_compile_options(${target})
+  # A third of what compiling for a sanitizer takes would go into optimising what computes little.
+  if(SUBMIX_SANITIZE MATCHES "address|thread" AND
+     ARG_NAME MATCHES "^(model|corpus|ensemble|ledger|contexts|external|chat|engine|server|sample|eval_(pages|measuring|attacks|figures))$")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
   foreach(source IN LISTS ARG_OWN_TESTS)
     submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS unit

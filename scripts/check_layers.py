@@ -48,7 +48,8 @@ MAY_INCLUDE["mechanism"].add("mechanism/kernels")
 MAY_INCLUDE["mechanism/baselines"] = MAY_INCLUDE["mechanism"] | {"mechanism"}
 MAY_INCLUDE["mechanism/research"] = (MAY_INCLUDE["mechanism/baselines"]
                                      | {"mechanism/baselines", "accounting/calculators"})
-_TRAIN = {"base", "model", "corpus", "ensemble", "tokenizer"}
+MAY_INCLUDE["ensemble/preparation"] = {"base", "model", "tokenizer", "corpus", "ensemble"}
+_TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
 MAY_INCLUDE["train/numerics"] = {"base", "model"}
 MAY_INCLUDE["train/models"] = _TRAIN | {"train/numerics"}
 MAY_INCLUDE["train/fine_tuning"] = MAY_INCLUDE["train/models"] | {"train/models"}

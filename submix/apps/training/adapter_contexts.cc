@@ -8,8 +8,8 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/predictor_checks.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
-#include "submix/train/fine_tuning/user_list.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
+#include "submix/ensemble/preparation/user_list.h"
 
 namespace submix::apps {
 
@@ -45,7 +45,7 @@ StatusOr<std::int64_t> KeepTrainedUsers(const std::string& ensemble_directory,
                                         const base::HashKey& key,
                                         contexts::PartitionedRecords& records) {
   SUBMIX_ASSIGN_OR_RETURN(const auto listed,
-                          train::UsersOnList(ensemble_directory, records.readers));
+                          ensemble::UsersOnList(ensemble_directory, records.readers));
   if (!listed.has_value()) {
     return base::FailedPreconditionError(
         ensemble_directory +
@@ -70,18 +70,18 @@ StatusOr<ensemble::Manifest> CopyAdapters(const std::string& ensemble_directory,
                                           const ensemble::Manifest& manifest,
                                           const std::string& new_directory) {
   ensemble::Manifest copied =
-      train::NewManifest({manifest.num_parts, manifest.halves, manifest.heldout_fraction},
-                         manifest.partition_key_id, manifest.hyper_parameters);
+      ensemble::NewManifest({manifest.num_parts, manifest.halves, manifest.heldout_fraction},
+                            manifest.partition_key_id, manifest.hyper_parameters);
   copied.users = manifest.users;
   copied.forgotten = manifest.forgotten;
-  SUBMIX_RETURN_IF_ERROR(train::CopyFiles(train::UserListPath(ensemble_directory),
-                                          train::UserListPath(new_directory)));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CopyFiles(ensemble::UserListPath(ensemble_directory),
+                                             ensemble::UserListPath(new_directory)));
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(new_directory, "members")));
   for (std::size_t m = 0; m < copied.members.size(); ++m) {
     const ensemble::MemberEntry& from = manifest.members[m];
     ensemble::MemberEntry& to = copied.members[m];
-    SUBMIX_RETURN_IF_ERROR(train::CopyFiles(ensemble::MemberPath(ensemble_directory, from),
-                                            ensemble::MemberPath(new_directory, to)));
+    SUBMIX_RETURN_IF_ERROR(ensemble::CopyFiles(ensemble::MemberPath(ensemble_directory, from),
+                                               ensemble::MemberPath(new_directory, to)));
     to.steps = from.steps;
     to.recipe_sha256 = from.recipe_sha256;
   }

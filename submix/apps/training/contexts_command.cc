@@ -18,11 +18,11 @@
 #include "submix/contexts/context_ensemble.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
+#include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/decoder_tensors.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
-#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::apps {
 namespace {
@@ -46,7 +46,7 @@ struct ContextsOptions {
 // Errors: kInvalidArgument if the public model has no room for the contexts and a query.
 Status CheckPublicModel(const ContextsOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          train::LoadFittingTokenizer(options.public_directory));
+                          ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::LoadTrainingCost(options.public_directory).status());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
@@ -83,9 +83,9 @@ base::StatusOr<ensemble::Manifest> Prepare(const ContextsOptions& options, const
     return CopyAdapters(options.adapters, *options.trained, directory);
   }
   const std::vector<corpus::UserTokens> users = WithoutTokens(readers);
-  SUBMIX_RETURN_IF_ERROR(train::SaveUserList(directory, key, std::span(&users, 1)));
-  ensemble::Manifest manifest =
-      train::NewManifest(options.partition, corpus::PartitionKeyId(key), {{"method", "contexts"}});
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveUserList(directory, key, std::span(&users, 1)));
+  ensemble::Manifest manifest = ensemble::NewManifest(
+      options.partition, corpus::PartitionKeyId(key), {{"method", "contexts"}});
   manifest.users = std::ssize(users);
   return manifest;
 }
@@ -97,7 +97,7 @@ Status Build(const ContextsOptions& options, const base::HashKey& key,
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_RETURN_IF_ERROR(corpus::SavePartitionKey(key, ensemble::PartitionKeyPath(directory)));
   SUBMIX_RETURN_IF_ERROR(
-      train::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+      ensemble::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest,
                           Prepare(options, key, records.readers, directory));
   manifest.contexts = options.contexts;

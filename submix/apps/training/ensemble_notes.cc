@@ -5,7 +5,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/train/fine_tuning/user_list.h"
+#include "submix/ensemble/preparation/user_list.h"
 
 namespace submix::apps {
 
@@ -18,8 +18,8 @@ base::Status SayWhoIsHeldAlready(const corpus::CorpusFile& corpus,
     const std::string& named = config.ensemble_directory;
     if (std::ranges::find(ensembles, named) == ensembles.end()) ensembles.push_back(named);
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto all, train::CountSharedUsers(corpus, ensembles));
-  for (const train::SharedUsers& held : all) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, ensemble::CountSharedUsers(corpus, ensembles));
+  for (const ensemble::SharedUsers& held : all) {
     if (held.shared == 0) continue;
     const std::string who = held.shared.has_value()
                                 ? "has read " + std::to_string(*held.shared) + " of these " +

@@ -6,8 +6,8 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/train/federated/local_pass.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
@@ -110,8 +110,8 @@ FederatedDecoder::~FederatedDecoder() = default;
 
 StatusOr<std::unique_ptr<FederatedDecoder>> FederatedDecoder::Load(
     const FederatedDecoderOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, LoadFittingTokenizer(options.public_directory));
-  SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(auto tokenizer, ensemble::LoadFittingTokenizer(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CheckIsPublic(options.public_directory));
   return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedDecoder>> {
     auto model = std::make_unique<PublicModel>();
     SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory, options.precision));
@@ -160,8 +160,8 @@ StatusOr<std::string> FederatedDecoder::Save(std::span<const float> parameters,
     std::ranges::copy(parameters, models->parameters().values(0).begin());
     return models->Save(0, trained);
   }));
-  ensemble::Manifest manifest =
-      NewManifest({1, 1, /*heldout_fraction=*/0}, "none", {{"private", cost.cost.mechanism}});
+  ensemble::Manifest manifest = ensemble::NewManifest({1, 1, /*heldout_fraction=*/0}, "none",
+                                                      {{"private", cost.cost.mechanism}});
   manifest.members.front().steps = cost.cost.steps;
   manifest.members.front().complete = true;
   std::string merged =

@@ -9,12 +9,12 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
+#include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_tensors.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/shared_members.h"
-#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::train {
 namespace {
@@ -32,7 +32,7 @@ std::map<std::string, std::string> PublicOptions(const EnsembleTrainingOptions& 
 
 Status CheckSameEnsemble(const ensemble::Manifest& found, const ensemble::Manifest& wanted,
                          const std::string& directory) {
-  if (HasSameOptions(found, wanted)) return base::OkStatus();
+  if (ensemble::HasSameOptions(found, wanted)) return base::OkStatus();
   return base::FailedPreconditionError(
       directory +
       ": holds an ensemble of other options; give a new directory, "
@@ -76,7 +76,8 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
       if (!member.complete || member.recipe_sha256 != wanted.recipe_sha256) continue;
       const std::string unfinished = target + ".partial";
       SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
-      SUBMIX_RETURN_IF_ERROR(CopyFiles(ensemble::MemberPath(reuse_directory, member), unfinished));
+      SUBMIX_RETURN_IF_ERROR(
+          ensemble::CopyFiles(ensemble::MemberPath(reuse_directory, member), unfinished));
       SUBMIX_RETURN_IF_ERROR(base::Rename(unfinished, target));
       break;
     }
@@ -88,7 +89,8 @@ Status ReuseMembers(const std::string& reuse_directory, const std::string& ensem
 
 Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(options.public_directory));
   if (options.public_trained_on_others && !cost.has_value()) {
@@ -100,9 +102,9 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
-                          PreparePartitionKey(directory, options.partition_key_path));
+                          ensemble::PreparePartitionKey(directory, options.partition_key_path));
   ensemble::Manifest manifest =
-      NewManifest(options.partition, corpus::PartitionKeyId(key), PublicOptions(options));
+      ensemble::NewManifest(options.partition, corpus::PartitionKeyId(key), PublicOptions(options));
   if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));
@@ -118,8 +120,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
     return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do
   }
   SUBMIX_RETURN_IF_ERROR(
-      CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
-  SUBMIX_RETURN_IF_ERROR(SaveUserList(directory, key, corpus.members));
+      ensemble::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveUserList(directory, key, corpus.members));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ReuseMembers(options.reuse_directory, directory, manifest));
   SUBMIX_RETURN_IF_ERROR(ShareMembers(options.ranks, ensemble::PublicDirectory(directory), tasks,

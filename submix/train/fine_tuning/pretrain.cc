@@ -9,9 +9,9 @@
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/text_lines.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/model/decoder_tensors.h"
 #include "submix/tokenizer/tokenizer.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/group_trainer.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
@@ -134,7 +134,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   }
   // From the start, so that the finished directory appears whole.
   SUBMIX_RETURN_IF_ERROR(
-      CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
+      ensemble::CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
   WeightInitializer initialize(start.config, options.seed);
   for (const ParameterVector& vector : WeightVectors(start.config)) {
     start.tensors.push_back(initialize(vector));

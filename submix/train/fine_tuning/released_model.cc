@@ -6,10 +6,10 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_tensors.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -53,8 +53,8 @@ Status WriteMergedModel(const std::string& public_directory, const std::string& 
                         const std::string& directory) {
   if (!base::FileExists(base::JoinPath(member_directory, "adapter_config.json"))) {
     for (const char* name : {"config.json", "model.safetensors"}) {
-      SUBMIX_RETURN_IF_ERROR(
-          CopyFiles(base::JoinPath(member_directory, name), base::JoinPath(directory, name)));
+      SUBMIX_RETURN_IF_ERROR(ensemble::CopyFiles(base::JoinPath(member_directory, name),
+                                                 base::JoinPath(directory, name)));
     }
     return base::OkStatus();
   }
@@ -87,7 +87,7 @@ Status WriteReleasedEnsemble(const std::string& public_directory,
   const std::string unfinished = directory + ".partial";
   const std::string model = ensemble::PublicDirectory(unfinished);
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
-  SUBMIX_RETURN_IF_ERROR(CopyTokenizer(public_directory, model));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CopyTokenizer(public_directory, model));
   SUBMIX_RETURN_IF_ERROR(WriteMergedModel(public_directory, member_directory, model));
   SUBMIX_RETURN_IF_ERROR(
       base::WriteFile(base::JoinPath(model, ensemble::kTrainingCostFile), cost_json));

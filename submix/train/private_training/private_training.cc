@@ -8,11 +8,11 @@
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
+#include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
-#include "submix/train/fine_tuning/ensemble_preparation.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
-#include "submix/train/fine_tuning/user_list.h"
 
 namespace submix::train {
 namespace {
@@ -61,7 +61,7 @@ Status CheckSameTraining(ensemble::Manifest found, const ensemble::Manifest& wan
                          const std::string& directory) {
   found.hyper_parameters.erase(kChargedField);
   found.hyper_parameters.erase(kEpsilonField);
-  if (HasSameOptions(found, wanted)) return base::OkStatus();
+  if (ensemble::HasSameOptions(found, wanted)) return base::OkStatus();
   return base::FailedPreconditionError(
       directory +
       ": holds an ensemble of other options or another number of users; give a new directory, or "
@@ -173,21 +173,22 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
                                                base::ProgressStyle progress) {
   const std::string& directory = options.ensemble_directory;
   const corpus::PartitionOptions partition = {1, 1, options.heldout_fraction};
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadFittingTokenizer(options.public_directory));
-  SUBMIX_RETURN_IF_ERROR(CheckIsPublic(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          ensemble::LoadFittingTokenizer(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CheckIsPublic(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const base::HashKey key,
-                          PreparePartitionKey(directory, options.partition_key_path));
+                          ensemble::PreparePartitionKey(directory, options.partition_key_path));
   SUBMIX_ASSIGN_OR_RETURN(corpus::PartitionedCorpus corpus,
                           corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition));
   const std::vector<corpus::UserTokens> units =
       Units(std::move(corpus.members.front()), options.unit, *tokenizer);
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
   ensemble::Manifest manifest =
-      NewManifest(partition, corpus::PartitionKeyId(key),
-                  HyperParameters(plan.options, plan.budget, plan.public_units));
+      ensemble::NewManifest(partition, corpus::PartitionKeyId(key),
+                            HyperParameters(plan.options, plan.budget, plan.public_units));
   if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameTraining(found, manifest, directory));
@@ -199,8 +200,8 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
     manifest = std::move(found);
   }
   SUBMIX_RETURN_IF_ERROR(
-      CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
-  SUBMIX_RETURN_IF_ERROR(SaveUserList(directory, key, std::span(&units, 1)));
+      ensemble::CopyPublicModel(options.public_directory, ensemble::PublicDirectory(directory)));
+  SUBMIX_RETURN_IF_ERROR(ensemble::SaveUserList(directory, key, std::span(&units, 1)));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   return TrainMember(plan, std::move(manifest), Blocks(units, plan.options.training.block_tokens),
                      random, progress);

@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/user_list.h"
+#include "submix/ensemble/preparation/user_list.h"
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -6,7 +6,7 @@
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 
-namespace submix::train {
+namespace submix::ensemble {
 namespace user_list_test {
 
 using ::testing::HasSubstr;
@@ -17,9 +17,9 @@ class UserListTest : public testing::Test {
   void MakeEnsemble(const std::string& name, const std::vector<std::string>& users) const {
     const std::string ensemble = directory_.File(name);
     SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble));
-    SUBMIX_ASSERT_OK(base::WriteFile(ensemble::ManifestPath(ensemble), "{}"));
+    SUBMIX_ASSERT_OK(base::WriteFile(ManifestPath(ensemble), "{}"));
     const base::HashKey key = corpus::NewPartitionKey();
-    SUBMIX_ASSERT_OK(corpus::SavePartitionKey(key, ensemble::PartitionKeyPath(ensemble)));
+    SUBMIX_ASSERT_OK(corpus::SavePartitionKey(key, PartitionKeyPath(ensemble)));
     std::vector<std::vector<corpus::UserTokens>> members(1);
     for (const std::string& user : users) members.push_back({{user, {1}}});
     SUBMIX_ASSERT_OK(SaveUserList(ensemble, key, members));
@@ -61,4 +61,4 @@ TEST_F(UserListTest, NamesNobodyToWhoLacksTheKey) {
 }
 
 }  // namespace user_list_test
-}  // namespace submix::train
+}  // namespace submix::ensemble

@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/ensemble_preparation.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 
 #include <filesystem>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "submix/model/decoder_config.h"
 #include "submix/model/weight_files.h"
 
-namespace submix::train {
+namespace submix::ensemble {
 using base::Status;
 using base::StatusOr;
 
@@ -47,8 +47,8 @@ Status CopyPublicModel(const std::string& from, const std::string& to) {
   SUBMIX_RETURN_IF_ERROR(CopyTokenizer(from, to));
   SUBMIX_ASSIGN_OR_RETURN(std::vector<std::string> names, model::WeightFiles::FileNames(from));
   names.emplace_back("config.json");
-  if (base::FileExists(base::JoinPath(from, ensemble::kTrainingCostFile))) {
-    names.emplace_back(ensemble::kTrainingCostFile);
+  if (base::FileExists(base::JoinPath(from, kTrainingCostFile))) {
+    names.emplace_back(kTrainingCostFile);
   }
   return CopyNamed(names, from, to);
 }
@@ -61,7 +61,7 @@ Status CopyTokenizer(const std::string& from, const std::string& to) {
 
 StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_directory,
                                             const std::string& key_path) {
-  const std::string path = ensemble::PartitionKeyPath(ensemble_directory);
+  const std::string path = PartitionKeyPath(ensemble_directory);
   if (base::FileExists(path)) return corpus::LoadPartitionKey(path);
   base::HashKey key = corpus::NewPartitionKey();
   if (!key_path.empty()) {
@@ -71,10 +71,9 @@ StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_director
   return key;
 }
 
-ensemble::Manifest NewManifest(const corpus::PartitionOptions& partition,
-                               std::string partition_key_id,
-                               std::map<std::string, std::string> hyper_parameters) {
-  ensemble::Manifest manifest;
+Manifest NewManifest(const corpus::PartitionOptions& partition, std::string partition_key_id,
+                     std::map<std::string, std::string> hyper_parameters) {
+  Manifest manifest;
   manifest.partition_key_id = std::move(partition_key_id);
   manifest.num_parts = partition.num_parts;
   manifest.halves = partition.halves;
@@ -82,15 +81,15 @@ ensemble::Manifest NewManifest(const corpus::PartitionOptions& partition,
   manifest.hyper_parameters = std::move(hyper_parameters);
   for (int part = 0; part < manifest.num_parts; ++part) {
     for (int half = 0; half < manifest.halves; ++half) {
-      ensemble::MemberEntry& member = manifest.members.emplace_back();
-      member.directory = ensemble::MemberDirectory(part, half, manifest.num_parts, manifest.halves);
+      MemberEntry& member = manifest.members.emplace_back();
+      member.directory = MemberDirectory(part, half, manifest.num_parts, manifest.halves);
       member.generation = 1;
     }
   }
   return manifest;
 }
 
-bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted) {
+bool HasSameOptions(const Manifest& found, const Manifest& wanted) {
   return found.num_parts == wanted.num_parts && found.halves == wanted.halves &&
          found.heldout_fraction == wanted.heldout_fraction &&
          found.partition_key_id == wanted.partition_key_id &&
@@ -98,7 +97,7 @@ bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& w
 }
 
 Status CheckIsPublic(const std::string& public_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto earlier, ensemble::LoadTrainingCost(public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto earlier, LoadTrainingCost(public_directory));
   if (!earlier.has_value()) return base::OkStatus();
   return base::FailedPreconditionError(
       public_directory +
@@ -113,4 +112,4 @@ StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
   return tokenizer::Tokenizer::LoadFor(public_directory, config.vocab_size);
 }
 
-}  // namespace submix::train
+}  // namespace submix::ensemble

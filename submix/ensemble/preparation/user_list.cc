@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/user_list.h"
+#include "submix/ensemble/preparation/user_list.h"
 
 #include <set>
 #include <sstream>
@@ -7,7 +7,7 @@
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 
-namespace submix::train {
+namespace submix::ensemble {
 namespace {
 
 // The hash of a user on a list, in decimal.
@@ -25,7 +25,7 @@ base::StatusOr<std::optional<std::vector<std::string>>> UsersOnList(
     const std::string& ensemble_directory, const std::vector<std::string>& users) {
   using Listed = std::optional<std::vector<std::string>>;
   const std::string path = UserListPath(ensemble_directory);
-  const std::string key_path = ensemble::PartitionKeyPath(ensemble_directory);
+  const std::string key_path = PartitionKeyPath(ensemble_directory);
   if (!base::FileExists(path) || !base::FileExists(key_path)) return Listed();
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
   SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(key_path));
@@ -69,4 +69,4 @@ base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
   return all;
 }
 
-}  // namespace submix::train
+}  // namespace submix::ensemble

@@ -12,7 +12,7 @@
 #include "submix/ensemble/manifest.h"
 #include "submix/tokenizer/tokenizer.h"
 
-namespace submix::train {
+namespace submix::ensemble {
 
 // Copies a file or a whole directory, over what is there. Errors: kResourceExhausted, kInternal.
 base::Status CopyFiles(const std::string& from, const std::string& to);
@@ -30,12 +30,11 @@ base::StatusOr<base::HashKey> PreparePartitionKey(const std::string& ensemble_di
                                                   const std::string& key_path);
 
 // Of generation 1: members without a recipe, none complete.
-ensemble::Manifest NewManifest(const corpus::PartitionOptions& partition,
-                               std::string partition_key_id,
-                               std::map<std::string, std::string> hyper_parameters);
+Manifest NewManifest(const corpus::PartitionOptions& partition, std::string partition_key_id,
+                     std::map<std::string, std::string> hyper_parameters);
 
 // Whether a directory was begun with these options: shape, key and hyper-parameters.
-bool HasSameOptions(const ensemble::Manifest& found, const ensemble::Manifest& wanted);
+bool HasSameOptions(const Manifest& found, const Manifest& wanted);
 
 // Errors: kFailedPrecondition if the model was itself trained on private text: one statement cannot
 // say both costs; those of LoadTrainingCost.
@@ -45,4 +44,4 @@ base::Status CheckIsPublic(const std::string& public_directory);
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory);
 
-}  // namespace submix::train
+}  // namespace submix::ensemble

@@ -13,7 +13,7 @@
 #include "submix/corpus/user_records.h"
 #include "submix/corpus/user_tokens.h"
 
-namespace submix::train {
+namespace submix::ensemble {
 
 // Writes the list of the users that the members read, who are given by member.
 base::Status SaveUserList(const std::string& ensemble_directory, const base::HashKey& key,
@@ -38,4 +38,4 @@ struct SharedUsers {
 base::StatusOr<std::vector<SharedUsers>> CountSharedUsers(
     const corpus::CorpusFile& corpus, const std::vector<std::string>& ensembles);
 
-}  // namespace submix::train
+}  // namespace submix::ensemble
