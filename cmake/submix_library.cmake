@@ -41,7 +41,7 @@ function(submix_room_tests room sources deps labels)
   submix_test_program(${room}_tests "${sources}" "${deps}")
   # Joined where the products are: each source has a namespace of its own.
   if(CMAKE_UNITY_BUILD)
-    set_target_properties(${room}_tests PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${room}_tests PROPERTIES UNITY_BUILD ON)
   endif()
   foreach(source IN LISTS sources)
     get_filename_component(name ${room}_${source} NAME_WLE)

@@ -69,7 +69,7 @@ std::string DirectoryOf(const PrivateModelRecipe& recipe,
   for (const double number :
        {recipe.flags.share, recipe.flags.clip, recipe.flags.learning_rate, options.noise_multiplier,
         static_cast<double>(options.training.steps)}) {
-    all += train::NumberText(number) + "\n";
+    all += train::ParameterText(number) + "\n";
   }
   return base::JoinPath(recipe.directory, "dp-sgd-" + base::ToHex(base::Sha256(all)).substr(0, 12));
 }

@@ -19,14 +19,14 @@ struct RecipeLaw {
   double most_tokens;   // a part, measured
 };
 
-struct MechanismLaw {
+struct ShareLaw {
   std::string_view mechanism;
   RecipeLaw one_pass;
   RecipeLaw three_passes;
   ShareError error;
 };
 
-constexpr MechanismLaw kLaws[] = {
+constexpr ShareLaw kLaws[] = {
     {"dclip",
      {0.73, 0, 0.53, 16, 128, 33'750, 540'000},
      {0.92, 0.07, 0.67, 64, 256, 16'875, 135'000},
@@ -49,8 +49,8 @@ bool IsLike(double value, double measured) {
   return value >= measured / kLikeness && value <= measured * kLikeness;
 }
 
-const MechanismLaw& LawOf(std::string_view mechanism) {
-  const auto* const law = std::ranges::find(kLaws, mechanism, &MechanismLaw::mechanism);
+const ShareLaw& LawOf(std::string_view mechanism) {
+  const auto* const law = std::ranges::find(kLaws, mechanism, &ShareLaw::mechanism);
   SUBMIX_CHECK(law != std::end(kLaws), "nothing was fitted to this mechanism");
   return *law;
 }
@@ -65,7 +65,7 @@ double Reach(int parts, double order, double target_leakage) {
 
 std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
                                     double reach) {
-  const MechanismLaw& of = LawOf(mechanism);
+  const ShareLaw& of = LawOf(mechanism);
   if (text.passes != 1 && text.passes != 3) return std::nullopt;
   const RecipeLaw& law = text.passes == 1 ? of.one_pass : of.three_passes;
   const bool is_measured = text.parts >= law.least_parts && text.parts <= law.most_parts &&

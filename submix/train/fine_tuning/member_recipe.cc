@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/weight_files.h"
 
@@ -80,18 +81,14 @@ std::vector<T> Words(const std::string& text) {
 
 }  // namespace
 
-std::string NumberText(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string ParameterText(double value) { return base::NumberText(value, /*digits=*/9); }
 
 void AddMethod(const std::optional<model::LoraConfig>& lora,
                std::map<std::string, std::string>& parameters) {
   parameters["method"] = lora.has_value() ? "lora" : "full";
   if (!lora.has_value()) return;
   parameters["lora_rank"] = std::to_string(lora->rank);
-  parameters["lora_alpha"] = NumberText(lora->lora_alpha);
+  parameters["lora_alpha"] = ParameterText(lora->lora_alpha);
   for (const std::string& module : lora->target_modules) {
     parameters["lora_targets"] += module + " ";
   }
@@ -104,7 +101,7 @@ std::map<std::string, std::string> HyperParameters(const FineTuneOptions& option
   std::map<std::string, std::string> parameters;
   VisitNumbers(options, [&](const char* name, auto number) {
     if constexpr (std::is_floating_point_v<decltype(number)>) {
-      parameters[name] = NumberText(number);
+      parameters[name] = ParameterText(number);
     } else {
       parameters[name] = std::to_string(static_cast<std::int64_t>(number));
     }

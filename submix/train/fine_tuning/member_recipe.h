@@ -22,7 +22,7 @@ base::StatusOr<FineTuneOptions> FineTuneOptionsFrom(
     const std::map<std::string, std::string>& hyper_parameters);
 
 // A number as hyper-parameters have it: nine digits.
-std::string NumberText(double value);
+std::string ParameterText(double value);
 // Adds how the weights are trained: "method" and, of adapters, rank, alpha, targets and layers.
 void AddMethod(const std::optional<model::LoraConfig>& lora,
                std::map<std::string, std::string>& parameters);

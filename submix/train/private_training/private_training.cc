@@ -41,17 +41,17 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
       {"unit", UnitName(options.unit)},
       {"public_units", std::to_string(public_units)},
       {"units_were_counted", options.public_units == 0 ? "yes" : "no"},
-      {"sampling_probability", NumberText(budget.step().sampling_probability)},
-      {"noise_multiplier", NumberText(budget.step().noise_multiplier)},
-      {"clip_norm", NumberText(training.clip_norm)},
-      {"expected_batch", NumberText(training.expected_batch)},
-      {"target_epsilon", NumberText(options.target.epsilon)},
-      {"delta", NumberText(options.target.delta)},
+      {"sampling_probability", ParameterText(budget.step().sampling_probability)},
+      {"noise_multiplier", ParameterText(budget.step().noise_multiplier)},
+      {"clip_norm", ParameterText(training.clip_norm)},
+      {"expected_batch", ParameterText(training.expected_batch)},
+      {"target_epsilon", ParameterText(options.target.epsilon)},
+      {"delta", ParameterText(options.target.delta)},
       {"steps_wanted", std::to_string(training.steps)},
       {"block_tokens", std::to_string(training.block_tokens)},
-      {"learning_rate", NumberText(training.learning_rate.peak)},
-      {"warmup_fraction", NumberText(training.learning_rate.warmup_fraction)},
-      {"weight_decay", NumberText(training.adamw.weight_decay)},
+      {"learning_rate", ParameterText(training.learning_rate.peak)},
+      {"warmup_fraction", ParameterText(training.learning_rate.warmup_fraction)},
+      {"weight_decay", ParameterText(training.adamw.weight_decay)},
       {"precision", training.precision == Precision::kFloat32 ? "f32" : "bf16"}};
   AddMethod(training.lora, parameters);
   return parameters;
@@ -104,7 +104,8 @@ StatusOr<Plan> MakePlan(PrivateTrainingOptions options, std::int64_t counted_uni
   if (!(probability > 0 && probability <= 1)) {
     return base::InvalidArgumentError(
         "expected batch: expected more than 0, at most the number of " + UnitName(options.unit) +
-        "s, " + std::to_string(units) + "; found " + NumberText(options.training.expected_batch));
+        "s, " + std::to_string(units) + "; found " +
+        ParameterText(options.training.expected_batch));
   }
   if (options.training.steps == 0) {
     if (!(options.epochs > 0 && options.epochs / probability < 0x1p53)) {
@@ -154,7 +155,7 @@ StatusOr<PrivateTrainingReport> TrainMember(const Plan& plan, ensemble::Manifest
   member.steps = result.steps;
   member.complete = true;
   manifest.hyper_parameters[kChargedField] = std::to_string(result.steps_charged);
-  manifest.hyper_parameters[kEpsilonField] = NumberText(report.epsilon);
+  manifest.hyper_parameters[kEpsilonField] = ParameterText(report.epsilon);
   const std::string cost =
       TrainingCostJson(CostOf(plan.budget, plan.options.unit, result.steps_charged), report.epsilon,
                        plan.budget.target().delta);
