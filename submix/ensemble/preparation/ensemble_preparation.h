@@ -1,5 +1,5 @@
 // What is done before an ensemble's first step: the public model and its tokenizer, the partition
-// key, the copy of the public files. Torch-free.
+// key, the copy of the public files.
 #pragma once
 
 #include <map>

@@ -1,7 +1,6 @@
 #include "submix/train/fine_tuning/member_recipe.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <type_traits>
