@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,9 +64,9 @@ def plant(work):
         "\n<|endoftext|>\n".join(f"{c['prompt']}{c['secret']}." for c in codes * 8))
 
 
-def train(text, ensemble):
+def train(work):
     data = SOURCE / "data"
-    submix("train", text, ensemble, "--public", data / "public_model",
+    submix("train", work / "text.jsonl", work / "ensemble", "--public", data / "public_model",
            "--parts", PARTS, "--heldout-fraction", 0, "--partition-key", data / "demo_partition.key",
            "--recipe", "paper", "--rank", 16, "--lora-alpha", 32, "--top-layers", 3, "--block-tokens", 32,
            "--batch-size", 2, "--epochs", 4, "--learning-rate", 4e-3, "--threads", 1)
@@ -120,9 +121,9 @@ def check_targeted(work):
 
 
 def check_membership(work):
-    arguments = ["attack", "membership", work / "ensemble", "--text", work / "asked.txt", "--queries",
-                 100, "--transcripts", 4000, "--against", "filtered-submix,dclip,ensemble"]
-    found = rows(*arguments)
+    arguments = ["attack", "membership", work / "ensemble", "--text", work / "asked.txt", "--against",
+                 "filtered-submix,dclip,ensemble"]
+    found = rows(*arguments, "--queries", 100, "--transcripts", 4000)
     assert len(found) == 15, found
     area = {row["model"]: row["value"] for row in found if row["measure"] == "AUC"}
     assert area["ensemble"] > 0.99 and 0.5 < area["dclip"] < 0.95, area
@@ -131,8 +132,10 @@ def check_membership(work):
             assert row["surely"] is None or row["surely"] <= row["bound"], row
         else:
             assert row["bound"] is None, row
-    assert rows(*arguments) == found, "the same seed, other numbers"
-    assert rows(*arguments, "--seed", 1) != found, "another seed, the same numbers"
+    few = [*arguments, "--queries", 20, "--transcripts", 200]
+    drawn = rows(*few)
+    assert rows(*few) == drawn, "the same seed, other numbers"
+    assert rows(*few, "--seed", 1) != drawn, "another seed, the same numbers"
 
 
 def check_user(work):
@@ -144,14 +147,17 @@ def check_user(work):
         found = rows(*arguments, *more)
         return next(row["value"] for row in found if row["measure"] == "AUC")
 
-    of_user = area("--text", work / "text.jsonl", "--user", "g")
-    write_lines(work / "user.jsonl", [
-        json.loads(line) for line in (work / "text.jsonl").read_text().splitlines()
-        if json.loads(line)["user"] == "g"])
+    # Each position of the text is predicted, and of an owner's only the first lines differ.
+    records, of_users = [json.loads(line) for line in (work / "text.jsonl").read_text().splitlines()], {}
+    for record in records:
+        of_users.setdefault(record["user"], []).append(record)
+    write_lines(work / "lines.jsonl", [record for lines in of_users.values() for record in lines[:16]])
+    write_lines(work / "user.jsonl", of_users["g"][:16])
+    of_user = area("--text", work / "lines.jsonl", "--user", "g")
     by_part = [area("--text", work / "user.jsonl", "--part", part) for part in range(PARTS)]
     assert of_user > 0.6 and by_part.count(of_user) == 1, (of_user, by_part)
-    submix(*arguments, "--text", work / "text.jsonl", "--user", "nobody", code=1, stderr="no text of")
-    submix(*arguments, "--text", work / "text.jsonl", "--user", "g", "--part", 1, code=2,
+    submix(*arguments, "--text", work / "lines.jsonl", "--user", "nobody", code=1, stderr="no text of")
+    submix(*arguments, "--text", work / "lines.jsonl", "--user", "g", "--part", 1, code=2,
            stderr="excludes")
 
 
@@ -179,9 +185,8 @@ def check_one_run(work):
 
 def check_user_level(work):
     """The other world: the same ensemble with one member trained without one user."""
-    records = [json.loads(line) for line in (work / "text.jsonl").read_text().splitlines()]
-    write_lines(work / "fewer.jsonl", [r for r in records if r["user"] != "g"])
-    train(work / "fewer.jsonl", work / "without")
+    shutil.copytree(work / "ensemble", work / "without")
+    submix("forget", work / "without", "--corpus", work / "text.jsonl", "--user", "g")
     arguments = ["audit", "epsilon", work / "ensemble", "--text", work / "asked.txt", "--queries", 60,
                  "--transcripts", 4000]
     row = rows(*arguments, "--without", work / "without")[0]
@@ -220,7 +225,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         plant(work)
-        train(work / "text.jsonl", work / "ensemble")
+        train(work)
         for check in (check_extraction, check_exposure, check_targeted, check_membership, check_user,
                       check_audit, check_one_run, check_wrong_use, check_user_level, check_deployment):
             print(check.__name__, flush=True)
