@@ -21,12 +21,6 @@ void KeepFreedMemory() {
   if (std::getenv("MALLOC_TRIM_THRESHOLD_") == nullptr) ::mallopt(M_TRIM_THRESHOLD, kLargestTensor);
 }
 
-int DefaultThreads() {
-  const char* const wanted = std::getenv("OMP_NUM_THREADS");
-  const int count = wanted == nullptr ? 0 : std::atoi(wanted);
-  return count > 0 ? count : base::AvailableProcessors();
-}
-
 // OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
 template <typename Function>
 Function* OpenBlasFunction(const char* name) {
@@ -47,12 +41,19 @@ void PrepareTorchProcess(char** argv) {
   // Without /proc the program is slower, not wrong.
 }
 
+int TorchThreads(int threads) {
+  if (threads > 0) return threads;
+  const char* const wanted = std::getenv("OMP_NUM_THREADS");
+  const int count = wanted == nullptr ? 0 : std::atoi(wanted);
+  return count > 0 ? count : base::AvailableProcessors();
+}
+
 base::Status SetTorchThreads(int threads) {
   if (!(threads >= 0)) {
     return base::InvalidArgumentError("threads: expected 0 (all) or more, found " +
                                       std::to_string(threads));
   }
-  const int count = threads == 0 ? DefaultThreads() : threads;
+  const int count = TorchThreads(threads);
   at::set_num_threads(count);
   // Debian's OpenBLAS runs threads of its own, which torch does not know of.
   if (const auto set_threads = OpenBlasFunction<void(int)>("openblas_set_num_threads")) {

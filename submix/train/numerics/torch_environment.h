@@ -13,9 +13,12 @@ namespace submix::train {
 // Returns if there is nothing (more) to do.
 void PrepareTorchProcess(char** argv);
 
-// Threads of all tensor work; 0 means as many as OMP_NUM_THREADS says or, where it is not set, one
-// per available processor. Results are repeatable for one
-// number of threads. Errors: kInvalidArgument for a negative number.
+// How many threads are meant: 0 is as many as OMP_NUM_THREADS says or, where it is not set, one per
+// available processor. Requires: threads >= 0.
+int TorchThreads(int threads);
+
+// Those of all tensor work. Results are repeatable for one number of threads. Errors:
+// kInvalidArgument for a negative number.
 base::Status SetTorchThreads(int threads);
 
 // "f32" rows/s depend on it: what OpenBLAS believes this processor is, or "" if it is not OpenBLAS.

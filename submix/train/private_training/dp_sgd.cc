@@ -16,10 +16,10 @@
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/numerics/training_checkpoint.h"
+#include "submix/train/private_training/batch_gradient.h"
 #include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/private_training/poisson_sampling.h"
 #include "submix/train/private_training/training_account.h"
-#include "submix/train/private_training/user_gradient.h"
 
 namespace submix::train {
 namespace {
@@ -110,10 +110,11 @@ std::vector<TrainingUnit> UsableUnits(const DpSgdTask& task) {
 
 class Trainer {
  public:
-  Trainer(MemberModels& models, const DpSgdTask& task, const DpSgdOptions& options,
+  Trainer(BatchGradient& gradient, const DpSgdTask& task, const DpSgdOptions& options,
           const accounting::StepBudget& budget, TrainingAccount& account,
           base::RandomSource& random, const std::string& public_identity)
-      : models_(models),
+      : gradient_(gradient),
+        models_(gradient.models()),
         task_(task),
         options_(options),
         budget_(budget),
@@ -122,10 +123,8 @@ class Trainer {
         identity_(CheckpointIdentity(public_identity, task)),
         units_(UsableUnits(task)),
         partial_directory_(task.output_directory + ".partial"),
-        state_(models.parameters().size()),
-        gradient_(models, options.blocks_at_a_time),
-        sum_(models.parameters().size(), options.clip_norm),
-        private_gradient_(models.parameters().size()) {}
+        state_(models_.parameters().size()),
+        private_gradient_(models_.parameters().size()) {}
 
   StatusOr<DpSgdResult> Run(base::ProgressStyle style) {
     SUBMIX_RETURN_IF_ERROR(Start());
@@ -168,25 +167,27 @@ class Trainer {
     return base::OkStatus();
   }
 
-  // One step: sum, pay, noise, update. Nothing private leaves `sum_` before the charge is durable.
+  // One step: sum, pay, noise, update. Nothing private leaves the sum before the charge is durable.
   Status Step(std::int64_t expected_batch, base::ProgressBar& progress) {
     const double epsilon = budget_.EpsilonAfter(account_.steps_charged() + 1).epsilon;
     char note[64];
     std::snprintf(note, sizeof note, "epsilon %.3g of %.3g", epsilon, budget_.target().epsilon);
-    sum_.Clear();
     std::int64_t shown = 0;
-    for (const std::size_t index :
-         SamplePoisson(units_.size(), budget_.step().sampling_probability, random_)) {
-      if (!units_[index].empty()) sum_.Add(gradient_.Compute(units_[index]));
-      if (shown == expected_batch) continue;
+    const auto show = [&] {
+      if (shown == expected_batch) return;
       progress.Advance(1, note);
       ++shown;
-    }
+    };
+    SUBMIX_ASSIGN_OR_RETURN(
+        const ClippedSum* const sum,
+        gradient_.Sum(units_,
+                      SamplePoisson(units_.size(), budget_.step().sampling_probability, random_),
+                      show));
     SUBMIX_ASSIGN_OR_RETURN(std::optional<ledger::Receipt> receipt,
                             account_.Charge(budget_.step()));
     SUBMIX_CHECK(receipt.has_value(), "the account holds what was planned");
     const AverageEstimator average = {.sampling_probability = 1, .weight = options_.expected_batch};
-    sum_.Release(average, budget_.step().noise_multiplier, *std::move(receipt), random_,
+    sum->Release(average, budget_.step().noise_multiplier, *std::move(receipt), random_,
                  private_gradient_);
     const double rate = LearningRate(options_.learning_rate, state_.step, options_.steps);
     FlatParameters& parameters = models_.parameters();
@@ -212,6 +213,7 @@ class Trainer {
     return base::Rename(partial_directory_, task_.output_directory);
   }
 
+  BatchGradient& gradient_;
   MemberModels& models_;
   const DpSgdTask& task_;
   const DpSgdOptions& options_;
@@ -222,8 +224,6 @@ class Trainer {
   const std::vector<TrainingUnit> units_;
   const std::string partial_directory_;
   AdamWState state_;
-  UserGradient gradient_;
-  ClippedSum sum_;
   std::vector<float> private_gradient_;
   std::chrono::steady_clock::time_point last_checkpoint_;
 };
@@ -245,8 +245,7 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
     SUBMIX_RETURN_IF_ERROR(CheckTokenIds(unit, public_model.config));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto models,
-                          MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
+  SUBMIX_ASSIGN_OR_RETURN(const auto gradient, BatchGradient::Make(public_model, options));
   const std::string identity = PublicIdentity(options, budget, weights);
   const divergence::RenyiOrder order = budget.binding().order;
   if (!base::FileExists(task.account_directory)) {
@@ -257,7 +256,7 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
       const auto account,
       TrainingAccount::Open(task.account_directory, identity, order, {}, budget.step()));
   if (base::FileExists(task.output_directory)) return ReadResult(task, *account);
-  Trainer trainer(*models, task, options, budget, *account, random, identity);
+  Trainer trainer(*gradient, task, options, budget, *account, random, identity);
   return trainer.Run(progress);
 }
 

@@ -164,6 +164,19 @@ TEST_F(DpSgdTest, StopsBeforeTheStepThatWouldExceedTheTarget) {
   EXPECT_GT(budget.EpsilonAfter(result.steps_charged + 1).epsilon, 1.5);
 }
 
+TEST_F(DpSgdTest, TheNumberOfThreadsChangesNoBit) {
+  const auto budget = Budget(0.75, 1, 100);
+  std::vector<std::vector<float>> adapters;
+  for (const int threads : {1, 2, 5}) {
+    options_.threads = threads;
+    const DpSgdTask task = Task(std::to_string(threads));
+    SUBMIX_ASSERT_OK(Train(task, budget));
+    adapters.push_back(Adapter(task));
+  }
+  EXPECT_EQ(adapters[1], adapters[0]);
+  EXPECT_EQ(adapters[2], adapters[0]);
+}
+
 TEST_F(DpSgdTest, AnEmptyBatchIsAStepLikeAnyOther) {
   const DpSgdTask task = Task("a");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DpSgdResult result, Train(task, Budget(1e-12, 1, 1)));

@@ -1,7 +1,7 @@
 // The gradient of one user's mean loss, over however many blocks the user has. One user = one
-// sample: what DP-SGD clips. Users are differentiated one after another, so that no user's numbers
-// enter another's gradient, not even by rounding or by a value that is not finite, and never more
-// than one user's gradient is in memory.
+// sample: what DP-SGD clips. Each user is differentiated alone, so that no user's numbers enter
+// another's gradient, not even by rounding or by a value that is not finite, and a thread never
+// holds more than one user's gradient.
 // Internal: includes torch.
 #pragma once
 

@@ -1,0 +1,52 @@
+// The clipped sum of the gradients of a step's users. Adapters are small: each thread has one of
+// its own and takes a user at a time, so that no thread waits for another's share of a product. Of
+// all weights there is one copy, and all threads share a user's products. Integers add up exactly,
+// so which thread took whom changes no bit. Internal: includes torch.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "submix/base/status.h"
+#include "submix/train/models/member_models.h"
+#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/private_training/dp_sgd.h"
+#include "submix/train/private_training/user_gradient.h"
+
+namespace submix::train {
+
+// One thread at a time.
+class BatchGradient {
+ public:
+  // The public model outlives it. Errors: those of MakeMembers.
+  static base::StatusOr<std::unique_ptr<BatchGradient>> Make(const PublicModel& public_model,
+                                                             const DpSgdOptions& options);
+
+  // At whose parameters the gradients are taken.
+  MemberModels& models() { return *workers_.front()->models; }
+
+  // Of the units with these numbers; those without a block count nothing. Calls `on_unit` after
+  // each, one thread at a time. Valid until the next call. Requires: user_gradient.h, of blocks.
+  base::StatusOr<const ClippedSum*> Sum(std::span<const TrainingUnit> units,
+                                        std::span<const std::size_t> numbers,
+                                        const std::function<void()>& on_unit);
+
+ private:
+  struct Worker {
+    Worker(std::unique_ptr<MemberModels> its_models, const DpSgdOptions& options);
+    void Add(const TrainingUnit& unit);
+
+    const std::unique_ptr<MemberModels> models;
+    UserGradient gradient;
+    ClippedSum sum;
+  };
+
+  BatchGradient() = default;
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace submix::train
