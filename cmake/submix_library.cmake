@@ -8,8 +8,9 @@
 #   OWN_TESTS     x_test.cc files with a program each, <room>_<x>_test: what includes libtorch
 #   TEST_DEPS     further libraries of the tests
 #   LABELS        ctest labels of TESTS (default: unit)
+#   COMPUTES_LITTLE  not optimised under sanitizers, where that would be a third of what compiling takes
 function(submix_library)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;OWN_TESTS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES_LITTLE" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;OWN_TESTS;TEST_DEPS;LABELS" ${ARGN})
   set(target submix_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SRCS})
   add_library(submix::${ARG_NAME} ALIAS ${target})
@@ -17,9 +18,7 @@ function(submix_library)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   submix_compile_options(${target})
-  # A third of what compiling for a sanitizer takes would go into optimising what computes little.
-  if(SUBMIX_SANITIZE MATCHES "address|thread" AND
-     ARG_NAME MATCHES "^(model|corpus|ensemble|ledger|contexts|external|chat|engine|server|sample|eval_(pages|measuring|attacks|figures))$")
+  if(ARG_COMPUTES_LITTLE AND SUBMIX_SANITIZE MATCHES "address|thread")
     target_compile_options(${target} PRIVATE -O0)
   endif()
   submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
