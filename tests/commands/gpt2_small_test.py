@@ -82,14 +82,14 @@ def main():
         work = pathlib.Path(name)
         (work / "gpt2").mkdir()
         write_model(work / "gpt2")
-        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 8000)
+        cut(DATA / "wikitext-2/valid.txt", work / "private.txt", 3000)
         cut(DATA / "wikitext-2/test.txt", work / "heldout.txt", 8000)
         subprocess.run([BUILD / "submix", "reproduce", "submix-fig3", "--small",
                         "--public", work / "gpt2", "--corpus", work / "private.txt",
-                        "--users-are-blocks", "64", "--heldout", work / "heldout.txt",
+                        "--users-are-blocks", "32", "--heldout", work / "heldout.txt",
                         "--top-layers", "2", "--out", work / "out"], check=True)
         figure = json.loads((work / "out/submix-fig3.json").read_text())
-        # It knows nothing, and learns a little from a few thousand words.
+        # It knows nothing, and learns a little from a few hundred words.
         assert abs(math.log(figure["levels"]["public model"]["perplexity"] / WORDS)) < 0.5, figure["levels"]
         for row in figure["rows"]:
             assert 1 < row["perplexity"] < 2 * WORDS or row["mechanism"] in ("gnmax", "sample-and-aggregate"), row
