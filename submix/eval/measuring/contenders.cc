@@ -141,19 +141,24 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
 
 // --- Private training
 
-// One pass where that was measured, else as many as `submix train` takes.
+// As it was measured, else as `submix train` does it.
 StatusOr<Contender> DpSgd(const PlanInput& input) {
   Contender training = {.input = input, .mechanism = "dp-sgd"};
   training.tokens_a_part = input.users * input.tokens_a_user;
-  training.expected_share =
-      ExpectedShareOfDpSgd(input.users, input.tokens_a_user, 1, input.epsilon);
-  training.passes = training.expected_share ? 1 : kDpSgdPasses;
+  training.passes = kDpSgdPasses;
   training.sampling_probability = kShareOfUsers;
-  training.steps = static_cast<std::int64_t>(std::ceil(training.passes / kShareOfUsers));
+  if (const auto known = ExperienceWithDpSgd(input.users, input.tokens_a_user, input.epsilon)) {
+    training.passes = known->passes;
+    training.sampling_probability = known->share_of_users;
+    training.rank = known->rank;
+    training.expected_share = known->kept;
+  }
+  const double share = training.sampling_probability;
+  training.steps = static_cast<std::int64_t>(std::ceil(training.passes / share));
   SUBMIX_ASSIGN_OR_RETURN(
       training.noise_multiplier,
-      accounting::NoiseForSteps(kShareOfUsers, {input.epsilon, input.delta}, training.steps));
-  const auto release = accounting::DpSgdRelease(kShareOfUsers, training.noise_multiplier);
+      accounting::NoiseForSteps(share, {input.epsilon, input.delta}, training.steps));
+  const auto release = accounting::DpSgdRelease(share, training.noise_multiplier);
   SUBMIX_ASSIGN_OR_RETURN(const auto user,
                           accounting::EpsilonOf({release.run, training.steps}, input.delta));
   training.user_epsilon = user.epsilon;

@@ -41,6 +41,7 @@ struct Contender {
   double sampling_probability = 0;
   double noise_multiplier = 0;
   std::int64_t steps = 0;
+  int rank = 0;  // of the adapters; 0: as `submix train` takes it
 
   double user_epsilon = 0;                    // at input.delta: what is promised
   std::optional<double> expected_share = {};  // none: outside what was measured

@@ -41,9 +41,20 @@ double Reach(int parts, double order, double target_leakage);
 std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
                                     double reach);
 
-// Of DP-SGD with a promise of (epsilon, delta) to a user: measured was one pass, 8 steps over an
-// eighth of 900 users each, at (7.7, 1e-5) (docs/results/private_training.csv). None elsewhere.
-std::optional<double> ExpectedShareOfDpSgd(double users, double tokens_a_user, int passes,
-                                           double epsilon);
+// A training by DP-SGD that was measured, with a promise of (epsilon, 1e-5) to a user: blogs of
+// 2,400 tokens a user on average.
+struct DpSgdExperience {
+  double users;
+  double epsilon;
+  int passes;
+  double share_of_users;  // in a step's batch
+  int rank;               // of the adapters
+  double kept;
+};
+
+// That which kept most of those that had no more users and no larger epsilon, though at least half
+// of each. None: nothing like it was measured.
+std::optional<DpSgdExperience> ExperienceWithDpSgd(double users, double tokens_a_user,
+                                                   double epsilon);
 
 }  // namespace submix::eval
