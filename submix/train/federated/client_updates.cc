@@ -39,17 +39,15 @@ base::Status ClientUpdates::SumShare(std::span<const float> parameters, const Us
   const std::size_t count = users.size() > first ? (users.size() - first - 1) / stride + 1 : 0;
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(
       static_cast<int>(workers_.size()), count, [&](ClientQueue& queue, int thread) {
-        return CatchTorchErrors([&] {
-          Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-          while (const auto next = queue.Next()) {
-            const std::span<const TokenId> tokens = users[first + *next * stride];
-            const double weight =
-                std::min(1.0, static_cast<double>(tokens.size()) /
-                                  static_cast<double>(training_.full_weight_tokens));
-            worker.sum.Add(worker.pass.Update(parameters, tokens, clipping), weight);
-          }
-          return base::OkStatus();
-        });
+        Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+        while (const auto next = queue.Next()) {
+          const std::span<const TokenId> tokens = users[first + *next * stride];
+          const double weight =
+              std::min(1.0, static_cast<double>(tokens.size()) /
+                                static_cast<double>(training_.full_weight_tokens));
+          worker.sum.Add(worker.pass.Update(parameters, tokens, clipping), weight);
+        }
+        return base::OkStatus();
       }));
   for (std::size_t i = 1; i < workers_.size(); ++i) workers_[0]->sum.Add(workers_[i]->sum);
   return base::OkStatus();

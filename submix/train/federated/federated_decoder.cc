@@ -183,18 +183,17 @@ StatusOr<PredictionMetrics> FederatedDecoder::Evaluate(
     std::span<const float> parameters, std::span<const std::vector<TokenId>> streams,
     int threads) const {
   std::vector<PredictionCount> counts(streams.size());
-  SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(threads, streams.size(), [&](ClientQueue& queue, int) {
-    return CatchTorchErrors([&]() -> Status {
-      SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
-      std::ranges::copy(parameters, models->parameters().values(0).begin());
-      while (const auto next = queue.Next()) {
-        counts[*next] = CountPredictions(
-            *models, CutIntoBlocks(streams[*next], tokenizer_->end_of_text(),
-                                   static_cast<std::size_t>(model_->config.context_length)));
-      }
-      return base::OkStatus();
-    });
-  }));
+  SUBMIX_RETURN_IF_ERROR(
+      RunOnClientThreads(threads, streams.size(), [&](ClientQueue& queue, int) -> Status {
+        SUBMIX_ASSIGN_OR_RETURN(const auto models, MakeTrained());
+        std::ranges::copy(parameters, models->parameters().values(0).begin());
+        while (const auto next = queue.Next()) {
+          counts[*next] = CountPredictions(
+              *models, CutIntoBlocks(streams[*next], tokenizer_->end_of_text(),
+                                     static_cast<std::size_t>(model_->config.context_length)));
+        }
+        return base::OkStatus();
+      }));
   PredictionCount total;
   for (const PredictionCount& count : counts) total.Add(count);
   return total.Metrics();

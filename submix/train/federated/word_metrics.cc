@@ -6,7 +6,6 @@
 
 #include "submix/train/federated/word_stretches.h"
 #include "submix/train/federated/word_vocabulary.h"
-#include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
@@ -57,17 +56,15 @@ base::StatusOr<std::vector<Total>> CountOfGroups(const WordLstmShape& shape,
   const std::size_t num_groups = (streams.size() + kRows - 1) / kRows;
   std::vector<Total> totals(num_groups, none);
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(threads, num_groups, [&](ClientQueue& queue, int) {
-    return CatchTorchErrors([&] {
-      WordLstm lstm(shape, kRows, kUnroll);
-      lstm.SetParameters(parameters);
-      while (const auto group = queue.Next()) {
-        const std::size_t begin = *group * kRows;
-        VisitGroup(
-            lstm, streams.subspan(begin, std::min(kRows, streams.size() - begin)),
-            [&](TokenId target, std::span<float> logits) { add(totals[*group], target, logits); });
-      }
-      return base::OkStatus();
-    });
+    WordLstm lstm(shape, kRows, kUnroll);
+    lstm.SetParameters(parameters);
+    while (const auto group = queue.Next()) {
+      const std::size_t begin = *group * kRows;
+      VisitGroup(
+          lstm, streams.subspan(begin, std::min(kRows, streams.size() - begin)),
+          [&](TokenId target, std::span<float> logits) { add(totals[*group], target, logits); });
+    }
+    return base::OkStatus();
   }));
   return totals;
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "submix/train/numerics/torch_environment.h"
-#include "submix/train/numerics/torch_errors.h"
 #include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
@@ -21,8 +20,9 @@ void BatchGradient::Worker::Add(const TrainingUnit& unit) {
 
 base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicModel& public_model,
                                                                    const DpSgdOptions& options) {
-  const int workers = options.lora.has_value() ? TorchThreads(options.threads) : 1;
-  std::unique_ptr<BatchGradient> batch(new BatchGradient);
+  const bool has_adapters = options.lora.has_value();
+  const int workers = has_adapters ? TorchThreads(options.threads) : 1;
+  std::unique_ptr<BatchGradient> batch(new BatchGradient(has_adapters));
   for (int i = 0; i < workers; ++i) {
     SUBMIX_ASSIGN_OR_RETURN(
         auto models, MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
@@ -41,7 +41,7 @@ base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUni
     std::ranges::copy(first.models->parameters().values(0),
                       worker->models->parameters().values(0).begin());
   }
-  if (workers_.size() == 1) {
+  if (!is_user_a_thread_) {
     for (const std::size_t number : numbers) {
       first.Add(units[number]);
       on_unit();
@@ -51,15 +51,13 @@ base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUni
   std::mutex mutex;
   SUBMIX_RETURN_IF_ERROR(RunOnClientThreads(
       static_cast<int>(workers_.size()), numbers.size(), [&](ClientQueue& queue, int thread) {
-        return CatchTorchErrors([&] {
-          Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-          while (const auto next = queue.Next()) {
-            worker.Add(units[numbers[*next]]);
-            const std::lock_guard lock(mutex);
-            on_unit();
-          }
-          return base::OkStatus();
-        });
+        Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+        while (const auto next = queue.Next()) {
+          worker.Add(units[numbers[*next]]);
+          const std::lock_guard lock(mutex);
+          on_unit();
+        }
+        return base::OkStatus();
       }));
   for (std::size_t i = 1; i < workers_.size(); ++i) first.sum.Add(workers_[i]->sum);
   return &first.sum;

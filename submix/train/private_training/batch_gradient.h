@@ -29,7 +29,8 @@ class BatchGradient {
   MemberModels& models() { return *workers_.front()->models; }
 
   // Of the units with these numbers; those without a block count nothing. Calls `on_unit` after
-  // each, one thread at a time. Valid until the next call. Requires: user_gradient.h, of blocks.
+  // each, one thread at a time. Valid until the next call. Errors: what libtorch throws on a thread
+  // of its own. Requires: blocks as user_gradient.h has them.
   base::StatusOr<const ClippedSum*> Sum(std::span<const TrainingUnit> units,
                                         std::span<const std::size_t> numbers,
                                         const std::function<void()>& on_unit);
@@ -44,8 +45,9 @@ class BatchGradient {
     ClippedSum sum;
   };
 
-  BatchGradient() = default;
+  explicit BatchGradient(bool is_user_a_thread) : is_user_a_thread_(is_user_a_thread) {}
 
+  const bool is_user_a_thread_;  // even with one thread: all number alike, denormals flushed
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

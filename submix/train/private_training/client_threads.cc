@@ -9,6 +9,7 @@
 
 #include "submix/base/check.h"
 #include "submix/train/numerics/torch_environment.h"
+#include "submix/train/numerics/torch_errors.h"
 
 namespace submix::train {
 
@@ -23,7 +24,7 @@ base::Status RunOnClientThreads(int threads, std::size_t count,
     base::Status status = SetTorchThreads(1);
     // A user whose numbers run away would cost many times the others' time.
     (void)at::Context::setFlushDenormal(true);
-    if (status.ok()) status = worker(queue, thread);
+    if (status.ok()) status = CatchTorchErrors([&] { return worker(queue, thread); });
     if (status.ok()) return;
     queue.Close();
     const std::lock_guard lock(mutex);

@@ -27,8 +27,9 @@ class ClientQueue {
 };
 
 // Calls `worker(queue, thread)` on `threads` threads (no more than there is work), numbered from 0,
-// with one queue, with libtorch and its BLAS on one thread each, and returns the first error. Which
-// thread does what is not determined; results must not depend on it. Requires: threads >= 1.
+// with one queue, with libtorch and its BLAS on one thread each, and returns the first error, what
+// libtorch throws among them. Which thread does what is not determined; results must not depend on
+// it. Requires: threads >= 1.
 base::Status RunOnClientThreads(int threads, std::size_t count,
                                 const std::function<base::Status(ClientQueue&, int)>& worker);
 
