@@ -96,11 +96,11 @@ std::vector<std::string> CommandsOf(const Contender& contender, const std::strin
   const std::string promise =
       " --epsilon " + Exactly(input.epsilon) + " --delta " + Exactly(input.delta);
   if (!contender.is_ensemble()) {
-    const double batch = contender.sampling_probability * input.users;
     std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
                         promise + " --epochs " + std::to_string(contender.passes) +
                         " --public-users " + std::to_string(std::llround(input.users)) +
-                        " --expected-batch " + std::to_string(std::llround(batch));
+                        " --expected-batch " +
+                        Exactly(contender.sampling_probability * input.users);
     if (contender.rank > 0) train += " --rank " + std::to_string(contender.rank);
     return {train, "submix deploy my_model/released my_deployment --mechanism public --delta " +
                        Exactly(input.delta)};
