@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """README's commands on the bundled Shakespeare, as a reader would run them: they promise one user what README
-says, and their models are as good as ever, within 10 %.
+says, and their models are as good as ever, within 5 %.
 
     readme_test.py BUILD_DIR SOURCE_DIR
 
@@ -72,7 +72,7 @@ class ReadmeTest(unittest.TestCase):
                  "filtered-submix": private["perplexity"]}
         for model, perplexity in found.items():
             with self.subTest(model):
-                self.assertAlmostEqual(perplexity / expected_perplexity(model), 1, delta=0.05 if IS_WHOLE else 0.1)
+                self.assertAlmostEqual(perplexity / expected_perplexity(model), 1, delta=0.05)
 
 
 if __name__ == "__main__":
