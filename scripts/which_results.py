@@ -31,6 +31,7 @@ COLUMNS = ("corpus contender recipe k epsilon delta unit queries kept kept_low k
            "ms_per_answer").split()
 EPSILONS = (8, 3, 1)
 CONTENDERS = "dp-sgd", "dclip", "filtered-submix", "dclip over dp-sgd", "filtered-submix over dp-sgd"
+WIKITEXT, BLOGS = "WikiText-2 (726 users)", "blogs (3600 users)"
 ANSWERS = (256, 1024, 10240)
 RUNS = 1  # of the most answers
 STEPS = 8  # of DP-SGD, over a quarter of the users each
@@ -151,27 +152,27 @@ def row(corpus, contender, recipe, k, epsilon, delta, queries, share, low="", hi
 
 
 def wikitext_rows(data, out):
-    study, rows, corpus = Study("wikitext", data, out), [], "WikiText-2 (726 users)"
+    study, rows = Study("wikitext", data, out), []
     ensemble = study.out / "ensemble-64.csv"
     if not ensemble.exists():
         return rows
     for found in rows_of(ensemble):
         if found["model"] in ("dclip", "filtered-submix"):
-            time = milliseconds(study, study.out / "ensemble-64", "--mechanism", found["model"], "--unit", "user", "--epsilon", 8,
+            taken = milliseconds(study, study.out / "ensemble-64", "--mechanism", found["model"], "--unit", "user", "--epsilon", 8,
                                 "--delta", study.delta, "--queries", 10240)
-            rows.append(row(corpus, found["model"], "one pass", 64, found["epsilon"], study.delta, found["queries"], found["kept"],
-                            found["kept_low"], found["kept_high"], minutes(study, "ensemble-64"), round(time, 1)))
+            rows.append(row(WIKITEXT, found["model"], "one pass", 64, found["epsilon"], study.delta, found["queries"], found["kept"],
+                            found["kept_low"], found["kept_high"], minutes(study, "ensemble-64"), round(taken, 1)))
     for epsilon in EPSILONS:
         name = f"dp-sgd-16-{epsilon:g}-{study.delta:g}"
         for found in rows_of(study.out / f"{name}.csv") if (study.out / f"{name}.csv").exists() else ():
             if found["model"] == "single" and found["queries"] == "1024":  # the same text, in runs for an interval
-                time = milliseconds(study, study.out / name / "released", "--mechanism", "public")
-                rows.append(row(corpus, "dp-sgd", recipe(16), 1, epsilon, study.delta, "unlimited", found["kept"],
-                                found["kept_low"], found["kept_high"], minutes(study, name), round(time, 1)))
-    return rows + both_rows(study, corpus, ensemble)
+                taken = milliseconds(study, study.out / name / "released", "--mechanism", "public")
+                rows.append(row(WIKITEXT, "dp-sgd", recipe(16), 1, epsilon, study.delta, "unlimited", found["kept"],
+                                found["kept_low"], found["kept_high"], minutes(study, name), round(taken, 1)))
+    return rows + both_rows(study, ensemble)
 
 
-def both_rows(study, corpus, ensemble):
+def both_rows(study, ensemble):
     """An ensemble over a model of DP-SGD; what is kept is counted from the public model, as everywhere."""
     table = study.out / "both-64.csv"
     if not table.exists():
@@ -183,7 +184,7 @@ def both_rows(study, corpus, ensemble):
         if found["model"] in ("dclip", "filtered-submix"):
             public, fine_tuned = (alone[name, found["queries"]] for name in ("public", "fine-tuned"))
             share = (public - float(found["perplexity"])) / (public - fine_tuned)
-            rows.append(row(corpus, f"{found['model']} over dp-sgd", "half of epsilon and delta each", 64, 8, study.delta,
+            rows.append(row(WIKITEXT, f"{found['model']} over dp-sgd", "half of epsilon and delta each", 64, 8, study.delta,
                             found["queries"], share,
                             minutes=minutes(study, f"dp-sgd-16-4-{study.delta / 2:g}", "both-64")))
     return rows
@@ -204,14 +205,11 @@ def blogs_rows(data, out):
         known = next(found for found in rows_of(RESULTS / "all_blogs/kept-improvement.kept.csv") if found["queries"] == "10240")
         public, fine_tuned = float(known["public"]), float(known["non_private"])
         assert abs(perplexity["public"] / public - 1) < 2e-3, "these are other positions"
-        time = milliseconds(study, study.out / name / "released", "--mechanism", "public")
+        taken = milliseconds(study, study.out / name / "released", "--mechanism", "public")
         rows.append(row(BLOGS, "dp-sgd", f"{recipe(4)}; 1,500 characters of each", 1, epsilon, study.delta,
                         "unlimited", (public - perplexity["single"]) / (public - fine_tuned), minutes=minutes(study, name),
-                        milliseconds=round(time, 1)))
+                        milliseconds=round(taken, 1)))
     return rows
-
-
-BLOGS = "blogs (3600 users)"
 
 
 def ensembles_of_blogs():
@@ -227,12 +225,12 @@ def ensembles_of_blogs():
 
 def draw(rows, path):
     panels = []
-    for corpus in dict.fromkeys(row["corpus"] for row in rows):
-        best = {}
-        for row in rows:
-            if row["corpus"] == corpus and float(row["epsilon"]) == EPSILONS[0] and row["k"] in (1, 64):
-                best.setdefault(row["contender"], []).append(row)
-        panels.append(panel(corpus, best))
+    for corpus in dict.fromkeys(point["corpus"] for point in rows):
+        curves = {}
+        for point in rows:
+            if point["corpus"] == corpus and float(point["epsilon"]) == EPSILONS[0] and point["k"] in (1, 64):
+                curves.setdefault(point["contender"], []).append(point)
+        panels.append(panel(corpus, curves))
     script = f"""set terminal svg size 1080,440 font "sans,13" background "white"
 set output "{path}"
 set multiplot layout 1,{len(panels)}
@@ -253,15 +251,15 @@ set linetype 5 lc rgb "#7f8c8d"
 def panel(corpus, curves):
     """Named beside its end, each curve; a model that was trained privately is level."""
     blocks, plots, labels = [], [], []
-    for number, (name, rows) in enumerate(curves.items()):
-        color = 1 + CONTENDERS.index(name)
+    for name, rows in curves.items():
+        number = 1 + CONTENDERS.index(name)  # and color
         points = [(row["queries"], row["kept"], row["kept_low"] or row["kept"], row["kept_high"] or row["kept"]) for row in rows]
         if points[0][0] == "unlimited":
             points = [(answers, *points[0][1:]) for answers in (ANSWERS[0], 150_000)]
         points.sort(key=lambda point: int(point[0]))
         blocks.append(f"$c{number} << END\n" + "".join(" ".join(map(str, point)) + "\n" for point in points) + "END\n")
-        plots.append(f"$c{number} using 1:2 with lines lw 2 lc {color}, $c{number} with yerrorbars lc {color} pt 7 ps 0.5")
-        labels.append((float(points[-1][1]), name, color))
+        plots.append(f"$c{number} using 1:2 with lines lw 2 lc {number}, $c{number} with yerrorbars lc {number} pt 7 ps 0.5")
+        labels.append((float(points[-1][1]), name, number))
     text, least = "", -1.0
     for height, name, color in sorted(labels):  # not over each other
         least = max(height, least + 0.06)
