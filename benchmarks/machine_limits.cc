@@ -58,9 +58,6 @@ class LargeProduct {
       decode::StoreActivations(product_->format(), std::span(ones).first(kSize),
                                activations_.data() + row * row_bytes_, &scales_[row]);
     }
-    product_->Prepare(kRows);
-    scratch_bytes_ = (product_->scratch_bytes(kRows) + 63) / 64 * 64;
-    scratch_ = decode::AlignedBuffer(scratch_bytes_ * static_cast<std::size_t>(threads) + 64);
   }
 
   // One worker's share of the blocks.
@@ -72,7 +69,6 @@ class LargeProduct {
     operands.rows = kRows;
     operands.results = results_.data();
     operands.results_stride = kSize;
-    operands.scratch = scratch_.data() + scratch_bytes_ * static_cast<std::size_t>(worker);
     for (int block = worker; block < product_->num_blocks(); block += workers) {
       product_->Multiply(block, operands);
     }
@@ -85,8 +81,6 @@ class LargeProduct {
   decode::AlignedBuffer activations_;
   std::vector<float> scales_;
   std::vector<float> results_;
-  std::size_t scratch_bytes_ = 0;
-  decode::AlignedBuffer scratch_;
 };
 
 }  // namespace

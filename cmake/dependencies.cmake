@@ -19,16 +19,6 @@ find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED)  # headers only
-# Debian's dnnl-config.cmake asks for the development files of OpenCL, which nobody needs here.
-find_path(dnnl_INCLUDE_DIR dnnl.hpp REQUIRED)
-find_library(dnnl_LIBRARY dnnl REQUIRED)
-add_library(DNNL::dnnl UNKNOWN IMPORTED)
-set_target_properties(DNNL::dnnl PROPERTIES
-  IMPORTED_LOCATION ${dnnl_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${dnnl_INCLUDE_DIR})
-# What Debian's oneDNN runs on; clang's own OpenMP would be a second run-time in the process.
-find_library(gomp_LIBRARY NAMES libgomp.so.1 gomp REQUIRED)
-add_library(gomp UNKNOWN IMPORTED)
-set_target_properties(gomp PROPERTIES IMPORTED_LOCATION ${gomp_LIBRARY})
 if(SUBMIX_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

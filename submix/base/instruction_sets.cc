@@ -2,39 +2,63 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
-#include <string_view>
+
+#if defined(__x86_64__)
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "submix/base/log.h"
 
 namespace submix::base {
 namespace {
 
-InstructionSet BestInstructionSet() {
+constexpr std::string_view kNames[] = {"plain",       "avx2",        "avx512",
+                                       "avx512_vnni", "avx512_bf16", "amx"};
+
 #if defined(__x86_64__)
+// Linux keeps the tiles' registers only for processes that have asked for them.
+bool MayUseTiles() {
+  constexpr unsigned kTileData = 18;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;  // of leaf 7's EDX
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return (edx & kBf16) != 0 && (edx & kTile) != 0 && (edx & kInt8) != 0 &&
+         ::syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;
+}
+
+InstructionSet BestInstructionSet() {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return InstructionSet::kAvx512;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    return InstructionSet::kPlain;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return InstructionSet::kAvx2;
   }
-#endif
-  return InstructionSet::kPlain;
+  if (!__builtin_cpu_supports("avx512vnni")) return InstructionSet::kAvx512;
+  if (!__builtin_cpu_supports("avx512bf16")) return InstructionSet::kVnni;
+  return MayUseTiles() ? InstructionSet::kAmx : InstructionSet::kBf16;
 }
+#else
+InstructionSet BestInstructionSet() { return InstructionSet::kPlain; }
+#endif
 
 InstructionSet LimitOfEnvironment() {
   const char* const value = std::getenv("SUBMIX_MAX_CPU_ISA");
-  const std::string_view name = value == nullptr ? "avx512" : value;
-  if (name == "plain") return InstructionSet::kPlain;
-  if (name == "avx2") return InstructionSet::kAvx2;
-  if (name != "avx512") {
-    Log(LogSeverity::kWarning,
-        "SUBMIX_MAX_CPU_ISA=" + std::string(name) + " is ignored: expected plain, avx2 or avx512");
+  if (value == nullptr) return InstructionSet::kAmx;
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (kNames[i] == value) return static_cast<InstructionSet>(i);
   }
-  return InstructionSet::kAvx512;
+  Log(LogSeverity::kWarning,
+      "SUBMIX_MAX_CPU_ISA=" + std::string(value) +
+          " is ignored: expected plain, avx2, avx512, avx512_vnni, avx512_bf16 or amx");
+  return InstructionSet::kAmx;
 }
 
 std::atomic<InstructionSet>& Chosen() {
@@ -43,6 +67,10 @@ std::atomic<InstructionSet>& Chosen() {
 }
 
 }  // namespace
+
+std::string_view InstructionSetName(InstructionSet set) {
+  return kNames[static_cast<std::size_t>(set)];
+}
 
 InstructionSet ChosenInstructionSet() { return Chosen().load(std::memory_order_relaxed); }
 

@@ -267,12 +267,8 @@ class Impl final : public CpuPredictor {
     for (std::size_t i = 0; i < banks_.size(); ++i) {
       const DecoderBank<Stored>& bank = banks_[i];
       const int at_a_time = GroupsAtATime(bank);
-      // Of the shared layers, of a share of the groups, of the last share.
-      for (const int groups : {1, at_a_time, bank.groups % at_a_time}) {
-        if (groups > 0) products_->Prepare(batch_.size() * groups);
-      }
-      PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), batch_.size() * at_a_time,
-                     longest, buffers_);
+      PrepareBuffers(bank, layouts_[i].shape, team_->size(), batch_.size() * at_a_time, longest,
+                     buffers_);
       finals_[i].Reserve(batch_.wanted.size() * static_cast<std::size_t>(bank.groups) * width() *
                          sizeof(float));
     }
@@ -356,8 +352,7 @@ class Impl final : public CpuPredictor {
     for (std::size_t i = 0; i < banks_.size(); ++i) {
       const DecoderBank<Stored>& bank = banks_[i];
       const int rows = count * bank.groups;
-      products_->Prepare(rows);
-      PrepareBuffers(bank, *products_, layouts_[i].shape, team_->size(), rows, 1, buffers_);
+      PrepareBuffers(bank, layouts_[i].shape, team_->size(), rows, 1, buffers_);
       const bool is_all = banks_.size() == 1;
       if (!is_all) {
         bank_logits_.Reserve(static_cast<std::size_t>(rows) * vocab() * sizeof(float));

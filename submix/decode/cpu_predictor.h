@@ -44,10 +44,9 @@ struct CpuPredictorMemory {
   bool operator==(const CpuPredictorMemory&) const = default;
 };
 
-// In float32 no row depends on anything but its own model and tokens, bit for bit; in bfloat16 with
-// oneDNN's products a row's rounding may also depend on the number of rows. Step allocates nothing
-// once it has seen the largest batch, but for what oneDNN does within a product, and for a slab of
-// cache every 16 tokens that no closed sequence has left.
+// No row depends on anything but its own model and tokens, bit for bit. Step allocates nothing once
+// it has seen the largest batch, but for a slab of cache every 16 tokens that no closed sequence
+// has left.
 class CpuPredictor : public ensemble::Predictor {
  public:
   // Errors: those of LoadDecoderConfig, SafetensorsFile::Open and LoadLoraAdapter;

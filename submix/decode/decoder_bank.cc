@@ -174,7 +174,7 @@ class BankLoader {
     return base::OkStatus();
   }
 
-  void AddProduct(MatrixProduct* product, WeightSource source, LinearLayer<Stored>& layer) {
+  void AddProduct(const MatrixProduct* product, WeightSource source, LinearLayer<Stored>& layer) {
     layer.product = product;
     weights_.push_back({layer.product, std::move(source)});
     packed_.push_back(&layer.packed);
@@ -310,14 +310,16 @@ void DecoderBank<Stored>::Embed(base::TokenId token, int position, float* out) c
              config.width);
 }
 
-MatrixProduct* ProductSet::Get(int inputs, int outputs) { return Get(precision_, inputs, outputs); }
+const MatrixProduct* ProductSet::Get(int inputs, int outputs) {
+  return Get(precision_, inputs, outputs);
+}
 
-MatrixProduct* ProductSet::GetUnembedding(int inputs, int outputs) {
+const MatrixProduct* ProductSet::GetUnembedding(int inputs, int outputs) {
   const bool is_coarse = precision_ == Precision::kInt4;
   return Get(is_coarse ? Precision::kInt8 : precision_, inputs, outputs);
 }
 
-MatrixProduct* ProductSet::Get(Precision precision, int inputs, int outputs) {
+const MatrixProduct* ProductSet::Get(Precision precision, int inputs, int outputs) {
   for (const Product& made : products_) {
     if (made.precision == precision && made.product->inputs() == inputs &&
         made.product->outputs() == outputs) {
@@ -326,18 +328,6 @@ MatrixProduct* ProductSet::Get(Precision precision, int inputs, int outputs) {
   }
   products_.push_back({precision, MakeMatrixProduct(precision, inputs, outputs, workers_)});
   return products_.back().product.get();
-}
-
-void ProductSet::Prepare(int rows) {
-  for (const Product& made : products_) made.product->Prepare(rows);
-}
-
-std::size_t ProductSet::scratch_bytes(int rows) const {
-  std::size_t most = 0;
-  for (const Product& made : products_) {
-    most = std::max(most, made.product->scratch_bytes(rows));
-  }
-  return most;
 }
 
 template <typename Stored>

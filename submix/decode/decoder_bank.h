@@ -28,7 +28,7 @@ struct LowRankFactors {
 
 template <typename Stored>
 struct LinearLayer {
-  MatrixProduct* product = nullptr;
+  const MatrixProduct* product = nullptr;
   const std::byte* packed = nullptr;
   std::vector<float> bias;                       // [outputs], or empty
   std::vector<LowRankFactors<Stored>> adapters;  // [rows], or empty: nothing adapted
@@ -48,7 +48,7 @@ struct TransformerLayer {
   LinearLayer<Stored> attention_in, attention_out, mlp_in, mlp_out;
 };
 
-// Immutable once loaded, but for what products prepare.
+// Immutable once loaded.
 template <typename Stored>
 struct DecoderBank {
   model::DecoderConfig config;
@@ -86,18 +86,16 @@ struct DecoderBank {
 class ProductSet {
  public:
   ProductSet(Precision precision, int workers) : precision_(precision), workers_(workers) {}
-  MatrixProduct* Get(int inputs, int outputs);
+  const MatrixProduct* Get(int inputs, int outputs);
   // With kInt4 of int8: what rounds logits weighs most, and is read once a token.
-  MatrixProduct* GetUnembedding(int inputs, int outputs);
-  void Prepare(int rows);
-  std::size_t scratch_bytes(int rows) const;
+  const MatrixProduct* GetUnembedding(int inputs, int outputs);
 
  private:
   struct Product {
     Precision precision;
     std::unique_ptr<MatrixProduct> product;
   };
-  MatrixProduct* Get(Precision precision, int inputs, int outputs);
+  const MatrixProduct* Get(Precision precision, int inputs, int outputs);
 
   const Precision precision_;
   const int workers_;

@@ -67,8 +67,6 @@ class PanelProduct final : public MatrixProduct {
     }
   }
 
-  std::size_t scratch_bytes(int) const override { return 0; }
-
   void Multiply(int index, const Operands& operands) const override {
     const Columns columns = block(index);
     PanelOperands<Stored> panel;
@@ -157,7 +155,7 @@ std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs
                                                  int workers) {
   if ((precision == Precision::kInt8 && ProcessorMultipliesInt8()) ||
       (precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16())) {
-    return MakeDnnlProduct(precision, inputs, outputs, workers);
+    return MakeNarrowProduct(precision, inputs, outputs, workers);
   }
   switch (precision) {
     case Precision::kFloat32:

@@ -2,7 +2,7 @@
 // weights that decoding is made of. A product knows a shape and how to pack and multiply it; the
 // packed weights lie elsewhere (packed_weights.h), so that they can be a mapped file.
 //
-// No value of one row has any influence on another row's result, bit for bit.
+// No value of one row has any influence on another row's result, bit for bit; nor has their number.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +58,6 @@ class MatrixProduct {
   virtual std::size_t packed_bytes() const = 0;
   // Writes one block's share of the packed weight. Thread-safe for different blocks.
   virtual void Pack(int block, const WeightSource& source, std::byte* packed) const = 0;
-  // Bytes of scratch that Multiply needs for this many rows.
-  virtual std::size_t scratch_bytes(int rows) const = 0;
 
   struct Operands {
     const std::byte* packed = nullptr;
@@ -69,14 +67,10 @@ class MatrixProduct {
     int rows = 0;
     float* results = nullptr;  // [rows, outputs], rows `results_stride` floats apart
     std::size_t results_stride = 0;
-    std::byte* scratch = nullptr;  // of this thread, 64-byte aligned
   };
-  // results[:, columns of block] = activations * W + bias. One thread a block; different blocks may
-  // run at once. `Prepare` must have seen this many rows before.
+  // results[:, columns of block] = activations * W + bias. Thread-safe for different blocks;
+  // allocates nothing.
   virtual void Multiply(int block, const Operands& operands) const = 0;
-  // Makes what Multiply needs for `rows` rows; may allocate. Not thread-safe, and never by a worker
-  // of a team: oneDNN's plans come from a cache that all threads share.
-  virtual void Prepare(int /*rows*/) {}
 
  protected:
   // How the outputs are cut into blocks: multiples of `granule` within these bounds but for the
@@ -99,17 +93,15 @@ class MatrixProduct {
   int num_blocks_ = 0;
 };
 
-// The product of this precision on this processor: kBfloat16 is oneDNN's where the processor
-// multiplies bfloat16 (AMX, AVX-512 bf16), else our own with weights widened in registers. kInt8 is
-// oneDNN's where the processor multiplies bytes (AMX, AVX-512 VNNI), else our own; so is kInt4
-// everywhere.
+// The product of this precision on this processor: a narrow one for kBfloat16 and kInt8 where the
+// processor multiplies such numbers, else one of float32 with weights widened in registers.
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers);
 
-// oneDNN's: bfloat16 x bfloat16, or int8 x int8 with a weight scale per output. Results of int8 do
-// not depend on the number of rows; those of bfloat16 may, within rounding. Needs AVX-512, for int8
-// a processor that ProcessorMultipliesInt8. The packed layout is the processor's and oneDNN's.
-std::unique_ptr<MatrixProduct> MakeDnnlProduct(Precision precision, int inputs, int outputs,
-                                               int workers);
+// bfloat16 x bfloat16, or int8 x int8 with a weight scale per output: the processor's own products
+// (AVX-512 VNNI, AVX-512 bf16, AMX). Sums of int8 are exact. Requires: a processor that multiplies
+// such numbers (precision.h).
+std::unique_ptr<MatrixProduct> MakeNarrowProduct(Precision precision, int inputs, int outputs,
+                                                 int workers);
 
 }  // namespace submix::decode

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include <dnnl.hpp>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -21,7 +20,7 @@ namespace {
 // A cache file: the key as text, zeros up to here, then the packed weights one after another.
 constexpr std::size_t kHeaderBytes = 16384;
 // Changes whenever the packed form does.
-constexpr int kPackingFormat = 2;
+constexpr int kPackingFormat = 3;
 
 // A file's path, size and time of change. Empty if it cannot be named.
 std::string FileKey(const std::string& file) {
@@ -43,15 +42,10 @@ std::string CacheKey(const std::vector<PackedWeight>& weights,
     if (file_key.empty()) return "";
     key += file_key;
   }
-  const dnnl_version_t* version = dnnl::version();
-  key += "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
-         std::to_string(version->patch) + ", instruction set " +
-         std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + "\n";
   for (const PackedWeight& weight : weights) {
     const MatrixProduct& product = *weight.product;
     key += std::to_string(product.inputs()) + "x" + std::to_string(product.outputs()) + " format " +
-           std::to_string(static_cast<int>(product.format())) + " blocks " +
-           std::to_string(product.num_blocks()) + " bytes " +
+           std::to_string(static_cast<int>(product.format())) + " bytes " +
            std::to_string(product.packed_bytes()) + "\n";
   }
   return key.size() < kHeaderBytes ? key : "";

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <dnnl.hpp>
+#include "submix/base/instruction_sets.h"
 
 namespace submix::decode {
 
@@ -21,18 +21,11 @@ std::string_view PrecisionName(Precision precision) {
 }
 
 bool ProcessorMultipliesBfloat16() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::avx512_core_bf16:
-    case dnnl::cpu_isa::avx512_core_amx:
-      return true;
-    default:
-      return false;
-  }
+  return base::ChosenInstructionSet() >= base::InstructionSet::kBf16;
 }
 
 bool ProcessorMultipliesInt8() {
-  return ProcessorMultipliesBfloat16() ||
-         dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_vnni;
+  return base::ChosenInstructionSet() >= base::InstructionSet::kVnni;
 }
 
 }  // namespace submix::decode

@@ -16,8 +16,7 @@ std::string_view PrecisionName(Precision precision);
 
 // Whether the processor multiplies bfloat16 itself (AMX, AVX-512 bf16).
 bool ProcessorMultipliesBfloat16();
-// Whether it multiplies bytes and adds up their products in 32 bits (AMX, AVX-512 VNNI). Without,
-// oneDNN adds up pairs in 16 bits, which saturate.
+// Whether it multiplies bytes and adds up their products in 32 bits (AMX, AVX-512 VNNI).
 bool ProcessorMultipliesInt8();
 
 }  // namespace submix::decode

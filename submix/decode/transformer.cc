@@ -136,7 +136,6 @@ class LayerWorker {
     operands.rows = pass_.rows();
     operands.results = results;
     operands.results_stride = static_cast<std::size_t>(results_width);
-    operands.scratch = scratch_;
     for (int block = worker_; block < linear.product->num_blocks(); block += team_.size()) {
       linear.product->Multiply(block, operands);
       const MatrixProduct::Columns columns = linear.product->block(block);
@@ -261,8 +260,8 @@ class LayerWorker {
 }  // namespace
 
 template <typename Stored>
-void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
-                    const HeadPage& head, int workers, int rows, int length, PassBuffers& buffers) {
+void PrepareBuffers(const DecoderBank<Stored>& bank, const HeadPage& head, int workers, int rows,
+                    int length, PassBuffers& buffers) {
   constexpr std::size_t kFloat = sizeof(float);
   const auto count = static_cast<std::size_t>(rows);
   const model::DecoderConfig& config = bank.config;
@@ -282,8 +281,7 @@ void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
   buffers.scales.Reserve(count * kFloat);
   buffers.low.Reserve(count * static_cast<std::size_t>(bank.most_rank) * kFloat);
   const std::size_t bytes =
-      std::max({products.scratch_bytes(rows), AttentionScratch(length, head) * kFloat,
-                static_cast<std::size_t>(most_inputs) * kFloat});
+      std::max(AttentionScratch(length, head), static_cast<std::size_t>(most_inputs)) * kFloat;
   const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
   if (rounded > buffers.worker_bytes) {
     buffers.worker_bytes = rounded;
@@ -334,10 +332,10 @@ void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffe
   LayerWorker<Stored>(pass, buffers, team, worker).RunHead(hidden, logits, logits_stride);
 }
 
-template void PrepareBuffers(const DecoderBank<float>&, const ProductSet&, const HeadPage&, int,
-                             int, int, PassBuffers&);
-template void PrepareBuffers(const DecoderBank<Bfloat16>&, const ProductSet&, const HeadPage&, int,
-                             int, int, PassBuffers&);
+template void PrepareBuffers(const DecoderBank<float>&, const HeadPage&, int, int, int,
+                             PassBuffers&);
+template void PrepareBuffers(const DecoderBank<Bfloat16>&, const HeadPage&, int, int, int,
+                             PassBuffers&);
 template void PlanTurns(const DecoderBank<float>&, std::span<const int>, PassBuffers&);
 template void PlanTurns(const DecoderBank<Bfloat16>&, std::span<const int>, PassBuffers&);
 template void RunLayers(const Pass<float>&, int, int, PassBuffers&, WorkerTeam&, int);

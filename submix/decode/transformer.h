@@ -61,8 +61,8 @@ struct Pass {
 // Makes room for passes of `rows` rows and sequences of `length` tokens. Not within
 // WorkerTeam::Run.
 template <typename Stored>
-void PrepareBuffers(const DecoderBank<Stored>& bank, const ProductSet& products,
-                    const HeadPage& head, int workers, int rows, int length, PassBuffers& buffers);
+void PrepareBuffers(const DecoderBank<Stored>& bank, const HeadPage& head, int workers, int rows,
+                    int length, PassBuffers& buffers);
 // Fills buffers.turns for a batch's tokens, where the model has rotary positions.
 template <typename Stored>
 void PlanTurns(const DecoderBank<Stored>& bank, std::span<const int> positions,

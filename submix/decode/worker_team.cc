@@ -2,8 +2,6 @@
 
 #include <chrono>
 
-#include <omp.h>
-
 #include "submix/base/check.h"
 
 namespace submix::decode {
@@ -11,8 +9,6 @@ namespace {
 
 // About what it costs to fall asleep and be woken.
 constexpr std::chrono::microseconds kSpinLimit(20);
-
-thread_local bool is_working = false;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -47,27 +43,12 @@ WorkerTeam::~WorkerTeam() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool WorkerTeam::IsWorking() { return is_working; }
-
-void WorkerTeam::Start() {
-  omp_set_num_threads(1);  // of this thread's calls into oneDNN
-  is_working = true;
-  WakeAll();
-}
-
-void WorkerTeam::Finish() {
-  Barrier();
-  is_working = false;
-}
-
 void WorkerTeam::WakeAll() {
   runs_.fetch_add(1, std::memory_order_release);
   runs_.notify_all();
 }
 
 void WorkerTeam::Work(int worker) {
-  omp_set_num_threads(1);
-  is_working = true;
   for (std::uint32_t seen = 0;; ++seen) {
     AwaitChange(runs_, seen);
     if (is_ending_.load(std::memory_order_relaxed)) return;

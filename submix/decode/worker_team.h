@@ -28,9 +28,9 @@ class WorkerTeam {
     using Object = std::remove_reference_t<Body>;
     body_ = [](void* object, int worker) { (*static_cast<Object*>(object))(worker); };
     object_ = &body;
-    Start();
+    WakeAll();
     body(0);
-    Finish();
+    Barrier();
   }
   // body(i), which does not throw, once for every i in [0, count), by several workers where these
   // are many. Returns when all are done. Calls Run.
@@ -42,9 +42,6 @@ class WorkerTeam {
     if (count < kWorthSharing) return run({0, count});
     Run([&](int worker) { run(ShareOf(count, worker)); });
   }
-  // Whether the calling thread is within a body, of any team.
-  static bool IsWorking();
-
   // Within a body: returns once every worker has come here. What they wrote before is seen after.
   void Barrier();
 
@@ -63,8 +60,6 @@ class WorkerTeam {
   // the tokens of the step before are sent (`server_benchmark --clients 4` loses a tenth).
   static constexpr int kWorthSharing = 8;
 
-  void Start();
-  void Finish();
   void WakeAll();
   void Work(int worker);
 

@@ -20,17 +20,6 @@ TEST(WorkerTeamTest, EveryWorkerRunsOnce) {
   }
 }
 
-TEST(WorkerTeamTest, KnowsWhetherAThreadIsWorking) {
-  WorkerTeam team(3);
-  EXPECT_FALSE(WorkerTeam::IsWorking());
-  std::vector<int> working(3, 0);
-  team.Run([&](int worker) {
-    working[static_cast<std::size_t>(worker)] = WorkerTeam::IsWorking() ? 1 : 0;
-  });
-  EXPECT_THAT(working, ::testing::Each(1));
-  EXPECT_FALSE(WorkerTeam::IsWorking());
-}
-
 TEST(WorkerTeamTest, BarrierShowsWhatOthersWrote) {
   WorkerTeam team(3);
   std::vector<int> values(3, 0), sums(3, 0);

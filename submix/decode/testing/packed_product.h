@@ -173,18 +173,14 @@ inline std::vector<float> PackedProduct::Multiply(const std::vector<float>& x, c
   const std::size_t stride = outputs + 3;
   const Activations activations = StoreRows(*product_, x);
   std::vector<float> strided(rows * stride, kUnwritten);
-  product_->Prepare(static_cast<int>(rows));
-  AlignedBytes scratch(product_->scratch_bytes(static_cast<int>(rows)));
   const MatrixProduct::Operands operands{.packed = packed,
                                          .bias = bias,
                                          .activations = activations.bytes.data(),
                                          .scales = activations.scales.data(),
                                          .rows = static_cast<int>(rows),
                                          .results = strided.data(),
-                                         .results_stride = stride,
-                                         .scratch = scratch.data()};
+                                         .results_stride = stride};
   for (int i = 0; i < product_->num_blocks(); ++i) product_->Multiply(i, operands);
-  EXPECT_TRUE(scratch.margin_is_untouched());
   EXPECT_TRUE(activations.bytes.margin_is_untouched());
   std::vector<float> results;
   for (std::size_t m = 0; m < rows; ++m) {

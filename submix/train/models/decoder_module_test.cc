@@ -42,7 +42,7 @@ void ExpectGradients(MemberModels& models, const TokenBatch& batch, std::size_t 
     const std::span<float> values = parameters.values(group);
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < values.size(); i += stride) {
-      constexpr float kStep = 1.5e-3f;
+      constexpr float kStep = 3e-3f;
       const float value = values[i];
       const auto loss_at = [&](float x) {
         values[i] = x;

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -16,13 +15,8 @@
 #include "submix/decode/worker_team.h"
 #include "submix/model/half_float.h"
 
-extern "C" {
-int omp_get_max_threads();
-void omp_set_num_threads(int threads);
-}
-
 namespace submix::decode {
-namespace dnnl_product_test {
+namespace narrow_product_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -108,13 +102,15 @@ std::vector<std::uint32_t> Bits(const std::vector<float>& values) {
 
 PackedProduct Packed(Precision precision, const Weight& weight, int workers = 3,
                      std::byte filling = kUntouched) {
-  return {MakeDnnlProduct(precision, weight.inputs, weight.outputs, workers), weight, filling};
+  return {MakeNarrowProduct(precision, weight.inputs, weight.outputs, workers), weight, filling};
 }
 
-class DnnlProductTest : public testing::TestWithParam<Precision> {
+class NarrowProductTest : public testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
-    if (!ProcessorMultipliesInt8()) GTEST_SKIP() << "no AVX-512 VNNI";
+    if (!(is_int8() ? ProcessorMultipliesInt8() : ProcessorMultipliesBfloat16())) {
+      GTEST_SKIP() << "no AVX-512 " << (is_int8() ? "VNNI" : "bf16");
+    }
   }
 
   static bool is_int8() { return GetParam() == Precision::kInt8; }
@@ -129,11 +125,11 @@ class DnnlProductTest : public testing::TestWithParam<Precision> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Precisions, DnnlProductTest,
+INSTANTIATE_TEST_SUITE_P(Precisions, NarrowProductTest,
                          testing::Values(Precision::kInt8, Precision::kBfloat16),
                          [](const auto& test) { return std::string(PrecisionName(test.param)); });
 
-TEST_P(DnnlProductTest, IsTheProductForEveryShape) {
+TEST_P(NarrowProductTest, IsTheProductForEveryShape) {
   constexpr std::array<std::array<int, 2>, 7> kShapes = {
       {{1, 1}, {3, 65}, {37, 29}, {64, 64}, {130, 200}, {259, 1031}, {1025, 70}}};
   for (const auto& [inputs, outputs] : kShapes) {
@@ -149,7 +145,7 @@ TEST_P(DnnlProductTest, IsTheProductForEveryShape) {
   }
 }
 
-TEST_P(DnnlProductTest, IsTheProductForEveryNumberOfRows) {
+TEST_P(NarrowProductTest, IsTheProductForEveryNumberOfRows) {
   const Weight weight = RandomWeight(70, 40);
   const PackedProduct packed = Packed(GetParam(), weight);
   const std::vector<float> bias = RandomFloats(40, 3);
@@ -162,7 +158,7 @@ TEST_P(DnnlProductTest, IsTheProductForEveryNumberOfRows) {
   }
 }
 
-TEST_P(DnnlProductTest, ReadsEveryKindOfFile) {
+TEST_P(NarrowProductTest, ReadsEveryKindOfFile) {
   for (const model::Dtype dtype : {model::Dtype::kF32, model::Dtype::kF16, model::Dtype::kBf16}) {
     for (const bool is_output_by_input : {false, true}) {
       const Weight weight = RandomWeight(101, 203, {dtype, is_output_by_input});
@@ -173,17 +169,16 @@ TEST_P(DnnlProductTest, ReadsEveryKindOfFile) {
 }
 
 // Integers at the ends of their range: what adds up pairs in 16 bits would saturate.
-TEST_P(DnnlProductTest, LargeNumbersOfOneSignAddUp) {
+TEST_P(NarrowProductTest, LargeNumbersOfOneSignAddUp) {
   const int inputs = 3072;
   const Weight weight = MakeWeight(inputs, 66, std::vector<float>(inputs * 66, 127.0f));
   for (const float sign : {1.0f, -1.0f}) {
-    const std::vector<float> results =
-        Packed(GetParam(), weight).Multiply(std::vector<float>(17 * inputs, sign * 127));
-    for (const float result : results) EXPECT_EQ(result, sign * 127 * 127 * inputs);
+    const std::vector<float> x(17 * inputs, sign * 127);
+    ExpectProducts(weight, x, nullptr, Packed(GetParam(), weight).Multiply(x));
   }
 }
 
-class DnnlInt8ProductTest : public testing::Test {
+class NarrowInt8ProductTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!ProcessorMultipliesInt8()) GTEST_SKIP() << "no AVX-512 VNNI";
@@ -191,7 +186,7 @@ class DnnlInt8ProductTest : public testing::Test {
 };
 
 // How far from the weights themselves int8 may be: half a step of every factor.
-TEST_F(DnnlInt8ProductTest, IsNearTheUnroundedProduct) {
+TEST_F(NarrowInt8ProductTest, IsNearTheUnroundedProduct) {
   const Weight weight = RandomWeight(300, 90);
   const std::vector<float> x = RandomFloats(20 * 300, 4);
   const std::vector<float> results = Packed(Precision::kInt8, weight).Multiply(x);
@@ -215,9 +210,9 @@ TEST_F(DnnlInt8ProductTest, IsNearTheUnroundedProduct) {
   }
 }
 
-TEST_F(DnnlInt8ProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
+TEST_P(NarrowProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
   const Weight weight = RandomWeight(200, 1031);
-  const PackedProduct packed = Packed(Precision::kInt8, weight);
+  const PackedProduct packed = Packed(GetParam(), weight);
   const std::vector<float> x = RandomFloats(300 * 200, 4);
   const std::vector<float> all = packed.Multiply(x);
   for (const int rows : {1, 2, 16, 17, 64, 65, 130, 299}) {
@@ -226,7 +221,7 @@ TEST_F(DnnlInt8ProductTest, ARowsResultDoesNotDependOnTheNumberOfRows) {
   }
 }
 
-TEST_P(DnnlProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
+TEST_P(NarrowProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
   const Weight weight = RandomWeight(200, 330);
   const PackedProduct packed = Packed(GetParam(), weight);
   for (const int rows : {2, 17, 64, 100}) {
@@ -241,7 +236,7 @@ TEST_P(DnnlProductTest, ARowsResultDoesNotDependOnOtherRowsValues) {
   }
 }
 
-TEST_P(DnnlProductTest, ABrokenRowBreaksItselfAlone) {
+TEST_P(NarrowProductTest, ABrokenRowBreaksItselfAlone) {
   const Weight weight = RandomWeight(100, 140);
   const PackedProduct packed = Packed(GetParam(), weight);
   const std::vector<float> bias = RandomFloats(140, 3);
@@ -262,7 +257,7 @@ TEST_P(DnnlProductTest, ABrokenRowBreaksItselfAlone) {
   }
 }
 
-TEST_P(DnnlProductTest, ABrokenWeightBreaksItsColumnAlone) {
+TEST_P(NarrowProductTest, ABrokenWeightBreaksItsColumnAlone) {
   std::vector<float> values = RandomFloats(100 * 140, 7);
   const std::vector<float> x = RandomFloats(3 * 100, 4);
   const std::vector<float> before = Packed(GetParam(), MakeWeight(100, 140, values)).Multiply(x);
@@ -279,7 +274,7 @@ TEST_P(DnnlProductTest, ABrokenWeightBreaksItsColumnAlone) {
   }
 }
 
-TEST_P(DnnlProductTest, RowsAndColumnsOfZerosGiveTheBias) {
+TEST_P(NarrowProductTest, RowsAndColumnsOfZerosGiveTheBias) {
   std::vector<float> values = RandomFloats(100 * 140, 7);
   for (std::size_t k = 0; k < 100; ++k) values[k * 140 + 3] = 0;
   const PackedProduct packed = Packed(GetParam(), MakeWeight(100, 140, values));
@@ -292,7 +287,7 @@ TEST_P(DnnlProductTest, RowsAndColumnsOfZerosGiveTheBias) {
 }
 
 // A file that is mapped for reading.
-TEST_P(DnnlProductTest, NeverWritesToThePackedWeight) {
+TEST_P(NarrowProductTest, NeverWritesToThePackedWeight) {
   for (const int outputs : {64, 70}) {
     const Weight weight = RandomWeight(37, outputs);
     const PackedProduct packed = Packed(GetParam(), weight, 1);
@@ -308,75 +303,38 @@ TEST_P(DnnlProductTest, NeverWritesToThePackedWeight) {
   }
 }
 
-TEST_P(DnnlProductTest, PackedBytesDependOnTheWeightAlone) {
+TEST_P(NarrowProductTest, PackedBytesDependOnTheWeightAlone) {
   const Weight weight = RandomWeight(100, 1031);
   const PackedProduct one = Packed(GetParam(), weight, 3, std::byte{0x00});
   const PackedProduct other = Packed(GetParam(), weight, 3, std::byte{0xff});
   EXPECT_EQ(std::memcmp(one.bytes().data(), other.bytes().data(), one.bytes().size()), 0);
 }
 
-TEST_P(DnnlProductTest, ScratchForMoreRowsIsEnoughForFewer) {
-  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 200, 1031, 2);
-  for (int rows = 2; rows <= 300; ++rows) {
-    EXPECT_GE(product->scratch_bytes(rows), product->scratch_bytes(rows - 1)) << rows;
-  }
-}
-
 // Columns of zeros cost memory and time as others do. The shapes are those of Qwen2.5-0.5B and
 // Llama-3.2-1B.
-TEST_P(DnnlProductTest, PacksLittleBesideTheNumbers) {
+TEST_P(NarrowProductTest, PacksLittleBesideTheNumbers) {
   constexpr std::array<std::array<int, 2>, 6> kShapes = {
       {{896, 896}, {896, 1152}, {4864, 896}, {896, 9728}, {2048, 3072}, {8192, 2048}}};
   for (const auto& [inputs, outputs] : kShapes) {
     const std::size_t numbers =
         static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs) * (is_int8() ? 1 : 2);
     for (const int workers : {1, 2, 3, 8, 64}) {
-      EXPECT_LT(MakeDnnlProduct(GetParam(), inputs, outputs, workers)->packed_bytes(),
+      EXPECT_LT(MakeNarrowProduct(GetParam(), inputs, outputs, workers)->packed_bytes(),
                 numbers + numbers / 10)
           << inputs << " x " << outputs << ", " << workers << " workers";
     }
   }
 }
 
-int NumThreads() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-    count += entry.exists() ? 1 : 0;
-  }
-  return count;
-}
-
-TEST_P(DnnlProductTest, StartsNoThreadsAndLeavesOpenMpAsItWas) {
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(3);
-  const int threads = NumThreads();
-  const Weight weight = RandomWeight(768, 1024);
-  const PackedProduct packed = Packed(GetParam(), weight, 1);
-  packed.Multiply(RandomFloats(64 * 768, 4));
-  EXPECT_EQ(NumThreads(), threads);
-  EXPECT_EQ(omp_get_max_threads(), 3);
-  omp_set_num_threads(before);
-}
-
-// Plans come from a cache of the whole process.
-TEST_P(DnnlProductTest, WorkersPlanNothing) {
-  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 64, 64, 1);
-  EXPECT_DEATH(WorkerTeam(1).Run([&](int) { product->Prepare(3); }), "a worker plans");
-  const Weight weight = RandomWeight(64, 64);
-  AlignedBytes packed(product->packed_bytes());
-  WorkerTeam(1).Run([&](int) { product->Pack(0, weight.source, packed.data()); });
-}
-
-TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
+TEST_P(NarrowProductTest, ThreadsMayHaveABlockEach) {
   const int rows = 40;
   const Weight weight = RandomWeight(200, 1031);
-  const std::unique_ptr<MatrixProduct> product = MakeDnnlProduct(GetParam(), 200, 1031, 4);
+  const std::unique_ptr<MatrixProduct> product = MakeNarrowProduct(GetParam(), 200, 1031, 4);
   ASSERT_GE(product->num_blocks(), 4);
   AlignedBytes packed(product->packed_bytes());
   std::vector<float> results(rows * 1031, kUnwritten);
   const std::vector<float> x = RandomFloats(rows * 200, 4);
   const Activations activations = StoreRows(*product, x);
-  product->Prepare(rows);
   WorkerTeam team(2);
   const auto in_two_threads = [&](const auto& work) {
     team.Run([&](int worker) {
@@ -386,19 +344,17 @@ TEST_P(DnnlProductTest, ThreadsMayHaveABlockEach) {
   in_two_threads([&](int i) { product->Pack(i, weight.source, packed.data()); });
   for (int repeat = 0; repeat < 20; ++repeat) {
     in_two_threads([&](int i) {
-      AlignedBytes scratch(product->scratch_bytes(rows));
       product->Multiply(i, {.packed = packed.data(),
                             .bias = nullptr,
                             .activations = activations.bytes.data(),
                             .scales = activations.scales.data(),
                             .rows = rows,
                             .results = results.data(),
-                            .results_stride = 1031,
-                            .scratch = scratch.data()});
+                            .results_stride = 1031});
     });
   }
   EXPECT_EQ(Bits(results), Bits(Packed(GetParam(), weight, 4).Multiply(x)));
 }
 
-}  // namespace dnnl_product_test
+}  // namespace narrow_product_test
 }  // namespace submix::decode

@@ -1,0 +1,52 @@
+// The inner loops of products whose weights and activations are both narrow: words of 32 bits that
+// hold two bfloat16 or four bytes, which the processor multiplies and adds up at once (AVX-512
+// VNNI, AVX-512 bf16, AMX). Every result is summed in one order that depends on its own inputs
+// alone, never on how many rows are computed together; sums of bytes are exact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace submix::decode {
+
+// Columns of a panel. Its words lie as [words of a column][2][16 columns], which are also the tiles
+// of AMX.
+inline constexpr int kNarrowColumns = 32;
+// Words of a row come in whole tiles of AMX: lines of 64 bytes.
+inline constexpr int kNarrowStep = 16;
+
+// Behind a panel of bytes.
+struct ByteColumns {
+  float scales[kNarrowColumns];  // weight = scale * byte
+  // 128 times the sum of the column's bytes: VNNI multiplies by activations that have 128 added.
+  std::int32_t excess[kNarrowColumns];
+};
+
+// `Sum` says what is multiplied: bfloat16 into float, bytes into std::int32_t.
+template <typename Sum>
+constexpr std::size_t NarrowPanelBytes(int words) {
+  return static_cast<std::size_t>(words) * kNarrowColumns * sizeof(std::uint32_t) +
+         (std::is_integral_v<Sum> ? sizeof(ByteColumns) : 0);
+}
+
+// results[m, n] = bias[n] + sum_k x[m, k] W[k, n], for bytes times the scales of row and column.
+template <typename Sum>
+struct NarrowOperands {
+  const std::byte* panels =
+      nullptr;                   // for all columns, NarrowPanelBytes(words) each, 64-byte aligned
+  const std::byte* x = nullptr;  // [rows, words], rows x_stride bytes apart, 64-byte aligned
+  std::size_t x_stride = 0;
+  const float* x_scales = nullptr;  // [rows], of bytes
+  int rows = 0;
+  int words = 0;                // a multiple of kNarrowStep, zeros behind the last input
+  const float* bias = nullptr;  // [columns], or null
+  float* results = nullptr;     // rows results_stride apart
+  std::size_t results_stride = 0;
+  int columns = 0;
+};
+// Requires: kBf16 for float, kVnni for std::int32_t (base/instruction_sets.h), or beyond.
+template <typename Sum>
+void MultiplyNarrow(const NarrowOperands<Sum>& operands);
+
+}  // namespace submix::decode
