@@ -365,7 +365,7 @@ int Run(int argc, char** argv) {
   app.add_option("--context", settings.contexts, "tokens before the one that is timed")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
-  app.add_option("--precision", settings.precisions, "f32, bf16, int8")->delimiter(',');
+  app.add_option("--precision", settings.precisions, "f32, bf16, int8, int4")->delimiter(',');
   app.add_option("--adapters", settings.adapters, "all: in every layer; top4: the highest four")
       ->delimiter(',')
       ->check(CLI::IsMember({"all", "top4"}));

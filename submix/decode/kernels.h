@@ -130,15 +130,17 @@ template <typename Stored>
 void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, int slot,
                    Stored* page);
 
-// Causal attention of neighbouring tokens of one row and head over its pages; query i sees the last
-// `window` of `first_length + i` tokens.
+// Causal attention of queries of one row over the pages of one head of keys: of neighbouring tokens,
+// or of several heads of one token that share the keys. Query i sees the last `window` of
+// `first_length + i * tokens_a_query` tokens.
 template <typename Stored>
 struct AttentionOperands {
   const float* queries = nullptr;  // [count, width], rows query_stride apart
   std::size_t query_stride = 0;
   int count = 0;  // 1 .. kMostQueries
   int first_length = 0;
-  int window = 0;  // 0: all
+  int tokens_a_query = 1;  // 0: all of one token
+  int window = 0;          // 0: all
   // The first so many tokens are seen by none but themselves, and cost what those cost that are
   // seen. Their values must be finite.
   int hidden = 0;

@@ -198,7 +198,7 @@ class PagedAttention {
   }
 
   std::vector<float> Attend(const std::vector<float>& queries, int first_length,
-                            const AttentionRule& rule) const {
+                            const AttentionRule& rule, int tokens_a_query = 1) const {
     AttentionOperands<Stored> operands;
     operands.window = rule.window;
     operands.hidden = rule.hidden;
@@ -208,6 +208,7 @@ class PagedAttention {
     operands.query_stride = width_;
     operands.count = static_cast<int>(queries.size() / width_);
     operands.first_length = first_length;
+    operands.tokens_a_query = tokens_a_query;
     operands.shape = shape_;
     operands.pages = pages_.data();
     operands.page_offset = kOffset * sizeof(Stored);
@@ -262,6 +263,7 @@ void ExpectAttention(const std::vector<float>& queries, const std::vector<float>
   const auto tokens = static_cast<int>(keys.size() / wide);
   const PagedAttention<Stored> attention(width, tokens, keys, values);
   const std::vector<float> together = attention.Attend(queries, first_length, rule);
+  const std::vector<float> of_one_token = attention.Attend(queries, first_length, rule, 0);
   for (std::size_t q = 0; q * wide < queries.size(); ++q) {
     const std::vector<float> query(queries.begin() + static_cast<std::ptrdiff_t>(q * wide),
                                    queries.begin() + static_cast<std::ptrdiff_t>((q + 1) * wide));
@@ -269,9 +271,11 @@ void ExpectAttention(const std::vector<float>& queries, const std::vector<float>
     const auto expected = Expected<Stored>(query, keys, values, length, rule);
     // The same bits alone as together with its neighbours.
     const std::vector<float> alone = attention.Attend(query, length, rule);
+    const std::vector<float> earlier = attention.Attend(query, first_length, rule);
     for (std::size_t i = 0; i < wide; ++i) {
       EXPECT_NEAR(together[q * wide + i], expected[i], 1e-5);
       EXPECT_EQ(together[q * wide + i], alone[i]);
+      EXPECT_EQ(of_one_token[q * wide + i], earlier[i]);
     }
   }
 }

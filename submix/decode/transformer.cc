@@ -211,25 +211,37 @@ class LayerWorker {
 
   void Attend(int layer) {
     const auto blocks = static_cast<int>(buffers_.query_blocks.size());
-    const int heads = config_.attention_heads;
+    const int queries_a_key = config_.attention_heads / pass_.slabs.heads;
+    // Heads that share keys read them together, where there is work for all even so.
+    const bool is_shared = pass_.groups * blocks * pass_.slabs.heads >= team_.size();
+    const int heads_a_unit = is_shared ? queries_a_key : 1;
+    const int units_a_block = config_.attention_heads / heads_a_unit;
     // Dealt out one by one: later queries of a prompt have more to look at.
-    for (int unit = worker_; unit < pass_.groups * blocks * heads; unit += team_.size()) {
-      const int block = unit / heads % blocks;
-      AttendOnce(layer, unit / heads / blocks,
-                 buffers_.query_blocks[static_cast<std::size_t>(block)], unit % heads);
+    for (int unit = worker_; unit < pass_.groups * blocks * units_a_block; unit += team_.size()) {
+      const QueryBlock& block =
+          buffers_.query_blocks[static_cast<std::size_t>(unit / units_a_block % blocks)];
+      const int first_head = unit % units_a_block * heads_a_unit;
+      const int heads_at_a_time = block.count == 1 ? kMostQueries : 1;
+      for (int head = 0; head < heads_a_unit; head += heads_at_a_time) {
+        AttendOnce(layer, unit / units_a_block / blocks, block, first_head + head,
+                   std::min(heads_at_a_time, heads_a_unit - head));
+      }
     }
     team_.Barrier();
   }
 
-  void AttendOnce(int layer, int group, const QueryBlock& block, int head) {
+  // Of several heads, which share keys, only for one token.
+  void AttendOnce(int layer, int group, const QueryBlock& block, int head, int heads) {
+    const bool is_one_token = block.count == 1;
     const TokenRun& run = pass_.runs[static_cast<std::size_t>(block.run)];
     const int row = group * pass_.tokens + run.begin + block.begin;
     AttentionOperands<Stored> operands;
     operands.shape = pass_.slabs.shape;
     operands.queries = Row(wide(), row, in_width()) + head * head_width_;
-    operands.query_stride = static_cast<std::size_t>(in_width());
-    operands.count = block.count;
+    operands.query_stride = static_cast<std::size_t>(is_one_token ? head_width_ : in_width());
+    operands.count = is_one_token ? heads : block.count;
     operands.first_length = run.start + block.begin + 1;
+    operands.tokens_a_query = is_one_token ? 0 : 1;
     operands.window = config_.is_windowed(layer) ? config_.window : 0;
     operands.hidden = run.hidden;
     operands.scale = config_.scale_of_scores();
@@ -239,7 +251,8 @@ class LayerWorker {
     operands.page_offset =
         pass_.slabs.Offset(layer, pass_.slab_group + group, head / queries_a_key);
     operands.out = Row(narrow(), row, config_.query_width()) + head * head_width_;
-    operands.out_stride = static_cast<std::size_t>(config_.query_width());
+    operands.out_stride =
+        static_cast<std::size_t>(is_one_token ? head_width_ : config_.query_width());
     operands.scratch = reinterpret_cast<float*>(scratch_);
     AttendToPages(operands);
   }
