@@ -130,8 +130,8 @@ template <typename Stored>
 void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, int slot,
                    Stored* page);
 
-// Causal attention of queries of one row over the pages of one head of keys: of neighbouring tokens,
-// or of several heads of one token that share the keys. Query i sees the last `window` of
+// Causal attention of queries of one row over the pages of one head of keys: of neighbouring
+// tokens, or of several heads of one token that share the keys. Query i sees the last `window` of
 // `first_length + i * tokens_a_query` tokens.
 template <typename Stored>
 struct AttentionOperands {

@@ -7,6 +7,7 @@
 
 #include "submix/base/check.h"
 #include "submix/decode/kernels.h"
+#include "submix/decode/narrow_kernels.h"
 #include "submix/decode/weight_groups.h"
 
 namespace submix::decode {
@@ -41,14 +42,14 @@ void StorePanel(const std::vector<float>& weights, std::size_t first, int column
   }
 }
 
-// Our own loops: float32 activations, weights in panels of 32 columns, a pair of vectors an input,
-// read once from front to back while a tile of rows stays in registers. Each result is one sum in
-// the order of the inputs, whatever the number of rows.
-template <typename Stored>
+// Weights in panels of 32 columns, a pair of vectors an input, read once from front to back while a
+// tile of rows stays in registers. Each result is one sum in the order of the inputs, whatever the
+// number of rows. Activations are float32; of integers of 4 bits also int8.
+template <typename Stored, ActivationFormat kFormat = ActivationFormat::kFloat32>
 class PanelProduct final : public MatrixProduct {
  public:
   PanelProduct(int inputs, int outputs, int workers)
-      : MatrixProduct(inputs, outputs, ActivationFormat::kFloat32, workers,
+      : MatrixProduct(inputs, outputs, kFormat, workers,
                       {kPanelColumns, kPanelColumns, kMostColumns}) {}
 
   std::size_t packed_bytes() const override {
@@ -69,20 +70,38 @@ class PanelProduct final : public MatrixProduct {
 
   void Multiply(int index, const Operands& operands) const override {
     const Columns columns = block(index);
-    PanelOperands<Stored> panel;
-    panel.panels = reinterpret_cast<const Stored*>(PanelOf(columns.begin, operands.packed));
-    panel.x = reinterpret_cast<const float*>(operands.activations);
-    panel.x_stride = ActivationRowBytes(format(), inputs()) / sizeof(float);
-    panel.rows = operands.rows;
-    panel.inputs = inputs();
-    panel.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
-    panel.results = operands.results + columns.begin;
-    panel.results_stride = operands.results_stride;
-    panel.columns = columns.count();
-    MultiplyPanels(panel);
+    const auto* panels = reinterpret_cast<const Stored*>(PanelOf(columns.begin, operands.packed));
+    const std::size_t row_bytes = ActivationRowBytes(format(), inputs());
+    if constexpr (kFormat == ActivationFormat::kInt8) {
+      GroupOperands rows;
+      rows.groups = panels;
+      rows.groups_a_panel = (inputs() + kGroupInputs - 1) / kGroupInputs;
+      rows.x = operands.activations;
+      rows.x_stride = row_bytes;
+      rows.x_scales = operands.scales;
+      rows.words = static_cast<int>(row_bytes / sizeof(std::uint32_t));
+      SetResults(columns, operands, rows);
+      MultiplyGroups(rows);
+    } else {
+      PanelOperands<Stored> rows;
+      rows.panels = panels;
+      rows.x = reinterpret_cast<const float*>(operands.activations);
+      rows.x_stride = row_bytes / sizeof(float);
+      rows.inputs = inputs();
+      SetResults(columns, operands, rows);
+      MultiplyPanels(rows);
+    }
   }
 
  private:
+  template <typename Rows>
+  static void SetResults(Columns columns, const Operands& operands, Rows& rows) {
+    rows.rows = operands.rows;
+    rows.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
+    rows.results = operands.results + columns.begin;
+    rows.results_stride = operands.results_stride;
+    rows.columns = columns.count();
+  }
   // The panel that begins with this column.
   template <typename Byte>
   Byte* PanelOf(int column, Byte* packed) const {
@@ -165,6 +184,10 @@ std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs
     case Precision::kInt8:
       return std::make_unique<PanelProduct<IntegerGroup<8>>>(inputs, outputs, workers);
     case Precision::kInt4:
+      if (ProcessorMultipliesInt8()) {
+        return std::make_unique<PanelProduct<IntegerGroup<4>, ActivationFormat::kInt8>>(
+            inputs, outputs, workers);
+      }
       return std::make_unique<PanelProduct<IntegerGroup<4>>>(inputs, outputs, workers);
   }
   SUBMIX_CHECK(false, "unknown precision");

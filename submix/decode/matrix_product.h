@@ -93,8 +93,9 @@ class MatrixProduct {
   int num_blocks_ = 0;
 };
 
-// The product of this precision on this processor: a narrow one for kBfloat16 and kInt8 where the
-// processor multiplies such numbers, else one of float32 with weights widened in registers.
+// The product of this precision on this processor: with activations as narrow as the weights (int8
+// for kInt4) where the processor multiplies such numbers, else with float32 activations and weights
+// widened in registers.
 std::unique_ptr<MatrixProduct> MakeMatrixProduct(Precision precision, int inputs, int outputs,
                                                  int workers);
 

@@ -196,23 +196,103 @@ SUBMIX_TILES void SumByTiles(const Tile<Sum>& tile) {
 // Others on this thread find the tiles as if never used.
 SUBMIX_TILES void ReleaseTiles() { _tile_release(); }
 
+// --- integers of 4 bits
+
+// Rows of groups that are summed in registers at a time.
+constexpr int kGroupRows = 6;
+constexpr int kGroupWords = kGroupInputs / IntegerGroup<4>::kInputsAWord;
+
+// Some rows times one panel.
+struct GroupTile {
+  const IntegerGroup<4>* groups = nullptr;
+  int count = 0;
+  const std::byte* x = nullptr;
+  std::size_t x_stride = 0;
+  const std::byte* ahead = nullptr;  // the next panel, fetched meanwhile; or null
+  float* sums = nullptr;             // [rows, kNarrowColumns], 64-byte aligned
+};
+
+// The integers in the lower halves of bytes, as bytes.
+SUBMIX_NARROW_INLINE __m512i BytesOf(__m512i halves) {
+  const __m512i integers =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
+  return _mm512_shuffle_epi8(integers, _mm512_and_si512(halves, _mm512_set1_epi8(0x0f)));
+}
+
+// A group's scales of a panel's first or second vector.
+SUBMIX_NARROW_INLINE __m512 ScalesOf(const IntegerGroup<4>& group, int vector) {
+  const __m512i pairs = _mm512_loadu_si512(group.scales);
+  return _mm512_castsi512_ps(vector == 0 ? _mm512_slli_epi32(pairs, 16)
+                                         : _mm512_and_si512(pairs, _mm512_set1_epi32(-65536)));
+}
+
+// The bytes of a word of a group are four inputs: in their lower halves of a column of the first
+// vector, in their upper ones of the second's.
+template <int kRows>
+SUBMIX_NARROW void SumGroups(const GroupTile& tile) {
+  __m512 sums[kRows][2];
+  for (int m = 0; m < kRows; ++m) sums[m][0] = sums[m][1] = _mm512_setzero_ps();
+  const __m512i all_128 = _mm512_set1_epi8(-128);
+  const std::byte* ahead = tile.ahead;
+  for (int g = 0; g < tile.count; ++g) {
+    const IntegerGroup<4>& group = tile.groups[g];
+    if (ahead != nullptr) FetchAhead(ahead, sizeof(group) / kLineBytes);
+    // With what activations that have 128 added bring too much.
+    __m512i integers[kRows][2], excess[2];
+    for (int v = 0; v < 2; ++v) {
+      excess[v] = _mm512_setzero_si512();
+      for (int m = 0; m < kRows; ++m) integers[m][v] = _mm512_setzero_si512();
+    }
+    for (int word = 0; word < kGroupWords; ++word) {
+      const __m512i halves = _mm512_loadu_si512(group.words[word]);
+      const __m512i weights[] = {BytesOf(halves), BytesOf(_mm512_srli_epi32(halves, 4))};
+      for (int v = 0; v < 2; ++v) excess[v] = _mm512_dpbusd_epi32(excess[v], all_128, weights[v]);
+      for (int m = 0; m < kRows; ++m) {
+        const std::uint32_t x = reinterpret_cast<const std::uint32_t*>(
+            tile.x + static_cast<std::size_t>(m) * tile.x_stride)[g * kGroupWords + word];
+        for (int v = 0; v < 2; ++v) integers[m][v] = AddWord(integers[m][v], x, weights[v]);
+      }
+    }
+    for (int v = 0; v < 2; ++v) {
+      const __m512 scales = ScalesOf(group, v);
+      for (int m = 0; m < kRows; ++m) {
+        const __m512i exact = _mm512_sub_epi32(integers[m][v], excess[v]);
+        sums[m][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), scales, sums[m][v]);
+      }
+    }
+  }
+  for (int m = 0; m < kRows; ++m) {
+    StoreSums(sums[m][0], tile.sums + m * kNarrowColumns);
+    StoreSums(sums[m][1], tile.sums + m * kNarrowColumns + kNarrowStep);
+  }
+}
+
+template <int kRows>
+void SumGroupsOfRows(const GroupTile& tile, int rows) {
+  if constexpr (kRows > 0) {
+    if (rows == kRows) {
+      SumGroups<kRows>(tile);
+    } else {
+      SumGroupsOfRows<kRows - 1>(tile, rows);
+    }
+  }
+}
+
 // --- results
 
-SUBMIX_NARROW_INLINE __m512 Scaled(const float* sums, float, const ByteColumns*, int) {
-  return _mm512_load_ps(sums);
+SUBMIX_NARROW_INLINE __m512 Scaled(const float* sums, float row_scale, const ByteColumns*, int) {
+  return _mm512_mul_ps(_mm512_load_ps(sums), _mm512_set1_ps(row_scale));
 }
 SUBMIX_NARROW_INLINE __m512 Scaled(const std::int32_t* sums, float row_scale,
                                    const ByteColumns* columns, int begin) {
   const __m512 scales = _mm512_loadu_ps(columns->scales + begin);
-  // Masked, since gcc warns of what the other form leaves undefined.
-  const __m512 values = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_load_si512(sums));
+  const __m512 values = _mm512_cvtepi32_ps(_mm512_load_si512(sums));
   return _mm512_mul_ps(values, _mm512_mul_ps(_mm512_set1_ps(row_scale), scales));
 }
 
 // Of a tile whose first row and column these are.
 template <typename Sum>
-SUBMIX_NARROW void WriteResults(const NarrowOperands<Sum>& o, const Tile<Sum>& tile, int row,
-                                int column) {
+SUBMIX_NARROW void WriteResults(const NarrowRows& o, const Tile<Sum>& tile, int row, int column) {
   for (int half = 0; half < 2; ++half) {
     const int begin = half * kNarrowStep;
     const int count = std::clamp(o.columns - column - begin, 0, kNarrowStep);
@@ -273,12 +353,34 @@ void MultiplyNarrow(const NarrowOperands<Sum>& operands) {
   if (is_amx) ReleaseTiles();
 }
 
+void MultiplyGroups(const GroupOperands& o) {
+  alignas(64) float sums[kGroupRows * kNarrowColumns];
+  const int tiles = (o.rows + kGroupRows - 1) / kGroupRows;
+  GroupTile tile{.count = o.groups_a_panel, .x_stride = o.x_stride, .sums = sums};
+  for (int column = 0; column < o.columns; column += kNarrowColumns) {
+    tile.groups = o.groups + static_cast<std::size_t>(column / kNarrowColumns) *
+                                 static_cast<std::size_t>(o.groups_a_panel);
+    tile.ahead = reinterpret_cast<const std::byte*>(tile.groups + o.groups_a_panel);
+    for (int i = 0; i < tiles; ++i) {
+      const int begin = o.rows * i / tiles;
+      const int rows = o.rows * (i + 1) / tiles - begin;
+      tile.x = o.x + static_cast<std::size_t>(begin) * o.x_stride;
+      SumGroupsOfRows<kGroupRows>(tile, rows);
+      WriteResults<float>(o, {.rows = rows, .sums = sums}, begin, column);
+      tile.ahead = nullptr;
+    }
+  }
+}
+
 }  // namespace submix::decode
 #else
 namespace submix::decode {
 
 template <typename Sum>
 void MultiplyNarrow(const NarrowOperands<Sum>&) {
+  SUBMIX_CHECK(false, "no processor but x86-64 is said to multiply narrow numbers");
+}
+void MultiplyGroups(const GroupOperands&) {
   SUBMIX_CHECK(false, "no processor but x86-64 is said to multiply narrow numbers");
 }
 

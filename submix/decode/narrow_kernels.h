@@ -1,12 +1,15 @@
 // The inner loops of products whose weights and activations are both narrow: words of 32 bits that
 // hold two bfloat16 or four bytes, which the processor multiplies and adds up at once (AVX-512
-// VNNI, AVX-512 bf16, AMX). Every result is summed in one order that depends on its own inputs
-// alone, never on how many rows are computed together; sums of bytes are exact.
+// VNNI, AVX-512 bf16, AMX); and integers of 4 bits by bytes. Every result is summed in one order
+// that depends on its own inputs alone, never on how many rows are computed together; sums of bytes
+// are exact.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include "submix/decode/kernels.h"
 
 namespace submix::decode {
 
@@ -31,10 +34,7 @@ constexpr std::size_t NarrowPanelBytes(int words) {
 }
 
 // results[m, n] = bias[n] + sum_k x[m, k] W[k, n], for bytes times the scales of row and column.
-template <typename Sum>
-struct NarrowOperands {
-  const std::byte* panels =
-      nullptr;                   // for all columns, NarrowPanelBytes(words) each, 64-byte aligned
+struct NarrowRows {
   const std::byte* x = nullptr;  // [rows, words], rows x_stride bytes apart, 64-byte aligned
   std::size_t x_stride = 0;
   const float* x_scales = nullptr;  // [rows], of bytes
@@ -45,8 +45,21 @@ struct NarrowOperands {
   std::size_t results_stride = 0;
   int columns = 0;
 };
+template <typename Sum>
+struct NarrowOperands : NarrowRows {
+  // For all columns, NarrowPanelBytes(words) each, 64-byte aligned.
+  const std::byte* panels = nullptr;
+};
 // Requires: kBf16 for float, kVnni for std::int32_t (base/instruction_sets.h), or beyond.
 template <typename Sum>
 void MultiplyNarrow(const NarrowOperands<Sum>& operands);
+
+// Activations are bytes. Each group is summed exactly, the groups in float32.
+struct GroupOperands : NarrowRows {
+  const IntegerGroup<4>* groups = nullptr;  // [panels][groups_a_panel]
+  int groups_a_panel = 0;                   // no more than `words` has bytes for
+};
+// Requires: kVnni or beyond.
+void MultiplyGroups(const GroupOperands& operands);
 
 }  // namespace submix::decode

@@ -68,7 +68,7 @@ class NarrowProduct final : public MatrixProduct {
     narrow.panels = operands.packed + PanelBegin(columns.begin);
     narrow.x = operands.activations;
     narrow.x_stride = row_bytes_;
-    narrow.x_scales = operands.scales;
+    if constexpr (std::is_integral_v<Sum>) narrow.x_scales = operands.scales;
     narrow.rows = operands.rows;
     narrow.words = words_;
     narrow.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/testing/packed_product.h"
+#include "submix/decode/weight_groups.h"
 #include "submix/decode/worker_team.h"
 #include "submix/model/half_float.h"
 
@@ -93,6 +95,44 @@ void ExpectBfloat16Products(const Weight& weight, const std::vector<float>& x, c
   }
 }
 
+// What a column's integers of 4 bits say.
+std::vector<float> WeightsOfGroups(const std::vector<float>& column) {
+  std::vector<float> weights;
+  for (std::size_t begin = 0; begin < column.size(); begin += kGroupInputs) {
+    const auto count = std::min<std::size_t>(kGroupInputs, column.size() - begin);
+    IntegerGroup<4> group = {};
+    StoreColumn(std::span(column).subspan(begin, count), 0, group);
+    for (std::size_t k = 0; k < count; ++k) {
+      weights.push_back(WeightAt(group, static_cast<int>(k), 0));
+    }
+  }
+  return weights;
+}
+
+// The groups' sums are exact; those of the groups are float32's.
+void ExpectInt4Products(const Weight& weight, const std::vector<float>& x, const float* bias,
+                        const std::vector<float>& results) {
+  const auto rows = static_cast<int>(x.size()) / weight.inputs;
+  std::vector<Quantised> quantised;
+  for (int m = 0; m < rows; ++m) quantised.push_back(Quantise(Row(x, m, weight.inputs)));
+  for (int n = 0; n < weight.outputs; ++n) {
+    const std::vector<float> weights = WeightsOfGroups(Column(weight, n));
+    for (int m = 0; m < rows; ++m) {
+      const Quantised& row = quantised[static_cast<std::size_t>(m)];
+      double sum = bias == nullptr ? 0 : double{bias[n]};
+      double magnitude = std::abs(sum);
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        const double term = double{weights[k]} * row.integers[k] * row.scale;
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const double tolerance = magnitude * (weight.inputs / kGroupInputs + 4) * 0x1p-24;
+      ASSERT_NEAR(double{results[static_cast<std::size_t>(m * weight.outputs + n)]}, sum, tolerance)
+          << m << ", " << n;
+    }
+  }
+}
+
 // As bits: NaN equals itself, and 0 is not -0.
 std::vector<std::uint32_t> Bits(const std::vector<float>& values) {
   std::vector<std::uint32_t> bits(values.size());
@@ -102,23 +142,24 @@ std::vector<std::uint32_t> Bits(const std::vector<float>& values) {
 
 PackedProduct Packed(Precision precision, const Weight& weight, int workers = 3,
                      std::byte filling = kUntouched) {
-  return {MakeNarrowProduct(precision, weight.inputs, weight.outputs, workers), weight, filling};
+  return {MakeMatrixProduct(precision, weight.inputs, weight.outputs, workers), weight, filling};
 }
 
 class NarrowProductTest : public testing::TestWithParam<Precision> {
  protected:
   void SetUp() override {
-    if (!(is_int8() ? ProcessorMultipliesInt8() : ProcessorMultipliesBfloat16())) {
-      GTEST_SKIP() << "no AVX-512 " << (is_int8() ? "VNNI" : "bf16");
+    const bool is_bfloat16 = GetParam() == Precision::kBfloat16;
+    if (!(is_bfloat16 ? ProcessorMultipliesBfloat16() : ProcessorMultipliesInt8())) {
+      GTEST_SKIP() << "no AVX-512 " << (is_bfloat16 ? "bf16" : "VNNI");
     }
   }
 
-  static bool is_int8() { return GetParam() == Precision::kInt8; }
-
   static void ExpectProducts(const Weight& weight, const std::vector<float>& x, const float* bias,
                              const std::vector<float>& results) {
-    if (is_int8()) {
+    if (GetParam() == Precision::kInt8) {
       EXPECT_EQ(Bits(results), Bits(Int8Reference(weight, x, bias)));
+    } else if (GetParam() == Precision::kInt4) {
+      ExpectInt4Products(weight, x, bias, results);
     } else {
       ExpectBfloat16Products(weight, x, bias, results);
     }
@@ -126,7 +167,7 @@ class NarrowProductTest : public testing::TestWithParam<Precision> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, NarrowProductTest,
-                         testing::Values(Precision::kInt8, Precision::kBfloat16),
+                         testing::Values(Precision::kInt4, Precision::kInt8, Precision::kBfloat16),
                          [](const auto& test) { return std::string(PrecisionName(test.param)); });
 
 TEST_P(NarrowProductTest, IsTheProductForEveryShape) {
@@ -316,10 +357,13 @@ TEST_P(NarrowProductTest, PacksLittleBesideTheNumbers) {
   constexpr std::array<std::array<int, 2>, 6> kShapes = {
       {{896, 896}, {896, 1152}, {4864, 896}, {896, 9728}, {2048, 3072}, {8192, 2048}}};
   for (const auto& [inputs, outputs] : kShapes) {
+    const std::size_t bits = GetParam() == Precision::kBfloat16 ? 16
+                             : GetParam() == Precision::kInt8   ? 8
+                                                                : 5;
     const std::size_t numbers =
-        static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs) * (is_int8() ? 1 : 2);
+        static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs) * bits / 8;
     for (const int workers : {1, 2, 3, 8, 64}) {
-      EXPECT_LT(MakeNarrowProduct(GetParam(), inputs, outputs, workers)->packed_bytes(),
+      EXPECT_LT(MakeMatrixProduct(GetParam(), inputs, outputs, workers)->packed_bytes(),
                 numbers + numbers / 10)
           << inputs << " x " << outputs << ", " << workers << " workers";
     }
@@ -329,7 +373,7 @@ TEST_P(NarrowProductTest, PacksLittleBesideTheNumbers) {
 TEST_P(NarrowProductTest, ThreadsMayHaveABlockEach) {
   const int rows = 40;
   const Weight weight = RandomWeight(200, 1031);
-  const std::unique_ptr<MatrixProduct> product = MakeNarrowProduct(GetParam(), 200, 1031, 4);
+  const std::unique_ptr<MatrixProduct> product = MakeMatrixProduct(GetParam(), 200, 1031, 4);
   ASSERT_GE(product->num_blocks(), 4);
   AlignedBytes packed(product->packed_bytes());
   std::vector<float> results(rows * 1031, kUnwritten);
