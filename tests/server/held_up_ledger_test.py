@@ -34,6 +34,9 @@ class HeldUpLedgerTest(FaultTest):
         status, text = ask(self.server.address, "POST", "/v1/completions", self.key, body)
         return status, json.loads(text)
 
+    def lives(self, count):
+        return f"\nsubmix_live {count}\n" in ask(self.server.address, "GET", "/metrics")[1]
+
     @contextlib.contextmanager
     def held_up(self):
         # A charge waits 5 seconds for it, then its step fails.
@@ -50,12 +53,13 @@ class HeldUpLedgerTest(FaultTest):
             self.assertEqual(self.ask()[0], 503)
         self.eventually(lambda: self.is_ready(self.server), "it is well again")
         self.assertEqual(self.ask()[0], 200)
+        self.eventually(lambda: self.lives(0), "the answered request has ended")
 
         answer = Answer()
         with self.held_up():
             asking = threading.Thread(target=answer.read, args=(self.server.address, self.key))
             asking.start()
-            self.eventually(lambda: "\nsubmix_live 1\n" in ask(self.server.address, "GET", "/metrics")[1], "it is live")
+            self.eventually(lambda: self.lives(1), "it is live")
             log = self.server.stop(expect=1)
             asking.join()
         self.assertIn("a step did not end", log[-1]["message"])
