@@ -18,8 +18,8 @@
 namespace submix::base {
 namespace {
 
-constexpr std::string_view kNames[] = {"plain",       "avx2",        "avx512",
-                                       "avx512_vnni", "avx512_bf16", "amx"};
+constexpr std::string_view kSetNames[] = {"plain",       "avx2",        "avx512",
+                                          "avx512_vnni", "avx512_bf16", "amx"};
 
 #if defined(__x86_64__)
 // Linux keeps the tiles' registers only for processes that have asked for them.
@@ -52,8 +52,8 @@ InstructionSet BestInstructionSet() { return InstructionSet::kPlain; }
 InstructionSet LimitOfEnvironment() {
   const char* const value = std::getenv("SUBMIX_MAX_CPU_ISA");
   if (value == nullptr) return InstructionSet::kAmx;
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == value) return static_cast<InstructionSet>(i);
+  for (std::size_t i = 0; i < std::size(kSetNames); ++i) {
+    if (kSetNames[i] == value) return static_cast<InstructionSet>(i);
   }
   Log(LogSeverity::kWarning,
       "SUBMIX_MAX_CPU_ISA=" + std::string(value) +
@@ -69,7 +69,7 @@ std::atomic<InstructionSet>& Chosen() {
 }  // namespace
 
 std::string_view InstructionSetName(InstructionSet set) {
-  return kNames[static_cast<std::size_t>(set)];
+  return kSetNames[static_cast<std::size_t>(set)];
 }
 
 InstructionSet ChosenInstructionSet() { return Chosen().load(std::memory_order_relaxed); }
