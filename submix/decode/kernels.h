@@ -72,16 +72,18 @@ constexpr std::size_t PanelBytes<IntegerGroup<8>>(int inputs) {
          sizeof(IntegerGroup<8>);
 }
 
-// results[m, n] = bias[n] + sum_k x[m, k] W[k, n] for n < columns.
-struct PanelRows {
-  const float* x = nullptr;  // [rows, inputs], rows x_stride apart
-  std::size_t x_stride = 0;
+// Where results[m, n] = bias[n] + sum_k x[m, k] W[k, n] go, for n < columns.
+struct ResultRows {
   int rows = 0;
-  int inputs = 0;
   const float* bias = nullptr;  // [columns], or null
   float* results = nullptr;     // rows results_stride apart
   std::size_t results_stride = 0;
   int columns = 0;
+};
+struct PanelRows : ResultRows {
+  const float* x = nullptr;  // [rows, inputs], rows x_stride apart
+  std::size_t x_stride = 0;
+  int inputs = 0;
 };
 template <typename Stored>
 struct PanelOperands : PanelRows {

@@ -79,7 +79,6 @@ class PanelProduct final : public MatrixProduct {
       rows.x = operands.activations;
       rows.x_stride = row_bytes;
       rows.x_scales = operands.scales;
-      rows.words = static_cast<int>(row_bytes / sizeof(std::uint32_t));
       SetResults(columns, operands, rows);
       MultiplyGroups(rows);
     } else {
@@ -94,14 +93,6 @@ class PanelProduct final : public MatrixProduct {
   }
 
  private:
-  template <typename Rows>
-  static void SetResults(Columns columns, const Operands& operands, Rows& rows) {
-    rows.rows = operands.rows;
-    rows.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
-    rows.results = operands.results + columns.begin;
-    rows.results_stride = operands.results_stride;
-    rows.columns = columns.count();
-  }
   // The panel that begins with this column.
   template <typename Byte>
   Byte* PanelOf(int column, Byte* packed) const {
@@ -140,6 +131,14 @@ MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, i
 
 MatrixProduct::Columns MatrixProduct::block(int index) const {
   return {index * block_columns_, std::min(outputs_, (index + 1) * block_columns_)};
+}
+
+void MatrixProduct::SetResults(Columns columns, const Operands& operands, ResultRows& rows) {
+  rows.rows = operands.rows;
+  rows.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
+  rows.results = operands.results + columns.begin;
+  rows.results_stride = operands.results_stride;
+  rows.columns = columns.count();
 }
 
 std::vector<float> MatrixProduct::ReadColumns(const WeightSource& source, Columns columns) const {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "submix/decode/kernels.h"
 #include "submix/decode/precision.h"
 #include "submix/model/safetensors.h"
 
@@ -81,6 +82,9 @@ class MatrixProduct {
     int most_columns = 1;  // >= least_columns
   };
   MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, const Cut& cut);
+
+  // The share of the operands' results that has these columns.
+  static void SetResults(Columns columns, const Operands& operands, ResultRows& rows);
 
   // These columns of the source, a row of [inputs] each. Requires: a source of this shape.
   std::vector<float> ReadColumns(const WeightSource& source, Columns columns) const;

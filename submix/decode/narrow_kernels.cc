@@ -23,7 +23,7 @@ namespace {
 // Rows of a tile of results: two of AMX's.
 constexpr int kTileRows = 32;
 constexpr int kHalfRows = kTileRows / 2;
-constexpr std::size_t kTileBytes = kNarrowStep * kNarrowColumns * sizeof(std::uint32_t);
+constexpr std::size_t kTileBytes = kNarrowStep * kPanelColumns * sizeof(std::uint32_t);
 constexpr std::size_t kLineBytes = 64;
 // Rows whose activations stay in the second-level cache beside a block's panels.
 constexpr int kChunkRows = 3 * kTileRows;
@@ -42,7 +42,7 @@ struct Tile {
   const std::byte* ahead = nullptr;
   int ahead_lines = 0;
   const ByteColumns* columns = nullptr;  // behind a panel of bytes
-  Sum* sums = nullptr;                   // [rows, kNarrowColumns], 64-byte aligned
+  Sum* sums = nullptr;                   // [rows, kPanelColumns], 64-byte aligned
 };
 
 void FetchAhead(const std::byte*& ahead, int lines) {
@@ -65,7 +65,7 @@ SUBMIX_NARROW_INLINE __m512i AddWord(__m512i sum, std::uint32_t x, __m512i weigh
 
 SUBMIX_NARROW_INLINE __m512 FirstSum(const Tile<float>&, int) { return _mm512_setzero_ps(); }
 SUBMIX_NARROW_INLINE __m512i FirstSum(const Tile<std::int32_t>& tile, int vector) {
-  const __m512i excess = _mm512_loadu_si512(tile.columns->excess + kNarrowStep * vector);
+  const __m512i excess = _mm512_loadu_si512(tile.columns->excess + kVectorLength * vector);
   return _mm512_sub_epi32(_mm512_setzero_si512(), excess);
 }
 
@@ -95,8 +95,8 @@ SUBMIX_NARROW void SumInRegisters(const Tile<Sum>& tile) {
     }
   }
   for (int m = 0; m < kRows; ++m) {
-    StoreSums(sums[m][0], tile.sums + m * kNarrowColumns);
-    StoreSums(sums[m][1], tile.sums + m * kNarrowColumns + kNarrowStep);
+    StoreSums(sums[m][0], tile.sums + m * kPanelColumns);
+    StoreSums(sums[m][1], tile.sums + m * kPanelColumns + kVectorLength);
   }
 }
 
@@ -119,7 +119,7 @@ void SumByVectors(const Tile<Sum>& tile) {
     const int begin = tile.rows * i / parts;
     part.rows = tile.rows * (i + 1) / parts - begin;
     part.x = tile.x + static_cast<std::size_t>(begin) * tile.x_stride;
-    part.sums = tile.sums + begin * kNarrowColumns;
+    part.sums = tile.sums + begin * kPanelColumns;
     SumSomeRows<Sum, kRegisterRows>(part);
     part.ahead_lines = 0;
   }
@@ -185,12 +185,12 @@ SUBMIX_TILES void SumByTiles(const Tile<Sum>& tile) {
       _tile_dpbssd(3, 5, 7);
     }
   }
-  constexpr std::size_t kStride = kNarrowColumns * sizeof(Sum);
+  constexpr std::size_t kStride = kPanelColumns * sizeof(Sum);
   _tile_stored(0, tile.sums, kStride);
-  _tile_stored(1, tile.sums + kNarrowStep, kStride);
+  _tile_stored(1, tile.sums + kVectorLength, kStride);
   if (second == 0) return;
-  _tile_stored(2, tile.sums + kHalfRows * kNarrowColumns, kStride);
-  _tile_stored(3, tile.sums + kHalfRows * kNarrowColumns + kNarrowStep, kStride);
+  _tile_stored(2, tile.sums + kHalfRows * kPanelColumns, kStride);
+  _tile_stored(3, tile.sums + kHalfRows * kPanelColumns + kVectorLength, kStride);
 }
 
 // Others on this thread find the tiles as if never used.
@@ -209,7 +209,7 @@ struct GroupTile {
   const std::byte* x = nullptr;
   std::size_t x_stride = 0;
   const std::byte* ahead = nullptr;  // the next panel, fetched meanwhile; or null
-  float* sums = nullptr;             // [rows, kNarrowColumns], 64-byte aligned
+  float* sums = nullptr;             // [rows, kPanelColumns], 64-byte aligned
 };
 
 // The integers in the lower halves of bytes, as bytes.
@@ -262,8 +262,8 @@ SUBMIX_NARROW void SumGroups(const GroupTile& tile) {
     }
   }
   for (int m = 0; m < kRows; ++m) {
-    StoreSums(sums[m][0], tile.sums + m * kNarrowColumns);
-    StoreSums(sums[m][1], tile.sums + m * kNarrowColumns + kNarrowStep);
+    StoreSums(sums[m][0], tile.sums + m * kPanelColumns);
+    StoreSums(sums[m][1], tile.sums + m * kPanelColumns + kVectorLength);
   }
 }
 
@@ -294,8 +294,8 @@ SUBMIX_NARROW_INLINE __m512 Scaled(const std::int32_t* sums, float row_scale,
 template <typename Sum>
 SUBMIX_NARROW void WriteResults(const NarrowRows& o, const Tile<Sum>& tile, int row, int column) {
   for (int half = 0; half < 2; ++half) {
-    const int begin = half * kNarrowStep;
-    const int count = std::clamp(o.columns - column - begin, 0, kNarrowStep);
+    const int begin = half * kVectorLength;
+    const int count = std::clamp(o.columns - column - begin, 0, kVectorLength);
     if (count == 0) return;
     const auto mask = static_cast<__mmask16>((1u << count) - 1);
     const __m512 bias = o.bias == nullptr ? _mm512_setzero_ps()
@@ -303,7 +303,7 @@ SUBMIX_NARROW void WriteResults(const NarrowRows& o, const Tile<Sum>& tile, int 
     for (int m = 0; m < tile.rows; ++m) {
       const auto at = static_cast<std::size_t>(row + m);
       const float scale = o.x_scales == nullptr ? 1 : o.x_scales[at];
-      __m512 values = Scaled(tile.sums + m * kNarrowColumns + begin, scale, tile.columns, begin);
+      __m512 values = Scaled(tile.sums + m * kPanelColumns + begin, scale, tile.columns, begin);
       if (o.bias != nullptr) values = _mm512_add_ps(values, bias);
       _mm512_mask_storeu_ps(o.results + at * o.results_stride + column + begin, mask, values);
     }
@@ -312,14 +312,14 @@ SUBMIX_NARROW void WriteResults(const NarrowRows& o, const Tile<Sum>& tile, int 
 
 template <typename Sum>
 void MultiplyChunk(const NarrowOperands<Sum>& o, int row, int rows, bool is_amx) {
-  alignas(64) Sum sums[kTileRows * kNarrowColumns];
+  alignas(64) Sum sums[kTileRows * kPanelColumns];
   const std::size_t panel_bytes = NarrowPanelBytes<Sum>(o.words);
   const int tiles = (rows + kTileRows - 1) / kTileRows;
   Tile<Sum> tile{.x_stride = o.x_stride, .words = o.words, .sums = sums};
   // Each tile of the first chunk fetches its share of the next panel.
   tile.ahead_lines = row == 0 ? 2 * kNarrowStep / tiles : 0;
-  for (int column = 0; column < o.columns; column += kNarrowColumns) {
-    tile.weights = o.panels + static_cast<std::size_t>(column / kNarrowColumns) * panel_bytes;
+  for (int column = 0; column < o.columns; column += kPanelColumns) {
+    tile.weights = o.panels + static_cast<std::size_t>(column / kPanelColumns) * panel_bytes;
     if constexpr (std::is_integral_v<Sum>) {
       tile.columns =
           reinterpret_cast<const ByteColumns*>(tile.weights + panel_bytes - sizeof(ByteColumns));
@@ -354,11 +354,11 @@ void MultiplyNarrow(const NarrowOperands<Sum>& operands) {
 }
 
 void MultiplyGroups(const GroupOperands& o) {
-  alignas(64) float sums[kGroupRows * kNarrowColumns];
+  alignas(64) float sums[kGroupRows * kPanelColumns];
   const int tiles = (o.rows + kGroupRows - 1) / kGroupRows;
   GroupTile tile{.count = o.groups_a_panel, .x_stride = o.x_stride, .sums = sums};
-  for (int column = 0; column < o.columns; column += kNarrowColumns) {
-    tile.groups = o.groups + static_cast<std::size_t>(column / kNarrowColumns) *
+  for (int column = 0; column < o.columns; column += kPanelColumns) {
+    tile.groups = o.groups + static_cast<std::size_t>(column / kPanelColumns) *
                                  static_cast<std::size_t>(o.groups_a_panel);
     tile.ahead = reinterpret_cast<const std::byte*>(tile.groups + o.groups_a_panel);
     for (int i = 0; i < tiles; ++i) {

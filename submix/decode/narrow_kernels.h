@@ -13,42 +13,36 @@
 
 namespace submix::decode {
 
-// Columns of a panel. Its words lie as [words of a column][2][16 columns], which are also the tiles
-// of AMX.
-inline constexpr int kNarrowColumns = 32;
-// Words of a row come in whole tiles of AMX: lines of 64 bytes.
+// The words of a panel's kPanelColumns columns lie as [words of a column][2][16 columns], which are
+// also the tiles of AMX. Words of a row come in whole tiles: lines of 64 bytes.
 inline constexpr int kNarrowStep = 16;
 
 // Behind a panel of bytes.
 struct ByteColumns {
-  float scales[kNarrowColumns];  // weight = scale * byte
+  float scales[kPanelColumns];  // weight = scale * byte
   // 128 times the sum of the column's bytes: VNNI multiplies by activations that have 128 added.
-  std::int32_t excess[kNarrowColumns];
+  std::int32_t excess[kPanelColumns];
 };
 
 // `Sum` says what is multiplied: bfloat16 into float, bytes into std::int32_t.
 template <typename Sum>
 constexpr std::size_t NarrowPanelBytes(int words) {
-  return static_cast<std::size_t>(words) * kNarrowColumns * sizeof(std::uint32_t) +
+  return static_cast<std::size_t>(words) * kPanelColumns * sizeof(std::uint32_t) +
          (std::is_integral_v<Sum> ? sizeof(ByteColumns) : 0);
 }
 
-// results[m, n] = bias[n] + sum_k x[m, k] W[k, n], for bytes times the scales of row and column.
-struct NarrowRows {
-  const std::byte* x = nullptr;  // [rows, words], rows x_stride bytes apart, 64-byte aligned
+// Sums of bytes are multiplied by the scales of row and column.
+struct NarrowRows : ResultRows {
+  // [rows], x_stride bytes apart, 64-byte aligned, zeros behind the last input.
+  const std::byte* x = nullptr;
   std::size_t x_stride = 0;
-  const float* x_scales = nullptr;  // [rows], of bytes
-  int rows = 0;
-  int words = 0;                // a multiple of kNarrowStep, zeros behind the last input
-  const float* bias = nullptr;  // [columns], or null
-  float* results = nullptr;     // rows results_stride apart
-  std::size_t results_stride = 0;
-  int columns = 0;
+  const float* x_scales = nullptr;  // [rows], of bytes; null: none
 };
 template <typename Sum>
 struct NarrowOperands : NarrowRows {
   // For all columns, NarrowPanelBytes(words) each, 64-byte aligned.
   const std::byte* panels = nullptr;
+  int words = 0;  // of a row, a multiple of kNarrowStep
 };
 // Requires: kBf16 for float, kVnni for std::int32_t (base/instruction_sets.h), or beyond.
 template <typename Sum>
@@ -57,7 +51,7 @@ void MultiplyNarrow(const NarrowOperands<Sum>& operands);
 // Activations are bytes. Each group is summed exactly, the groups in float32.
 struct GroupOperands : NarrowRows {
   const IntegerGroup<4>* groups = nullptr;  // [panels][groups_a_panel]
-  int groups_a_panel = 0;                   // no more than `words` has bytes for
+  int groups_a_panel = 0;                   // x has bytes for all
 };
 // Requires: kVnni or beyond.
 void MultiplyGroups(const GroupOperands& operands);

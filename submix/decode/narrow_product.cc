@@ -24,8 +24,8 @@ constexpr ActivationFormat kFormat =
     std::is_integral_v<Sum> ? ActivationFormat::kInt8 : ActivationFormat::kBfloat16;
 
 int MostColumns(std::size_t row_bytes) {
-  const auto panels = static_cast<int>(kMostBlockBytes / (row_bytes * kNarrowColumns));
-  return std::max(panels, 1) * kNarrowColumns;
+  const auto panels = static_cast<int>(kMostBlockBytes / (row_bytes * kPanelColumns));
+  return std::max(panels, 1) * kPanelColumns;
 }
 
 // 128 times the sum of a column's bytes.
@@ -39,22 +39,22 @@ template <typename Sum>
 class NarrowProduct final : public MatrixProduct {
  public:
   NarrowProduct(int inputs, int outputs, int workers)
-      : MatrixProduct(inputs, outputs, kFormat<Sum>, workers,
-                      {kNarrowColumns, kNarrowColumns,
-                       MostColumns(ActivationRowBytes(kFormat<Sum>, inputs))}),
+      : MatrixProduct(
+            inputs, outputs, kFormat<Sum>, workers,
+            {kPanelColumns, kPanelColumns, MostColumns(ActivationRowBytes(kFormat<Sum>, inputs))}),
         row_bytes_(ActivationRowBytes(kFormat<Sum>, inputs)),
         words_(static_cast<int>(row_bytes_ / sizeof(std::uint32_t))) {
     SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
   }
 
-  std::size_t packed_bytes() const override { return PanelBegin(outputs() + kNarrowColumns - 1); }
+  std::size_t packed_bytes() const override { return PanelBegin(outputs() + kPanelColumns - 1); }
 
   void Pack(int index, const WeightSource& source, std::byte* packed) const override {
     const Columns columns = block(index);
     const std::vector<float> weights = ReadColumns(source, columns);
     const auto depth = static_cast<std::size_t>(inputs());
     for (int column = columns.begin; column < columns.end; ++column) {
-      const int place = column % kNarrowColumns;
+      const int place = column % kPanelColumns;
       std::byte* const panel = packed + PanelBegin(column);
       if (place == 0) std::memset(panel, 0, NarrowPanelBytes<Sum>(words_));
       const std::size_t first = static_cast<std::size_t>(column - columns.begin) * depth;
@@ -69,19 +69,15 @@ class NarrowProduct final : public MatrixProduct {
     narrow.x = operands.activations;
     narrow.x_stride = row_bytes_;
     if constexpr (std::is_integral_v<Sum>) narrow.x_scales = operands.scales;
-    narrow.rows = operands.rows;
     narrow.words = words_;
-    narrow.bias = operands.bias == nullptr ? nullptr : operands.bias + columns.begin;
-    narrow.results = operands.results + columns.begin;
-    narrow.results_stride = operands.results_stride;
-    narrow.columns = columns.count();
+    SetResults(columns, operands, narrow);
     MultiplyNarrow(narrow);
   }
 
  private:
   // Of the panel that has this column.
   std::size_t PanelBegin(int column) const {
-    return NarrowPanelBytes<Sum>(words_) * static_cast<std::size_t>(column / kNarrowColumns);
+    return NarrowPanelBytes<Sum>(words_) * static_cast<std::size_t>(column / kPanelColumns);
   }
 
   // Column `place` of a panel, read as a row of activations is.
@@ -91,12 +87,12 @@ class NarrowProduct final : public MatrixProduct {
     StoreActivations(format(), weights, column.data(), &scale);
     constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
     for (std::size_t word = 0; word < row_bytes_ / kWordBytes; ++word) {
-      std::memcpy(panel + (word * kNarrowColumns + static_cast<std::size_t>(place)) * kWordBytes,
+      std::memcpy(panel + (word * kPanelColumns + static_cast<std::size_t>(place)) * kWordBytes,
                   column.data() + word * kWordBytes, kWordBytes);
     }
     if constexpr (std::is_integral_v<Sum>) {
       auto* const columns =
-          reinterpret_cast<ByteColumns*>(panel + row_bytes_ * std::size_t{kNarrowColumns});
+          reinterpret_cast<ByteColumns*>(panel + row_bytes_ * std::size_t{kPanelColumns});
       columns->scales[place] = scale;
       columns->excess[place] = ExcessOf(column);
     }
