@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Private prediction beside private training, at one promise to a user: makes docs/results/which.
 
-    which_results.py DATA OUT [wikitext|blogs|collect …]
+    which_results.py DATA OUT [wikitext|short|blogs|collect …]
 
 DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz and wikitext-2/{valid,test}.txt
 OUT   gets texts, models and evaluations; interrupted, the same command goes on
 
-wikitext  726 users, blocks of 300 words: ensembles, DP-SGD, and ensembles over a model of DP-SGD, at three epsilons
-blogs     3,600 bloggers: DP-SGD, on the positions of docs/results/all_blogs, where the ensembles' rows come from
-collect   the table and the figure of docs/results/which from OUT, and from rows of docs/results made before
+wikitext  726 users, blocks of 300 words
+short     3,600 bloggers, the first 1,500 characters of each; scored on those of others
+blogs     the same with all that they wrote, on the positions of docs/results/all_blogs
+collect   the table and the figure of docs/results/which: from OUT, and from rows that were made before
 
-Times are of this machine, whatever else it does. On two cores wikitext takes an hour and blogs two.
+Of a corpus: ensembles, a model of DP-SGD, one of DP-FedAvg, and ensembles over a model of DP-SGD. Times are of this
+machine, whatever else it does. On two cores wikitext and short take two hours each and blogs five.
 """
 
 import csv
@@ -18,6 +20,7 @@ import json
 import lzma
 import math
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -29,19 +32,23 @@ RESULTS = SOURCE / "docs/results"
 KEY = SOURCE / "data/demo_partition.key"
 COLUMNS = ("corpus contender recipe k epsilon delta unit queries kept kept_low kept_high train_minutes "
            "ms_per_answer").split()
+ROW_KEY = "corpus contender recipe k epsilon delta queries".split()
 EPSILONS = (8, 3, 1)
-CONTENDERS = "dp-sgd", "dclip", "filtered-submix", "dclip over dp-sgd", "filtered-submix over dp-sgd"
-WIKITEXT, BLOGS = "WikiText-2 (726 users)", "blogs (3600 users)"
+MECHANISMS = "dclip", "filtered-submix"
+CONTENDERS = (*MECHANISMS, "dp-sgd", *(f"{name} over dp-sgd" for name in MECHANISMS), "dp-fedavg")
+DRAWN = "dp-sgd", *MECHANISMS, "both: ensemble over dp-sgd", "dp-fedavg"
+NAMES = {"wikitext": "WikiText-2 (726 users)", "short": "blogs, 1,500 characters each (3600 users)",
+         "blogs": "blogs (3600 users)"}
 ANSWERS = (256, 1024, 10240)
-RUNS = 1  # of the most answers
-STEPS = 8  # of DP-SGD, over a quarter of the users each
+RUNS = 2  # of the most answers
+RESAMPLES = 2000
 
 
-def write_odd_users(compressed, path):
-    """Their records as they are: the positions of docs/results/all_blogs."""
+def write_records(compressed, path, is_taken):
+    """Their records as they are."""
     if not path.exists():
         with lzma.open(compressed, "rt") as lines:
-            path.write_text("".join(line for line in lines if int(json.loads(line)["user"][1:]) % 2 == 1))
+            path.write_text("".join(line for line in lines if is_taken(json.loads(line)["user"])))
 
 
 class Study:
@@ -51,74 +58,122 @@ class Study:
         self.name, self.out, self.public = name, out / name, data / "models/base-8k"
         self.out.mkdir(parents=True, exist_ok=True)
         self.text, self.heldout = self.out / "text.jsonl", self.out / "heldout.jsonl"
+        blogs = data / "private/blogs.train.jsonl.xz", data / "private/blogs.heldout.jsonl.xz"
         if name == "wikitext":
             write_texts(self.text, lambda: blocks(data / "wikitext-2/valid.txt"))
             write_texts(self.heldout, lambda: blocks(data / "wikitext-2/test.txt"))
+        elif name == "short":
+            write_texts(self.text, lambda: bloggers(blogs[0], 0, 1))
+            write_texts(self.heldout, lambda: bloggers(blogs[1], 0, 1))
         else:
-            write_texts(self.text, lambda: bloggers(data / "private/blogs.train.jsonl.xz", 0, 1))
-            write_odd_users(data / "private/blogs.heldout.jsonl.xz", self.heldout)
-        self.users = len(self.text.read_text().splitlines())
+            write_records(blogs[0], self.text, lambda user: True)
+            # The odd ones are the positions of docs/results/all_blogs.
+            write_records(blogs[1], self.heldout, lambda user: int(user[1:]) % 2 == 1)
+        self.users = len({json.loads(line)["user"] for line in self.text.open()})
         self.delta = 1e-6 if name == "wikitext" else 1e-5  # of the promise; blogs', that of docs/results/all_blogs
 
-    def train(self, name, *options):
-        """A directory that `submix train` made, and minutes beside it."""
+    def train(self, name, command, *options):
+        """A directory that it made, and minutes beside it."""
         directory, minutes = self.out / name, self.out / f"{name}.minutes"
         if not minutes.exists():
             begun = time.monotonic()
-            submix("train", self.text, directory, "--heldout-fraction", 0, "--partition-key", KEY, *options)
+            submix(*command, *options)
             minutes.write_text(f"{(time.monotonic() - begun) / 60:.1f}\n")
         return directory
 
+    def adapters(self, name, public, *options):
+        return self.train(name, ("train", self.text, self.out / name, "--heldout-fraction", 0, "--partition-key", KEY,
+                                 "--public", public), *options)
+
     def fine_tuned(self):
-        return self.train("fine-tuned", "--public", self.public, "--parts", 1, "--epochs", 3, "--batch-size", 8,
-                          "--learning-rate", 0.001)
+        """As much as helps: three passes over little text, one over much."""
+        return self.adapters("fine-tuned", self.public, "--parts", 1, "--epochs", 1 if self.name == "blogs" else 3,
+                             "--batch-size", 8, "--learning-rate", 0.001)
 
     def ensemble(self, k, public=None, name="ensemble"):
-        return self.train(f"{name}-{k}", "--public", public or self.public, "--parts", k, "--learning-rate", 0.004)
+        return self.adapters(f"{name}-{k}", public or self.public, "--parts", k, "--learning-rate", 0.004)
 
-    def dp_sgd(self, rank, epsilon, delta):
-        return self.train(f"dp-sgd-{rank}-{epsilon:g}-{delta:g}", "--public", self.public, "--private", "dp-sgd", "--epsilon",
-                          epsilon, "--delta", delta, "--expected-batch", self.users // 4, "--steps", STEPS, "--rank", rank)
+    def dp_sgd(self, epsilon, delta):
+        """8 steps over a quarter of the users each."""
+        return self.adapters(f"dp-sgd-{epsilon:g}-{delta:g}", self.public, "--private", "dp-sgd", "--epsilon", epsilon,
+                             "--delta", delta, "--expected-batch", self.users // 4, "--steps", 8, "--rank", 16)
 
-    def evaluate(self, directory, *options):
-        table = self.out / f"{directory.name}.csv"
+    def dp_fedavg(self, epsilon):
+        """8 rounds of a quarter of the users; in each a user trains for one pass over at most 400 tokens of his own."""
+        name, expected = f"dp-fedavg-{epsilon:g}-{self.delta:g}", self.users // 4
+        noise = noise_of(epsilon, self.delta, self.users, expected, 8)
+        return self.train(name, ("fedavg", self.out / name, "--corpus", self.text, "--public", self.public,
+                                 "--tokens-per-user", 400, "--keep-short-users", "--population", self.users,
+                                 "--expected-users", expected, "--rounds", 8, "--delta", self.delta, "--noise", noise,
+                                 "--evaluate-every", 8))
+
+    def both(self, share, epsilon, k):
+        """An ensemble over a model of DP-SGD, which has this share of epsilon and delta."""
+        released = self.dp_sgd(share * epsilon, share * self.delta) / "released/public"
+        return self.ensemble(k, released, f"both-{share:g}-{epsilon:g}")
+
+    def evaluate(self, directory, *options, name=None):
+        """NAME.csv and NAME.users.csv."""
+        table = self.out / f"{name or directory.name}.csv"
         if not table.exists():
-            submix("evaluate", directory, "--heldout", self.heldout, "--csv", table, "--precision", "f32", *options)
+            unfinished = table.with_suffix(".unfinished")
+            submix("evaluate", directory, "--heldout", self.heldout, "--csv", unfinished, "--by-user",
+                   table.with_suffix(".users.csv"), "--runs", RUNS, "--precision", "f32", "--checkpoint",
+                   table.with_suffix(".checkpoint"), *options)
+            unfinished.rename(table)
         return table
 
-    def evaluate_private(self, directory, *options):
-        return self.evaluate(directory, "--mechanism", "public", "--order", 2, *options)
+    def evaluate_model(self, directory, name=None):
+        return self.evaluate(directory, "--mechanism", "public", "--order", 2, "--queries", ANSWERS[-1], name=name)
 
-    def evaluate_ensemble(self, directory, epsilons, delta, *options):
-        return self.evaluate(directory, "--mechanism", "dclip,filtered-submix", "--unit", "user", "--epsilon",
+    def evaluate_ensemble(self, directory, epsilons, delta):
+        return self.evaluate(directory, "--mechanism", ",".join(MECHANISMS), "--unit", "user", "--epsilon",
                              ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", delta, "--queries",
-                             ",".join(map(str, ANSWERS)), "--runs", RUNS, *options)
+                             ",".join(map(str, ANSWERS)))
+
+    def evaluate_both(self, share, epsilon, k):
+        return self.evaluate_ensemble(self.both(share, epsilon, k), ((1 - share) * epsilon,), (1 - share) * self.delta)
 
 
-def wikitext(data, out):
-    study = Study("wikitext", data, out)
-    fine_tuned = study.fine_tuned()
-    most = "--queries", ",".join(map(str, ANSWERS)), "--runs", RUNS, "--fine-tuned", fine_tuned
-    study.evaluate_ensemble(study.ensemble(64), EPSILONS, study.delta, "--fine-tuned", fine_tuned)
+def noise_of(epsilon, delta, users, expected, rounds):
+    """The least noise, to a hundredth, with which DP-FedAvg's rounds stay within epsilon."""
+    def spent(hundredths):
+        found = json.loads(submix("account", "fedavg", "--users", users, "--users-per-round", expected, "--rounds", rounds,
+                                  "--noise-multiplier", hundredths / 100, "--delta", delta, "--json"))
+        return found["rows"][0]["improved_epsilon"]
+
+    low, high = 10, 10_000
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if spent(middle) <= epsilon else (middle + 1, high)
+    return low / 100
+
+
+# --- What is measured
+
+
+def measure(study):
+    study.evaluate_model(study.fine_tuned())
+    if study.name != "blogs":  # whose ensembles are in docs/results
+        study.evaluate_ensemble(study.ensemble(64), EPSILONS, study.delta)
     for epsilon in EPSILONS:
-        study.evaluate_private(study.dp_sgd(16, epsilon, study.delta), *most)
-    # Both: half of the budget each.
-    released = study.dp_sgd(16, 4, study.delta / 2) / "released/public"
-    study.evaluate_ensemble(study.ensemble(64, released, "both"), (4,), study.delta / 2)
-
-
-def blogs(data, out):
-    study = Study("blogs", data, out)
-    for epsilon in EPSILONS:
-        study.evaluate_private(study.dp_sgd(4, epsilon, study.delta), "--queries", 10240, "--runs", 5)
+        study.evaluate_model(study.dp_sgd(epsilon, study.delta) / "released", f"dp-sgd-{epsilon:g}")
+        study.evaluate_both(0.5, epsilon, 64)
+        study.evaluate_model(study.dp_fedavg(epsilon) / "released", f"dp-fedavg-{epsilon:g}")
+    for share in (0.25, 0.75):
+        study.evaluate_both(share, 8, 64)
 
 
 # --- The table
 
 
+def rows_of(table):
+    return list(csv.DictReader(open(table)))
+
+
 def milliseconds(study, directory, *deploy):
     """An answer's time: of long texts less that of short ones, so that starts do not count."""
-    made = study.out / f"{directory.parent.name}.{directory.name}.{deploy[1]}.milliseconds.json"
+    made = study.out / f"{directory.parent.name}.{directory.name}.milliseconds.json"
     if not made.exists():
         measured = []
         for tokens in (32, 288):
@@ -137,103 +192,127 @@ def milliseconds(study, directory, *deploy):
     return json.loads(made.read_text())
 
 
-def rows_of(table):
-    return list(csv.DictReader(open(table)))
+def minutes(study, *directories):
+    return round(sum(float((study.out / f"{directory.name}.minutes").read_text()) for directory in directories), 1)
 
 
-def minutes(study, *names):
-    return round(sum(float((study.out / f"{name}.minutes").read_text()) for name in names), 1)
+class Losses:
+    """Of every user under every model of an evaluation."""
+
+    def __init__(self, table):
+        self.users = {}
+        for row in rows_of(table.with_suffix(".users.csv")):
+            key = row["model"], float(row["epsilon"] or 0), int(row["queries"])
+            self.users.setdefault(key, {})[row["user"]] = int(row["positions"]), float(row["nats"])
+
+    def of(self, model):
+        """Of a model that needs no mechanism; all numbers of answers have the same text."""
+        return next(users for key, users in self.users.items() if key[0] == model)
 
 
-def row(corpus, contender, recipe, k, epsilon, delta, queries, share, low="", high="", minutes="", milliseconds=""):
-    # Of a single run there is no interval.
-    digits = [round(float(value), 3) if value != "" and math.isfinite(float(value)) else "" for value in (share, low, high)]
-    return dict(zip(COLUMNS, (corpus, contender, recipe, k, epsilon, delta, "user", queries, *digits, minutes, milliseconds)))
+def perplexity(losses, users):
+    return math.exp(sum(losses[user][1] for user in users) / sum(losses[user][0] for user in users))
 
 
-def wikitext_rows(data, out):
-    study, rows = Study("wikitext", data, out), []
-    ensemble = study.out / "ensemble-64.csv"
-    if not ensemble.exists():
-        return rows
-    for found in rows_of(ensemble):
-        if found["model"] in ("dclip", "filtered-submix"):
-            taken = milliseconds(study, study.out / "ensemble-64", "--mechanism", found["model"], "--unit", "user", "--epsilon", 8,
-                                "--delta", study.delta, "--queries", 10240)
-            rows.append(row(WIKITEXT, found["model"], "one pass", 64, found["epsilon"], study.delta, found["queries"], found["kept"],
-                            found["kept_low"], found["kept_high"], minutes(study, "ensemble-64"), round(taken, 1)))
-    for epsilon in EPSILONS:
-        name = f"dp-sgd-16-{epsilon:g}-{study.delta:g}"
-        for found in rows_of(study.out / f"{name}.csv") if (study.out / f"{name}.csv").exists() else ():
-            if found["model"] == "single" and found["queries"] == "1024":  # the same text, in runs for an interval
-                taken = milliseconds(study, study.out / name / "released", "--mechanism", "public")
-                rows.append(row(WIKITEXT, "dp-sgd", recipe(16), 1, epsilon, study.delta, "unlimited", found["kept"],
-                                found["kept_low"], found["kept_high"], minutes(study, name), round(taken, 1)))
-    return rows + both_rows(study, ensemble)
+def kept(public, private, fine_tuned):
+    """And where 95 % of the resamples of users lie."""
+    def share(users):
+        open_ = perplexity(public, users)
+        return (open_ - perplexity(private, users)) / (open_ - perplexity(fine_tuned, users))
+
+    users, draw = list(public), random.Random("submix which")
+    assert all(private[user][0] == public[user][0] for user in users), "other positions"
+    resampled = sorted(share(draw.choices(users, k=len(users))) for _ in range(RESAMPLES))
+    return share(users), resampled[RESAMPLES // 40], resampled[-1 - RESAMPLES // 40]
 
 
-def both_rows(study, ensemble):
-    """An ensemble over a model of DP-SGD; what is kept is counted from the public model, as everywhere."""
-    table = study.out / "both-64.csv"
-    if not table.exists():
-        return []
-    alone = {(found["model"], found["queries"]): float(found["perplexity"]) for found in rows_of(ensemble)
-             if found["model"] in ("public", "fine-tuned")}
-    rows = []
-    for found in rows_of(table):
-        if found["model"] in ("dclip", "filtered-submix"):
-            public, fine_tuned = (alone[name, found["queries"]] for name in ("public", "fine-tuned"))
-            share = (public - float(found["perplexity"])) / (public - fine_tuned)
-            rows.append(row(WIKITEXT, f"{found['model']} over dp-sgd", "half of epsilon and delta each", 64, 8, study.delta,
-                            found["queries"], share,
-                            minutes=minutes(study, f"dp-sgd-16-4-{study.delta / 2:g}", "both-64")))
-    return rows
+def row(study, contender, recipe, k, epsilon, queries, shares, train_minutes="", taken=""):
+    return dict(zip(COLUMNS, (NAMES[study.name], contender, recipe, k, f"{epsilon:g}", f"{study.delta:g}", "user", queries,
+                              *(round(share, 3) for share in shares), train_minutes, taken and round(taken, 1))))
 
 
-def recipe(rank):
-    return f"{STEPS} steps of a quarter of the users; rank {rank}"
+def rows_of_study(study):
+    """Of what is there."""
+    def is_made(name):
+        return (study.out / f"{name}.csv").exists()
 
-
-def blogs_rows(data, out):
-    """DP-SGD on positions whose public and fine-tuned perplexity is in docs/results."""
-    study, rows = Study("blogs", data, out), []
-    for epsilon in EPSILONS:
-        name = f"dp-sgd-4-{epsilon:g}-{study.delta:g}"
-        if not (study.out / f"{name}.csv").exists():
+    if not is_made("fine-tuned"):
+        return
+    levels = Losses(study.fine_tuned().with_suffix(".csv"))
+    public, fine_tuned = levels.of("public"), levels.of("ensemble")  # of one
+    for contender, directory, recipe in (("dp-sgd", study.dp_sgd, "8 steps of a quarter of the users; rank 16"),
+                                         ("dp-fedavg", study.dp_fedavg, "8 rounds of a quarter of the users; rank 16")):
+        for epsilon in EPSILONS:
+            name = f"{contender}-{epsilon:g}"
+            if is_made(name):
+                made = directory(*(epsilon, study.delta)[:1 + (contender == "dp-sgd")])
+                taken = milliseconds(study, made / "released", "--mechanism", "public")
+                yield row(study, contender, recipe, 1, epsilon, "unlimited",
+                          kept(public, Losses(study.out / f"{name}.csv").of("ensemble"), fine_tuned), minutes(study, made), taken)
+    for name, recipe, dp_sgd in evaluations_of_ensembles(study):
+        if not is_made(name):
             continue
-        perplexity = {found["model"]: float(found["perplexity"]) for found in rows_of(study.out / f"{name}.csv")}
-        known = next(found for found in rows_of(RESULTS / "all_blogs/kept-improvement.kept.csv") if found["queries"] == "10240")
-        public, fine_tuned = float(known["public"]), float(known["non_private"])
-        assert abs(perplexity["public"] / public - 1) < 2e-3, "these are other positions"
-        taken = milliseconds(study, study.out / name / "released", "--mechanism", "public")
-        rows.append(row(BLOGS, "dp-sgd", f"{recipe(4)}; 1,500 characters of each", 1, epsilon, study.delta,
-                        "unlimited", (public - perplexity["single"]) / (public - fine_tuned), minutes=minutes(study, name),
-                        milliseconds=round(taken, 1)))
-    return rows
+        made = [study.out / name] + ([study.out / dp_sgd] if dp_sgd else [])
+        for (model, epsilon, queries), losses in Losses(study.out / f"{name}.csv").users.items():
+            if model in MECHANISMS:
+                taken = "" if dp_sgd else milliseconds(study, made[0], "--mechanism", "dclip", "--unit", "user", "--epsilon", 8,
+                                                       "--delta", study.delta, "--queries", 10240)
+                promised = float(name.split("-")[2]) if dp_sgd else epsilon
+                yield row(study, model + (" over dp-sgd" if dp_sgd else ""), recipe, 64, promised, queries,
+                          kept(public, losses, fine_tuned), minutes(study, *made), taken)
+
+
+def evaluations_of_ensembles(study):
+    """Name, recipe and the model of DP-SGD below."""
+    yield "ensemble-64", "one pass", None
+    for share, epsilon in [(0.5, epsilon) for epsilon in EPSILONS] + [(0.25, 8), (0.75, 8)]:
+        yield (f"both-{share:g}-{epsilon:g}-64", f"one pass; {share:g} of epsilon and delta to dp-sgd",
+               f"dp-sgd-{share * epsilon:g}-{share * study.delta:g}")
 
 
 def ensembles_of_blogs():
-    """From the table of kept improvement: (8, 1e-5) for one user."""
+    """From the table of kept improvement: (8, 1e-5) for one user; intervals over runs."""
     for found in rows_of(RESULTS / "all_blogs/kept-improvement.kept.csv"):
         if (found["unit"], found["order"]) == ("user", "delta=1e-05") and found["sound"] == "true":
-            yield row(BLOGS, found["mechanism"], "one pass", int(found["k"]), found["epsilon"], 1e-5, found["queries"],
-                      found["kept"], found["kept_low"], found["kept_high"])
+            shares = (round(float(found[name]), 3) for name in ("kept", "kept_low", "kept_high"))
+            yield dict(zip(COLUMNS, (NAMES["blogs"], found["mechanism"], "one pass", found["k"], found["epsilon"], "1e-05",
+                                     "user", found["queries"], *shares, "", "")))
+
+
+def merged(made, before):
+    """What was made replaces what was there under the same promise and recipe, in its place."""
+    def key(row):
+        return tuple(str(row[name]) for name in ROW_KEY)
+
+    rows = {key(row): row for row in before}
+    rows.update({key(row): row for row in made})
+    corpora, contenders = list(NAMES.values()), list(CONTENDERS)
+    return sorted(rows.values(), key=lambda row: (corpora.index(row["corpus"]), contenders.index(row["contender"])))
 
 
 # --- The figure: what is kept over the number of answers, at the largest epsilon
 
 
+def curves_of(rows, corpus):
+    """For every contender the best of its recipes, at every number of answers: [answers, kept, low, high]."""
+    curves = {}
+    for row in rows:
+        if row["corpus"] == corpus and float(row["epsilon"]) == EPSILONS[0]:
+            name = "both: ensemble over dp-sgd" if "over" in row["contender"] else row["contender"]
+            ends = (ANSWERS[0], 150_000) if row["queries"] == "unlimited" else (int(row["queries"]),)
+            for answers in ends:
+                point = answers, *(float(row[name] or row["kept"]) for name in ("kept", "kept_low", "kept_high"))
+                best = curves.setdefault(name, {})
+                if answers not in best or best[answers][1] < point[1]:
+                    best[answers] = point
+    return {name: sorted(best.values()) for name, best in curves.items()}
+
+
 def draw(rows, path):
-    panels = []
-    for corpus in dict.fromkeys(point["corpus"] for point in rows):
-        curves = {}
-        for point in rows:
-            if point["corpus"] == corpus and float(point["epsilon"]) == EPSILONS[0] and point["k"] in (1, 64):
-                curves.setdefault(point["contender"], []).append(point)
-        panels.append(panel(corpus, curves))
-    script = f"""set terminal svg size 1080,440 font "sans,13" background "white"
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    script = f"""set terminal svg size {540 * len(corpora)},440 font "sans,13" background "white"
 set output "{path}"
-set multiplot layout 1,{len(panels)}
+set multiplot layout 1,{len(corpora)}
 set logscale x
 set xrange [200:200000]
 set yrange [-0.05:1]
@@ -244,37 +323,38 @@ unset key
 set rmargin 26
 set linetype 4 lc rgb "#c0392b"
 set linetype 5 lc rgb "#7f8c8d"
-""" + "".join(panels)
+""" + "".join(panel(corpus, curves_of(rows, corpus)) for corpus in corpora)
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
 
 
 def panel(corpus, curves):
     """Named beside its end, each curve; a model that was trained privately is level."""
     blocks, plots, labels = [], [], []
-    for name, rows in curves.items():
-        number = 1 + CONTENDERS.index(name)  # and color
-        points = [(row["queries"], row["kept"], row["kept_low"] or row["kept"], row["kept_high"] or row["kept"]) for row in rows]
-        if points[0][0] == "unlimited":
-            points = [(answers, *points[0][1:]) for answers in (ANSWERS[0], 150_000)]
-        points.sort(key=lambda point: int(point[0]))
+    for name in DRAWN:
+        if name not in curves:
+            continue
+        number, points = 1 + DRAWN.index(name), curves[name]  # and color
         blocks.append(f"$c{number} << END\n" + "".join(" ".join(map(str, point)) + "\n" for point in points) + "END\n")
         plots.append(f"$c{number} using 1:2 with lines lw 2 lc {number}, $c{number} with yerrorbars lc {number} pt 7 ps 0.5")
-        labels.append((float(points[-1][1]), name, number))
+        labels.append((points[-1][1], name, number))
     text, least = "", -1.0
     for height, name, color in sorted(labels):  # not over each other
         least = max(height, least + 0.06)
         text += f"set label \"{name}\" at graph 1.02, first {least} textcolor lt {color}\n"
-    return f"set title \"{corpus}: ({EPSILONS[0]}, delta) for one user\"\n{text}" + "".join(blocks) + "plot " + ", ".join(plots) + \
-        "\nunset label\n"
+    return f"set title \"{corpus}: ({EPSILONS[0]}, delta) for one user\"\n{text}" + "".join(blocks) + "plot " + \
+        ", ".join(plots) + "\nunset label\n"
 
 
 def collect(data, out):
-    rows = [*wikitext_rows(data, out), *ensembles_of_blogs(), *blogs_rows(data, out)]
-    (RESULTS / "which").mkdir(exist_ok=True)
-    with open(RESULTS / "which/which.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    made = list(ensembles_of_blogs())
+    for name in NAMES:
+        made += rows_of_study(Study(name, data, out))
+    table = RESULTS / "which/which.csv"
+    rows = merged(made, rows_of(table) if table.exists() else [])
+    with open(table, "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     draw(rows, RESULTS / "which/which.svg")
 
 
@@ -282,8 +362,11 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     data, out = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    for name in sys.argv[3:] or ("wikitext", "blogs", "collect"):
-        {"wikitext": wikitext, "blogs": blogs, "collect": collect}[name](data, out)
+    for name in sys.argv[3:] or (*NAMES, "collect"):
+        if name == "collect":
+            collect(data, out)
+        else:
+            measure(Study(name, data, out))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,33 @@ for setting, row in zip(result["settings"], rows):
     assert low <= setting["kept"] <= high, setting
 END
 
+# Of every user on his own: the sums are the perplexities, and the names those of the text.
+printf '%s\n' '{"user": "ann", "text": "The sea and the hill went out, and none came home."}' \
+  '{"user": "bob", "text": "Out of the house went ann to see the hill."}' >"$work/two.jsonl"
+"$submix" evaluate "$work/ensemble" --heldout "$work/two.jsonl" --queries 5,20 --runs 1 --csv "$work/two.csv" \
+  --by-user "$work/two.users.csv" >"$work/stdout" 2>"$work/stderr" || fail "losses by user"
+python3 - "$work" <<'END'
+import collections, csv, math, pathlib, sys
+work = pathlib.Path(sys.argv[1])
+nats, positions, names = collections.Counter(), collections.Counter(), set()
+for row in csv.DictReader(open(work / "two.users.csv")):
+    key = row["model"], row["queries"]
+    nats[key] += float(row["nats"])
+    positions[key] += int(row["positions"])
+    names.add(row["user"])
+assert names == {"ann", "bob"}, names
+checked = 0
+for row in csv.DictReader(open(work / "two.csv")):
+    key = row["model"], row["queries"]
+    if row["model"] == "single":  # a mean over members
+        assert key not in nats
+        continue
+    assert positions[key] == int(row["queries"]) * int(row["runs"])
+    assert abs(math.exp(nats[key] / positions[key]) / float(row["perplexity"]) - 1) < 1e-6, row
+    checked += 1
+assert checked == 6, checked
+END
+
 # A promise to users: a smaller budget is declared, at a higher order (Theorems 5, 6), and what follows from it is the
 # promise.
 users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json --queries 40 --runs 2)

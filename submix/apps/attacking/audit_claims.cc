@@ -142,7 +142,7 @@ StatusOr<std::vector<eval::OneRunGame>> PlayOneRunGames(const OneRunAuditOptions
   SUBMIX_ASSIGN_OR_RETURN(const auto text, eval::HeldoutFromFile(options.text, *target.tokenizer,
                                                                  predictor->context_length()));
   base::ProgressBar progress("Asking", flags.queries, "queries");
-  SUBMIX_RETURN_IF_ERROR(eval::AskAllParts(*predictor, text, target.manifest.num_parts,
+  SUBMIX_RETURN_IF_ERROR(eval::AskAllParts(*predictor, text.blocks, target.manifest.num_parts,
                                            target.manifest.halves, flags.queries, games, progress));
   progress.Finish();
   return games;

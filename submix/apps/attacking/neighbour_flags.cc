@@ -96,8 +96,11 @@ StatusOr<Replacements> FindReplacements(const NeighbourFlags& flags, const Attac
 
 StatusOr<eval::HeldoutBlocks> AskedText(const NeighbourFlags& flags,
                                         const tokenizer::Tokenizer& tokenizer, int context_length) {
-  if (flags.user.empty()) return eval::HeldoutFromFile(flags.text, tokenizer, context_length);
-  return eval::HeldoutOfUser(flags.text, flags.user, tokenizer, context_length);
+  if (!flags.user.empty()) {
+    return eval::HeldoutOfUser(flags.text, flags.user, tokenizer, context_length);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(auto text, eval::HeldoutFromFile(flags.text, tokenizer, context_length));
+  return std::move(text.blocks);
 }
 
 StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_flags,

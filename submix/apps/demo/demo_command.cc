@@ -86,9 +86,9 @@ void PrintPerplexityTable(const DemoReport& report) {
   PrintRow("fine-tuned on all private text", baselines.fine_tuned.front().corpus(), "not private");
   PrintRow(setting.setting.mechanism.name.c_str(), setting.perplexity.corpus(), "PRIVATE");
   std::printf(
-      "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over %zu disjoint "
-      "runs\n"
-      "  of %lld answers), at epsilon = %g, order %s; the part that spent most spent %.3f.\n"
+      "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over speakers; %zu "
+      "disjoint\n"
+      "  runs of %lld answers), at epsilon = %g, order %s; the part that spent most spent %.3f.\n"
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
       static_cast<long long>(baselines.queries), setting.setting.epsilon,

@@ -69,11 +69,11 @@ std::string InOneLine(std::string lines) {
 // (or, in a user-keyed file, of a user) is a user of its own, as the SubMix paper cuts WikiText.
 Status WriteBlockUsers(const std::string& input, const std::string& output,
                        const tokenizer::Tokenizer& tokenizer, int block_tokens) {
-  SUBMIX_ASSIGN_OR_RETURN(const eval::HeldoutBlocks blocks,
+  SUBMIX_ASSIGN_OR_RETURN(const eval::HeldoutText text,
                           eval::HeldoutFromFile(input, tokenizer, block_tokens - 1));
   std::string lines;
   long long users = 0;
-  for (std::vector<base::TokenId> block : blocks) {
+  for (std::vector<base::TokenId> block : text.blocks) {
     std::erase(block, tokenizer.end_of_text());
     if (block.empty()) continue;
     char name[32];
@@ -136,12 +136,12 @@ class Reproduction {
     }
     size_.vocab_size = config.vocab_size;
     double tokens = 0;
-    for (const auto& block : source_.heldout) {
+    for (const auto& block : source_.heldout.blocks) {
       tokens += static_cast<double>(block.size()) - 1;
       size_.most_text_tokens =
           std::max(size_.most_text_tokens, static_cast<double>(block.size()) - 1);
     }
-    size_.mean_text_tokens = tokens / static_cast<double>(source_.heldout.size());
+    size_.mean_text_tokens = tokens / static_cast<double>(source_.heldout.blocks.size());
     if (!options_.is_small) return;
     size_.divide_queries = 128;
     size_.most_parts = 4;
@@ -301,9 +301,10 @@ class Reproduction {
     const std::vector<double> weights = {0.99, 0.7, 0.2};
     SUBMIX_ASSIGN_OR_RETURN(const std::string directory, Train({1, 1}));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source_.load(directory, {}));
-    SUBMIX_ASSIGN_OR_RETURN(const auto examples,
-                            eval::SampleDecodingExamples(*predictor, *tokenizer_, source_.heldout,
-                                                         weights, /*count=*/3, options_.seed));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto examples,
+        eval::SampleDecodingExamples(*predictor, *tokenizer_, source_.heldout.blocks, weights,
+                                     /*count=*/3, options_.seed));
     std::vector<std::string> headings = {"text", "goes on"};
     for (const double weight : weights) headings.push_back("weight " + eval::ShortNumber(weight));
     eval::HtmlTable table(headings);

@@ -35,6 +35,7 @@ struct EvaluateOptions {
   std::string heldout;
   std::string fine_tuned;
   std::string csv;
+  std::string by_user;
   std::string checkpoint;
   std::vector<std::string> mechanisms = {"filtered-submix"};
   std::vector<std::string> orders;  // empty: nobody said
@@ -128,10 +129,9 @@ Status CheckUnits(const EvaluateOptions& options) {
   return base::OkStatus();
 }
 
-StatusOr<eval::HeldoutBlocks> LoadHeldout(const EvaluateOptions& options,
-                                          const ensemble::Manifest& manifest,
-                                          const tokenizer::Tokenizer& tokenizer,
-                                          int context_length) {
+StatusOr<eval::HeldoutText> LoadHeldout(const EvaluateOptions& options,
+                                        const ensemble::Manifest& manifest,
+                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
   if (!options.heldout.empty()) {
     corpus::CorpusFile heldout = options.corpus;
     heldout.path = options.heldout;
@@ -229,7 +229,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   const auto kept = KeptOf(sheet.result.BaselinesOf(result), result.perplexity);
   if (!kept) return object;
   object["kept"] = kept->value;
-  // Of a single run there is no interval.
+  // Of a single user there is no interval.
   if (std::isfinite(kept->low)) object["kept_interval"] = {kept->low, kept->high};
   return object;
 }
@@ -263,7 +263,8 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
     std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
     return;
   }
-  std::printf("%-18s kept %.3f (%.3f to %.3f)\n", "", kept->value, kept->low, kept->high);
+  std::printf("%-18s kept %.3f (%.3f to %.3f over users)\n", "", kept->value, kept->low,
+              kept->high);
 }
 
 // Of the CSV file. order, epsilon, delta and unit are the promise; spent_max and target_leakage are
@@ -318,6 +319,32 @@ Status WriteCsv(const std::string& path, const EvaluationSheet& sheet) {
   }
   for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
     report.rows.push_back(SettingCsvRow(sheet, i));
+  }
+  return WriteReportCsv(report, path);
+}
+
+// One row for every model or setting and user, as in kColumns where they have the same names.
+Status WriteUsersCsv(const std::string& path, const EvaluationSheet& sheet,
+                     const std::vector<std::string>& users) {
+  AccountReport report;
+  const auto add = [&](const Json& of, const eval::PerplexityRuns& perplexity) {
+    for (const eval::UserLoss& loss : perplexity.users) {
+      Json& row = report.rows.emplace_back();
+      for (const char* column : {"model", "order", "epsilon", "delta", "unit", "queries"}) {
+        row[column] = of[column];
+      }
+      row["user"] = users[static_cast<std::size_t>(loss.user)];
+      row["positions"] = loss.positions;
+      row["nats"] = CsvNumber(loss.nats);
+    }
+  };
+  for (const eval::Baselines& baselines : sheet.result.baselines) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
+      add(CsvRow(name, baselines, perplexity), perplexity);
+    });
+  }
+  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+    add(SettingCsvRow(sheet, i), sheet.result.settings[i].perplexity);
   }
   return WriteReportCsv(report, path);
 }
@@ -408,17 +435,21 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                           LoadEnsembles(options.predictor, *tokenizer, options.ensemble, extra));
-  SUBMIX_ASSIGN_OR_RETURN(const auto blocks,
+  SUBMIX_ASSIGN_OR_RETURN(auto text,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
-                          eval::Evaluate(*predictor, blocks, plan, progress, checkpoint));
+                          eval::Evaluate(*predictor, text, plan, progress, checkpoint));
   progress.Finish();
   SUBMIX_ASSIGN_OR_RETURN(sheet.statements,
                           StatementsOf(sheet.result, options.delta, manifest.has_public_keys()));
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteCsv(options.csv, sheet));
+  if (!options.by_user.empty()) {
+    text.users.erase(std::unique(text.users.begin(), text.users.end()), text.users.end());
+    SUBMIX_RETURN_IF_ERROR(WriteUsersCsv(options.by_user, sheet, text.users));
+  }
   if (options.json) {
     PrintJson(sheet);
   } else {
@@ -459,6 +490,9 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags.Add("--checkpoint", options.checkpoint,
             "Keep finished runs in this file; the same command goes on after them");
   flags.Add("--csv", options.csv, "Also write a CSV file");
+  flags.Add(
+      "--by-user", options.by_user,
+      "Also write a CSV file of what each held-out user's text lost, in nats: names the users");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "All combinations are scored in one pass over the models.\n"

@@ -105,7 +105,7 @@ Status RunScore(const ScoreOptions& options) {
                                                               options.adapters, /*vocab_size=*/0));
   SUBMIX_ASSIGN_OR_RETURN(const ScoredText text, LoadText(options, *predictor));
   const eval::HeldoutBlocks blocks =
-      eval::HeldoutFromUsers({{"", text.tokens}}, predictor->context_length());
+      eval::HeldoutFromUsers({{"", text.tokens}}, predictor->context_length()).blocks;
   base::ProgressBar progress("Scoring", eval::CountQueries(blocks), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(auto rows, eval::ScoreTokens(*predictor, blocks, progress));
   progress.Finish();

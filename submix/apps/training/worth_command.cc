@@ -93,11 +93,12 @@ StatusOr<Texts> LoadReal(const WorthOptions& options, const ensemble::Manifest& 
   }
   Texts texts;
   texts.training.push_back(AsDocuments("text that was read", corpus.members.front(), tokenizer));
-  texts.heldout = eval::HeldoutFromUsers(corpus.heldout, context_length);
+  texts.heldout = eval::HeldoutFromUsers(corpus.heldout, context_length).blocks;
   if (has_heldout) {
     corpus::CorpusFile file = options.corpus;
     file.path = options.heldout;
-    SUBMIX_ASSIGN_OR_RETURN(texts.heldout, eval::HeldoutFromFile(file, tokenizer, context_length));
+    SUBMIX_ASSIGN_OR_RETURN(auto heldout, eval::HeldoutFromFile(file, tokenizer, context_length));
+    texts.heldout = std::move(heldout.blocks);
   }
   if (!texts.heldout.empty()) return texts;
   return base::FailedPreconditionError(

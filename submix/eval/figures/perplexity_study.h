@@ -93,7 +93,7 @@ struct ModelSource {
   // Over what these ensembles' logits depend on.
   std::function<base::StatusOr<base::Sha256Digest>(const std::vector<std::string>& directories)>
       models_digest;
-  HeldoutBlocks heldout = {};
+  HeldoutText heldout = {};
   std::string checkpoint_directory = {};  // finished runs are kept here
   std::uint64_t seed = 0;
   // For the files: how it all was made, the public model's name, and how members were made (no

@@ -58,10 +58,11 @@ Sha256Digest DrawsKey(std::uint64_t seed, const EvaluationSetting& setting, std:
                       std::to_string(run) + " " + SettingDigest(setting));
 }
 
-Sha256Digest TextDigest(const HeldoutBlocks& blocks) {
+Sha256Digest TextDigest(const HeldoutText& text) {
   std::string bytes;
-  for (const std::vector<base::TokenId>& block : blocks) {
-    bytes += std::to_string(block.size()) + "\n";
+  for (std::size_t i = 0; i < text.blocks.size(); ++i) {
+    const std::vector<base::TokenId>& block = text.blocks[i];
+    bytes += std::to_string(block.size()) + " " + base::ToHex(base::Sha256(text.users[i])) + "\n";
     bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
   }
   return base::Sha256(bytes);
@@ -82,6 +83,7 @@ Sha256Digest PlanDigest(const EvaluationPlan& plan) {
 struct ScoredPosition {
   mechanism::PartPredictions predictions;
   std::size_t true_index = 0;  // of the true token, in the predictions' support
+  int user = 0;                // who wrote it, by number
   // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
   // models, members.
   std::vector<double> losses;
@@ -95,12 +97,14 @@ class PositionScorer {
       : plan_(plan), vocab_size_(static_cast<std::size_t>(vocab_size)) {}
 
   // Valid until the next call.
-  StatusOr<const ScoredPosition*> Score(base::TokenId true_token, std::span<const float> logits) {
+  StatusOr<const ScoredPosition*> Score(base::TokenId true_token, int user,
+                                        std::span<const float> logits) {
     const std::size_t members = static_cast<std::size_t>(plan_.num_parts * plan_.halves);
     SUBMIX_RETURN_IF_ERROR(mapped_.Map(logits.first(vocab_size_),
                                        logits.subspan(vocab_size_, members * vocab_size_),
                                        plan_.halves, {}));
     scored_.predictions = mapped_.view();
+    scored_.user = user;
     scored_.true_index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
     scored_.losses.assign(2, 0);
     scored_.losses[0] = -std::log(scored_.predictions.public_pmf[scored_.true_index]);
@@ -163,7 +167,9 @@ class SettingGroup {
   // first of them next_run_begin().
   StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
     if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
-    for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].Add(position.losses[i]);
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
+      losses_[i].Add(position.losses[i], position.user);
+    }
     for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += position.hits[i] ? 1 : 0;
     SUBMIX_RETURN_IF_ERROR(AnswerBySettings(position));
     if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
@@ -175,7 +181,9 @@ class SettingGroup {
   // Takes the values of the next run into the result. False if they are not those of a run.
   bool AddRun(const std::vector<double>& values) {
     const std::size_t fine_tuned = baselines_.fine_tuned.size();
-    if (values.size() != 2 * (3 + fine_tuned) + 4 * results_.size() + 1 + fine_tuned ||
+    const std::size_t without_users = 2 * (3 + fine_tuned) + 4 * results_.size() + 1 + fine_tuned;
+    const std::size_t of_a_user = 2 + ByUser().size();
+    if (values.size() <= without_users || (values.size() - without_users) % of_a_user != 0 ||
         runs_done_ == num_runs_) {
       return false;
     }
@@ -195,6 +203,14 @@ class SettingGroup {
     }
     baselines_.public_model.accuracy_runs.push_back(*value++);
     for (PerplexityRuns& model : baselines_.fine_tuned) model.accuracy_runs.push_back(*value++);
+    while (value != values.end()) {
+      UserLoss loss = {.user = static_cast<int>(*value++)};
+      loss.positions = static_cast<std::int64_t>(*value++);
+      for (PerplexityRuns* perplexity : ByUser()) {
+        loss.nats = *value++;
+        AddUserLoss(loss, perplexity->users);
+      }
+    }
     ++runs_done_;
     return true;
   }
@@ -258,13 +274,14 @@ class SettingGroup {
       probability =
           GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]);
     }
-    setting_losses_[i].Add(-std::log(probability));
+    setting_losses_[i].Add(-std::log(probability), position.user);
     return base::OkStatus();
   }
 
   // Both perplexities of the public model, the ensemble, a single member (the mean over members)
   // and the fine-tuned models; then of every setting both, the most and the mean that a part spent;
-  // then the accuracy of the public model and the fine-tuned models.
+  // then the accuracy of the public model and the fine-tuned models; then of every user his number,
+  // positions and nats under each of ByUser.
   StatusOr<std::vector<double>> RunValues() const {
     std::vector<double> values;
     const auto add = [&values](const RunLosses& losses) {
@@ -286,7 +303,29 @@ class SettingGroup {
     for (const std::int64_t hits : hits_) {
       values.push_back(static_cast<double>(hits) / static_cast<double>(queries_));
     }
+    AddUserValues(values);
     return values;
+  }
+
+  // The order in which a run's values have them.
+  std::vector<PerplexityRuns*> ByUser() {
+    std::vector<PerplexityRuns*> by_user = {&baselines_.public_model, &baselines_.ensemble};
+    for (PerplexityRuns& model : baselines_.fine_tuned) by_user.push_back(&model);
+    for (SettingResult& result : results_) by_user.push_back(&result.perplexity);
+    return by_user;
+  }
+
+  void AddUserValues(std::vector<double>& values) const {
+    const std::size_t first_member = 2 + baselines_.fine_tuned.size();
+    for (std::size_t user = 0; user < losses_[0].users().size(); ++user) {
+      values.push_back(losses_[0].users()[user].user);
+      values.push_back(static_cast<double>(losses_[0].users()[user].positions));
+      const auto add = [&](const RunLosses& losses) {
+        values.push_back(losses.users()[user].nats);
+      };
+      std::for_each_n(losses_.begin(), first_member, add);
+      std::ranges::for_each(setting_losses_, add);
+    }
   }
 
   static void AddMean(std::span<const RunLosses> members, std::vector<double>& values) {
@@ -350,8 +389,9 @@ class Evaluation {
   }
 
   // Positions come one after the other, the first of them begin().
-  Status Score(std::int64_t position, base::TokenId true_token, std::span<const float> logits) {
-    SUBMIX_ASSIGN_OR_RETURN(const ScoredPosition* scored, scorer_.Score(true_token, logits));
+  Status Score(std::int64_t position, base::TokenId true_token, int user,
+               std::span<const float> logits) {
+    SUBMIX_ASSIGN_OR_RETURN(const ScoredPosition* scored, scorer_.Score(true_token, user, logits));
     for (int g = 0; g < std::ssize(groups_); ++g) {
       SettingGroup& group = groups_[static_cast<std::size_t>(g)];
       if (position < group.next_run_begin()) continue;
@@ -420,19 +460,22 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
 }
 
 StatusOr<FinishedRuns> OpenCheckpoint(const EvaluationCheckpoint& checkpoint,
-                                      const HeldoutBlocks& blocks, const EvaluationPlan& plan) {
+                                      const HeldoutText& text, const EvaluationPlan& plan) {
   return FinishedRuns::Open(checkpoint.path, {{"version of Submix", base::Sha256(SUBMIX_VERSION)},
                                               {"models", checkpoint.models},
-                                              {"held-out text", TextDigest(blocks)},
+                                              {"held-out text", TextDigest(text)},
                                               {"options", PlanDigest(plan)}});
 }
 
 // Whole blocks, also where `begin` is inside one: a predictor's rounding may depend on how much of
 // a block it is asked for.
 Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& predictor,
-                 const HeldoutBlocks& blocks, Evaluation& evaluation, base::ProgressBar& progress) {
+                 const HeldoutText& text, Evaluation& evaluation, base::ProgressBar& progress) {
   std::int64_t block_begin = 0;
-  for (const std::vector<base::TokenId>& block : blocks) {
+  int user = 0;
+  for (std::size_t i = 0; i < text.blocks.size(); ++i) {
+    const std::vector<base::TokenId>& block = text.blocks[i];
+    if (i > 0 && text.users[i] != text.users[i - 1]) ++user;
     const std::int64_t block_end = block_begin + std::ssize(block) - 1;
     if (block_end > begin && block_begin < end) {
       SUBMIX_RETURN_IF_ERROR(predictor.Score(
@@ -440,7 +483,7 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
             const std::int64_t position = block_begin + static_cast<std::int64_t>(index) - 1;
             if (position < begin || position >= end) return base::OkStatus();
             progress.Advance(1);
-            return evaluation.Score(position, block[index], logits);
+            return evaluation.Score(position, block[index], user, logits);
           }));
     }
     block_begin = block_end;
@@ -460,13 +503,13 @@ const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) con
   return *found;
 }
 
-StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutBlocks& blocks,
+StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutText& text,
                                     const EvaluationPlan& plan, base::ProgressBar& progress,
                                     const EvaluationCheckpoint& checkpoint) {
-  SUBMIX_RETURN_IF_ERROR(CheckPlan(predictor, blocks, plan));
+  SUBMIX_RETURN_IF_ERROR(CheckPlan(predictor, text.blocks, plan));
   std::optional<FinishedRuns> kept;
   if (!checkpoint.path.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(kept, OpenCheckpoint(checkpoint, blocks, plan));
+    SUBMIX_ASSIGN_OR_RETURN(kept, OpenCheckpoint(checkpoint, text, plan));
   }
   Evaluation evaluation(plan, predictor.vocab_size(), kept ? &*kept : nullptr);
   if (kept && !evaluation.TakeKeptRuns()) {
@@ -476,7 +519,7 @@ StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const Heldou
   }
   progress.SkipTo(evaluation.begin());
   Status status =
-      ScoreFrom(evaluation.begin(), NumPositions(plan), predictor, blocks, evaluation, progress);
+      ScoreFrom(evaluation.begin(), NumPositions(plan), predictor, text, evaluation, progress);
   if (kept) {
     const Status saved = kept->Save();
     if (status.ok()) status = saved;

@@ -85,9 +85,8 @@ struct EvaluationCheckpoint {
 // num_parts * halves + num_fine_tuned members, or a setting is out of range; those of
 // FinishedRuns::Open (finished_runs.h) if the checkpoint is not of this predictor, text and plan.
 // After any other error the checkpoint holds every run that ended.
-base::StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor,
-                                          const HeldoutBlocks& blocks, const EvaluationPlan& plan,
-                                          base::ProgressBar& progress,
+base::StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const HeldoutText& text,
+                                          const EvaluationPlan& plan, base::ProgressBar& progress,
                                           const EvaluationCheckpoint& checkpoint = {});
 
 }  // namespace submix::eval

@@ -16,12 +16,13 @@ using testing::HasSubstr;
 constexpr int kParts = 8;
 constexpr int kVocabulary = 50;
 
-HeldoutBlocks MakeBlocks(int blocks, int tokens) {
-  HeldoutBlocks result;
+HeldoutText MakeText(int blocks, int tokens) {
+  HeldoutText result;
   for (int b = 0; b < blocks; ++b) {
     std::vector<base::TokenId> block;
     for (int t = 0; t < tokens; ++t) block.push_back((7 * b + 3 * t * t) % kVocabulary);
-    result.push_back(block);
+    result.blocks.push_back(block);
+    result.users.push_back(std::to_string(b));
   }
   return result;
 }
@@ -42,10 +43,10 @@ EvaluationPlan MakePlan() {
 }
 
 base::StatusOr<EvaluationResult> RunEvaluation(ensemble::Predictor& predictor,
-                                               const HeldoutBlocks& blocks,
+                                               const HeldoutText& text,
                                                const EvaluationPlan& plan) {
   base::ProgressBar progress("test", 0, "", base::ProgressStyle::kSilent);
-  return Evaluate(predictor, blocks, plan, progress);
+  return Evaluate(predictor, text, plan, progress);
 }
 
 // The public perplexity of the fake predictor, by its formula.
@@ -55,11 +56,11 @@ double PublicLoss(base::TokenId last, base::TokenId next) {
   return std::log(sum) - 2 * std::cos(1.7 * next + 0.9 * last);
 }
 
-// The loss of the public model over positions [begin, end) of the blocks, by its formula.
-double PublicLossOf(const HeldoutBlocks& blocks, int begin, int end) {
+// The loss of the public model over positions [begin, end) of the text, by its formula.
+double PublicLossOf(const HeldoutText& text, int begin, int end) {
   double loss = 0;
   int position = 0;
-  for (const auto& block : blocks) {
+  for (const auto& block : text.blocks) {
     for (std::size_t t = 1; t < block.size(); ++t, ++position) {
       if (position >= begin && position < end) loss += PublicLoss(block[t - 1], block[t]);
     }
@@ -69,23 +70,43 @@ double PublicLossOf(const HeldoutBlocks& blocks, int begin, int end) {
 
 TEST(EvaluationTest, PublicPerplexityIsTheExponentialOfTheMeanLossOfEachRun) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
-  const HeldoutBlocks blocks = MakeBlocks(5, 41);  // 200 positions: runs cross blocks
+  const HeldoutText text = MakeText(5, 41);  // 200 positions: runs cross blocks
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, blocks, MakePlan()));
+                              RunEvaluation(predictor, text, MakePlan()));
   ASSERT_EQ(result.baselines.size(), 1u);
   const Baselines& baselines = result.baselines[0];
   ASSERT_EQ(baselines.public_model.runs.size(), 4u);
-  const double loss = PublicLossOf(blocks, 0, 50);
+  const double loss = PublicLossOf(text, 0, 50);
   EXPECT_NEAR(baselines.public_model.runs[0], std::exp(loss / 50), 1e-4 * std::exp(loss / 50));
+}
+
+TEST(EvaluationTest, LossesOfUsersAreThoseOfTheirPositionsOverAllRuns) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  HeldoutText text = MakeText(5, 41);
+  text.users = {"a", "a", "b", "c", "c"};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
+                              RunEvaluation(predictor, text, MakePlan()));
+  const auto& users = result.baselines[0].public_model.users;
+  ASSERT_EQ(users.size(), 3u);
+  const std::vector<int> bounds = {0, 80, 120, 200};
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    EXPECT_EQ(users[i].user, static_cast<int>(i));
+    EXPECT_EQ(users[i].positions, bounds[i + 1] - bounds[i]);
+    const double expected = PublicLossOf(text, bounds[i], bounds[i + 1]);
+    EXPECT_NEAR(users[i].nats, expected, 1e-4 * expected);
+  }
+  double nats = 0;
+  for (const UserLoss& user : result.settings[0].perplexity.users) nats += user.nats;
+  EXPECT_NEAR(std::exp(nats / 200), result.settings[0].perplexity.corpus(), 1e-9);
 }
 
 TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
-  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  const HeldoutText text = MakeText(5, 41);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, blocks, MakePlan()));
+                              RunEvaluation(predictor, text, MakePlan()));
   int hits = 0;
-  for (const auto& block : blocks) {
+  for (const auto& block : text.blocks) {
     for (std::size_t t = 1; t < block.size(); ++t) {
       bool is_hit = true;
       for (base::TokenId other = 0; other < kVocabulary; ++other) {
@@ -109,7 +130,7 @@ TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
   plan.settings[1].epsilon = 1000;
   plan.settings[1].mechanism.target_leakage = 20;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+                              RunEvaluation(predictor, MakeText(5, 41), plan));
   EXPECT_LE(result.settings[0].epsilon_spent_max, 0.05);
   EXPECT_GT(result.settings[0].epsilon_spent_max, 0.01);
   EXPECT_GT(result.settings[1].epsilon_spent_max, result.settings[0].epsilon_spent_max);
@@ -125,7 +146,7 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
   plan.settings[1].mechanism.target_leakage = 80;
   plan.settings[1].mechanism.max_mixing_weight = 1;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+                              RunEvaluation(predictor, MakeText(5, 41), plan));
   EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
               0.02);
   EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 0.02);
@@ -136,12 +157,12 @@ TEST(EvaluationTest, ATinyBudgetIsThePublicModelAndALargeOneApproachesTheEnsembl
 TEST(EvaluationTest, PerplexityOfBlocksIsTheMeanOfTheirExponentials) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();
-  const HeldoutBlocks blocks = MakeBlocks(20, 41);
+  const HeldoutText text = MakeText(20, 41);
   const auto perplexity = [&](std::int64_t queries, int runs) {
     plan.settings = {SettingOf("public")};
     plan.settings[0].queries = queries;
     plan.runs = runs;
-    return RunEvaluation(predictor, blocks, plan).value().baselines[0].public_model;
+    return RunEvaluation(predictor, text, plan).value().baselines[0].public_model;
   };
   const PerplexityRuns whole = perplexity(700, 1);
   const double first = perplexity(512, 1).runs[0];
@@ -158,7 +179,7 @@ TEST(EvaluationTest, TheBaselinesAreMechanismsToo) {
   EvaluationPlan plan = MakePlan();
   plan.settings = {SettingOf("public"), SettingOf("ensemble")};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+                              RunEvaluation(predictor, MakeText(5, 41), plan));
   EXPECT_NEAR(result.settings[0].perplexity.corpus(), result.baselines[0].public_model.corpus(),
               1e-9);
   EXPECT_NEAR(result.settings[1].perplexity.corpus(), result.baselines[0].ensemble.corpus(), 1e-9);
@@ -173,7 +194,7 @@ TEST(EvaluationTest, MechanismsWithNoiseSpendTheirConstant) {
     plan.settings.push_back(SettingOf(name));
   }
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, MakeBlocks(5, 41), plan));
+                              RunEvaluation(predictor, MakeText(5, 41), plan));
   for (const SettingResult& setting : result.settings) {
     EXPECT_LE(setting.epsilon_spent_max, 2);
     EXPECT_GT(setting.epsilon_spent_mean, 1.999) << setting.setting.mechanism.name;
@@ -186,19 +207,19 @@ TEST(EvaluationTest, FineTunedRowsAreScoredApartFromTheMembers) {
   EvaluationPlan plan = MakePlan();
   plan.num_fine_tuned = 2;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(with_two, MakeBlocks(5, 41), plan));
+                              RunEvaluation(with_two, MakeText(5, 41), plan));
   const std::vector<PerplexityRuns>& fine_tuned = result.baselines[0].fine_tuned;
   ASSERT_EQ(fine_tuned.size(), 2u);
   EXPECT_NE(fine_tuned[0].corpus(), fine_tuned[1].corpus());
   ensemble::FakePredictor without(kParts, kVocabulary, 0.5);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult alone,
-                              RunEvaluation(without, MakeBlocks(5, 41), MakePlan()));
+                              RunEvaluation(without, MakeText(5, 41), MakePlan()));
   EXPECT_EQ(alone.baselines[0].ensemble.runs, result.baselines[0].ensemble.runs);
 }
 
 TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
-  const HeldoutBlocks blocks = MakeBlocks(5, 41);
+  const HeldoutText text = MakeText(5, 41);
   EvaluationPlan plan = MakePlan();
   plan.runs = 3;
   for (const std::int64_t queries : {20, 50, 40}) {
@@ -206,8 +227,7 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
     plan.settings.back().queries = queries;
   }
   EXPECT_EQ(NumPositions(plan), 150);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result,
-                              RunEvaluation(predictor, blocks, plan));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result, RunEvaluation(predictor, text, plan));
   ASSERT_EQ(result.baselines.size(), 3u);
   ASSERT_EQ(result.settings.size(), 4u);
   const std::vector<std::pair<std::int64_t, int>> runs = {{20, 7}, {40, 3}, {50, 3}};
@@ -218,7 +238,7 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
     ASSERT_EQ(std::ssize(baselines.public_model.runs), count);
     for (int run = 0; run < count; ++run) {
       const int size = static_cast<int>(queries);
-      const double expected = std::exp(PublicLossOf(blocks, run * size, (run + 1) * size) / size);
+      const double expected = std::exp(PublicLossOf(text, run * size, (run + 1) * size) / size);
       EXPECT_NEAR(baselines.public_model.runs[static_cast<std::size_t>(run)], expected,
                   1e-4 * expected);
     }
@@ -237,7 +257,7 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
 
   // The first ones, where no more are asked for; those of the most queries are all made.
   plan.most_runs = 2;
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult few, RunEvaluation(predictor, blocks, plan));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult few, RunEvaluation(predictor, text, plan));
   for (std::size_t i = 0; i < few.settings.size(); ++i) {
     std::vector<double> expected = result.settings[i].perplexity.runs;
     expected.resize(3);
@@ -247,18 +267,18 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
 
 TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.5);
-  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(1, 41), MakePlan()),
+  EXPECT_THAT(RunEvaluation(predictor, MakeText(1, 41), MakePlan()),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("40 positions")));
   EvaluationPlan plan = MakePlan();
   plan.settings[0].mechanism.name = "submix";
-  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+  EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--halves 2")));
   plan.settings.clear();
-  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+  EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no setting")));
   plan.settings.push_back(SettingOf("filtered-submix"));
   plan.settings[0].queries = 0;
-  EXPECT_THAT(RunEvaluation(predictor, MakeBlocks(5, 41), plan),
+  EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
 }
 

@@ -24,8 +24,7 @@ void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user,
   corpus::AppendText(tokenizer, text, tokens.tokens);
 }
 
-HeldoutBlocks BlocksOf(Documents documents, const tokenizer::Tokenizer& tokenizer,
-                       int context_length) {
+HeldoutText TextOf(Documents documents, const tokenizer::Tokenizer& tokenizer, int context_length) {
   std::vector<UserTokens> users;
   for (auto& [user, tokens] : documents) {
     tokens.tokens.push_back(tokenizer.end_of_text());
@@ -59,22 +58,31 @@ Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokeni
 
 }  // namespace
 
-HeldoutBlocks HeldoutFromUsers(const std::vector<UserTokens>& users, int context_length) {
-  return corpus::CutIntoBlocks(users, context_length + 1);
+HeldoutText HeldoutFromUsers(const std::vector<UserTokens>& users, int context_length) {
+  HeldoutText text;
+  for (const UserTokens& user : users) {
+    for (auto& block : corpus::CutIntoBlocks({user}, context_length + 1)) {
+      text.blocks.push_back(std::move(block));
+      text.users.push_back(user.user);
+    }
+  }
+  return text;
 }
 
-StatusOr<HeldoutBlocks> HeldoutFromFile(const corpus::CorpusFile& file,
-                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
+StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
+                                      const tokenizer::Tokenizer& tokenizer, int context_length) {
   Documents documents;
   if (corpus::IsUserKeyed(file.path)) {
     SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
       AddText(tokenizer, record.user, record.text, documents);
       return base::OkStatus();
     }));
-  } else {
-    SUBMIX_RETURN_IF_ERROR(ReadDocuments(file.path, tokenizer, documents));
+    return TextOf(std::move(documents), tokenizer, context_length);
   }
-  return BlocksOf(std::move(documents), tokenizer, context_length);
+  SUBMIX_RETURN_IF_ERROR(ReadDocuments(file.path, tokenizer, documents));
+  HeldoutText text = TextOf(std::move(documents), tokenizer, context_length);
+  for (std::size_t i = 0; i < text.users.size(); ++i) text.users[i] = std::to_string(i + 1);
+  return text;
 }
 
 StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
@@ -84,7 +92,7 @@ StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string
     if (record.user == user) AddText(tokenizer, record.user, record.text, documents);
     return base::OkStatus();
   }));
-  HeldoutBlocks blocks = BlocksOf(std::move(documents), tokenizer, context_length);
+  HeldoutBlocks blocks = TextOf(std::move(documents), tokenizer, context_length).blocks;
   if (blocks.empty()) return base::NotFoundError(path + ": no text of that user");
   return blocks;
 }

@@ -17,14 +17,22 @@ namespace submix::eval {
 // "tokens[0 .. t) → tokens[t]". Blocks never mix two users or documents.
 using HeldoutBlocks = std::vector<std::vector<base::TokenId>>;
 
+// Blocks and whose each is: intervals resample users, so that what one of them wrote stays
+// together.
+struct HeldoutText {
+  HeldoutBlocks blocks;
+  std::vector<std::string> users;  // [blocks]; a user's blocks follow each other
+};
+
 // From the held-out users of a partitioned corpus.
-HeldoutBlocks HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int context_length);
+HeldoutText HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int context_length);
 
 // From a file: user-keyed (every user; corpus::IsUserKeyed) or plain text (documents end with a
-// line "<|endoftext|>"). Errors: those of the reader.
-base::StatusOr<HeldoutBlocks> HeldoutFromFile(const corpus::CorpusFile& file,
-                                              const tokenizer::Tokenizer& tokenizer,
-                                              int context_length);
+// line "<|endoftext|>"; nobody is said to have written them, so every block counts as a user's,
+// with its number for a name). Errors: those of the reader.
+base::StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            int context_length);
 
 // What one user wrote, of a user-keyed file. Errors: those of the reader; kNotFound if the file has
 // no text of that user.

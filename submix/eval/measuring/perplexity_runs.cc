@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/repeatable_random.h"
 
@@ -36,19 +37,28 @@ double PerplexityRuns::accuracy() const {
          static_cast<double>(accuracy_runs.size());
 }
 
-namespace {
-
-PerplexityRuns Resampled(const PerplexityRuns& perplexity, std::span<const std::size_t> picks) {
-  PerplexityRuns resampled;
-  for (const std::size_t pick : picks) resampled.runs.push_back(perplexity.runs[pick]);
-  return resampled;
+void AddUserLoss(const UserLoss& loss, std::vector<UserLoss>& users) {
+  if (users.empty() || users.back().user != loss.user) users.push_back({.user = loss.user});
+  users.back().positions += loss.positions;
+  users.back().nats += loss.nats;
 }
 
-double Share(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
-             const PerplexityRuns& fine_tuned) {
-  const double gain = public_model.corpus() - fine_tuned.corpus();
+namespace {
+
+double PerplexityOf(const std::vector<UserLoss>& users, std::span<const std::size_t> picks) {
+  double nats = 0;
+  double positions = 0;
+  for (const std::size_t pick : picks) {
+    nats += users[pick].nats;
+    positions += static_cast<double>(users[pick].positions);
+  }
+  return std::exp(nats / positions);
+}
+
+double Share(double public_model, double private_mechanism, double fine_tuned) {
+  const double gain = public_model - fine_tuned;
   if (!(gain > 0)) return std::numeric_limits<double>::quiet_NaN();
-  return (public_model.corpus() - private_mechanism.corpus()) / gain;
+  return (public_model - private_mechanism) / gain;
 }
 
 }  // namespace
@@ -56,19 +66,23 @@ double Share(const PerplexityRuns& public_model, const PerplexityRuns& private_m
 KeptShare Kept(const PerplexityRuns& public_model, const PerplexityRuns& private_mechanism,
                const PerplexityRuns& fine_tuned) {
   constexpr std::size_t kResamples = 2000;
-  const std::size_t runs = public_model.runs.size();
-  const double share = Share(public_model, private_mechanism, fine_tuned);
+  const std::size_t users = public_model.users.size();
+  const double share =
+      Share(public_model.corpus(), private_mechanism.corpus(), fine_tuned.corpus());
   if (std::isnan(share)) return {share, share, share};
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const KeptShare unbounded = {share, -kInfinity, kInfinity};
-  if (runs < 2) return unbounded;
+  if (users < 2 || private_mechanism.users.empty()) return unbounded;
+  SUBMIX_CHECK(private_mechanism.users.size() == users && fine_tuned.users.size() == users,
+               "losses of the same users");
   const auto random = base::MakeRepeatableRandomSource(base::Sha256("submix kept share\n"));
   std::vector<double> shares;
-  std::vector<std::size_t> picks(runs);
+  std::vector<std::size_t> picks(users);
   for (std::size_t resample = 0; resample < kResamples; ++resample) {
-    for (std::size_t& pick : picks) pick = random->NextUint64() % runs;
-    shares.push_back(Share(Resampled(public_model, picks), Resampled(private_mechanism, picks),
-                           Resampled(fine_tuned, picks)));
+    for (std::size_t& pick : picks) pick = random->NextUint64() % users;
+    shares.push_back(Share(PerplexityOf(public_model.users, picks),
+                           PerplexityOf(private_mechanism.users, picks),
+                           PerplexityOf(fine_tuned.users, picks)));
     if (std::isnan(shares.back())) return unbounded;
   }
   std::sort(shares.begin(), shares.end());

@@ -10,10 +10,23 @@ namespace submix::eval {
 // Positions a block of the SubMix paper's perplexity has (its L).
 inline constexpr std::int64_t kBlockPositions = 512;
 
-// The losses of one run under one model or mechanism, in nats, as both perplexities.
+// What one user's text lost, of all runs or of one.
+struct UserLoss {
+  int user = 0;  // a number that is the same under every model
+  std::int64_t positions = 0;
+  double nats = 0;  // their sum
+
+  bool operator==(const UserLoss&) const = default;
+};
+
+// Adds to the last user if it is the same, else behind him: users come one after the other.
+void AddUserLoss(const UserLoss& loss, std::vector<UserLoss>& users);
+
+// The losses of one run under one model or mechanism, in nats, as both perplexities and by user.
 class RunLosses {
  public:
-  void Add(double loss) {
+  void Add(double loss, int user) {
+    AddUserLoss({user, 1, loss}, users_);
     sum_ += loss;
     block_sum_ += loss;
     ++positions_;
@@ -25,6 +38,7 @@ class RunLosses {
     if (const std::int64_t rest = positions_ % kBlockPositions; rest > 0) whole.FinishBlock(rest);
     return whole.block_perplexities_ / static_cast<double>(whole.blocks_);
   }
+  const std::vector<UserLoss>& users() const { return users_; }
 
  private:
   void FinishBlock(std::int64_t positions) {
@@ -38,9 +52,10 @@ class RunLosses {
   double block_perplexities_ = 0;
   std::int64_t positions_ = 0;
   std::int64_t blocks_ = 0;
+  std::vector<UserLoss> users_;
 };
 
-// Perplexities of one model or mechanism, one value a run.
+// Perplexities of one model or mechanism, one value a run, and its losses by user.
 struct PerplexityRuns {
   std::vector<double> runs = {};  // exp of the mean loss of the run's positions
   // The SubMix paper's PP: the mean over a run's blocks of 512 consecutive positions
@@ -49,6 +64,7 @@ struct PerplexityRuns {
   // The share of positions whose most likely token is the true one. Empty for mechanisms, single
   // members and the ensemble.
   std::vector<double> accuracy_runs = {};
+  std::vector<UserLoss> users = {};  // of all runs; empty for single members
 
   // exp of the mean loss over all runs. Requires: at least one run, here and below.
   double corpus() const;
@@ -60,9 +76,10 @@ struct PerplexityRuns {
 };
 
 // (public − private) / (public − fine_tuned) in corpus perplexity: the part of the gain of
-// non-private training that remains, with a bootstrap interval over runs (95 %, percentiles; the
-// same for the same runs; unbounded for a single run, or where a resample gains nothing). NaN where
-// nothing was gained: fine-tuned is no better than public.
+// non-private training that remains, with a bootstrap interval over users (95 %, percentiles; the
+// same for the same losses; unbounded for fewer than two users, for single members, or where a
+// resample gains nothing). NaN where nothing was gained: fine-tuned is no better than public.
+// Requires: the three have losses of the same users, at the same positions.
 struct KeptShare {
   double value = 0;
   double low = 0;

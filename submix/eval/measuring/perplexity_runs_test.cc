@@ -13,24 +13,58 @@ TEST(PerplexityRunsTest, SpreadIsTheSamplesStandardDeviation) {
   EXPECT_TRUE(std::isnan(PerplexityRuns{{2}}.deviation()));
 }
 
-TEST(KeptTest, IsTheShareOfTheGainWithAnIntervalOverRuns) {
-  const PerplexityRuns open{{100, 120, 110}};
-  const PerplexityRuns tuned{{50, 60, 55}};
-  const PerplexityRuns half{{75, 90, 82.5}};
-  const KeptShare kept = Kept(open, half, tuned);
+// One run, and users whose text has these perplexities.
+PerplexityRuns OfUsers(const std::vector<double>& perplexities) {
+  PerplexityRuns result;
+  double nats = 0;
+  for (std::size_t i = 0; i < perplexities.size(); ++i) {
+    const auto positions = static_cast<std::int64_t>(10 + i);
+    AddUserLoss({static_cast<int>(i), positions,
+                 static_cast<double>(positions) * std::log(perplexities[i])},
+                result.users);
+    nats += std::log(perplexities[i]) / static_cast<double>(perplexities.size());
+  }
+  result.runs = {std::exp(nats)};
+  return result;
+}
+
+TEST(UserLossTest, AUsersLossesAddUp) {
+  std::vector<UserLoss> users;
+  AddUserLoss({3, 1, 0.5}, users);
+  AddUserLoss({3, 2, 1.5}, users);
+  AddUserLoss({4, 1, 0.25}, users);
+  EXPECT_EQ(users, (std::vector<UserLoss>{{3, 3, 2.0}, {4, 1, 0.25}}));
+  RunLosses run;
+  for (const double loss : {0.5, 1.5, 4.0}) run.Add(loss, loss > 2 ? 1 : 0);
+  EXPECT_EQ(run.users(), (std::vector<UserLoss>{{0, 2, 2.0}, {1, 1, 4.0}}));
+  EXPECT_DOUBLE_EQ(run.Perplexity(), std::exp(2.0));
+}
+
+TEST(KeptTest, IsTheShareOfTheGainWithAnIntervalOverUsers) {
+  const PerplexityRuns open = OfUsers({100, 100, 100});
+  const PerplexityRuns tuned = OfUsers({50, 50, 50});
+  const KeptShare kept = Kept(open, OfUsers({75, 75, 75}), tuned);
   EXPECT_NEAR(kept.value, 0.5, 1e-12);
   EXPECT_NEAR(kept.low, 0.5, 1e-9);
   EXPECT_NEAR(kept.high, 0.5, 1e-9);
-  const KeptShare uneven = Kept(open, {{80, 85, 95}}, tuned);
-  EXPECT_LT(uneven.low, uneven.value);
-  EXPECT_GT(uneven.high, uneven.value);
+  // Users of whom more or less is kept: a resample may hold the best or the worst alone.
+  const KeptShare uneven = Kept(open, OfUsers({60, 75, 90}), tuned);
+  EXPECT_NEAR(uneven.low, 0.2, 1e-9);
+  EXPECT_NEAR(uneven.high, 0.8, 1e-9);
+}
+
+TEST(KeptTest, OneUserHasNoInterval) {
+  const KeptShare kept = Kept(OfUsers({100}), OfUsers({75}), OfUsers({50}));
+  EXPECT_NEAR(kept.value, 0.5, 1e-12);
+  EXPECT_EQ(kept.low, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(kept.high, std::numeric_limits<double>::infinity());
 }
 
 TEST(KeptTest, NothingGainedIsNoShare) {
-  const PerplexityRuns open{{100, 120}};
-  EXPECT_TRUE(std::isnan(Kept(open, {{90, 90}}, {{101, 121}}).value));
-  EXPECT_TRUE(std::isnan(Kept(open, {{90, 90}}, open).value));
-  const KeptShare by_luck = Kept(open, {{90, 90}}, {{101, 60}});
+  const PerplexityRuns open = OfUsers({100, 120});
+  EXPECT_TRUE(std::isnan(Kept(open, OfUsers({90, 90}), OfUsers({101, 121})).value));
+  EXPECT_TRUE(std::isnan(Kept(open, OfUsers({90, 90}), open).value));
+  const KeptShare by_luck = Kept(open, OfUsers({90, 90}), OfUsers({101, 60}));
   EXPECT_GT(by_luck.value, 0);
   EXPECT_EQ(by_luck.low, -std::numeric_limits<double>::infinity());
   EXPECT_EQ(by_luck.high, std::numeric_limits<double>::infinity());

@@ -49,13 +49,14 @@ class InterruptedPredictor final : public ensemble::Predictor {
   int scored_ = 0;
 };
 
-HeldoutBlocks MakeBlocks() {
-  HeldoutBlocks blocks;
+HeldoutText MakeText() {
+  HeldoutText text;
   for (int b = 0; b < 6; ++b) {
-    std::vector<base::TokenId>& block = blocks.emplace_back();
+    std::vector<base::TokenId>& block = text.blocks.emplace_back();
+    text.users.push_back(std::to_string(b / 4));  // of which the second has the end
     for (int t = 0; t < 26; ++t) block.push_back((7 * b + 3 * t * t) % kVocabulary);
   }
-  return blocks;  // 150 positions
+  return text;  // 150 positions
 }
 
 // Those whose answers do not depend on draws, then those whose answers do.
@@ -91,9 +92,9 @@ EvaluationPlan MakePlan() {
 base::StatusOr<EvaluationResult> RunEvaluation(ensemble::Predictor& predictor,
                                                const EvaluationPlan& plan,
                                                const EvaluationCheckpoint& checkpoint = {},
-                                               const HeldoutBlocks& blocks = MakeBlocks()) {
+                                               const HeldoutText& text = MakeText()) {
   base::ProgressBar progress("test", 0, "", base::ProgressStyle::kSilent);
-  return Evaluate(predictor, blocks, plan, progress, checkpoint);
+  return Evaluate(predictor, text, plan, progress, checkpoint);
 }
 
 base::StatusOr<EvaluationResult> RunUninterrupted(const EvaluationPlan& plan) {
@@ -106,6 +107,7 @@ void ExpectSame(const EvaluationResult& a, const EvaluationResult& b) {
   for (std::size_t i = 0; i < a.baselines.size(); ++i) {
     EXPECT_EQ(a.baselines[i].queries, b.baselines[i].queries);
     EXPECT_EQ(a.baselines[i].public_model.runs, b.baselines[i].public_model.runs);
+    EXPECT_EQ(a.baselines[i].public_model.users, b.baselines[i].public_model.users);
     EXPECT_EQ(a.baselines[i].single.runs, b.baselines[i].single.runs);
     EXPECT_EQ(a.baselines[i].ensemble.runs, b.baselines[i].ensemble.runs);
     EXPECT_EQ(a.baselines[i].fine_tuned.at(0).runs, b.baselines[i].fine_tuned.at(0).runs);
@@ -117,6 +119,7 @@ void ExpectSame(const EvaluationResult& a, const EvaluationResult& b) {
     EXPECT_EQ(x.setting.mechanism.name, y.setting.mechanism.name);
     EXPECT_EQ(x.setting.queries, y.setting.queries);
     EXPECT_EQ(x.perplexity.runs, y.perplexity.runs) << x.setting.mechanism.name;
+    EXPECT_EQ(x.perplexity.users, y.perplexity.users) << x.setting.mechanism.name;
     EXPECT_EQ(x.epsilon_spent_max, y.epsilon_spent_max) << x.setting.mechanism.name;
     EXPECT_EQ(x.epsilon_spent_mean, y.epsilon_spent_mean) << x.setting.mechanism.name;
   }
@@ -193,9 +196,9 @@ TEST(ResumedEvaluationTest, AnythingElseThanTheSameEvaluationIsRefused) {
   plan.settings.pop_back();
   expect_refused("other options", plan);
 
-  HeldoutBlocks blocks = MakeBlocks();
-  blocks[1][3] ^= 1;
-  EXPECT_THAT(RunEvaluation(predictor, MakePlan(), checkpoint, blocks),
+  HeldoutText text = MakeText();
+  text.blocks[1][3] ^= 1;
+  EXPECT_THAT(RunEvaluation(predictor, MakePlan(), checkpoint, text),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other held-out text")));
   const EvaluationCheckpoint others{checkpoint.path, base::Sha256("other models")};
   EXPECT_THAT(RunEvaluation(predictor, MakePlan(), others),
@@ -240,8 +243,8 @@ TEST(ResumedEvaluationTest, EverySettingAndRunHasDrawsOfItsOwn) {
   }
 
   // Where all runs score the same text, only the draws tell them apart.
-  HeldoutBlocks same(4, MakeBlocks().front());
-  for (auto& block : same) block.resize(21);
+  HeldoutText same = {HeldoutBlocks(4, MakeText().blocks.front()), std::vector<std::string>(4)};
+  for (auto& block : same.blocks) block.resize(21);
   InterruptedPredictor predictor(-1);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult repeated,
                               RunEvaluation(predictor, alone, {}, same));
