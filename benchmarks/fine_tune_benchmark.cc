@@ -1,8 +1,7 @@
 // Tokens a second of fine-tuning, against what the matrix products alone would allow: the same
 // products, timed in the same run. One JSON object a line.
-#include <chrono>
 #include <cstdio>
-#include <random>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,11 @@
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/model/decoder_config.h"
-#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/fine_tuning/training_speed.h"
 #include "submix/train/numerics/torch_environment.h"
 
 namespace submix {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Settings {
   std::string model = "data/public_model";
@@ -41,12 +38,6 @@ struct Case {
   bool is_lora() const { return method == "lora"; }
 };
 
-constexpr int kWarmUpSteps = 2;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::int64_t TokensAStep(const Settings& settings, const Case& which) {
   return std::int64_t{1} * which.members * settings.batch_size * (settings.block_tokens - 1);
 }
@@ -55,28 +46,8 @@ train::Precision PrecisionOf(const std::string& name) {
   return name == "bf16" ? train::Precision::kBfloat16 : train::Precision::kFloat32;
 }
 
-std::vector<train::MemberTask> RandomTasks(const Settings& settings, const Case& which,
-                                           int vocab_size, const std::string& directory) {
-  std::mt19937_64 generator(1);
-  std::vector<train::MemberTask> tasks(static_cast<std::size_t>(which.members));
-  const int blocks = settings.batch_size * (settings.steps + kWarmUpSteps + 1);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    tasks[i].output_directory = base::JoinPath(directory, std::to_string(i));
-    tasks[i].seed = i;
-    for (int b = 0; b < blocks; ++b) {
-      std::vector<base::TokenId> block(static_cast<std::size_t>(settings.block_tokens));
-      for (base::TokenId& token : block) {
-        token = static_cast<base::TokenId>(generator() % static_cast<std::uint64_t>(vocab_size));
-      }
-      tasks[i].blocks.push_back(std::move(block));
-    }
-  }
-  return tasks;
-}
-
 // Tokens a second of `settings.steps` updates of all members together.
-base::StatusOr<double> Rate(const Settings& settings, const Case& which,
-                            const model::DecoderConfig& config) {
+base::StatusOr<double> Rate(const Settings& settings, const Case& which) {
   const WorkDirectory directory("fine_tune_benchmark");
   train::FineTuneOptions options;
   if (which.is_lora()) {
@@ -90,26 +61,14 @@ base::StatusOr<double> Rate(const Settings& settings, const Case& which,
   options.members_at_a_time = which.members;
   options.precision = PrecisionOf(which.precision);
   options.threads = settings.threads;
-  options.checkpoint_every = 0;
-  int step = 0;
-  Clock::time_point start;
-  double seconds = 0;
-  options.should_stop = [&] {
-    if (step == kWarmUpSteps) start = Clock::now();
-    if (step == kWarmUpSteps + settings.steps) seconds = SecondsSince(start);
-    return step++ == kWarmUpSteps + settings.steps;
-  };
-  const auto tasks = RandomTasks(settings, which, config.vocab_size, directory.path());
-  const base::Status status =
-      train::FineTuneMembers(settings.model, tasks, options, base::ProgressStyle::kSilent);
-  if (status.code() != base::StatusCode::kUnavailable) return status;
-  return static_cast<double>(settings.steps * TokensAStep(settings, which)) / seconds;
+  return train::PositionsASecond(settings.model, options, settings.steps,
+                                 std::numeric_limits<double>::infinity(), directory.path());
 }
 
 base::Status Measure(const Settings& settings, const Case& which) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config,
                           model::LoadDecoderConfig(base::JoinPath(settings.model, "config.json")));
-  SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which, config));
+  SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which));
   ProductBoundOptions products;
   products.trains_all_weights = !which.is_lora();
   products.tokens = TokensAStep(settings, which);

@@ -12,7 +12,6 @@ void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
-void AddPlanCommand(CLI::App& command, Action& action);
 void AddCompareCommand(CLI::App& command, Action& action);
 void AddReportCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
@@ -26,6 +25,7 @@ void AddAttackCommand(CLI::App& command, Action& action);
 void AddAuditCommand(CLI::App& command, Action& action);
 
 // Run by `submix-train`.
+void AddPlanCommand(CLI::App& command, Action& action);
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
 void AddContextsCommand(CLI::App& command, Action& action);

@@ -86,6 +86,23 @@ class PlanTest(unittest.TestCase):
             rows = answer("plan", *ASKED, "--public", deeper)
         self.assertEqual({row["kept"] for row in rows}, {None})
 
+    def test_times_are_measured_and_what_takes_too_long_is_left_out(self):
+        asked = ["plan", *ASKED, "--public", SOURCE / "data/public_model", "--minutes"]
+        rows = answer(*asked, 1e9)
+        self.assertEqual({row["mechanism"] for row in rows}, {"dclip", "filtered-submix", "dp-sgd"})
+        ensembles = sorted((row["parts"], row["ms_per_answer"]) for row in rows if row["mechanism"] == "dclip")
+        self.assertGreater(ensembles[-1][1], 4 * ensembles[0][1])  # 512 members beside 16
+        private = next(row for row in rows if row["mechanism"] == "dp-sgd")
+        self.assertLess(private["ms_per_answer"], ensembles[0][1])
+        minutes = {row["passes"]: row["train_minutes"] for row in rows if row["mechanism"] == "dclip"}
+        self.assertAlmostEqual(minutes[3] / minutes[1], 3, delta=0.4)  # two digits
+        shortest = min(row["train_minutes"] for row in rows)
+        self.assertGreater(shortest, 0.1)  # 8.6 million tokens
+        refused = run(*asked, 1e-6)
+        self.assertEqual(refused.returncode, 1, refused)
+        self.assertIn("nothing is trained within 1e-06 minutes", refused.stderr)
+        self.assertEqual(run("plan", *ASKED, "--minutes", 60).returncode, 2)  # of which model?
+
     def test_wrong_questions_end_in_one_line(self):
         for words, *arguments in (("find the third", "--users", 3600, "--tokens-per-user", 2400),
                                   ("--kept asks", *ASKED, "--kept", 0.5),

@@ -2,9 +2,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +9,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/scratch_directory.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
@@ -31,20 +29,6 @@ struct TimingOptions {
   double quantum_ms = 0;
   bool json = false;
 };
-
-// The path of a new directory, which goes with all that is in it when the path does.
-StatusOr<std::shared_ptr<const std::string>> MakeScratchDirectory(const std::string& beside) {
-  std::string path =
-      base::JoinPath(beside.empty() ? std::filesystem::temp_directory_path().string() : beside,
-                     "submix-audit-XXXXXX");
-  if (::mkdtemp(path.data()) == nullptr) {
-    return base::InternalError(path + ": cannot be made; give --work-directory");
-  }
-  return std::shared_ptr<const std::string>(new std::string(path), [](const std::string* made) {
-    (void)base::RemoveAll(*made);
-    delete made;
-  });
-}
 
 std::vector<std::vector<base::TokenId>> RandomPrompts(int vocab_size, base::RandomSource& random) {
   std::vector<std::vector<base::TokenId>> prompts(64);
@@ -123,7 +107,8 @@ Status RunTimingAudit(const TimingOptions& options) {
   plan.prompts = RandomPrompts(predictor->vocab_size(), *random);
   base::ProgressBar progress("Timing", 4 * std::int64_t{options.pairs}, "pairs");
   const auto audit = [&](double quantum_ms) -> StatusOr<eval::TimingAuditResult> {
-    SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory(options.work_directory));
+    SUBMIX_ASSIGN_OR_RETURN(const auto scratch,
+                            MakeScratchDirectory("audit", options.work_directory));
     plan.work_directory = *scratch;
     plan.quantum = std::chrono::nanoseconds(std::llround(quantum_ms * 1e6));
     return eval::AuditTiming(*predictor, *tokenizer, plan, *random, progress);

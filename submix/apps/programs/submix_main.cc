@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
       {"report", AddReportCommand},       {"attack", AddAttackCommand},
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
-      {"plan", AddPlanCommand},           {"contexts", AddContextsCommand},
+      {"contexts", AddContextsCommand},
   };
   return RunProgram(argc, argv, kOwn, "submix-train");
 }

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
       {"reproduce", AddReproduceCommand}, {"attack", AddAttackCommand},
       {"audit", AddAuditCommand},         {"forget", AddForgetCommand},
-      {"worth", AddWorthCommand},
+      {"worth", AddWorthCommand},         {"plan", AddPlanCommand},
   };
   return LeaveRanks(RunProgram(argc, argv, kOwn, "submix"));
 }

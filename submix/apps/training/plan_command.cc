@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/training/plan_times.h"
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/contenders.h"
@@ -36,6 +38,7 @@ struct PlanOptions {
   std::optional<double> answers;
   std::optional<double> kept;
   std::string public_model;
+  std::optional<double> minutes;
   bool json = false;
 };
 
@@ -88,22 +91,22 @@ StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
 // --- What is answered
 
 // The shortest text that reads back to the same number.
-std::string Exactly(double number) { return Json(number).dump(); }
+std::string ShortestText(double number) { return Json(number).dump(); }
 
 std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
   const eval::PlanInput& input = contender.input;
   const std::string model = public_model.empty() ? "PUBLIC_MODEL" : public_model;
   const std::string promise =
-      " --epsilon " + Exactly(input.epsilon) + " --delta " + Exactly(input.delta);
+      " --epsilon " + ShortestText(input.epsilon) + " --delta " + ShortestText(input.delta);
   if (!contender.is_ensemble()) {
     std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
                         promise + " --epochs " + std::to_string(contender.passes) +
                         " --public-users " + std::to_string(std::llround(input.users)) +
                         " --expected-batch " +
-                        Exactly(contender.sampling_probability * input.users);
+                        ShortestText(contender.sampling_probability * input.users);
     if (contender.rank > 0) train += " --rank " + std::to_string(contender.rank);
     return {train, "submix deploy my_model/released my_deployment --mechanism public --delta " +
-                       Exactly(input.delta)};
+                       ShortestText(input.delta)};
   }
   std::string train = "submix train text.jsonl my_ensemble --public " + model + " --parts " +
                       std::to_string(contender.parts);
@@ -121,13 +124,26 @@ Json ShareJson(std::optional<double> share) {
   return share ? Json(std::round(*share * 100) / 100) : Json();
 }
 
+// To two digits, likewise.
+Json TimeJson(double time) {
+  const double unit = std::pow(10, std::floor(std::log10(time)) - 1);
+  return Json(std::stod(NumberText(std::round(time / unit) * unit)));
+}
+
+// What was found out about the way to answer, beside the contender itself.
+struct Known {
+  std::optional<Unknown> unknown;  // what the row answers
+  bool is_measured_model = true;
+  std::optional<MachineTimes> times;
+};
+
 // What people and machines read.
-Json RowOf(const Contender& contender, std::optional<Unknown> unknown, bool is_measured_model) {
+Json RowOf(const Contender& contender, const Known& known) {
   const bool is_ensemble = contender.is_ensemble();
   Json row = {{"mechanism", contender.mechanism},
               {"parts", is_ensemble ? Json(contender.parts) : Json()},
               {"passes", contender.passes}};
-  if (unknown == Unknown::kUsers) row["users"] = contender.input.users;
+  if (known.unknown == Unknown::kUsers) row["users"] = contender.input.users;
   row["order"] = is_ensemble ? OrderJson(contender.order) : Json();
   row["clip"] = NumberOrNull(contender.clip);
   row["charge_rdp"] = is_ensemble ? Json(contender.target_leakage) : Json();
@@ -135,7 +151,11 @@ Json RowOf(const Contender& contender, std::optional<Unknown> unknown, bool is_m
   row["part_epsilon"] = NumberOrNull(contender.part_epsilon);
   row["user_epsilon"] = contender.user_epsilon;
   row["tokens"] = std::llround(contender.tokens_a_part);
-  row["kept"] = is_measured_model ? ShareJson(contender.expected_share) : Json();
+  row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
+  if (known.times) {
+    row["train_minutes"] = TimeJson(known.times->TrainingMinutes(contender));
+    row["ms_per_answer"] = TimeJson(known.times->AnswerMilliseconds(contender));
+  }
   return row;
 }
 
@@ -170,7 +190,7 @@ LabelledColumns StatementsOf(const std::vector<Contender>& contenders) {
   return columns;
 }
 
-std::vector<std::string> NotesOf(const eval::PlanInput& input, bool is_measured_model) {
+std::vector<std::string> NotesOf(const eval::PlanInput& input, const Known& known) {
   std::vector<std::string> notes = {
       "epsilons hold at delta " + NumberText(input.delta) +
           ", by the improved conversion from Renyi divergence at the best order (dclip, dp-sgd) or "
@@ -181,9 +201,14 @@ std::vector<std::string> NotesOf(const eval::PlanInput& input, bool is_measured_
           NumberText(eval::ErrorOfExpectedShare("dclip").largest) + " (dclip) and " +
           NumberText(eval::ErrorOfExpectedShare("filtered-submix").largest) +
           " (filtered-submix); -: outside what was measured"};
-  if (!is_measured_model) {
+  if (!known.is_measured_model) {
     notes.push_back(
         "the public model is not of the measured kind: the rows are ranked as for one that is");
+  }
+  if (known.times) {
+    notes.push_back(
+        "train_minutes, ms_per_answer: of this machine, from some seconds on random tokens; one "
+        "answer at a time");
   }
   const std::string caution = accounting::DeltaCaution(input.delta, input.users);
   if (!caution.empty()) notes.push_back(caution);
@@ -206,17 +231,37 @@ void PrintBest(const std::vector<Contender>& contenders, const PlanOptions& opti
   }
 }
 
+// Leaves out what trains for longer than --minutes.
+Status LeaveInTime(const PlanOptions& options, const MachineTimes& times,
+                   std::vector<Contender>& contenders) {
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const Contender& contender : contenders) {
+    shortest = std::min(shortest, times.TrainingMinutes(contender));
+  }
+  std::erase_if(contenders, [&](const Contender& contender) {
+    return times.TrainingMinutes(contender) > *options.minutes;
+  });
+  if (!contenders.empty()) return base::OkStatus();
+  return base::InvalidArgumentError("nothing is trained within " + NumberText(*options.minutes) +
+                                    " minutes on this machine; the shortest training takes " +
+                                    NumberText(std::ceil(shortest)));
+}
+
 Status RunPlan(const PlanOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto unknown, UnknownOf(options));
-  SUBMIX_ASSIGN_OR_RETURN(const bool is_measured_model,
-                          IsLikeTheMeasuredModel(options.public_model));
-  SUBMIX_ASSIGN_OR_RETURN(const auto contenders, Ask(options, unknown));
+  Known known;
+  SUBMIX_ASSIGN_OR_RETURN(known.unknown, UnknownOf(options));
+  SUBMIX_ASSIGN_OR_RETURN(known.is_measured_model, IsLikeTheMeasuredModel(options.public_model));
+  SUBMIX_ASSIGN_OR_RETURN(auto contenders, Ask(options, known.unknown));
+  if (options.minutes) {
+    SUBMIX_ASSIGN_OR_RETURN(known.times, MeasureTimes(options.public_model, options.tokens_a_user));
+    SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
+  }
   AccountReport report;
   report.title = "Ways to answer, the best first";
   report.statements = StatementsOf(contenders);
-  report.notes = NotesOf(contenders.front().input, is_measured_model);
+  report.notes = NotesOf(contenders.front().input, known);
   for (const Contender& contender : contenders) {
-    Json row = RowOf(contender, unknown, is_measured_model);
+    Json row = RowOf(contender, known);
     if (options.json) AddForMachines(contender, options, row);
     report.rows.push_back(row);
   }
@@ -246,6 +291,11 @@ void AddPlanCommand(CLI::App& command, Action& action) {
             "left out; default: 0.5");
   flags.Add("--public", options.public_model, kDirectory,
             "The public model, for the commands; and was one like it measured?");
+  flags
+      .Add("--minutes", options.minutes, kPositive,
+           "Measure for some seconds what training and answering take on this machine, and leave "
+           "out what trains for longer")
+      ->needs(command.get_option("--public"));
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "Reads no text: say what is public. Columns: parts of an ensemble; passes of training over "

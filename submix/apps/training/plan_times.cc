@@ -1,0 +1,164 @@
+#include "submix/apps/training/plan_times.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "submix/apps/scratch_directory.h"
+#include "submix/apps/serving/predictor_flags.h"
+#include "submix/base/file_system.h"
+#include "submix/base/processors.h"
+#include "submix/base/progress_bar.h"
+#include "submix/base/random.h"
+#include "submix/eval/measuring/simulated_deployment.h"
+#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/mapped_predictions.h"
+#include "submix/model/decoder_config.h"
+#include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/train/fine_tuning/training_speed.h"
+#include "submix/train/private_training/dp_sgd_speed.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+constexpr int kMembers = 16;  // that answer, and that recipes are asked for
+constexpr int kPromptTokens = 64;
+constexpr int kAnswers = 5;
+constexpr int kUpdates = 20;
+constexpr double kSeconds = 4;
+// Of a user's text, so that a step does not take minutes.
+constexpr int kMostBlocks = 4;
+
+double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+// Adapters of the recipe that add zero, which costs what others cost.
+StatusOr<std::vector<std::string>> WriteMembers(const std::string& public_directory,
+                                                const train::FineTuneOptions& recipe,
+                                                const std::string& directory) {
+  std::vector<train::MemberTask> tasks(kMembers);
+  std::vector<std::string> members;
+  for (train::MemberTask& task : tasks) {
+    task.output_directory = base::JoinPath(directory, std::to_string(members.size()));
+    members.push_back(task.output_directory);
+  }
+  SUBMIX_RETURN_IF_ERROR(
+      train::FineTuneMembers(public_directory, tasks, recipe, base::ProgressStyle::kSilent));
+  return members;
+}
+
+// From one token to the law of the next, the charge counted and no token drawn.
+class Answers {
+ public:
+  static StatusOr<Answers> Make(const std::string& public_directory,
+                                const std::vector<std::string>& members) {
+    Answers answers;
+    SUBMIX_ASSIGN_OR_RETURN(answers.predictor_, LoadPredictor(PredictorFlags{}, public_directory,
+                                                              members, /*vocab_size=*/0));
+    mechanism::MechanismOptions options;
+    options.name = members.empty() ? "public" : "dclip";
+    options.num_parts = std::max(1, static_cast<int>(members.size()));
+    mechanism::Recommend(options.num_parts, kAnswers, options);
+    options.target_leakage = 1.0 / kAnswers;
+    SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
+    SUBMIX_ASSIGN_OR_RETURN(
+        auto deployment,
+        eval::SimulatedDeployment::Create(std::move(mechanism), options.num_parts, /*epsilon=*/8,
+                                          /*halves=*/1, base::MakeSystemRandomSource()));
+    answers.deployment_.push_back(std::move(deployment));
+    return answers;
+  }
+
+  // The median of some.
+  StatusOr<double> Milliseconds() {
+    const auto vocabulary = static_cast<std::size_t>(predictor_->vocab_size());
+    const auto members = static_cast<std::size_t>(predictor_->num_members());
+    std::vector<float> logits((1 + members) * vocabulary);
+    const std::vector<base::TokenId> prompt(
+        static_cast<std::size_t>(std::min(kPromptTokens, predictor_->context_length() - kAnswers)),
+        1);
+    const ensemble::SequenceId sequence = predictor_->Open();
+    const std::vector<ensemble::Predictor::Append> first = {{sequence, prompt}};
+    SUBMIX_RETURN_IF_ERROR(predictor_->Step(first, logits));
+    std::vector<double> times;
+    for (int answer = 0; answer < kAnswers; ++answer) {
+      const auto begin = std::chrono::steady_clock::now();
+      const std::vector<ensemble::Predictor::Append> next = {
+          {sequence, std::span(prompt).first(1)}};
+      SUBMIX_RETURN_IF_ERROR(predictor_->Step(next, logits));
+      const std::span<const float> rows = logits;
+      SUBMIX_RETURN_IF_ERROR(mapped_.Map(rows.first(vocabulary),
+                                         members > 0 ? rows.subspan(vocabulary) : rows,
+                                         /*halves=*/1, {}));
+      SUBMIX_RETURN_IF_ERROR(deployment_.front().Answer(mapped_.view(), 0).status());
+      times.push_back(MillisecondsSince(begin));
+    }
+    std::ranges::nth_element(times, times.begin() + kAnswers / 2);
+    return times[kAnswers / 2];
+  }
+
+ private:
+  std::unique_ptr<ensemble::Predictor> predictor_;
+  std::vector<eval::SimulatedDeployment> deployment_;  // one
+  mechanism::MappedPredictions mapped_;
+};
+
+}  // namespace
+
+double MachineTimes::TrainingMinutes(const eval::Contender& contender) const {
+  const eval::PlanInput& input = contender.input;
+  const double positions =
+      input.users * std::ceil(input.tokens_a_user / block_positions) * block_positions;
+  const double rate =
+      contender.is_ensemble() ? ensemble_positions_a_second : dp_sgd_positions_a_second;
+  return contender.passes * positions / rate / 60;
+}
+
+double MachineTimes::AnswerMilliseconds(const eval::Contender& contender) const {
+  return public_milliseconds +
+         (contender.is_ensemble() ? contender.parts * member_milliseconds : 0);
+}
+
+StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double tokens_a_user) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const model::DecoderConfig config,
+      model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
+  const auto recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
+  MachineTimes times = {.block_positions = recipe.block_tokens - 1};
+  SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory("plan", ""));
+  base::ProgressBar progress("Measuring this machine", 4, "measurements");
+  SUBMIX_ASSIGN_OR_RETURN(times.ensemble_positions_a_second,
+                          train::PositionsASecond(public_directory, recipe, kUpdates, kSeconds,
+                                                  base::JoinPath(*scratch, "trained")));
+  progress.Advance(1);
+  train::DpSgdOptions dp_sgd;
+  static_cast<train::TrainingOptions&>(dp_sgd) =
+      train::RecommendedPrivateRecipe(config, /*all_weights=*/false);
+  const double blocks = std::ceil(tokens_a_user / times.block_positions);
+  SUBMIX_ASSIGN_OR_RETURN(
+      times.dp_sgd_positions_a_second,
+      train::DpSgdPositionsASecond(public_directory, dp_sgd, 2 * base::AvailableProcessors(),
+                                   static_cast<int>(std::min<double>(kMostBlocks, blocks)),
+                                   base::JoinPath(*scratch, "dp-sgd")));
+  progress.Advance(1);
+  SUBMIX_ASSIGN_OR_RETURN(Answers alone, Answers::Make(public_directory, {}));
+  SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, alone.Milliseconds());
+  progress.Advance(1);
+  SUBMIX_ASSIGN_OR_RETURN(const auto members, WriteMembers(public_directory, recipe,
+                                                           base::JoinPath(*scratch, "members")));
+  SUBMIX_ASSIGN_OR_RETURN(Answers ensemble, Answers::Make(public_directory, members));
+  SUBMIX_ASSIGN_OR_RETURN(const double milliseconds, ensemble.Milliseconds());
+  times.member_milliseconds = std::max(0.0, milliseconds - times.public_milliseconds) / kMembers;
+  progress.Advance(1);
+  progress.Finish();
+  return times;
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,28 @@
+// What ways to answer take on this machine, by a calibration of some seconds on random tokens.
+#pragma once
+
+#include <string>
+
+#include "submix/base/status.h"
+#include "submix/eval/measuring/contenders.h"
+
+namespace submix::apps {
+
+// As the commands of `submix plan` train and answer; what else runs meanwhile slows it down.
+struct MachineTimes {
+  int block_positions = 0;  // that a user's text is filled up to in training
+  double ensemble_positions_a_second = 0;
+  double dp_sgd_positions_a_second = 0;
+  // One answer alone: of the public model, and what each member adds.
+  double public_milliseconds = 0;
+  double member_milliseconds = 0;
+
+  double TrainingMinutes(const eval::Contender& contender) const;
+  double AnswerMilliseconds(const eval::Contender& contender) const;
+};
+
+// Shows a progress bar. Errors: those of reading the public model.
+base::StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory,
+                                          double tokens_a_user);
+
+}  // namespace submix::apps
