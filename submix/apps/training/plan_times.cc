@@ -7,6 +7,7 @@
 
 #include "submix/apps/scratch_directory.h"
 #include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
 #include "submix/base/progress_bar.h"
@@ -130,7 +131,8 @@ StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double 
   SUBMIX_ASSIGN_OR_RETURN(
       const model::DecoderConfig config,
       model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
-  const auto recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
+  train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
+  recipe.precision = DefaultTrainingPrecision();
   MachineTimes times = {.block_positions = recipe.block_tokens - 1};
   SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory("plan", ""));
   base::ProgressBar progress("Measuring this machine", 4, "measurements");
@@ -141,6 +143,7 @@ StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double 
   train::DpSgdOptions dp_sgd;
   static_cast<train::TrainingOptions&>(dp_sgd) =
       train::RecommendedPrivateRecipe(config, /*all_weights=*/false);
+  dp_sgd.precision = recipe.precision;
   const double blocks = std::ceil(tokens_a_user / times.block_positions);
   SUBMIX_ASSIGN_OR_RETURN(
       times.dp_sgd_positions_a_second,

@@ -19,10 +19,9 @@
 #include "submix/engine/deployment.h"
 #include "submix/eval/measuring/finished_runs.h"
 #include "submix/eval/measuring/gnmax_bound.h"
+#include "submix/eval/measuring/position_scorer.h"
 #include "submix/eval/measuring/simulated_deployment.h"
-#include "submix/eval/measuring/token_scores.h"
 #include "submix/mechanism/baselines/gnmax.h"
-#include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
@@ -78,65 +77,6 @@ Sha256Digest PlanDigest(const EvaluationPlan& plan) {
   for (const auto& setting : CompleteSettings(plan)) text += SettingDigest(setting) + "\n";
   return base::Sha256(text);
 }
-
-// One position without mechanisms.
-struct ScoredPosition {
-  mechanism::PartPredictions predictions;
-  std::size_t true_index = 0;  // of the true token, in the predictions' support
-  int user = 0;                // who wrote it, by number
-  // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
-  // models, members.
-  std::vector<double> losses;
-  // Whether the true token was the most likely one: the public model, fine-tuned models.
-  std::vector<bool> hits;
-};
-
-class PositionScorer {
- public:
-  PositionScorer(const EvaluationPlan& plan, int vocab_size)
-      : plan_(plan), vocab_size_(static_cast<std::size_t>(vocab_size)) {}
-
-  // Valid until the next call.
-  StatusOr<const ScoredPosition*> Score(base::TokenId true_token, int user,
-                                        std::span<const float> logits) {
-    const std::size_t members = static_cast<std::size_t>(plan_.num_parts * plan_.halves);
-    SUBMIX_RETURN_IF_ERROR(mapped_.Map(logits.first(vocab_size_),
-                                       logits.subspan(vocab_size_, members * vocab_size_),
-                                       plan_.halves, {}));
-    scored_.predictions = mapped_.view();
-    scored_.user = user;
-    scored_.true_index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
-    scored_.losses.assign(2, 0);
-    scored_.losses[0] = -std::log(scored_.predictions.public_pmf[scored_.true_index]);
-    scored_.hits = {IsMostLikely(logits.first(vocab_size_), true_token)};
-    for (int i = 0; i < plan_.num_fine_tuned; ++i) {
-      const std::size_t row = 1 + members + static_cast<std::size_t>(i);
-      const std::span<const float> of_model = logits.subspan(row * vocab_size_, vocab_size_);
-      scored_.losses.push_back(-LogProbability(of_model, true_token));
-      scored_.hits.push_back(IsMostLikely(of_model, true_token));
-    }
-    double sum = 0;
-    for (int part = 0; part < plan_.num_parts; ++part) {
-      for (int half = 0; half < plan_.halves; ++half) {
-        const double probability = scored_.predictions.member(part, half)[scored_.true_index];
-        scored_.losses.push_back(-std::log(probability));
-        sum += probability;
-      }
-    }
-    scored_.losses[1] = -std::log(sum / static_cast<double>(members));
-    return &scored_;
-  }
-
- private:
-  static bool IsMostLikely(std::span<const float> logits, base::TokenId token) {
-    return std::ranges::max_element(logits) - logits.begin() == token;
-  }
-
-  const EvaluationPlan& plan_;
-  const std::size_t vocab_size_;
-  mechanism::MappedPredictions mapped_;
-  ScoredPosition scored_;
-};
 
 constexpr std::int64_t kAnswersBetweenSorts = 64;
 
@@ -364,7 +304,9 @@ class Evaluation {
  public:
   // `kept` may be null.
   Evaluation(const EvaluationPlan& plan, int vocab_size, FinishedRuns* kept)
-      : scorer_(plan, vocab_size), kept_(kept), team_(base::AvailableProcessors()) {
+      : scorer_({plan.num_parts, plan.halves, plan.num_fine_tuned, vocab_size}),
+        kept_(kept),
+        team_(base::AvailableProcessors()) {
     std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
     for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
     for (const auto& [queries, settings] : by_queries) {

@@ -1,0 +1,49 @@
+// What of an evaluation's position needs no mechanism: the models' losses and hits.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "submix/base/ids.h"
+#include "submix/base/status.h"
+#include "submix/mechanism/mapped_predictions.h"
+
+namespace submix::eval {
+
+// Of one position's logits: the public model, members part by part, then fine-tuned models.
+struct ScoredRows {
+  int num_parts = 0;
+  int halves = 1;
+  int num_fine_tuned = 0;
+  int vocab_size = 0;
+};
+
+struct ScoredPosition {
+  mechanism::PartPredictions predictions;
+  std::size_t true_index = 0;  // of the true token, in the predictions' support
+  int user = 0;                // who wrote it, by number
+  // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
+  // models, members.
+  std::vector<double> losses;
+  // Whether the true token was the most likely one: the public model, fine-tuned models.
+  std::vector<bool> hits;
+};
+
+// One thread at a time.
+class PositionScorer {
+ public:
+  explicit PositionScorer(const ScoredRows& rows) : rows_(rows) {}
+
+  // `logits` is [rows, vocab_size]. Valid until the next call. Errors: those of
+  // MappedPredictions::Map.
+  base::StatusOr<const ScoredPosition*> Score(base::TokenId true_token, int user,
+                                              std::span<const float> logits);
+
+ private:
+  const ScoredRows rows_;
+  mechanism::MappedPredictions mapped_;
+  ScoredPosition scored_;
+};
+
+}  // namespace submix::eval
