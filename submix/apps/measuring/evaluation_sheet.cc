@@ -1,0 +1,255 @@
+#include "submix/apps/measuring/evaluation_sheet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "submix/accounting/promise.h"
+#include "submix/apps/measuring/account_report.h"
+#include "submix/base/number_text.h"
+
+namespace submix::apps {
+namespace {
+
+using base::Status;
+using Json = nlohmann::ordered_json;
+
+// A setting's budget as the promise that was asked for.
+struct Promise {
+  const char* unit;
+  std::string order;  // empty with a delta
+  double epsilon;
+  double delta;
+};
+
+Promise PromiseOf(const EvaluationSheet& sheet, std::size_t setting) {
+  if (const auto& user = sheet.promises[setting]) {
+    return {"user", user->delta > 0 ? "" : user->order.ToString(), user->epsilon, user->delta};
+  }
+  const eval::EvaluationSetting& asked = sheet.result.settings[setting].setting;
+  return {"part", asked.mechanism.order.ToString(), asked.epsilon, 0};
+}
+
+Json BaselinesJson(const eval::Baselines& baselines) {
+  Json object = {{"queries", baselines.queries},
+                 {"runs", baselines.public_model.runs.size()},
+                 {"public_perplexity", baselines.public_model.corpus()},
+                 {"public_accuracy_top1", baselines.public_model.accuracy()},
+                 {"single_perplexity", baselines.single.corpus()},
+                 {"ensemble_perplexity", baselines.ensemble.corpus()}};
+  if (!baselines.fine_tuned.empty()) {
+    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
+    object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
+  }
+  return object;
+}
+
+// What remains of the fine-tuned model's gain; none without such a model, or without a gain.
+std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
+                                      const eval::PerplexityRuns& perplexity) {
+  if (baselines.fine_tuned.empty()) return std::nullopt;
+  const eval::KeptShare kept =
+      eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
+  return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
+}
+
+Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
+  const eval::SettingResult& result = sheet.result.settings[index];
+  const mechanism::MechanismOptions& options = result.setting.mechanism;
+  Json object = {{"mechanism", options.name},
+                 {"order", OrderJson(options.order)},
+                 {"epsilon", result.setting.epsilon},
+                 {"queries", result.setting.queries},
+                 {"target_leakage", options.target_leakage},
+                 {"max_mixing_weight", options.max_mixing_weight},
+                 {"perplexity", result.perplexity.corpus()},
+                 {"perplexity_runs", result.perplexity.runs},
+                 {"epsilon_spent_max", result.epsilon_spent_max},
+                 {"epsilon_spent_mean", result.epsilon_spent_mean}};
+  object["promise"] = accounting::PromiseJson<Json>(PromiseOf(sheet.statements[index]));
+  if (const auto& user = sheet.promises[index]) {
+    object["user"] = {{"epsilon", user->epsilon}};
+    if (user->delta > 0) {
+      object["user"]["delta"] = user->delta;
+    } else {
+      object["user"]["order"] = OrderJson(user->order);
+    }
+  }
+  const auto kept = KeptOf(sheet.result.BaselinesOf(result), result.perplexity);
+  if (!kept) return object;
+  object["kept"] = kept->value;
+  // Of a single user there is no interval.
+  if (std::isfinite(kept->low)) object["kept_interval"] = {kept->low, kept->high};
+  return object;
+}
+
+// Calls row(name, perplexity) for each baseline.
+template <typename Row>
+void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
+  row("public", baselines.public_model);
+  row("single", baselines.single);
+  row("ensemble", baselines.ensemble);
+  for (const auto& fine_tuned : baselines.fine_tuned) row("fine-tuned", fine_tuned);
+}
+
+void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
+  const eval::SettingResult& setting = sheet.result.settings[index];
+  const mechanism::MechanismOptions& options = setting.setting.mechanism;
+  std::printf("%-18s %6s %8.4g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
+              options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
+              options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
+  const Promise promise = PromiseOf(sheet, index);
+  if (promise.delta > 0) {
+    std::printf("%-18s promises a user (%g, %g)-DP\n", "", promise.epsilon, promise.delta);
+  } else if (sheet.promises[index].has_value()) {
+    std::printf("%-18s promises a user %g at order %s\n", "", promise.epsilon,
+                promise.order.c_str());
+  }
+  const eval::Baselines& baselines = sheet.result.BaselinesOf(setting);
+  if (baselines.fine_tuned.empty()) return;
+  const auto kept = KeptOf(baselines, setting.perplexity);
+  if (!kept) {
+    std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
+    return;
+  }
+  std::printf("%-18s kept %.3f (%.3f to %.3f over users)\n", "", kept->value, kept->low,
+              kept->high);
+}
+
+// Of the CSV file. order, epsilon, delta and unit are the promise; spent_max and target_leakage are
+// nats of a part at declared_order, of declared_epsilon. What only settings have stays empty.
+constexpr const char* kColumns[] = {
+    "model",     "order",          "epsilon",           "queries",
+    "runs",      "target_leakage", "max_mixing_weight", "perplexity",
+    "spent_max", "kept",           "kept_low",          "kept_high",
+    "unit",      "delta",          "declared_order",    "declared_epsilon"};
+
+std::string CsvNumber(double value) { return base::NumberText(value, 9); }
+
+Json CsvRow(const std::string& model, const eval::Baselines& baselines,
+            const eval::PerplexityRuns& perplexity) {
+  Json row;
+  for (const char* column : kColumns) row[column] = nullptr;
+  row["model"] = model;
+  row["queries"] = baselines.queries;
+  row["runs"] = perplexity.runs.size();
+  row["perplexity"] = CsvNumber(perplexity.corpus());
+  if (const auto kept = KeptOf(baselines, perplexity)) {
+    row["kept"] = CsvNumber(kept->value);
+    row["kept_low"] = CsvNumber(kept->low);
+    row["kept_high"] = CsvNumber(kept->high);
+  }
+  return row;
+}
+
+Json SettingCsvRow(const EvaluationSheet& sheet, std::size_t index) {
+  const eval::SettingResult& result = sheet.result.settings[index];
+  const mechanism::MechanismOptions& options = result.setting.mechanism;
+  const Promise promise = PromiseOf(sheet, index);
+  Json row = CsvRow(options.name, sheet.result.BaselinesOf(result), result.perplexity);
+  row["order"] = promise.order;
+  row["epsilon"] = CsvNumber(promise.epsilon);
+  row["target_leakage"] = CsvNumber(options.target_leakage);
+  row["max_mixing_weight"] = CsvNumber(options.max_mixing_weight);
+  row["spent_max"] = CsvNumber(result.epsilon_spent_max);
+  row["unit"] = promise.unit;
+  row["delta"] = CsvNumber(promise.delta);
+  row["declared_order"] = options.order.ToString();
+  row["declared_epsilon"] = CsvNumber(result.setting.epsilon);
+  return row;
+}
+
+// Of every mechanism once, for parts and, where users were promised something, for them.
+LabelledColumns ColumnsOf(const EvaluationSheet& sheet) {
+  LabelledColumns columns;
+  const auto add = [&](const std::string& name, const accounting::PrivacyStatement& statement) {
+    const auto same = [&](const auto& column) { return column.first == name; };
+    if (std::ranges::none_of(columns, same)) columns.emplace_back(name, statement);
+  };
+  for (std::size_t i = 0; i < sheet.statements.size(); ++i) {
+    const accounting::PrivacyStatement& statement = sheet.statements[i];
+    add(statement.mechanism, statement);
+    if (!sheet.promises[i].has_value()) continue;
+    if (const auto user = UserLevelStatement(statement)) {
+      add(statement.mechanism + ", for users", *user);
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
+  AccountReport report;
+  for (const eval::Baselines& baselines : sheet.result.baselines) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
+      report.rows.push_back(CsvRow(name, baselines, perplexity));
+    });
+  }
+  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+    report.rows.push_back(SettingCsvRow(sheet, i));
+  }
+  return WriteReportCsv(report, path);
+}
+
+Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
+                          const std::vector<std::string>& users) {
+  AccountReport report;
+  const auto add = [&](const Json& of, const eval::PerplexityRuns& perplexity) {
+    for (const eval::UserLoss& loss : perplexity.users) {
+      Json& row = report.rows.emplace_back();
+      for (const char* column : {"model", "order", "epsilon", "delta", "unit", "queries"}) {
+        row[column] = of[column];
+      }
+      row["user"] = users[static_cast<std::size_t>(loss.user)];
+      row["positions"] = loss.positions;
+      row["nats"] = CsvNumber(loss.nats);
+    }
+  };
+  for (const eval::Baselines& baselines : sheet.result.baselines) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
+      add(CsvRow(name, baselines, perplexity), perplexity);
+    });
+  }
+  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+    add(SettingCsvRow(sheet, i), sheet.result.settings[i].perplexity);
+  }
+  return WriteReportCsv(report, path);
+}
+
+void PrintEvaluationJson(const EvaluationSheet& sheet) {
+  Json object = {{"unit", "part"}, {"baselines", Json::array()}, {"settings", Json::array()}};
+  for (const auto& baselines : sheet.result.baselines) {
+    object["baselines"].push_back(BaselinesJson(baselines));
+  }
+  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+    object["settings"].push_back(SettingJson(sheet, i));
+  }
+  std::printf("%s\n", object.dump().c_str());
+}
+
+void PrintEvaluationTable(const EvaluationSheet& sheet) {
+  std::printf(
+      "Operator's view, outside the budget: publishing these numbers, or choosing options by\n"
+      "them, is a release of its own. epsilon in nats at its order, per part.\n");
+  for (const eval::Baselines& baselines : sheet.result.baselines) {
+    std::printf("\n%zu runs of %lld answers, each with a fresh budget\n",
+                baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
+    std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
+                "perplexity", "spent most");
+    ForEachBaseline(baselines, [](const char* name, const eval::PerplexityRuns& perplexity) {
+      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.corpus(),
+                  "");
+    });
+    for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+      if (sheet.result.settings[i].setting.queries == baselines.queries) PrintSettingRow(sheet, i);
+    }
+  }
+  std::printf("\n");
+  PrintLabels(ColumnsOf(sheet));
+}
+
+}  // namespace submix::apps

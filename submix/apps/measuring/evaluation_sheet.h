@@ -1,0 +1,30 @@
+// What `submix evaluate` found, as people, JSON and CSV files have it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "submix/accounting/privacy_statement.h"
+#include "submix/base/status.h"
+#include "submix/eval/measuring/evaluation.h"
+#include "submix/mechanism/baselines/user_budget.h"
+
+namespace submix::apps {
+
+// What was scored, with what each setting promises to a user; none: to a part.
+struct EvaluationSheet {
+  eval::EvaluationResult result;
+  std::vector<std::optional<mechanism::UserPromise>> promises;
+  std::vector<accounting::PrivacyStatement> statements;  // of each setting's budget
+};
+
+// A row for every model and setting.
+base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet);
+// A row for every model or setting and user, of whom `users` has the names by number.
+base::Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
+                                const std::vector<std::string>& users);
+void PrintEvaluationJson(const EvaluationSheet& sheet);
+void PrintEvaluationTable(const EvaluationSheet& sheet);
+
+}  // namespace submix::apps
