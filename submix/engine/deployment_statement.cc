@@ -64,4 +64,12 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   return promise;
 }
 
+base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
+    const std::string& ensemble_directory, const ensemble::Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto cost, ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
+  if (!cost) return std::optional<accounting::PublicTraining>();
+  return std::optional(TrainingOf(*cost, manifest));
+}
+
 }  // namespace submix::engine

@@ -11,6 +11,7 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/predictor_flags.h"
+#include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/mechanism/baselines/recommended_options.h"
@@ -92,14 +93,15 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
 // Every setting for every unit: a part's as it is, a user's with the budget that keeps it. Also
 // what each promises to a user; none: to a part.
 Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::EvaluationPlan& plan,
-                   std::vector<std::optional<mechanism::UserPromise>>& promises) {
+                   EvaluationSheet& sheet) {
   SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, plan.num_parts));
   const double delta = options.orders.empty() ? options.delta : 0;
   for (const std::string& unit : options.units) {
     for (eval::EvaluationSetting setting : settings) {
-      auto& promise = promises.emplace_back();
+      auto& promise = sheet.promises.emplace_back();
       if (unit == "user") {
-        promise = {setting.epsilon, setting.mechanism.order, delta, public_keys};
+        promise = {setting.epsilon, setting.mechanism.order, delta, public_keys,
+                   sheet.public_training};
         SUBMIX_ASSIGN_OR_RETURN(const auto kept,
                                 mechanism::KeepUserPromise(setting.mechanism, setting.queries,
                                                            *promise, mechanism::MakeAnyMechanism));
@@ -178,7 +180,9 @@ Status RunEvaluate(const EvaluateOptions& options) {
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   EvaluationSheet sheet;
-  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet.promises));
+  SUBMIX_ASSIGN_OR_RETURN(sheet.public_training,
+                          engine::PublicTrainingOf(options.ensemble, manifest));
+  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));

@@ -69,7 +69,10 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
                  {"perplexity_runs", result.perplexity.runs},
                  {"epsilon_spent_max", result.epsilon_spent_max},
                  {"epsilon_spent_mean", result.epsilon_spent_mean}};
-  object["promise"] = accounting::PromiseJson<Json>(PromiseOf(sheet.statements[index]));
+  const accounting::PrivacyStatement& statement = sheet.statements[index];
+  object["promise"] = accounting::PromiseJson<Json>(
+      sheet.public_training ? PromiseAbovePublicTraining(statement, *sheet.public_training)
+                            : PromiseOf(statement));
   if (const auto& user = sheet.promises[index]) {
     object["user"] = {{"epsilon", user->epsilon}};
     if (user->delta > 0) {
@@ -249,6 +252,12 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
     }
   }
   std::printf("\n");
+  if (sheet.public_training) {
+    std::printf(
+        "The public model was trained on users' text. What users are promised counts that in, if "
+        "they\nmay be the same (docs/privacy.md, Theorem 15); what follows is said of the answers "
+        "alone.\n\n");
+  }
   PrintLabels(ColumnsOf(sheet));
 }
 

@@ -16,7 +16,8 @@ namespace submix::apps {
 struct EvaluationSheet {
   eval::EvaluationResult result;
   std::vector<std::optional<mechanism::UserPromise>> promises;
-  std::vector<accounting::PrivacyStatement> statements;  // of each setting's budget
+  std::vector<accounting::PrivacyStatement> statements;       // of each setting's budget
+  std::optional<accounting::PublicTraining> public_training;  // counted in where users are promised
 };
 
 // A row for every model and setting.

@@ -36,10 +36,15 @@ struct DeployOptions {
   engine::DeploymentOptions declared;
 };
 
-base::Status DeclareBudget(const DeployOptions& options, bool public_keys,
+base::Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& manifest,
                            engine::DeploymentOptions& declared) {
-  mechanism::AskedBudget asked = {declared.epsilon, options.unit == "user", {},
-                                  declared.delta,   options.queries,        public_keys};
+  mechanism::AskedBudget asked = {.epsilon = declared.epsilon,
+                                  .for_users = options.unit == "user",
+                                  .delta = declared.delta,
+                                  .queries = options.queries,
+                                  .public_keys = manifest.has_public_keys()};
+  SUBMIX_ASSIGN_OR_RETURN(asked.public_training,
+                          engine::PublicTrainingOf(options.ensemble, manifest));
   if (!options.order.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(asked.order, divergence::RenyiOrder::Parse(options.order));
   }
@@ -71,7 +76,7 @@ base::Status DeployOne(DeployOptions options) {
   mechanism::Recommend(manifest.num_parts, options.queries, declared);
   declared.max_mixing_weight = options.max_mixing_weight.value_or(declared.max_mixing_weight);
   SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(declared));
-  SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, manifest.has_public_keys(), options.declared));
+  SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, manifest, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
                           engine::ParseWhenExhausted(options.when_exhausted));
   if (external.is_given()) {

@@ -64,7 +64,7 @@ class Search {
           declared.mechanism.name +
           ": nothing follows for users, because its bound is not proven for every data set");
     }
-    const std::vector<RdpBound> bounds = accounting::StatedUserLevelBounds(statement);
+    SUBMIX_ASSIGN_OR_RETURN(const std::vector<RdpBound> bounds, UserBounds(statement));
     if (promise_.delta > 0) {
       SUBMIX_ASSIGN_OR_RETURN(
           const auto best,
@@ -79,6 +79,15 @@ class Search {
       }
     }
     return least;
+  }
+
+  StatusOr<std::vector<RdpBound>> UserBounds(const accounting::PrivacyStatement& statement) const {
+    const auto& training = promise_.public_training;
+    if (!training || !training->same_users) return accounting::StatedUserLevelBounds(statement);
+    std::vector<RdpBound> bounds = accounting::AddedUserBounds(statement, *training);
+    if (!bounds.empty()) return bounds;
+    return base::FailedPreconditionError(
+        "nothing follows for users above this public model, whose training protects documents");
   }
 
   const MechanismOptions& asked_;
@@ -116,8 +125,10 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
     kept = search.Declared(order, epsilon);
   }
   if (!(best > 0)) {
-    return base::InvalidArgumentError(asked.name + ": no budget keeps a promise of " +
-                                      base::NumberText(promise.epsilon) + " nats to users");
+    return base::InvalidArgumentError(
+        asked.name + ": no budget keeps a promise of " + base::NumberText(promise.epsilon) +
+        " nats to users" +
+        (promise.public_training ? ", from whom the public model's training took some" : ""));
   }
   return kept;
 }
@@ -138,8 +149,9 @@ StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBud
         "target leakage: follows from the promise where the unit is user; leave it out");
   }
   const double delta = budget.order ? 0 : budget.delta;
-  return KeepUserPromise(mechanism, budget.queries,
-                         {budget.epsilon, mechanism.order, delta, budget.public_keys}, make);
+  return KeepUserPromise(
+      mechanism, budget.queries,
+      {budget.epsilon, mechanism.order, delta, budget.public_keys, budget.public_training}, make);
 }
 
 }  // namespace submix::mechanism

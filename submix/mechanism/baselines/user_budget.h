@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "submix/accounting/trained_public.h"
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
@@ -18,6 +19,9 @@ struct UserPromise {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();  // without meaning with a delta
   double delta = 0;                                              // 0: Rényi
   bool public_keys = false;  // each part is one user of a public list
+  // That of the model below, whose loss counts as well where its users may be the same (Theorem
+  // 15).
+  std::optional<accounting::PublicTraining> public_training = {};
 };
 
 // What is declared of parts. The budget is `queries` times the target leakage.
@@ -30,8 +34,8 @@ struct PartBudget {
 // share of one of `queries` answers. With a delta the declared order is the one, of a public list,
 // that leaves most per order: charges grow with it; without, a whole order, at which they are fast.
 // Requires: queries >= 1. Errors: kFailedPrecondition if nothing follows for users from this
-// mechanism (it is not proven for every data set); kInvalidArgument for options out of range, or a
-// promise that no budget keeps; those of `make`.
+// mechanism (it is not proven for every data set) or above that training; kInvalidArgument for
+// options out of range, or a promise that no budget keeps; those of `make`.
 base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t queries,
                                            const UserPromise& promise, const MechanismMaker& make);
 
@@ -45,6 +49,7 @@ struct AskedBudget {
   std::int64_t queries = 1024;  // answers that every part can surely back; without meaning beside a
                                 // target leakage
   bool public_keys = false;     // as in UserPromise
+  std::optional<accounting::PublicTraining> public_training = {};  // as in UserPromise
 };
 
 // What to declare for it: `asked` with its order, the epsilon, and the target leakage, which

@@ -57,6 +57,50 @@ TEST(UserBudgetTest, DclipKeepsItsOrder) {
   EXPECT_LE(UserBounds(kept).front().rdp, 2);
 }
 
+// Eight steps over a quarter of the users each: some (3.9, 1e-5).
+const accounting::PublicTraining kTraining = {
+    .mechanism = "dp-sgd", .step = {0.25, 1.31}, .steps = 8};
+
+double EpsilonAbove(const accounting::PublicTraining& training, const PartBudget& declared) {
+  const auto mechanism = MakeMechanism(declared.mechanism).value();
+  const auto bounds = accounting::AddedUserBounds(
+      mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon)), training);
+  return accounting::BestEpsilon(bounds, 1e-5, accounting::ConversionKind::kImproved)->epsilon;
+}
+
+// Theorem 15: a user who may be in both corpora is promised the sum of both losses.
+TEST(UserBudgetTest, ATrainingOnTheSameUsersCounts) {
+  UserPromise promise = {.epsilon = 8, .delta = 1e-5, .public_training = kTraining};
+  for (const char* name : {"filtered-submix", "dclip"}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep(name, promise));
+    const double sum = EpsilonAbove(kTraining, kept);
+    EXPECT_LE(sum, 8) << name;
+    EXPECT_GT(sum, 7.99) << name;
+  }
+  // Of the sum of both losses more is left than of the sum of both epsilons.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep("dclip", promise));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget half, Keep("dclip", {.epsilon = 4, .delta = 1e-5}));
+  EXPECT_EQ(kept.mechanism.order, half.mechanism.order);
+  EXPECT_GT(kept.epsilon, 2 * half.epsilon);
+
+  promise.epsilon = 3.5;
+  EXPECT_THAT(Keep("dclip", promise),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("training took some")));
+}
+
+TEST(UserBudgetTest, ATrainingOnOthersCostsNothingAndOneOfDocumentsLeavesNothing) {
+  UserPromise promise = {.epsilon = 8, .delta = 1e-5};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget alone, Keep("dclip", promise));
+  promise.public_training = kTraining;
+  promise.public_training->same_users = false;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget kept, Keep("dclip", promise));
+  EXPECT_EQ(kept.epsilon, alone.epsilon);
+  promise.public_training = kTraining;
+  promise.public_training->unit = accounting::PrivacyUnit::kTrainingExample;
+  EXPECT_THAT(Keep("dclip", promise),
+              StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("documents")));
+}
+
 // What one part is promised: the whole of what is asked for, at the order that is asked for.
 TEST(UserBudgetTest, OneUserAPartOfAPublicListCostsNoFactor) {
   for (const char* name : {"filtered-submix", "dclip"}) {
