@@ -41,6 +41,8 @@ NAMES = {"wikitext": "WikiText-2 (726 users)", "short": "blogs, 1,500 characters
          "blogs": "blogs (3600 users)"}
 ANSWERS = (256, 1024, 10240)
 RUNS = 2  # of the most answers
+# Share of epsilon for the model of DP-SGD, epsilon, rate of the members above it.
+BOTH = (0.5, 8, 0.004), (0.5, 8, 0.002), (0.25, 8, 0.002), (0.75, 8, 0.002), (0.5, 3, 0.002), (0.5, 1, 0.002)
 RESAMPLES = 2000
 
 
@@ -91,8 +93,8 @@ class Study:
         return self.adapters("fine-tuned", self.public, "--parts", 1, "--epochs", passes, "--batch-size", 8,
                              "--learning-rate", 0.001)
 
-    def ensemble(self, k, public=None, name="ensemble"):
-        return self.adapters(f"{name}-{k}", public or self.public, "--parts", k, "--learning-rate", 0.004)
+    def ensemble(self, k, public=None, name="ensemble", rate=0.004):
+        return self.adapters(f"{name}-{k}", public or self.public, "--parts", k, "--learning-rate", rate)
 
     def dp_sgd(self, epsilon, delta):
         """8 steps over a quarter of the users each."""
@@ -108,10 +110,10 @@ class Study:
                                  "--expected-users", expected, "--rounds", 8, "--delta", self.delta, "--noise", noise,
                                  "--evaluate-every", 8))
 
-    def both(self, share, epsilon, k):
+    def both(self, share, epsilon, rate, k):
         """An ensemble over a model of DP-SGD, which has this share of epsilon, and half of delta."""
         released = self.dp_sgd(share * epsilon, self.delta / 2) / "released/public"
-        return self.ensemble(k, released, f"both-{share:g}-{epsilon:g}")
+        return self.ensemble(k, released, f"both-{share:g}-{epsilon:g}-{rate:g}", rate)
 
     def evaluate(self, directory, *options, name=None):
         """NAME.csv and NAME.users.csv."""
@@ -132,9 +134,9 @@ class Study:
                              ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", delta, "--queries",
                              ",".join(map(str, ANSWERS)))
 
-    def evaluate_both(self, share, epsilon, k):
+    def evaluate_both(self, share, epsilon, rate, k):
         """What is promised counts the training in."""
-        self.evaluate_ensemble(self.both(share, epsilon, k), (epsilon,), self.delta)
+        self.evaluate_ensemble(self.both(share, epsilon, rate, k), (epsilon,), self.delta)
 
 
 def noise_of(epsilon, delta, users, expected, rounds):
@@ -160,10 +162,9 @@ def measure(study):
         study.evaluate_ensemble(study.ensemble(64), EPSILONS, study.delta)
     for epsilon in EPSILONS:
         study.evaluate_model(study.dp_sgd(epsilon, study.delta) / "released", f"dp-sgd-{epsilon:g}")
-        study.evaluate_both(0.5, epsilon, 64)
         study.evaluate_model(study.dp_fedavg(epsilon) / "released", f"dp-fedavg-{epsilon:g}")
-    for share in (0.25, 0.75):
-        study.evaluate_both(share, 8, 64)
+    for share, epsilon, rate in BOTH:
+        study.evaluate_both(share, epsilon, rate, 64)
 
 
 # --- The table
@@ -266,9 +267,10 @@ def rows_of_study(study):
 def evaluations_of_ensembles(study):
     """Name, recipe and the model of DP-SGD below."""
     yield "ensemble-64", "one pass", None
-    for share, epsilon in [(0.5, epsilon) for epsilon in EPSILONS] + [(0.25, 8), (0.75, 8)]:
+    for share, epsilon, rate in BOTH:
         below = f"{share * epsilon:g}-{study.delta / 2:g}"
-        yield f"both-{share:g}-{epsilon:g}-64", f"one pass; over dp-sgd of ({below.replace('-', ', ', 1)})", f"dp-sgd-{below}"
+        recipe = f"one pass, rate {rate:g}; over dp-sgd of ({below.replace('-', ', ', 1)})"
+        yield f"both-{share:g}-{epsilon:g}-{rate:g}-64", recipe, f"dp-sgd-{below}"
 
 
 def ensembles_of_blogs():
