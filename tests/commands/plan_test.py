@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+BOTH = ["--users", "3600", "--tokens-per-user", "400", "--epsilon", "8", "--answers", "1024"]
 ASKED = ["--users", "3600", "--tokens-per-user", "2400", "--epsilon", "8", "--answers", "10240"]
 
 
@@ -121,12 +122,15 @@ class PlanTest(unittest.TestCase):
         asked = ["--users", 100, "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 64,
                  "--public", SOURCE / "data/public_model"]
         rows = answer("plan", *asked)
-        for row in (next(row for row in rows if row["mechanism"] == name) for name in ("dclip", "filtered-submix", "dp-sgd")):
+        rows += answer("plan", *BOTH, "--public", SOURCE / "data/public_model")
+        for row in (next(row for row in rows if row["mechanism"] == name)
+                    for name in ("dclip", "filtered-submix", "dp-sgd", "dclip over dp-sgd")):
             with self.subTest(row["mechanism"]), tempfile.TemporaryDirectory() as work:
                 (pathlib.Path(work) / "text.jsonl").write_text("".join(lines))
-                train, deploy = (shlex.split(command)[1:] for command in row["commands"])
-                trained = run(*train, work=work)
-                self.assertEqual(trained.returncode, 0, trained)
+                *trainings, deploy = (shlex.split(command)[1:] for command in row["commands"])
+                for train in trainings:
+                    trained = run(*train, work=work)
+                    self.assertEqual(trained.returncode, 0, trained)
                 if row["mechanism"] != "dp-sgd":
                     self.assertIn(f"{row['passes']} pass", trained.stdout)
                 deployed = run(*deploy, work=work)

@@ -93,28 +93,44 @@ StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
 // The shortest text that reads back to the same number.
 std::string ShortestText(double number) { return Json(number).dump(); }
 
+std::string PromiseFlags(double epsilon, double delta) {
+  return " --epsilon " + ShortestText(epsilon) + " --delta " + ShortestText(delta);
+}
+
+std::string DpSgdCommand(const Contender& contender, double epsilon, const std::string& model) {
+  const eval::PlanInput& input = contender.input;
+  std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
+                      PromiseFlags(epsilon, input.delta) + " --steps " +
+                      std::to_string(contender.steps) + " --public-users " +
+                      std::to_string(std::llround(input.users)) + " --expected-batch " +
+                      ShortestText(contender.sampling_probability * input.users);
+  if (contender.rank > 0) train += " --rank " + std::to_string(contender.rank);
+  return train;
+}
+
 std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
   const eval::PlanInput& input = contender.input;
-  const std::string model = public_model.empty() ? "PUBLIC_MODEL" : public_model;
-  const std::string promise =
-      " --epsilon " + ShortestText(input.epsilon) + " --delta " + ShortestText(input.delta);
+  std::string model = public_model.empty() ? "PUBLIC_MODEL" : public_model;
   if (!contender.is_ensemble()) {
-    std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
-                        promise + " --epochs " + std::to_string(contender.passes) +
-                        " --public-users " + std::to_string(std::llround(input.users)) +
-                        " --expected-batch " +
-                        ShortestText(contender.sampling_probability * input.users);
-    if (contender.rank > 0) train += " --rank " + std::to_string(contender.rank);
-    return {train, "submix deploy my_model/released my_deployment --mechanism public --delta " +
-                       ShortestText(input.delta)};
+    return {DpSgdCommand(contender, input.epsilon, model),
+            "submix deploy my_model/released my_deployment --mechanism public --delta " +
+                ShortestText(input.delta)};
+  }
+  std::vector<std::string> commands;
+  if (contender.is_over_dp_sgd()) {
+    commands.push_back(DpSgdCommand(contender, contender.training_epsilon, model));
+    model = "my_model/released/public";
   }
   std::string train = "submix train text.jsonl my_ensemble --public " + model + " --parts " +
                       std::to_string(contender.parts);
   if (contender.passes == 3) {
     train += " --tokens-a-part " + std::to_string(std::llround(contender.tokens_a_part));
   }
-  return {train, "submix deploy my_ensemble my_deployment --mechanism " + contender.mechanism +
-                     " --unit user" + promise + " --queries " + std::to_string(input.answers)};
+  commands.push_back(train);
+  commands.push_back("submix deploy my_ensemble my_deployment --mechanism " + contender.mechanism +
+                     " --unit user" + PromiseFlags(input.epsilon, input.delta) + " --queries " +
+                     std::to_string(input.answers));
+  return commands;
 }
 
 Json NumberOrNull(std::optional<double> number) { return number ? Json(*number) : Json(); }
@@ -137,10 +153,14 @@ struct Known {
   std::optional<MachineTimes> times;
 };
 
+std::string NameOf(const Contender& contender) {
+  return contender.mechanism + (contender.is_over_dp_sgd() ? " over dp-sgd" : "");
+}
+
 // What people and machines read.
 Json RowOf(const Contender& contender, const Known& known) {
   const bool is_ensemble = contender.is_ensemble();
-  Json row = {{"mechanism", contender.mechanism},
+  Json row = {{"mechanism", NameOf(contender)},
               {"parts", is_ensemble ? Json(contender.parts) : Json()},
               {"passes", contender.passes}};
   if (known.unknown == Unknown::kUsers) row["users"] = contender.input.users;
@@ -148,7 +168,7 @@ Json RowOf(const Contender& contender, const Known& known) {
   row["clip"] = NumberOrNull(contender.clip);
   row["charge_rdp"] = is_ensemble ? Json(contender.target_leakage) : Json();
   row["answers"] = is_ensemble ? Json(contender.answers) : Json("unlimited");
-  row["part_epsilon"] = NumberOrNull(contender.part_epsilon);
+  row["part_epsilon"] = contender.is_over_dp_sgd() ? Json() : NumberOrNull(contender.part_epsilon);
   row["user_epsilon"] = contender.user_epsilon;
   row["tokens"] = std::llround(contender.tokens_a_part);
   row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
@@ -160,11 +180,12 @@ Json RowOf(const Contender& contender, const Known& known) {
 }
 
 void AddForMachines(const Contender& contender, const PlanOptions& options, Json& row) {
-  const bool is_ensemble = contender.is_ensemble();
+  const bool has_steps = contender.steps > 0;
   row["delta"] = contender.input.delta;
-  row["sampling_probability"] = is_ensemble ? Json() : Json(contender.sampling_probability);
-  row["noise_multiplier"] = is_ensemble ? Json() : Json(contender.noise_multiplier);
-  row["steps"] = is_ensemble ? Json() : Json(contender.steps);
+  row["sampling_probability"] = has_steps ? Json(contender.sampling_probability) : Json();
+  row["noise_multiplier"] = has_steps ? Json(contender.noise_multiplier) : Json();
+  row["steps"] = has_steps ? Json(contender.steps) : Json();
+  row["training_epsilon"] = contender.is_over_dp_sgd() ? Json(contender.training_epsilon) : Json();
   row["commands"] = CommandsOf(contender, options.public_model);
 }
 
@@ -190,7 +211,8 @@ LabelledColumns StatementsOf(const std::vector<Contender>& contenders) {
   return columns;
 }
 
-std::vector<std::string> NotesOf(const eval::PlanInput& input, const Known& known) {
+std::vector<std::string> NotesOf(const std::vector<Contender>& contenders, const Known& known) {
+  const eval::PlanInput& input = contenders.front().input;
   std::vector<std::string> notes = {
       "epsilons hold at delta " + NumberText(input.delta) +
           ", by the improved conversion from Renyi divergence at the best order (dclip, dp-sgd) or "
@@ -204,6 +226,12 @@ std::vector<std::string> NotesOf(const eval::PlanInput& input, const Known& know
   if (!known.is_measured_model) {
     notes.push_back(
         "the public model is not of the measured kind: the rows are ranked as for one that is");
+  }
+  if (std::ranges::any_of(contenders, &Contender::is_over_dp_sgd)) {
+    notes.push_back(
+        "over dp-sgd: user epsilon is that of training and answers together, for one user key "
+        "present or absent: the sum of both losses at the best order (docs/privacy.md, Theorem "
+        "15); at part level nothing follows");
   }
   if (known.times) {
     notes.push_back(
@@ -259,7 +287,7 @@ Status RunPlan(const PlanOptions& options) {
   AccountReport report;
   report.title = "Ways to answer, the best first";
   report.statements = StatementsOf(contenders);
-  report.notes = NotesOf(contenders.front().input, known);
+  report.notes = NotesOf(contenders, known);
   for (const Contender& contender : contenders) {
     Json row = RowOf(contender, known);
     if (options.json) AddForMachines(contender, options, row);

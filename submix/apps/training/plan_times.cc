@@ -117,9 +117,13 @@ double MachineTimes::TrainingMinutes(const eval::Contender& contender) const {
   const eval::PlanInput& input = contender.input;
   const double positions =
       input.users * std::ceil(input.tokens_a_user / block_positions) * block_positions;
-  const double rate =
-      contender.is_ensemble() ? ensemble_positions_a_second : dp_sgd_positions_a_second;
-  return contender.passes * positions / rate / 60;
+  double seconds_a_position = 0;
+  if (contender.is_ensemble()) seconds_a_position += contender.passes / ensemble_positions_a_second;
+  if (contender.steps > 0) {
+    seconds_a_position += static_cast<double>(contender.steps) * contender.sampling_probability /
+                          dp_sgd_positions_a_second;
+  }
+  return seconds_a_position * positions / 60;
 }
 
 double MachineTimes::AnswerMilliseconds(const eval::Contender& contender) const {

@@ -8,6 +8,7 @@
 #include "submix/accounting/calculators/counted_release.h"
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/calculators/step_budget.h"
+#include "submix/accounting/trained_public.h"
 #include "submix/accounting/user_level.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/expected_share.h"
@@ -113,15 +114,32 @@ Status CountDclip(Contender& ensemble, const mechanism::PartBudget& declared) {
   return base::OkStatus();
 }
 
-StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput& input) {
+// Of the answers and a training on the same users together (Theorem 15).
+StatusOr<double> AddedEpsilon(const mechanism::PartBudget& declared, double delta,
+                              const accounting::PublicTraining& training) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared.mechanism));
+  const auto bounds = accounting::AddedUserBounds(
+      mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon)), training);
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto best,
+      accounting::BestEpsilon(bounds, delta, accounting::ConversionKind::kImproved));
+  return best.epsilon;
+}
+
+StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput& input,
+                             const std::optional<accounting::PublicTraining>& training = {}) {
   mechanism::MechanismOptions options;
   options.name = name;
   options.num_parts = parts;
   mechanism::Recommend(parts, input.answers, options);
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto declared,
-      mechanism::DeclareBudget(options, {input.epsilon, true, {}, input.delta, input.answers},
-                               mechanism::MakeMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto declared,
+                          mechanism::DeclareBudget(options,
+                                                   {.epsilon = input.epsilon,
+                                                    .for_users = true,
+                                                    .delta = input.delta,
+                                                    .queries = input.answers,
+                                                    .public_training = training},
+                                                   mechanism::MakeMechanism));
   // An account's smallest charge is a unit.
   if (accounting::FixedNats::RoundDown(declared.epsilon).units() < input.answers) {
     return base::InvalidArgumentError(name + ": no budget within epsilon " +
@@ -135,6 +153,9 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName
                              ? CountDclip(ensemble, declared)
                              : CountFilteredSubmix(ensemble, declared.epsilon));
+  if (training) {
+    SUBMIX_ASSIGN_OR_RETURN(ensemble.user_epsilon, AddedEpsilon(declared, input.delta, *training));
+  }
   ExpectOfEnsemble(ensemble);
   return ensemble;
 }
@@ -142,12 +163,12 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
 // --- Private training
 
 // As it was measured, else as `submix train` does it.
-StatusOr<Contender> DpSgd(const PlanInput& input) {
+StatusOr<Contender> DpSgd(const PlanInput& input, const std::optional<DpSgdExperience>& known) {
   Contender training = {.input = input, .mechanism = "dp-sgd"};
   training.tokens_a_part = input.users * input.tokens_a_user;
   training.passes = kDpSgdPasses;
   training.sampling_probability = kShareOfUsers;
-  if (const auto known = ExperienceWithDpSgd(input.users, input.tokens_a_user, input.epsilon)) {
+  if (known) {
     training.passes = known->passes;
     training.sampling_probability = known->share_of_users;
     training.rank = known->rank;
@@ -163,6 +184,30 @@ StatusOr<Contender> DpSgd(const PlanInput& input) {
                           accounting::EpsilonOf({release.run, training.steps}, input.delta));
   training.user_epsilon = user.epsilon;
   return training;
+}
+
+// --- Both
+
+// As it was measured: that share of epsilon to the training, and to the answers what the sum of
+// both losses leaves (Theorem 15).
+StatusOr<Contender> Both(const PlanInput& input, const BothExperience& known) {
+  PlanInput of_training = input;
+  of_training.epsilon = input.epsilon * known.dp_sgd.epsilon / known.epsilon;
+  SUBMIX_ASSIGN_OR_RETURN(const Contender training, DpSgd(of_training, known.dp_sgd));
+  const accounting::PublicTraining below = {
+      .mechanism = training.mechanism,
+      .step = {training.sampling_probability, training.noise_multiplier},
+      .steps = training.steps};
+  SUBMIX_ASSIGN_OR_RETURN(Contender both,
+                          Ensemble(std::string(known.mechanism), known.parts, input, below));
+  both.passes = 1;
+  both.sampling_probability = training.sampling_probability;
+  both.noise_multiplier = training.noise_multiplier;
+  both.steps = training.steps;
+  both.rank = training.rank;
+  both.training_epsilon = of_training.epsilon;
+  both.expected_share = known.kept;
+  return both;
 }
 
 // --- Those that keep a share
@@ -262,7 +307,11 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
     if (!HasTextFor(parts, input)) continue;
     for (const char* name : kEnsembles) add(Ensemble(name, parts, input));
   }
-  add(DpSgd(input));
+  add(DpSgd(input, ExperienceWithDpSgd(input.users, input.tokens_a_user, input.epsilon)));
+  if (const auto known = ExperienceWithBoth(input.users, input.tokens_a_user, input.epsilon,
+                                            static_cast<double>(input.answers))) {
+    add(Both(input, *known));
+  }
   if (contenders.empty()) return refusal;
   std::ranges::stable_sort(contenders, std::greater<>(), [](const Contender& contender) {
     return contender.expected_share.value_or(-1);

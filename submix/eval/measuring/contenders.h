@@ -37,24 +37,27 @@ struct Contender {
   std::optional<double> clip = {};  // dclip's C
   std::int64_t answers = 0;         // that every part can surely back; at least those asked for
   std::optional<double> part_epsilon = {};  // of them together, at input.delta
-  // DP-SGD's.
+  // DP-SGD's: of the whole training, or of the model below an ensemble.
   double sampling_probability = 0;
   double noise_multiplier = 0;
   std::int64_t steps = 0;
-  int rank = 0;  // of the adapters; 0: as `submix train` takes it
+  int rank = 0;                 // of the adapters; 0: as `submix train` takes it
+  double training_epsilon = 0;  // of the model below an ensemble alone, at input.delta
 
   double user_epsilon = 0;                    // at input.delta: what is promised
   std::optional<double> expected_share = {};  // none: outside what was measured
 
   bool is_ensemble() const { return mechanism != "dp-sgd"; }
+  bool is_over_dp_sgd() const { return is_ensemble() && steps > 0; }
 };
 
 // Below a tenth of 1 / users, rounded down to a power of ten. Requires: users > 0.
 double DeltaFor(double users);
 
-// Ensembles of 16, 32, ..., 512 parts, as many as there are users and tokens for, and private
-// training; the largest expected share first, then those without one. Left out is what no budget
-// pays for. Errors: kInvalidArgument for numbers out of range, or if no budget pays for any.
+// Ensembles of 16, 32, ..., 512 parts, as many as there are users and tokens for, private training,
+// and both, an ensemble over a model of DP-SGD (Theorem 15), where it was measured; the largest
+// expected share first, then those without one. Left out is what no budget pays for. Errors:
+// kInvalidArgument for numbers out of range, or if no budget pays for any.
 base::StatusOr<std::vector<Contender>> Contenders(const PlanInput& input);
 
 enum class Unknown { kEpsilon, kAnswers, kUsers };

@@ -1,5 +1,6 @@
 #include "submix/eval/measuring/contenders.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -21,6 +22,7 @@ constexpr PlanInput kBlogs = {3600, 2400, 8, 1e-5, 10'240};
 const Contender* Find(const std::vector<Contender>& contenders, const std::string& mechanism,
                       int parts) {
   for (const Contender& contender : contenders) {
+    if (contender.is_over_dp_sgd()) continue;
     if (contender.mechanism == mechanism && contender.parts == parts) return &contender;
   }
   return nullptr;
@@ -72,6 +74,25 @@ TEST(ContendersTest, AreRankedByWhatTheyKeepAndThoseThatNobodyMeasuredAreLast) {
   EXPECT_FALSE(Find(contenders, "dclip", 512)->expected_share.has_value());
   EXPECT_EQ(Find(contenders, "dclip", 64)->passes, 3);
   EXPECT_EQ(Find(contenders, "dclip", 16)->passes, 1);  // three passes of 16 parts: not measured
+}
+
+TEST(ContendersTest, ShareAPromiseOutBetweenTrainingAndAnswers) {
+  PlanInput input = kBlogs;
+  input.tokens_a_user = 400;
+  input.answers = 1024;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(input));
+  const auto both = std::ranges::find_if(contenders, &Contender::is_over_dp_sgd);
+  ASSERT_NE(both, contenders.end());
+  EXPECT_LE(both->user_epsilon, input.epsilon);
+  EXPECT_GT(both->user_epsilon, 0.97 * input.epsilon);
+  EXPECT_LT(both->training_epsilon, both->user_epsilon);
+  EXPECT_GE(both->answers, input.answers);
+  // Over the public model the same ensemble has all of epsilon, and a wider window; with what the
+  // training leaves by subtraction, a narrower one than with what the sum of both losses leaves.
+  EXPECT_LT(*both->clip, *Find(contenders, both->mechanism, both->parts)->clip);
+  input.epsilon -= both->training_epsilon;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto left, Contenders(input));
+  EXPECT_GT(*both->clip, 1.2 * *Find(left, both->mechanism, both->parts)->clip);
 }
 
 TEST(ContendersTest, HaveNoMorePartsThanThereAreUsersAndTokensFor) {

@@ -41,10 +41,10 @@ double Reach(int parts, double order, double target_leakage);
 std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
                                     double reach);
 
-// A training by DP-SGD that was measured, with a promise of (epsilon, 1e-5) to a user: blogs of
-// 2,400 tokens a user on average.
+// A training by DP-SGD that was measured on blogs, with a promise of (epsilon, 1e-5) to a user.
 struct DpSgdExperience {
   double users;
+  double tokens_a_user;  // on average
   double epsilon;
   int passes;
   double share_of_users;  // in a step's batch
@@ -56,5 +56,23 @@ struct DpSgdExperience {
 // of each. None: nothing like it was measured.
 std::optional<DpSgdExperience> ExperienceWithDpSgd(double users, double tokens_a_user,
                                                    double epsilon);
+
+// An ensemble over a model of DP-SGD that was measured on blogs, with a promise of (epsilon, 1e-5)
+// to a user by both together.
+struct BothExperience {
+  double users;
+  double tokens_a_user;  // on average
+  double epsilon;
+  DpSgdExperience dp_sgd;  // the model below, with its part of the promise
+  std::string_view mechanism;
+  int parts;  // that read their text once
+  double answers;
+  double kept;
+};
+
+// That which kept most of those that had no more users, no larger epsilon and no fewer answers.
+// None: nothing like it was measured.
+std::optional<BothExperience> ExperienceWithBoth(double users, double tokens_a_user, double epsilon,
+                                                 double answers);
 
 }  // namespace submix::eval
