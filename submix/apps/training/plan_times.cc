@@ -29,9 +29,9 @@ using base::StatusOr;
 
 constexpr int kMembers = 16;  // that answer, and that recipes are asked for
 constexpr int kPromptTokens = 64;
-constexpr int kAnswers = 5;
+constexpr int kAnswers = 8;
 constexpr int kUpdates = 20;
-constexpr double kSeconds = 4;
+constexpr double kSeconds = 2;
 // Of a user's text, so that a step does not take minutes.
 constexpr int kMostBlocks = 4;
 
@@ -77,7 +77,7 @@ class Answers {
     return answers;
   }
 
-  // The median of some.
+  // The fastest of some: what else runs only slows.
   StatusOr<double> Milliseconds() {
     const auto vocabulary = static_cast<std::size_t>(predictor_->vocab_size());
     const auto members = static_cast<std::size_t>(predictor_->num_members());
@@ -101,8 +101,7 @@ class Answers {
       SUBMIX_RETURN_IF_ERROR(deployment_.front().Answer(mapped_.view(), 0).status());
       times.push_back(MillisecondsSince(begin));
     }
-    std::ranges::nth_element(times, times.begin() + kAnswers / 2);
-    return times[kAnswers / 2];
+    return *std::ranges::min_element(times);
   }
 
  private:
