@@ -101,13 +101,13 @@ class Study:
         return self.adapters(f"dp-sgd-{epsilon:g}-{delta:g}", self.public, "--private", "dp-sgd", "--epsilon", epsilon,
                              "--delta", delta, "--expected-batch", self.users // 4, "--steps", 8, "--rank", 16)
 
-    def dp_fedavg(self, epsilon):
+    def dp_fedavg(self, epsilon, delta):
         """8 rounds of a quarter of the users; in each a user trains for one pass over at most 400 tokens of his own."""
-        name, expected = f"dp-fedavg-{epsilon:g}-{self.delta:g}", self.users // 4
-        noise = noise_of(epsilon, self.delta, self.users, expected, 8)
+        name, expected = f"dp-fedavg-{epsilon:g}-{delta:g}", self.users // 4
+        noise = noise_of(epsilon, delta, self.users, expected, 8)
         return self.train(name, ("fedavg", self.out / name, "--corpus", self.text, "--public", self.public,
                                  "--tokens-per-user", 400, "--keep-short-users", "--population", self.users,
-                                 "--expected-users", expected, "--rounds", 8, "--delta", self.delta, "--noise", noise,
+                                 "--expected-users", expected, "--rounds", 8, "--delta", delta, "--noise", noise,
                                  "--evaluate-every", 8))
 
     def both(self, share, epsilon, rate, k):
@@ -162,7 +162,7 @@ def measure(study):
         study.evaluate_ensemble(study.ensemble(64), EPSILONS, study.delta)
     for epsilon in EPSILONS:
         study.evaluate_model(study.dp_sgd(epsilon, study.delta) / "released", f"dp-sgd-{epsilon:g}")
-        study.evaluate_model(study.dp_fedavg(epsilon) / "released", f"dp-fedavg-{epsilon:g}")
+        study.evaluate_model(study.dp_fedavg(epsilon, study.delta) / "released", f"dp-fedavg-{epsilon:g}")
     for share, epsilon, rate in BOTH:
         study.evaluate_both(share, epsilon, rate, 64)
 
@@ -248,7 +248,7 @@ def rows_of_study(study):
         for epsilon in EPSILONS:
             name = f"{contender}-{epsilon:g}"
             if is_made(name):
-                made = directory(*(epsilon, study.delta)[:1 + (contender == "dp-sgd")])
+                made = directory(epsilon, study.delta)
                 taken = milliseconds(study, made / "released", "--mechanism", "public")
                 yield row(study, contender, recipe, 1, epsilon, "unlimited",
                           kept(public, Losses(study.out / f"{name}.csv").of("ensemble"), fine_tuned), minutes(study, made), taken)

@@ -122,6 +122,22 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
               kept->high);
 }
 
+// Calls row(name, baselines, perplexity, setting) for every baseline, whose setting is none, and
+// every setting, whose number it is.
+template <typename Row>
+void ForEachModel(const EvaluationSheet& sheet, const Row& row) {
+  for (const eval::Baselines& baselines : sheet.result.baselines) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
+      row(name, baselines, perplexity, std::optional<std::size_t>());
+    });
+  }
+  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
+    const eval::SettingResult& result = sheet.result.settings[i];
+    row(result.setting.mechanism.name, sheet.result.BaselinesOf(result), result.perplexity,
+        std::optional(i));
+  }
+}
+
 // Of the CSV file. order, epsilon, delta and unit are the promise; spent_max and target_leakage are
 // nats of a part at declared_order, of declared_epsilon. What only settings have stays empty.
 constexpr const char* kColumns[] = {
@@ -131,6 +147,13 @@ constexpr const char* kColumns[] = {
     "unit",      "delta",          "declared_order",    "declared_epsilon"};
 
 std::string CsvNumber(double value) { return base::NumberText(value, 9); }
+
+void AddPromise(const Promise& promise, Json& row) {
+  row["order"] = promise.order;
+  row["epsilon"] = CsvNumber(promise.epsilon);
+  row["unit"] = promise.unit;
+  row["delta"] = CsvNumber(promise.delta);
+}
 
 Json CsvRow(const std::string& model, const eval::Baselines& baselines,
             const eval::PerplexityRuns& perplexity) {
@@ -148,21 +171,15 @@ Json CsvRow(const std::string& model, const eval::Baselines& baselines,
   return row;
 }
 
-Json SettingCsvRow(const EvaluationSheet& sheet, std::size_t index) {
+void AddSetting(const EvaluationSheet& sheet, std::size_t index, Json& row) {
   const eval::SettingResult& result = sheet.result.settings[index];
   const mechanism::MechanismOptions& options = result.setting.mechanism;
-  const Promise promise = PromiseOf(sheet, index);
-  Json row = CsvRow(options.name, sheet.result.BaselinesOf(result), result.perplexity);
-  row["order"] = promise.order;
-  row["epsilon"] = CsvNumber(promise.epsilon);
+  AddPromise(PromiseOf(sheet, index), row);
   row["target_leakage"] = CsvNumber(options.target_leakage);
   row["max_mixing_weight"] = CsvNumber(options.max_mixing_weight);
   row["spent_max"] = CsvNumber(result.epsilon_spent_max);
-  row["unit"] = promise.unit;
-  row["delta"] = CsvNumber(promise.delta);
   row["declared_order"] = options.order.ToString();
   row["declared_epsilon"] = CsvNumber(result.setting.epsilon);
-  return row;
 }
 
 // Of every mechanism once, for parts and, where users were promised something, for them.
@@ -187,39 +204,35 @@ LabelledColumns ColumnsOf(const EvaluationSheet& sheet) {
 
 Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
   AccountReport report;
-  for (const eval::Baselines& baselines : sheet.result.baselines) {
-    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
-      report.rows.push_back(CsvRow(name, baselines, perplexity));
-    });
-  }
-  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
-    report.rows.push_back(SettingCsvRow(sheet, i));
-  }
+  ForEachModel(sheet,
+               [&](const std::string& name, const eval::Baselines& baselines,
+                   const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
+                 Json& row = report.rows.emplace_back(CsvRow(name, baselines, perplexity));
+                 if (setting) AddSetting(sheet, *setting, row);
+               });
   return WriteReportCsv(report, path);
 }
 
 Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
                           const std::vector<std::string>& users) {
   AccountReport report;
-  const auto add = [&](const Json& of, const eval::PerplexityRuns& perplexity) {
-    for (const eval::UserLoss& loss : perplexity.users) {
-      Json& row = report.rows.emplace_back();
-      for (const char* column : {"model", "order", "epsilon", "delta", "unit", "queries"}) {
-        row[column] = of[column];
-      }
-      row["user"] = users[static_cast<std::size_t>(loss.user)];
-      row["positions"] = loss.positions;
-      row["nats"] = CsvNumber(loss.nats);
-    }
-  };
-  for (const eval::Baselines& baselines : sheet.result.baselines) {
-    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
-      add(CsvRow(name, baselines, perplexity), perplexity);
-    });
-  }
-  for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
-    add(SettingCsvRow(sheet, i), sheet.result.settings[i].perplexity);
-  }
+  ForEachModel(
+      sheet, [&](const std::string& name, const eval::Baselines& baselines,
+                 const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
+        for (const eval::UserLoss& loss : perplexity.users) {
+          Json& row =
+              report.rows.emplace_back(Json{{"model", name},
+                                            {"order", nullptr},
+                                            {"epsilon", nullptr},
+                                            {"delta", nullptr},
+                                            {"unit", nullptr},
+                                            {"queries", baselines.queries},
+                                            {"user", users[static_cast<std::size_t>(loss.user)]},
+                                            {"positions", loss.positions},
+                                            {"nats", CsvNumber(loss.nats)}});
+          if (setting) AddPromise(PromiseOf(sheet, *setting), row);
+        }
+      });
   return WriteReportCsv(report, path);
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "submix/apps/scratch_directory.h"
@@ -70,10 +73,9 @@ class Answers {
     options.target_leakage = 1.0 / kAnswers;
     SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
     SUBMIX_ASSIGN_OR_RETURN(
-        auto deployment,
+        answers.deployment_,
         eval::SimulatedDeployment::Create(std::move(mechanism), options.num_parts, /*epsilon=*/8,
                                           /*halves=*/1, base::MakeSystemRandomSource()));
-    answers.deployment_.push_back(std::move(deployment));
     return answers;
   }
 
@@ -98,7 +100,7 @@ class Answers {
       SUBMIX_RETURN_IF_ERROR(mapped_.Map(rows.first(vocabulary),
                                          members > 0 ? rows.subspan(vocabulary) : rows,
                                          /*halves=*/1, {}));
-      SUBMIX_RETURN_IF_ERROR(deployment_.front().Answer(mapped_.view(), 0).status());
+      SUBMIX_RETURN_IF_ERROR(deployment_->Answer(mapped_.view(), 0).status());
       times.push_back(MillisecondsSince(begin));
     }
     return *std::ranges::min_element(times);
@@ -106,7 +108,7 @@ class Answers {
 
  private:
   std::unique_ptr<ensemble::Predictor> predictor_;
-  std::vector<eval::SimulatedDeployment> deployment_;  // one
+  std::optional<eval::SimulatedDeployment> deployment_;
   mechanism::MappedPredictions mapped_;
 };
 

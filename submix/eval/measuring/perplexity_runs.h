@@ -30,19 +30,20 @@ class RunLosses {
     sum_ += loss;
     block_sum_ += loss;
     ++positions_;
-    if (positions_ % kBlockPositions == 0) FinishBlock(kBlockPositions);
+    if (positions_ % kBlockPositions == 0) FinishBlock();
   }
   double Perplexity() const { return std::exp(sum_ / static_cast<double>(positions_)); }
   double BlockPerplexity() const {
-    RunLosses whole = *this;
-    if (const std::int64_t rest = positions_ % kBlockPositions; rest > 0) whole.FinishBlock(rest);
-    return whole.block_perplexities_ / static_cast<double>(whole.blocks_);
+    const std::int64_t rest = positions_ % kBlockPositions;
+    if (rest == 0) return block_perplexities_ / static_cast<double>(blocks_);
+    const double last = std::exp(block_sum_ / static_cast<double>(rest));
+    return (block_perplexities_ + last) / static_cast<double>(blocks_ + 1);
   }
   const std::vector<UserLoss>& users() const { return users_; }
 
  private:
-  void FinishBlock(std::int64_t positions) {
-    block_perplexities_ += std::exp(block_sum_ / static_cast<double>(positions));
+  void FinishBlock() {
+    block_perplexities_ += std::exp(block_sum_ / static_cast<double>(kBlockPositions));
     block_sum_ = 0;
     ++blocks_;
   }

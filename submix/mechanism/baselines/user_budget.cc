@@ -23,6 +23,11 @@ constexpr double kDeclaredOrders[] = {3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 // The budgets that are tried, from nothing to this, are halved this often.
 constexpr int kHalvings = 60;
 
+// Whether the public model's training took some of the same users' promise.
+bool CountsTraining(const UserPromise& promise) {
+  return promise.public_training && promise.public_training->same_users;
+}
+
 // What is asked for, under each declaration that is tried.
 class Search {
  public:
@@ -82,9 +87,9 @@ class Search {
   }
 
   StatusOr<std::vector<RdpBound>> UserBounds(const accounting::PrivacyStatement& statement) const {
-    const auto& training = promise_.public_training;
-    if (!training || !training->same_users) return accounting::StatedUserLevelBounds(statement);
-    std::vector<RdpBound> bounds = accounting::AddedUserBounds(statement, *training);
+    if (!CountsTraining(promise_)) return accounting::StatedUserLevelBounds(statement);
+    std::vector<RdpBound> bounds =
+        accounting::AddedUserBounds(statement, *promise_.public_training);
     if (!bounds.empty()) return bounds;
     return base::FailedPreconditionError(
         "nothing follows for users above this public model, whose training protects documents");
@@ -128,7 +133,7 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
     return base::InvalidArgumentError(
         asked.name + ": no budget keeps a promise of " + base::NumberText(promise.epsilon) +
         " nats to users" +
-        (promise.public_training ? ", from whom the public model's training took some" : ""));
+        (CountsTraining(promise) ? ", from whom the public model's training took some" : ""));
   }
   return kept;
 }

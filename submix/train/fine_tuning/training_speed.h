@@ -1,7 +1,7 @@
 // How fast members are trained on this machine: a calibration on random tokens. Torch-free.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <random>
 #include <string>
 #include <vector>

@@ -10,8 +10,6 @@
 
 namespace submix::train {
 
-using Clock = std::chrono::steady_clock;
-
 base::StatusOr<double> DpSgdPositionsASecond(const std::string& public_directory,
                                              const DpSgdOptions& options, int users,
                                              int blocks_a_user, const std::string& directory) {
@@ -33,6 +31,7 @@ base::StatusOr<double> DpSgdPositionsASecond(const std::string& public_directory
   timed.expected_batch = users;
   timed.steps = 3;  // the second is timed
   timed.checkpoint_seconds = 3600;
+  using Clock = std::chrono::steady_clock;
   int step = 0;
   Clock::time_point begin;
   Clock::time_point end;
