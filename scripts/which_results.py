@@ -129,14 +129,10 @@ class Study:
     def evaluate_model(self, directory, name=None):
         return self.evaluate(directory, "--mechanism", "public", "--order", 2, "--queries", ANSWERS[-1], name=name)
 
-    def evaluate_ensemble(self, directory, epsilons, delta):
-        return self.evaluate(directory, "--mechanism", ",".join(MECHANISMS), "--unit", "user", "--epsilon",
-                             ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", delta, "--queries",
-                             ",".join(map(str, ANSWERS)))
-
-    def evaluate_both(self, share, epsilon, rate, k):
-        """What is promised counts the training in."""
-        self.evaluate_ensemble(self.both(share, epsilon, rate, k), (epsilon,), self.delta)
+    def evaluate_ensemble(self, directory, epsilon, name=None):
+        """Above a model of DP-SGD, epsilon counts its training in."""
+        return self.evaluate(directory, "--mechanism", ",".join(MECHANISMS), "--unit", "user", "--epsilon", epsilon,
+                             "--delta", self.delta, "--queries", ",".join(map(str, ANSWERS)), name=name)
 
 
 def noise_of(epsilon, delta, users, expected, rounds):
@@ -159,12 +155,13 @@ def noise_of(epsilon, delta, users, expected, rounds):
 def measure(study):
     study.evaluate_model(study.fine_tuned())
     if study.name != "blogs":  # whose ensembles are in docs/results
-        study.evaluate_ensemble(study.ensemble(64), EPSILONS, study.delta)
+        for epsilon in EPSILONS:
+            study.evaluate_ensemble(study.ensemble(64), epsilon, f"ensemble-64-{epsilon:g}")
     for epsilon in EPSILONS:
         study.evaluate_model(study.dp_sgd(epsilon, study.delta) / "released", f"dp-sgd-{epsilon:g}")
         study.evaluate_model(study.dp_fedavg(epsilon, study.delta) / "released", f"dp-fedavg-{epsilon:g}")
     for share, epsilon, rate in BOTH:
-        study.evaluate_both(share, epsilon, rate, 64)
+        study.evaluate_ensemble(study.both(share, epsilon, rate, 64), epsilon)
 
 
 # --- The table
@@ -252,10 +249,10 @@ def rows_of_study(study):
                 taken = milliseconds(study, made / "released", "--mechanism", "public")
                 yield row(study, contender, recipe, 1, epsilon, "unlimited",
                           kept(public, Losses(study.out / f"{name}.csv").of("ensemble"), fine_tuned), minutes(study, made), taken)
-    for name, recipe, dp_sgd in evaluations_of_ensembles(study):
+    for name, members, recipe, dp_sgd in evaluations_of_ensembles(study):
         if not is_made(name):
             continue
-        made = [study.out / name] + ([study.out / dp_sgd] if dp_sgd else [])
+        made = [study.out / members] + ([study.out / dp_sgd] if dp_sgd else [])
         for (model, epsilon, queries), losses in Losses(study.out / f"{name}.csv").users.items():
             if model in MECHANISMS:
                 taken = "" if dp_sgd else milliseconds(study, made[0], "--mechanism", "dclip", "--unit", "user", "--epsilon", 8,
@@ -265,12 +262,14 @@ def rows_of_study(study):
 
 
 def evaluations_of_ensembles(study):
-    """Name, recipe and the model of DP-SGD below."""
-    yield "ensemble-64", "one pass", None
+    """Name, members, recipe and the model of DP-SGD below."""
+    for epsilon in EPSILONS:
+        yield f"ensemble-64-{epsilon:g}", "ensemble-64", "one pass", None
     for share, epsilon, rate in BOTH:
         below = f"{share * epsilon:g}-{study.delta / 2:g}"
         recipe = f"one pass, rate {rate:g}; over dp-sgd of ({below.replace('-', ', ', 1)})"
-        yield f"both-{share:g}-{epsilon:g}-{rate:g}-64", recipe, f"dp-sgd-{below}"
+        name = f"both-{share:g}-{epsilon:g}-{rate:g}-64"
+        yield name, name, recipe, f"dp-sgd-{below}"
 
 
 def ensembles_of_blogs():

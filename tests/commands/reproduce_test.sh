@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-for number in {1..3}; do
+for number in 1; do
   for user in {a..z}; do
     echo "The $user of the house number $number went out to see the sea and the hill, and came home."
     echo "<|endoftext|>"
