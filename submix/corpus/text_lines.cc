@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -197,6 +198,20 @@ Status ReadLines(const std::string& path, const LineSink& sink) {
     if (text.ends_with('\r')) text.remove_suffix(1);
     return sink(line, text);
   });
+}
+
+Status ReadDocuments(const std::string& path, const DocumentSink& sink) {
+  std::string document;
+  const auto finish_document = [&] {
+    const std::string text = std::exchange(document, {});
+    return text.empty() ? base::OkStatus() : sink(text);
+  };
+  SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t, std::string_view line) {
+    if (line == kEndOfTextLine) return finish_document();
+    document.append(line).push_back('\n');
+    return base::OkStatus();
+  }));
+  return finish_document();
 }
 
 std::string_view WithoutPackedEnding(std::string_view path) {

@@ -30,6 +30,12 @@ base::Status ReadLinesWithEnds(const std::string& path, const LineSink& sink);
 // The same without "\n" or "\r\n".
 base::Status ReadLines(const std::string& path, const LineSink& sink);
 
+using DocumentSink = std::function<base::Status(std::string_view text)>;
+
+// Calls `sink` for every document of a file of raw text that is not empty: its lines, each with
+// "\n". One document is in memory at a time. Errors: those of ReadLines; the sink's first error.
+base::Status ReadDocuments(const std::string& path, const DocumentSink& sink);
+
 // "text.csv" of "text.csv.gz".
 std::string_view WithoutPackedEnding(std::string_view path);
 

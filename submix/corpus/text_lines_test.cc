@@ -14,6 +14,7 @@
 namespace submix::corpus {
 namespace text_lines_test {
 
+using base::IsOk;
 using base::Status;
 using base::StatusCode;
 using base::StatusIs;
@@ -190,6 +191,23 @@ TEST_F(TextLinesTest, TheSinksFirstErrorEndsIt) {
                           return base::ResourceExhaustedError("enough");
                         }),
               StatusIs(StatusCode::kResourceExhausted, "enough"));
+}
+
+TEST_F(TextLinesTest, DocumentsEndWithALineAndWithTheFile) {
+  std::vector<std::string> documents;
+  const auto keep = [&](std::string_view document) {
+    documents.emplace_back(document);
+    return documents.size() < 3 ? base::OkStatus() : base::ResourceExhaustedError("enough");
+  };
+  EXPECT_THAT(ReadDocuments(directory_.Write("text",
+                                             "<|endoftext|>\none\r\ntwo\n<|endoftext|>\n"
+                                             "<|endoftext|>\n\nthree"),
+                            keep),
+              IsOk());
+  EXPECT_THAT(documents, ElementsAre("one\ntwo\n", "\nthree\n"));
+  EXPECT_THAT(ReadDocuments(directory_.Write("more", "four\n<|endoftext|>\nfive\n"), keep),
+              StatusIs(StatusCode::kResourceExhausted, "enough"));
+  EXPECT_THAT(documents, ElementsAre("one\ntwo\n", "\nthree\n", "four\n"));
 }
 
 }  // namespace text_lines_test

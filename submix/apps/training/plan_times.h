@@ -8,7 +8,8 @@
 
 namespace submix::apps {
 
-// As the commands of `submix plan` train and answer; what else runs meanwhile slows it down.
+// As the commands of `submix plan` train and answer, on all processors; what else runs meanwhile
+// slows it down.
 struct MachineTimes {
   int block_positions = 0;  // that a user's text is filled up to in training
   double ensemble_positions_a_second = 0;
@@ -21,7 +22,7 @@ struct MachineTimes {
   double AnswerMilliseconds(const eval::Contender& contender) const;
 };
 
-// Shows a progress bar. Errors: those of reading the public model.
+// Shows a progress bar. One thread at a time. Errors: those of reading the public model.
 base::StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory,
                                           double tokens_a_user);
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/apps/flags.h"
@@ -20,25 +21,13 @@ struct TokenizerOptions {
   int vocab_size = 8192;
 };
 
-// Documents end with a line "<|endoftext|>"; one is in memory at a time.
 base::Status AddFile(const std::string& path, tokenizer::BpeTrainer& trainer,
                      base::ProgressBar& progress) {
-  std::string document;
-  const auto finish_document = [&] {
+  return corpus::ReadDocuments(path, [&](std::string_view document) {
     trainer.AddText(document);
     progress.Advance(static_cast<std::int64_t>(document.size()));
-    document.clear();
-  };
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-    if (line == corpus::kEndOfTextLine) {
-      finish_document();
-    } else {
-      document.append(line).push_back('\n');
-    }
     return base::OkStatus();
-  }));
-  finish_document();
-  return base::OkStatus();
+  });
 }
 
 base::Status RunTokenizer(const TokenizerOptions& options) {

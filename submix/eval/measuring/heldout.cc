@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "submix/corpus/text_lines.h"
@@ -16,8 +17,8 @@ using corpus::UserTokens;
 // Texts in the stream format of UserTokens, which lack their last end of text.
 using Documents = std::map<std::string, UserTokens>;
 
-void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user,
-             const std::string& text, Documents& documents) {
+void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user, std::string_view text,
+             Documents& documents) {
   if (text.empty()) return;
   UserTokens& tokens = documents[user];
   tokens.user = user;
@@ -36,24 +37,13 @@ HeldoutText TextOf(Documents documents, const tokenizer::Tokenizer& tokenizer, i
 // Every document of a text file becomes a user of its own, numbered so that the order stays.
 Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
                      Documents& documents) {
-  std::string document;
   std::int64_t number = 0;
-  const auto finish_document = [&] {
+  return corpus::ReadDocuments(path, [&](std::string_view document) {
     char name[24];
     std::snprintf(name, sizeof name, "%012lld", static_cast<long long>(number++));
     AddText(tokenizer, name, document, documents);
-    document.clear();
-  };
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadLines(path, [&](std::int64_t, std::string_view line) {
-    if (line == corpus::kEndOfTextLine) {
-      finish_document();
-    } else {
-      document.append(line).push_back('\n');
-    }
     return base::OkStatus();
-  }));
-  finish_document();
-  return base::OkStatus();
+  });
 }
 
 }  // namespace

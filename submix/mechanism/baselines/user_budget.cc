@@ -58,7 +58,6 @@ class Search {
     return low;
   }
 
- private:
   // The cost of the declaration to one user, in the promise's terms.
   StatusOr<double> UserCost(const PartBudget& declared) const {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make_(declared.mechanism));
@@ -128,6 +127,7 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
     if (!(epsilon / order.value() > best)) continue;
     best = epsilon / order.value();
     kept = search.Declared(order, epsilon);
+    SUBMIX_ASSIGN_OR_RETURN(kept.user_epsilon, search.UserCost(kept));
   }
   if (!(best > 0)) {
     return base::InvalidArgumentError(

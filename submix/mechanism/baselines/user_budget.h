@@ -28,6 +28,7 @@ struct UserPromise {
 struct PartBudget {
   MechanismOptions mechanism;  // with its order and target leakage
   double epsilon = 0;          // nats at that order, of every part
+  double user_epsilon = 0;     // what it costs a user, as promised; 0: nothing was asked for users
 };
 
 // `asked` with the order and the largest epsilon to declare, and the target leakage that is the

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/text_lines.h"
@@ -158,28 +159,16 @@ base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const st
                                                               const tokenizer::Tokenizer& tokenizer,
                                                               std::int64_t max_tokens) {
   std::vector<base::TokenId> tokens;
-  std::string document;
   const auto is_full = [&] { return max_tokens > 0 && std::ssize(tokens) >= max_tokens; };
-  const auto end_document = [&] {
-    if (document.empty()) return;
-    const std::vector<base::TokenId> encoded = tokenizer.EncodePrompt(document);
-    tokens.insert(tokens.end(), encoded.begin(), encoded.end());
-    tokens.push_back(tokenizer.end_of_text());
-    document.clear();
-  };
   for (const std::string& path : paths) {
-    const base::Status status =
-        corpus::ReadLines(path, [&](std::int64_t, std::string_view line) -> base::Status {
-          if (line != corpus::kEndOfTextLine) {
-            document.append(line).push_back('\n');
-            return base::OkStatus();
-          }
-          end_document();
-          return is_full() ? Enough() : base::OkStatus();
-        });
-    if (!status.ok() && !is_full()) return status;
-    end_document();
+    const base::Status status = corpus::ReadDocuments(path, [&](std::string_view document) {
+      const std::vector<base::TokenId> encoded = tokenizer.EncodePrompt(document);
+      tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+      tokens.push_back(tokenizer.end_of_text());
+      return is_full() ? Enough() : base::OkStatus();
+    });
     if (is_full()) break;
+    SUBMIX_RETURN_IF_ERROR(status);
   }
   if (is_full()) tokens.resize(static_cast<std::size_t>(max_tokens));
   return tokens;
