@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "submix/accounting/calculators/counted_release.h"
@@ -97,6 +98,15 @@ std::string PromiseFlags(double epsilon, double delta) {
   return " --epsilon " + ShortestText(epsilon) + " --delta " + ShortestText(delta);
 }
 
+// For a shell: quoted if a byte has a meaning there.
+std::string AsWord(const std::string& path) {
+  constexpr std::string_view kMeaning = " \t\n\"'`\\$&|;<>()[]{}*?!#~^";
+  if (path.find_first_of(kMeaning) == std::string::npos) return path;
+  std::string word = "'";
+  for (const char byte : path) word += byte == '\'' ? "'\\''" : std::string(1, byte);
+  return word + "'";
+}
+
 std::string DpSgdCommand(const Contender& contender, double epsilon, const std::string& model) {
   const eval::PlanInput& input = contender.input;
   std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
@@ -110,7 +120,7 @@ std::string DpSgdCommand(const Contender& contender, double epsilon, const std::
 
 std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
   const eval::PlanInput& input = contender.input;
-  std::string model = public_model.empty() ? "PUBLIC_MODEL" : public_model;
+  std::string model = public_model.empty() ? "PUBLIC_MODEL" : AsWord(public_model);
   if (!contender.is_ensemble()) {
     return {DpSgdCommand(contender, input.epsilon, model),
             "submix deploy my_model/released my_deployment --mechanism public --delta " +
