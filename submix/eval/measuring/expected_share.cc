@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "submix/base/check.h"
-
 namespace submix::eval {
 namespace {
 
-// One or three passes.
 struct RecipeLaw {
   double open;          // with the most text a part
   double per_halving;   // less, for each time that a part has half of it
@@ -21,23 +18,20 @@ struct RecipeLaw {
 
 struct ShareLaw {
   std::string_view mechanism;
-  RecipeLaw one_pass;
-  RecipeLaw three_passes;
-  ShareError error;
+  double tokens_a_user;
+  int passes;
+  RecipeLaw recipe;
 };
 
 constexpr ShareLaw kLaws[] = {
-    {"dclip",
-     {0.73, 0, 0.53, 16, 128, 33'750, 540'000},
-     {0.92, 0.07, 0.67, 64, 256, 16'875, 135'000},
-     {0.06, 0.016}},
-    {"filtered-submix",
-     {0.69, 0, 0.58, 16, 128, 33'750, 540'000},
-     {0.86, 0.05, 0.68, 64, 128, 16'875, 135'000},
-     {0.09, 0.026}},
+    {"dclip", 2400, 1, {0.73, 0, 0.53, 16, 128, 33'750, 540'000}},
+    {"dclip", 2400, 3, {0.92, 0.07, 0.67, 64, 256, 16'875, 135'000}},
+    {"dclip", 400, 1, {0.605, 0, 0.65, 64, 64, 22'500, 22'500}},
+    {"filtered-submix", 2400, 1, {0.69, 0, 0.58, 16, 128, 33'750, 540'000}},
+    {"filtered-submix", 2400, 3, {0.86, 0.05, 0.68, 64, 128, 16'875, 135'000}},
+    {"filtered-submix", 400, 1, {0.445, 0, 0.34, 64, 64, 22'500, 22'500}},
 };
 
-constexpr double kTokensAUser = 2400;
 // "Like what was measured": up to twice, down to half of it.
 constexpr double kLikeness = 2;
 
@@ -73,15 +67,11 @@ bool IsNoWorse(double users, double tokens_a_user, double epsilon, const Experie
          IsLike(tokens_a_user, measured.tokens_a_user);
 }
 
-const ShareLaw& LawOf(std::string_view mechanism) {
-  const auto* const law = std::ranges::find(kLaws, mechanism, &ShareLaw::mechanism);
-  SUBMIX_CHECK(law != std::end(kLaws), "nothing was fitted to this mechanism");
-  return *law;
-}
-
 }  // namespace
 
-ShareError ErrorOfExpectedShare(std::string_view mechanism) { return LawOf(mechanism).error; }
+ShareError ErrorOfExpectedShare(std::string_view mechanism) {
+  return mechanism == "dclip" ? ShareError{0.06, 0.015} : ShareError{0.09, 0.025};
+}
 
 double Reach(int parts, double order, double target_leakage) {
   return parts * std::sqrt(2 * target_leakage / order);
@@ -89,13 +79,15 @@ double Reach(int parts, double order, double target_leakage) {
 
 std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
                                     double reach) {
-  const ShareLaw& of = LawOf(mechanism);
-  if (text.passes != 1 && text.passes != 3) return std::nullopt;
-  const RecipeLaw& law = text.passes == 1 ? of.one_pass : of.three_passes;
+  const auto* const known = std::ranges::find_if(kLaws, [&](const ShareLaw& law) {
+    return law.mechanism == mechanism && law.passes == text.passes &&
+           IsLike(text.tokens_a_user, law.tokens_a_user);
+  });
+  if (known == std::end(kLaws)) return std::nullopt;
+  const RecipeLaw& law = known->recipe;
   const bool is_measured = text.parts >= law.least_parts && text.parts <= law.most_parts &&
                            text.tokens_a_part >= law.least_tokens &&
-                           text.tokens_a_part <= kLikeness * law.most_tokens &&
-                           IsLike(text.tokens_a_user, kTokensAUser);
+                           text.tokens_a_part <= kLikeness * law.most_tokens;
   if (!is_measured) return std::nullopt;
   const double halvings =
       std::log2(law.most_tokens / std::min(text.tokens_a_part, law.most_tokens));

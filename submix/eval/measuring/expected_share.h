@@ -6,8 +6,9 @@
 // `open` is what is kept where nothing is clipped, `reach` how far a member may move an answer. The
 // constants are fitted by least squares to docs/results: blogs/ and all_blogs/ for one pass,
 // passes/ and all_passes/ for three (16 to 256 parts, blogs of 2,400 tokens a user on average, a
-// GPT-2 of 6 layers of 256). Left out: windows of more than 2 nats under a stretch of 1.5, where
-// `submix deploy` declares 1.3. The test holds the errors that are stated here against these files.
+// GPT-2 of 6 layers of 256), which/ for their first 400 tokens (64 parts, one pass). Left out:
+// windows of more than 2 nats under a stretch of 1.5, where `submix deploy` declares 1.3. The test
+// holds the errors that are stated here against these files.
 #pragma once
 
 #include <optional>
