@@ -1,5 +1,6 @@
 """A PostgreSQL of a test's own, for the tests of the programs."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -63,7 +64,8 @@ class Postgres:
         self.process.send_signal(number)
         server = self.process.pid
         for child in pathlib.Path(f"/proc/{server}/task/{server}/children").read_text().split():
-            os.kill(int(child), number)
+            with contextlib.suppress(ProcessLookupError):  # ended meanwhile
+                os.kill(int(child), number)
 
     def granted(self, database):
         """The releases that the charges of a ledger record: docs/ledger_format.md."""
