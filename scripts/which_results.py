@@ -281,6 +281,19 @@ def ensembles_of_blogs():
                                      "user", found["queries"], *shares, "", "")))
 
 
+def many_parts_of_blogs():
+    """From a table whose promise to a user was 2 nats at order 2, which is less than (8, 1e-6)."""
+    k, delta = 256, 1e-6
+    for found in rows_of(RESULTS / "all_passes/kept-256-wide.csv"):
+        if (found["model"], found["unit"]) == ("dclip", "user"):
+            clip = k * math.sqrt(2 * float(found["target_leakage"]) / float(found["order"]))
+            cost = json.loads(submix("account", "plan", "dclip", "--parts", k, "--clip", clip, "--answers", found["queries"],
+                                     "--delta", delta, "--json"))["rows"][0]["user_epsilon"]
+            assert cost <= EPSILONS[0], cost
+            yield dict(zip(COLUMNS, (NAMES["blogs"], "dclip", f"three passes; ({cost:.2f}, {delta:g})", k, f"{EPSILONS[0]}",
+                                     f"{delta:g}", "user", found["queries"], round(float(found["kept"]), 3), "", "", "", "")))
+
+
 def merged(made, before):
     """What was made replaces what was there under the same promise and recipe, in its place."""
     def key(row):
@@ -348,7 +361,7 @@ def panel(corpus, curves):
 
 
 def collect(data, out):
-    made = list(ensembles_of_blogs())
+    made = [*ensembles_of_blogs(), *many_parts_of_blogs()]
     for name in NAMES:
         made += rows_of_study(Study(name, data, out))
     table = RESULTS / "which/which.csv"
