@@ -135,12 +135,16 @@ class Study:
                              "--delta", self.delta, "--queries", ",".join(map(str, ANSWERS)), name=name)
 
 
+def account(*arguments):
+    """The row of what is counted."""
+    return json.loads(submix("account", *arguments, "--json"))["rows"][0]
+
+
 def noise_of(epsilon, delta, users, expected, rounds):
     """The least noise, to a hundredth, with which DP-FedAvg's rounds stay within epsilon."""
     def spent(hundredths):
-        found = json.loads(submix("account", "fedavg", "--users", users, "--users-per-round", expected, "--rounds", rounds,
-                                  "--noise-multiplier", hundredths / 100, "--delta", delta, "--json"))
-        return found["rows"][0]["improved_epsilon"]
+        return account("fedavg", "--users", users, "--users-per-round", expected, "--rounds", rounds, "--noise-multiplier",
+                       hundredths / 100, "--delta", delta)["improved_epsilon"]
 
     low, high = 10, 10_000
     while low < high:
@@ -287,10 +291,10 @@ def many_parts_of_blogs():
     for found in rows_of(RESULTS / "all_passes/kept-256-wide.csv"):
         if (found["model"], found["unit"]) == ("dclip", "user"):
             clip = k * math.sqrt(2 * float(found["target_leakage"]) / float(found["order"]))
-            cost = json.loads(submix("account", "plan", "dclip", "--parts", k, "--clip", clip, "--answers", found["queries"],
-                                     "--delta", delta, "--json"))["rows"][0]["user_epsilon"]
+            cost = account("plan", "dclip", "--parts", k, "--clip", clip, "--answers", found["queries"], "--delta",
+                           delta)["user_epsilon"]
             assert cost <= EPSILONS[0], cost
-            yield dict(zip(COLUMNS, (NAMES["blogs"], "dclip", f"three passes; ({cost:.2f}, {delta:g})", k, f"{EPSILONS[0]}",
+            yield dict(zip(COLUMNS, (NAMES["blogs"], "dclip", f"three passes; ({cost:.2f}, {delta:g})", k, EPSILONS[0],
                                      f"{delta:g}", "user", found["queries"], round(float(found["kept"]), 3), "", "", "", "")))
 
 

@@ -13,11 +13,9 @@ fail() {
   exit 1
 }
 
-for number in 1; do
-  for user in {a..z}; do
-    echo "The $user of the house number $number went out to see the sea and the hill, and came home."
-    echo "<|endoftext|>"
-  done
+for user in {a..z}; do
+  echo "The $user of the house number 1 went out to see the sea and the hill, and came home."
+  echo "<|endoftext|>"
 done >"$work/text.txt"
 for number in {1..60}; do
   for user in {a..z}; do echo "Out of the $user of house $number went the sea and the hill, and none came home."; done

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "submix/base/check.h"
+
 namespace submix::eval {
 namespace {
 
@@ -66,9 +68,15 @@ bool IsNoWorse(double users, double tokens_a_user, double epsilon, const Experie
          IsLike(tokens_a_user, measured.tokens_a_user);
 }
 
+void CheckIsFitted(std::string_view mechanism) {
+  SUBMIX_CHECK(std::ranges::find(kLaws, mechanism, &ShareLaw::mechanism) != std::end(kLaws),
+               "nothing was fitted to this mechanism");
+}
+
 }  // namespace
 
 ShareError ErrorOfExpectedShare(std::string_view mechanism) {
+  CheckIsFitted(mechanism);
   return mechanism == "dclip" ? ShareError{0.06, 0.015} : ShareError{0.09, 0.025};
 }
 
@@ -78,6 +86,7 @@ double Reach(int parts, double order, double target_leakage) {
 
 std::optional<double> ExpectedShare(std::string_view mechanism, const MemberText& text,
                                     double reach) {
+  CheckIsFitted(mechanism);
   const auto* const known = std::ranges::find_if(kLaws, [&](const ShareLaw& law) {
     return law.mechanism == mechanism && law.passes == text.passes &&
            IsLike(text.tokens_a_user, law.tokens_a_user);

@@ -127,7 +127,6 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
     if (!(epsilon / order.value() > best)) continue;
     best = epsilon / order.value();
     kept = search.Declared(order, epsilon);
-    SUBMIX_ASSIGN_OR_RETURN(kept.user_epsilon, search.UserCost(kept));
   }
   if (!(best > 0)) {
     return base::InvalidArgumentError(
@@ -135,6 +134,7 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
         " nats to users" +
         (CountsTraining(promise) ? ", from whom the public model's training took some" : ""));
   }
+  SUBMIX_ASSIGN_OR_RETURN(kept.user_epsilon, search.UserCost(kept));
   return kept;
 }
 
