@@ -149,13 +149,15 @@ class PrivateDraw {
   }
 
   base::Status Draw(std::span<const float> logits, std::size_t vocab,
-                    const mechanism::SamplingOptions& sampling) {
+                    const mechanism::SamplingOptions& sampling, const base::ForEach& for_each) {
     const auto public_logits = logits.first(vocab);
     const auto member_logits =
         halves_ == 2 ? logits.subspan(vocab, static_cast<std::size_t>(used_members_) * vocab)
                      : public_logits;
-    SUBMIX_RETURN_IF_ERROR(mapped_.Map(public_logits, member_logits, halves_, sampling));
-    SUBMIX_ASSIGN_OR_RETURN(auto proposal, mechanism_->Propose(mapped_.view(), remaining_, {}));
+    SUBMIX_RETURN_IF_ERROR(mapped_.Map(public_logits, member_logits, halves_, sampling,
+                                       mechanism_->log_ratio_range(), for_each));
+    SUBMIX_ASSIGN_OR_RETURN(auto proposal,
+                            mechanism_->Propose(mapped_.view(for_each), remaining_, {}));
     const auto mixture =
         std::move(*proposal).Mix(std::vector<bool>(remaining_.size(), true), *random_);
     drawn_ += mechanism::OperatorView::Draw(mixture, *random_);
@@ -230,6 +232,9 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
   measured.prefill_ms = MillisecondsSince(start);
   for (auto& append : appends) append.tokens = one;
   SUBMIX_RETURN_IF_ERROR(predictor.Step(appends, logits));
+  const base::ForEach for_each = [&](int count, const std::function<void(int)>& body) {
+    predictor.ForEach(count, body);
+  };
   std::vector<double> step_ms, mechanism_ms;
   for (int i = 0; i < settings.steps; ++i) {
     start = Clock::now();
@@ -238,7 +243,7 @@ base::StatusOr<Measured> MeasureCase(const Settings& settings, const Case& c,
     start = Clock::now();
     SUBMIX_RETURN_IF_ERROR(
         draw.Draw(std::span(logits).first(static_cast<std::size_t>(c.members) * vocab), vocab,
-                  settings.sampling));
+                  settings.sampling, for_each));
     mechanism_ms.push_back(MillisecondsSince(start));
   }
   measured.step_ms = Median(step_ms);

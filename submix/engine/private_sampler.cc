@@ -11,6 +11,13 @@ namespace submix::engine {
 using base::Status;
 using base::StatusOr;
 
+namespace {
+
+// As many keep all threads at work without dividing each.
+constexpr std::size_t kManySequences = 8;
+
+}  // namespace
+
 PrivateSampler::PrivateSampler(const SamplerParts& parts, int num_members, int halves)
     : parts_(parts),
       num_members_(static_cast<std::size_t>(num_members)),
@@ -35,11 +42,13 @@ StatusOr<std::unique_ptr<PrivateSampler>> PrivateSampler::Create(const SamplerPa
 }
 
 StatusOr<std::vector<SampledToken>> PrivateSampler::Sample(std::span<const Prediction> predictions,
-                                                           const ForEach& for_each) {
-  SUBMIX_RETURN_IF_ERROR(Map(predictions, for_each));
+                                                           const base::ForEach& for_each) {
+  const bool are_many = predictions.size() >= kManySequences;
+  const Division division{are_many ? for_each : base::kInTurn, are_many ? base::kInTurn : for_each};
+  SUBMIX_RETURN_IF_ERROR(Map(predictions, division));
   std::vector<SampledToken> tokens(predictions.size());
   if (predicted_.empty()) return tokens;
-  SUBMIX_ASSIGN_OR_RETURN(Proposals proposals, Propose(for_each));
+  SUBMIX_ASSIGN_OR_RETURN(Proposals proposals, Propose(division));
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
   if (proposals.front()->leads_to_screen()) {
     SUBMIX_RETURN_IF_ERROR(OpenScreens(proposals, receipts));
@@ -53,7 +62,7 @@ StatusOr<std::vector<SampledToken>> PrivateSampler::Sample(std::span<const Predi
   return tokens;
 }
 
-Status PrivateSampler::Map(std::span<const Prediction> predictions, const ForEach& for_each) {
+Status PrivateSampler::Map(std::span<const Prediction> predictions, const Division& division) {
   for (const Prediction& prediction : predictions) {
     if (prediction.member_logits.size() == num_members_ * prediction.public_logits.size()) continue;
     return base::InvalidArgumentError(
@@ -63,11 +72,11 @@ Status PrivateSampler::Map(std::span<const Prediction> predictions, const ForEac
   }
   if (mapped_.size() < predictions.size()) mapped_.resize(predictions.size());
   std::vector<Status> statuses(predictions.size());
-  for_each(static_cast<int>(predictions.size()), [&](int i) {
+  division.of_sequences(static_cast<int>(predictions.size()), [&](int i) {
     const auto s = static_cast<std::size_t>(i);
-    statuses[s] =
-        mapped_[s].Map(predictions[s].public_logits, predictions[s].member_logits, halves_,
-                       predictions[s].sampling, parts_.mechanism->log_ratio_range());
+    statuses[s] = mapped_[s].Map(predictions[s].public_logits, predictions[s].member_logits,
+                                 halves_, predictions[s].sampling,
+                                 parts_.mechanism->log_ratio_range(), division.of_one);
   });
   predicted_.clear();
   for (std::size_t s = 0; s < predictions.size(); ++s) {
@@ -78,7 +87,7 @@ Status PrivateSampler::Map(std::span<const Prediction> predictions, const ForEac
   return base::OkStatus();
 }
 
-StatusOr<PrivateSampler::Proposals> PrivateSampler::Propose(const ForEach& for_each) {
+StatusOr<PrivateSampler::Proposals> PrivateSampler::Propose(const Division& division) {
   // Each part's own remaining budget may steer that part alone (Theorem 1). Tokens of one step
   // see the budgets of its start; whether a part can pay for all of them is decided at the charge.
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, parts_.ledger->Remaining());
@@ -86,10 +95,10 @@ StatusOr<PrivateSampler::Proposals> PrivateSampler::Propose(const ForEach& for_e
   releases_ += predicted_.size();
   Proposals proposals(predicted_.size());
   std::vector<Status> statuses(predicted_.size());
-  for_each(static_cast<int>(predicted_.size()), [&](int i) {
+  division.of_sequences(static_cast<int>(predicted_.size()), [&](int i) {
     const auto s = static_cast<std::size_t>(i);
-    auto proposal = parts_.mechanism->Propose(mapped_[predicted_[s]].view(), remaining,
-                                              base::ReleaseId{session_, first + s});
+    auto proposal = parts_.mechanism->Propose(mapped_[predicted_[s]].view(division.of_one),
+                                              remaining, base::ReleaseId{session_, first + s});
     if (proposal.ok()) {
       proposals[s] = *std::move(proposal);
     } else {

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "submix/base/for_each.h"
 #include "submix/base/ids.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
@@ -49,12 +49,6 @@ struct SampledToken {
 // One thread at a time.
 class PrivateSampler {
  public:
-  // Calls body(i), which does not throw, once for every i in [0, count), by any threads.
-  using ForEach = std::function<void(int count, const std::function<void(int)>& body)>;
-  static void ForEachInTurn(int count, const std::function<void(int)>& body) {
-    for (int i = 0; i < count; ++i) body(i);
-  }
-
   // Errors: kFailedPrecondition if the members are not the same number for each of the ledger's
   // parts, or fewer than the mechanism needs.
   static base::StatusOr<std::unique_ptr<PrivateSampler>> Create(const SamplerParts& parts,
@@ -63,21 +57,26 @@ class PrivateSampler {
   // A token for each prediction: all paid for in one ledger transaction, two with a mechanism that
   // screens. A member whose logits are not finite makes its part silent. Errors: kInvalidArgument
   // for sizes that do not fit and options out of range, before anything is charged; the ledger's,
-  // after which charges that were booked stay booked and no token is given.
+  // after which charges that were booked stay booked and no token is given. `for_each` divides the
+  // sequences where these are many, else what is to be done for each.
   base::StatusOr<std::vector<SampledToken>> Sample(std::span<const Prediction> predictions,
-                                                   const ForEach& for_each = ForEachInTurn);
+                                                   const base::ForEach& for_each = base::kInTurn);
 
   // After a failed Sample: Ledger::Recover. Errors: its.
   base::Status Recover() { return parts_.ledger->Recover(); }
 
  private:
   using Proposals = std::vector<std::unique_ptr<mechanism::Proposal>>;
+  struct Division {
+    const base::ForEach& of_sequences;
+    const base::ForEach& of_one;  // its parts or tokens
+  };
 
   PrivateSampler(const SamplerParts& parts, int num_members, int halves);
 
   // Into mapped_ and predicted_.
-  base::Status Map(std::span<const Prediction> predictions, const ForEach& for_each);
-  base::StatusOr<Proposals> Propose(const ForEach& for_each);
+  base::Status Map(std::span<const Prediction> predictions, const Division& division);
+  base::StatusOr<Proposals> Propose(const Division& division);
   base::StatusOr<std::vector<ledger::Receipt>> Charge(const Proposals& proposals);
   // Replaces every proposal of a screen by the proposal of its token.
   base::Status OpenScreens(Proposals& proposals, std::vector<ledger::Receipt>& receipts);

@@ -94,5 +94,32 @@ TEST_F(PrivateSamplerTest, RefusesMembersThatDoNotDivideIntoParts) {
   }
 }
 
+// Many sequences are divided, of few each one's work; never both, since whoever works may not ask
+// for others.
+TEST(DividedStepTest, AsksForThreadsOnceAtATime) {
+  constexpr std::size_t kWide = 140'000;
+  WatchedLedger ledger(kParts, 20);
+  const auto mechanism = FilteredSubmix();
+  const auto random = base::MakeSeededRandomSource(1);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto sampler, PrivateSampler::Create({mechanism.get(), &ledger, random.get()}, kParts));
+  const std::vector<float> logits((1 + kParts) * kWide, .5f);
+  const Prediction prediction{std::span(logits).first(kWide), std::span(logits).subspan(kWide), {}};
+  bool is_dividing = false;
+  std::vector<int> counts;
+  const base::ForEach for_each = [&](int count, const std::function<void(int)>& body) {
+    EXPECT_FALSE(is_dividing);
+    is_dividing = true;
+    counts.push_back(count);
+    base::kInTurn(count, body);
+    is_dividing = false;
+  };
+  SUBMIX_EXPECT_OK(sampler->Sample(std::vector(8, prediction), for_each));
+  EXPECT_EQ(counts, std::vector({8, 8}));  // maps, proposals
+  counts.clear();
+  SUBMIX_EXPECT_OK(sampler->Sample(std::vector{prediction}, for_each));
+  EXPECT_EQ(counts, std::vector({kParts, kParts, 274}));  // and blocks of 512 tokens, mixed
+}
+
 }  // namespace private_sampler_test
 }  // namespace submix::engine

@@ -60,39 +60,41 @@ class DClipProposal final : public Proposal {
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
     std::vector<std::uint64_t> weights(public_scores_.size());
-    for (std::size_t begin = 0; begin < weights.size(); begin += kBlockTokens) {
+    (*predictions_.for_each)(NumBlocks(weights.size()), [&](int block) {
+      const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
       const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
-      SumLogRatios(paid, begin, count);
-      FloorOfExponentials(public_scores_.scaled() + begin, sums_.data(),
+      std::array<double, kBlockTokens> sums;
+      SumLogRatios(paid, begin, count, sums.data());
+      FloorOfExponentials(public_scores_.scaled() + begin, sums.data(),
                           stretch_ / predictions_.num_parts, count, weights.data() + begin);
-    }
+    });
     return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
   }
 
  private:
-  // sums_ = sum of v_i / gamma over the parts that paid; the others do the same work in a window
+  // sums = sum of v_i / gamma over the parts that paid; the others do the same work in a window
   // of 1.
-  void SumLogRatios(const std::vector<bool>& paid, std::size_t begin, std::size_t count) {
-    std::fill_n(sums_.begin(), count, 0.0);
-    std::fill_n(products_.begin(), count, 1.0);
+  void SumLogRatios(const std::vector<bool>& paid, std::size_t begin, std::size_t count,
+                    double* sums) const {
+    std::array<double, kBlockTokens> products;
+    std::fill_n(sums, count, 0.0);
+    std::fill_n(products.begin(), count, 1.0);
     constexpr RatioWindow kNoWindow;
     for (int part = 0; part < predictions_.num_parts; ++part) {
       MultiplyRatios(predictions_.member(part, 0).data() + begin,
                      predictions_.member(part, predictions_.halves - 1).data() + begin,
                      public_scores_.half_inverse() + begin,
                      paid[static_cast<std::size_t>(part)] ? window_ : kNoWindow, count,
-                     products_.data());
-      if ((part + 1) % kFactorsAtATime == 0) TakeLogs(products_.data(), count, sums_.data());
+                     products.data());
+      if ((part + 1) % kFactorsAtATime == 0) TakeLogs(products.data(), count, sums);
     }
-    TakeLogs(products_.data(), count, sums_.data());
+    TakeLogs(products.data(), count, sums);
   }
 
   const PublicScores public_scores_;
   const PartPredictions predictions_;
   const RatioWindow window_;
   const double stretch_;
-  std::array<double, kBlockTokens> products_;
-  std::array<double, kBlockTokens> sums_;
 };
 
 }  // namespace

@@ -87,10 +87,11 @@ class FilteredDClipProposal final : public Proposal {
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
     std::vector<std::uint64_t> weights(scores_.size());
-    std::array<double, kBlockTokens> ratios;
-    std::array<double, kBlockTokens> sums;
-    for (std::size_t begin = 0; begin < weights.size(); begin += kBlockTokens) {
+    (*predictions_.for_each)(NumBlocks(weights.size()), [&](int block) {
+      const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
       const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
+      std::array<double, kBlockTokens> ratios;
+      std::array<double, kBlockTokens> sums;
       std::fill_n(sums.begin(), count, 0.0);
       for (int part = 0; part < predictions_.num_parts; ++part) {
         const auto i = static_cast<std::size_t>(part);
@@ -99,7 +100,7 @@ class FilteredDClipProposal final : public Proposal {
       }
       FloorOfExponentials(scores_.scaled() + begin, sums.data(), weight_, count,
                           weights.data() + begin);
-    }
+    });
     return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
   }
 
@@ -151,18 +152,19 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
   SUBMIX_ASSIGN_OR_RETURN(PublicScores scores, PublicScores::Create(predictions.public_pmf,
                                                                     ReachOf(options_.clip, clip_)));
   const double weight = options_.clip.stretch / options_.num_parts;
-  std::vector<FixedNats> charges;
-  std::vector<double> scales;
-  for (int part = 0; part < options_.num_parts; ++part) {
-    const FixedNats limit = std::min(largest_charge_, remaining[static_cast<std::size_t>(part)]);
+  std::vector<FixedNats> charges(remaining.size());
+  std::vector<double> scales(remaining.size());
+  (*predictions.for_each)(options_.num_parts, [&](int part) {
+    const auto i = static_cast<std::size_t>(part);
+    const FixedNats limit = std::min(largest_charge_, remaining[i]);
     const RatioSpread spread =
         SpreadOf(PartRatios(predictions, part, scores, window_), scores, weight);
     const double scale =
         LargestScale(spread, others(), options_.order, accounting::Inward(limit.ToNatsRoundedUp()));
     const double nats = SpreadCharge(spread, scale, others(), options_.order);
-    charges.push_back(FixedNats::RoundUp(accounting::Outward(nats)));
-    scales.push_back(scale);
-  }
+    charges[i] = FixedNats::RoundUp(accounting::Outward(nats));
+    scales[i] = scale;
+  });
   return std::unique_ptr<Proposal>(
       std::make_unique<FilteredDClipProposal>(release_id, std::move(charges), std::move(scales),
                                               std::move(scores), predictions, window_, weight));

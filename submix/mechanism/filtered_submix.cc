@@ -111,23 +111,22 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
   SUBMIX_ASSIGN_OR_RETURN(PublicWeights base,
                           PublicWeights::Create(predictions.public_pmf, options_.num_parts,
                                                 options_.max_mixing_weight));
-  std::vector<PartShift> shifts;
-  std::vector<accounting::FixedNats> charges;
-  shifts.reserve(remaining.size());
-  charges.reserve(remaining.size());
-  for (int part = 0; part < options_.num_parts; ++part) {
-    const accounting::FixedNats limit =
-        std::min(largest_charge_, remaining[static_cast<std::size_t>(part)]);
+  const PartShift nowhere{PartDirection(base, predictions.public_pmf, predictions.public_pmf)};
+  std::vector<PartShift> shifts(remaining.size(), nowhere);
+  std::vector<accounting::FixedNats> charges(remaining.size());
+  (*predictions.for_each)(options_.num_parts, [&](int part) {
+    const auto i = static_cast<std::size_t>(part);
+    const accounting::FixedNats limit = std::min(largest_charge_, remaining[i]);
     const ScaledDirection scaled =
         solver_.Solve(base, predictions.public_pmf, predictions.member(part, 0),
                       predictions.member(part, predictions.halves - 1),
                       TargetExcess(kernel_, limit.ToNatsRoundedUp(), base));
     SUBMIX_CHECK(scaled.scale >= 0 && scaled.scale <= 1, "a scale beyond the largest weight");
-    shifts.push_back({scaled.direction, scaled.scale});
-    charges.push_back(Charge(base, limit, shifts.back()));
-  }
+    shifts[i] = {scaled.direction, scaled.scale};
+    charges[i] = Charge(base, limit, shifts[i]);
+  });
   return std::unique_ptr<Proposal>(std::make_unique<MeanProposal>(
-      release_id, std::move(charges), std::move(base), std::move(shifts)));
+      release_id, std::move(charges), std::move(base), std::move(shifts), *predictions.for_each));
 }
 
 }  // namespace submix::mechanism

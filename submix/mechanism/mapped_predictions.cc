@@ -17,6 +17,10 @@ namespace {
 // The public pmf must stay positive.
 constexpr double kLeastProbability = std::numeric_limits<double>::min();
 
+// Members' probabilities, of ten rows of GPT-2's vocabulary: half a millisecond. With fewer, other
+// threads are hardly awake before the work is done.
+constexpr std::size_t kWorthDividing = std::size_t{1} << 19;
+
 template <typename Integer>
 std::size_t AsSize(Integer value) {
   return static_cast<std::size_t>(value);
@@ -64,7 +68,8 @@ base::Status CheckSamplingOptions(const SamplingOptions& options, double log_rat
 
 base::Status MappedPredictions::Map(std::span<const float> public_logits,
                                     std::span<const float> member_logits, int halves,
-                                    const SamplingOptions& options, double log_ratio_range) {
+                                    const SamplingOptions& options, double log_ratio_range,
+                                    const base::ForEach& for_each) {
   SUBMIX_RETURN_IF_ERROR(CheckSamplingOptions(options, log_ratio_range));
   const std::size_t vocab_size = public_logits.size();
   if (vocab_size == 0 || (halves != 1 && halves != 2) ||
@@ -76,15 +81,17 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
   halves_ = halves;
   num_parts_ = static_cast<int>(member_logits.size() / vocab_size) / halves;
   vocab_size_ = vocab_size;
+  kept_logits_.resize(std::max(kept_logits_.size(), AsSize(std::max(1, num_parts_))));
   is_truncated_ = Keeps(options, vocab_size) < vocab_size || options.top_p < 1;
   if (!divergence::LargestOf(public_logits).all_finite) {
     return base::InternalError("the public model's logits are not finite: its weights are damaged");
   }
   if (is_truncated_) ChooseSupport(public_logits, options, log_ratio_range);
   public_pmf_.resize(support_size());
-  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
+  SUBMIX_CHECK(MapRow(public_logits, options.temperature, kept_logits_.front(), public_pmf_),
+               "finite logits have a pmf");
   RaiseToLeast(kLeastProbability, public_pmf_.size(), public_pmf_.data());
-  MapMembers(member_logits, options.temperature);
+  MapMembers(member_logits, options.temperature, for_each);
   return base::OkStatus();
 }
 
@@ -139,7 +146,8 @@ template <typename Likelier>
 void MappedPredictions::KeepMass(std::span<const float> public_logits,
                                  const SamplingOptions& options, const Likelier& likelier) {
   public_pmf_.resize(support_.size());
-  SUBMIX_CHECK(MapRow(public_logits, options.temperature, public_pmf_), "finite logits have a pmf");
+  SUBMIX_CHECK(MapRow(public_logits, options.temperature, kept_logits_.front(), public_pmf_),
+               "finite logits have a pmf");
   const auto mass_of = [&](auto begin, auto end) {
     return std::accumulate(
         begin, end, 0.0, [&](double sum, base::TokenId x) { return sum + public_pmf_[AsSize(x)]; });
@@ -180,37 +188,46 @@ void MappedPredictions::KeepMass(std::span<const float> public_logits,
 }
 
 bool MappedPredictions::MapRow(std::span<const float> logits, double temperature,
-                               std::span<double> pmf) {
+                               std::vector<float>& kept, std::span<double> pmf) const {
   if (!is_truncated_) return divergence::Softmax(logits, temperature, pmf);
-  kept_logits_.resize(support_.size());
+  kept.resize(support_.size());
   for (std::size_t x = 0; x < support_.size(); ++x) {
-    kept_logits_[x] = logits[static_cast<std::size_t>(support_[x])];
+    kept[x] = logits[static_cast<std::size_t>(support_[x])];
   }
-  return divergence::Softmax(kept_logits_, temperature, pmf);
+  return divergence::Softmax(kept, temperature, pmf);
 }
 
-void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature) {
+void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature,
+                                   const base::ForEach& for_each) {
+  member_pmfs_.resize(AsSize(num_parts_) * AsSize(halves_) * support_size());
+  Dividing(for_each)(num_parts_,
+                     [&](int part) { MapPart(AsSize(part), member_logits, temperature); });
+}
+
+void MappedPredictions::MapPart(std::size_t part, std::span<const float> member_logits,
+                                double temperature) {
   const std::size_t size = support_size();
   const std::size_t halves = AsSize(halves_);
-  member_pmfs_.resize(AsSize(num_parts_) * halves * size);
-  for (std::size_t part = 0; part < AsSize(num_parts_); ++part) {
-    bool is_null = false;
-    for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
-      const auto pmf = std::span(member_pmfs_).subspan(row * size, size);
-      const bool fits =
-          MapRow(member_logits.subspan(row * vocab_size_, vocab_size_), temperature, pmf);
-      is_null = is_null || !fits;
-    }
-    if (!is_null) continue;
-    for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
-      std::copy(public_pmf_.begin(), public_pmf_.end(),
-                member_pmfs_.begin() + static_cast<std::ptrdiff_t>(row * size));
-    }
+  bool is_null = false;
+  for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
+    const auto pmf = std::span(member_pmfs_).subspan(row * size, size);
+    const bool fits = MapRow(member_logits.subspan(row * vocab_size_, vocab_size_), temperature,
+                             kept_logits_[part], pmf);
+    is_null = is_null || !fits;
+  }
+  if (!is_null) return;
+  for (std::size_t row = part * halves; row < (part + 1) * halves; ++row) {
+    std::copy(public_pmf_.begin(), public_pmf_.end(),
+              member_pmfs_.begin() + static_cast<std::ptrdiff_t>(row * size));
   }
 }
 
-PartPredictions MappedPredictions::view() const {
-  return {public_pmf_, member_pmfs_, num_parts_, halves_};
+const base::ForEach& MappedPredictions::Dividing(const base::ForEach& for_each) const {
+  return member_pmfs_.size() < kWorthDividing ? base::kInTurn : for_each;
+}
+
+PartPredictions MappedPredictions::view(const base::ForEach& for_each) const {
+  return {public_pmf_, member_pmfs_, num_parts_, halves_, &Dividing(for_each)};
 }
 
 base::TokenId MappedPredictions::token(std::size_t support_index) const {

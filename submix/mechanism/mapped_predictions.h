@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "submix/base/for_each.h"
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/mechanism/part_predictions.h"
@@ -35,12 +36,15 @@ class MappedPredictions {
   // Of a member only the logits of the support are read: the work follows the tokens that are kept.
   // If one of these is not finite, the member's part is null for this token: every half of it
   // becomes the public pmf. Errors: kInternal if any of the *public* model's logits is not finite;
-  // kInvalidArgument for options out of range.
+  // kInvalidArgument for options out of range. `for_each` divides the parts where they are much
+  // work.
   base::Status Map(std::span<const float> public_logits, std::span<const float> member_logits,
                    int halves, const SamplingOptions& options,
-                   double log_ratio_range = std::numeric_limits<double>::infinity());
+                   double log_ratio_range = std::numeric_limits<double>::infinity(),
+                   const base::ForEach& for_each = base::kInTurn);
 
-  PartPredictions view() const;
+  // `for_each`, which outlives the view, divides what is made of it where that is much work.
+  PartPredictions view(const base::ForEach& for_each = base::kInTurn) const;
   // The token behind index x of the support.
   base::TokenId token(std::size_t support_index) const;
   // The index of a token in the support, or -1 if it was truncated away. Cost: O(log V).
@@ -58,21 +62,27 @@ class MappedPredictions {
   template <typename Likelier>
   void KeepMass(std::span<const float> public_logits, const SamplingOptions& options,
                 const Likelier& likelier);
-  // The pmf of one row of logits on the support. False if a logit there is not finite.
-  bool MapRow(std::span<const float> logits, double temperature, std::span<double> pmf);
-  void MapMembers(std::span<const float> member_logits, double temperature);
+  // The pmf of one row of logits on the support, by way of `kept`. False if a logit there is not
+  // finite.
+  bool MapRow(std::span<const float> logits, double temperature, std::vector<float>& kept,
+              std::span<double> pmf) const;
+  void MapMembers(std::span<const float> member_logits, double temperature,
+                  const base::ForEach& for_each);
+  void MapPart(std::size_t part, std::span<const float> member_logits, double temperature);
+  // `for_each` where the members' probabilities are worth waking other threads for.
+  const base::ForEach& Dividing(const base::ForEach& for_each) const;
   std::size_t support_size() const { return is_truncated_ ? support_.size() : vocab_size_; }
 
   std::size_t vocab_size_ = 0;
-  bool is_truncated_ = false;       // else every token is kept, and the vectors below are unused
-  std::vector<float> kept_logits_;  // [V], of the row being mapped
-  std::vector<float> largest_;      // of blocks of logits, while top-k works
-  std::vector<float> ranked_;       // the same, being ordered
-  std::vector<base::TokenId> ranking_;  // positions in the support, while top-p works
-  std::vector<base::TokenId> kept_;     // what top-p keeps, while it works
-  std::vector<base::TokenId> support_;  // ascending
-  std::vector<double> public_pmf_;      // [V]
-  std::vector<double> member_pmfs_;     // [K * halves, V]
+  bool is_truncated_ = false;  // else every token is kept, and the vectors below are unused
+  std::vector<std::vector<float>> kept_logits_;  // [K or more][V], of the row being mapped
+  std::vector<float> largest_;                   // of blocks of logits, while top-k works
+  std::vector<float> ranked_;                    // the same, being ordered
+  std::vector<base::TokenId> ranking_;           // positions in the support, while top-p works
+  std::vector<base::TokenId> kept_;              // what top-p keeps, while it works
+  std::vector<base::TokenId> support_;           // ascending
+  std::vector<double> public_pmf_;               // [V]
+  std::vector<double> member_pmfs_;              // [K * halves, V]
   int num_parts_ = 0;
   int halves_ = 1;
 };

@@ -1,5 +1,6 @@
 #include "submix/mechanism/mean_mixture.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -8,8 +9,12 @@
 namespace submix::mechanism {
 
 MeanProposal::MeanProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
-                           PublicWeights base, std::vector<PartShift> shifts)
-    : Proposal(release_id, std::move(charges)), base_(std::move(base)), shifts_(std::move(shifts)) {
+                           PublicWeights base, std::vector<PartShift> shifts,
+                           const base::ForEach& for_each)
+    : Proposal(release_id, std::move(charges)),
+      base_(std::move(base)),
+      shifts_(std::move(shifts)),
+      for_each_(for_each) {
   SUBMIX_CHECK(this->charges().size() == shifts_.size() &&
                    shifts_.size() == static_cast<std::size_t>(base_.num_parts()),
                "charges and shifts of the same parts");
@@ -19,12 +24,19 @@ PrivateMixture MeanProposal::Mix(const std::vector<bool>& paid, base::RandomSour
   SUBMIX_CHECK(paid.size() == shifts_.size(), "who paid: one answer a part");
   const std::size_t top = base_.top_token();
   std::vector<std::uint64_t> weights = std::move(base_).TakeWeights();
-  MultiplyWeights(shifts_.size(), weights.size(), weights.data());
-  auto top_weight = static_cast<std::int64_t>(weights[top]);
-  for (std::size_t i = shifts_.size(); i-- > 0;) {
-    shifts_[i].direction.AddFloors(paid[i] ? shifts_[i].scale : 0, weights);
-    top_weight += paid[i] ? shifts_[i].top_shift : 0;
-  }
+  std::int64_t top_shift = 0;
+  for (std::size_t i = 0; i < shifts_.size(); ++i) top_shift += paid[i] ? shifts_[i].top_shift : 0;
+  const std::int64_t top_weight =
+      static_cast<std::int64_t>(shifts_.size() * weights[top]) + top_shift;
+  for_each_(NumBlocks(weights.size()), [&](int block) {
+    const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
+    const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
+    MultiplyWeights(shifts_.size(), count, weights.data() + begin);
+    for (std::size_t i = 0; i < shifts_.size(); ++i) {
+      shifts_[i].direction.AddFloors(begin, count, paid[i] ? shifts_[i].scale : 0,
+                                     weights.data() + begin);
+    }
+  });
   weights[top] = static_cast<std::uint64_t>(top_weight);
   return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
 }

@@ -23,14 +23,16 @@ struct PartShift {
 class MeanProposal final : public Proposal {
  public:
   // Requires: a charge and a shift for each of base's parts, directions made with `base`.
+  // `for_each`, which outlives the proposal, divides the tokens.
   MeanProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
-               PublicWeights base, std::vector<PartShift> shifts);
+               PublicWeights base, std::vector<PartShift> shifts, const base::ForEach& for_each);
 
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && override;
 
  private:
   PublicWeights base_;
   std::vector<PartShift> shifts_;  // [K]
+  const base::ForEach& for_each_;
 };
 
 }  // namespace submix::mechanism

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include "submix/base/for_each.h"
+
 namespace submix::mechanism {
 
 // A view; the owner (MappedPredictions) must outlive it.
@@ -14,6 +16,8 @@ struct PartPredictions {
   std::span<const double> member_pmfs;  // [K * halves, V], row part * halves + half
   int num_parts = 0;
   int halves = 1;  // members a part: 2 for pairs as in SubMix, else 1
+  // Who works on them: parts are independent of each other, and so are tokens. Outlives the view.
+  const base::ForEach* for_each = &base::kInTurn;
 
   std::size_t support_size() const { return public_pmf.size(); }
   std::span<const double> member(int part, int half) const {

@@ -138,8 +138,9 @@ std::int64_t PartDirection::FillFloors(std::size_t begin, std::size_t count, dou
   return mechanism::FillFloors(Block(begin), scale, count, block);
 }
 
-void PartDirection::AddFloors(double scale, std::span<std::uint64_t> weights) const {
-  mechanism::AddFloors(Block(0), scale, weights.size(), weights.data());
+void PartDirection::AddFloors(std::size_t begin, std::size_t count, double scale,
+                              std::uint64_t* weights) const {
+  mechanism::AddFloors(Block(begin), scale, count, weights);
 }
 
 }  // namespace submix::mechanism

@@ -107,8 +107,9 @@ class PartDirection {
   void Fill(std::size_t begin, std::size_t count, double scale, double* block) const;
   // The same, rounded down; returns the sum.
   std::int64_t FillFloors(std::size_t begin, std::size_t count, double scale, double* block) const;
-  // weights += floor(scale * direction), the same numbers. Requires: size as base, no sum below 0.
-  void AddFloors(double scale, std::span<std::uint64_t> weights) const;
+  // weights[0 .. count) += floor(scale * direction) from token `begin` on, the same numbers.
+  // Requires: no sum below 0.
+  void AddFloors(std::size_t begin, std::size_t count, double scale, std::uint64_t* weights) const;
 
  private:
   MemberBlock Block(std::size_t begin) const {

@@ -130,7 +130,7 @@ TEST(PartDirectionTest, RoundsDownToTheSameIntegersEverywhere) {
     const PartDirection direction = Checked(base, public_pmf, first, second);
     constexpr std::uint64_t kStart = std::uint64_t{1} << 60;
     std::vector<std::uint64_t> weights(support_size, kStart);
-    direction.AddFloors(.3, weights);
+    direction.AddFloors(0, support_size, .3, weights.data());
     Pmf exact(kBlockTokens);
     Pmf floors(kBlockTokens);
     for (std::size_t begin = 0; begin < support_size; begin += kBlockTokens) {

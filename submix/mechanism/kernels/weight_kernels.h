@@ -10,6 +10,9 @@ namespace submix::mechanism {
 
 // Tokens that are worked on together: a few arrays of this size stay in the first-level cache.
 inline constexpr std::size_t kBlockTokens = 512;
+constexpr int NumBlocks(std::size_t tokens) {
+  return static_cast<int>((tokens + kBlockTokens - 1) / kBlockTokens);
+}
 // Partial sums of the kernels over blocks.
 inline constexpr std::size_t kLanes = 8;
 
