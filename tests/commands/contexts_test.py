@@ -93,8 +93,10 @@ class ContextsTest(WorkFolderTest):
         self.check_from_making_to_forgetting("bm25")
 
     def test_batches_write_in_turns_and_each_user_is_in_one(self):
-        ensembles, deployments, out = (self.work / name for name in ("batches", "batch_budgets", "batches.jsonl"))
-        self.assertIn("holds 3 batches of 4 parts", self.make("batches", "--batches", 3).stdout)
+        ensembles, deployments, out = (self.work / name for name in ("her batches", "batch_budgets", "batches.jsonl"))
+        shown = self.make(ensembles.name, "--batches", 3).stdout
+        self.assertIn("holds 3 batches of 4 parts", shown)
+        self.assertIn(f"submix deploy '{ensembles}' DEPLOYMENT", shown)
         names = [f"batch-{number}-of-3" for number in (1, 2, 3)]
         self.assertEqual(sorted(path.name for path in ensembles.iterdir()), names)
         readers = [{json.loads(line)["user"] for line in self.records(ensembles / name).splitlines()} for name in names]

@@ -12,6 +12,7 @@
 
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/shell_word.h"
 #include "submix/apps/training/adapter_contexts.h"
 #include "submix/apps/training/ensemble_notes.h"
 #include "submix/base/file_system.h"
@@ -148,7 +149,7 @@ void PrintSummary(const ContextsOptions& options) {
       options.ensemble.c_str(),
       options.batches == 1 ? "" : (std::to_string(options.batches) + " batches of ").c_str(),
       options.partition.num_parts, options.partition.halves, options.contexts.tokens,
-      options.ensemble.c_str());
+      ShellWord(options.ensemble).c_str());
 }
 
 // Beside its place, and renamed at the end: a crash leaves no half ensemble.

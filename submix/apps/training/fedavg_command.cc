@@ -16,6 +16,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/shell_word.h"
 #include "submix/apps/training/fedavg_model.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
@@ -260,8 +261,8 @@ std::string WhatNow(const FedAvgCommandOptions& options, const std::string& writ
     return "Wrote " + written + ": trained without noise; it must not leave";
   }
   return "Wrote " + written +
-         ": may be asked without limit and given away\n  Serve: submix deploy " + written +
-         " DEPLOYMENT --mechanism public";
+         ": may be asked without limit and given away\n  Serve: submix deploy " +
+         ShellWord(written) + " DEPLOYMENT --mechanism public";
 }
 
 // {"10": [places with none of the ten most frequent words among the first ten predictions, with

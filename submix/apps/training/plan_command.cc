@@ -13,6 +13,7 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/shell_word.h"
 #include "submix/apps/training/plan_times.h"
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
@@ -98,15 +99,6 @@ std::string PromiseFlags(double epsilon, double delta) {
   return " --epsilon " + ShortestText(epsilon) + " --delta " + ShortestText(delta);
 }
 
-// For a shell: quoted if a byte has a meaning there.
-std::string AsWord(const std::string& path) {
-  constexpr std::string_view kMeaning = " \t\n\"'`\\$&|;<>()[]{}*?!#~^";
-  if (path.find_first_of(kMeaning) == std::string::npos) return path;
-  std::string word = "'";
-  for (const char byte : path) word += byte == '\'' ? "'\\''" : std::string(1, byte);
-  return word + "'";
-}
-
 std::string DpSgdCommand(const Contender& contender, double epsilon, const std::string& model) {
   const eval::PlanInput& input = contender.input;
   std::string train = "submix train text.jsonl my_model --public " + model + " --private dp-sgd" +
@@ -120,7 +112,7 @@ std::string DpSgdCommand(const Contender& contender, double epsilon, const std::
 
 std::vector<std::string> CommandsOf(const Contender& contender, const std::string& public_model) {
   const eval::PlanInput& input = contender.input;
-  std::string model = public_model.empty() ? "PUBLIC_MODEL" : AsWord(public_model);
+  std::string model = public_model.empty() ? "PUBLIC_MODEL" : ShellWord(public_model);
   if (!contender.is_ensemble()) {
     return {DpSgdCommand(contender, input.epsilon, model),
             "submix deploy my_model/released my_deployment --mechanism public --delta " +

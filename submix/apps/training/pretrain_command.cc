@@ -5,6 +5,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/train/fine_tuning/pretrain.h"
 
@@ -21,7 +22,7 @@ base::Status RunPretrain(PretrainCommandOptions options) {
   pretrain.training.precision = TrainingPrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));
   std::printf("Wrote %s. Next: submix train CORPUS ENSEMBLE --public %s\n",
-              pretrain.output_directory.c_str(), pretrain.output_directory.c_str());
+              pretrain.output_directory.c_str(), ShellWord(pretrain.output_directory).c_str());
   return base::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 
 #include "submix/accounting/promise.h"
 #include "submix/apps/measuring/account_report.h"
+#include "submix/apps/shell_word.h"
 #include "submix/base/number_text.h"
 #include "submix/base/text_table.h"
 
@@ -90,11 +91,12 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
       std::printf("%s\n", line.c_str());
     }
   }
+  const std::string word = ShellWord(directory);
   std::printf(
       "\n%s/released may be asked without limit and given away: its public/ is the private model, "
       "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "
       "--fine-tuned %s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public\n",
-      directory.c_str(), directory.c_str(), directory.c_str());
+      directory.c_str(), word.c_str(), word.c_str());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/shell_word.h"
 #include "submix/apps/training/ensemble_notes.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
@@ -59,11 +60,12 @@ void PrintWhatNow(const train::EnsembleTrainingOptions& training) {
     std::printf(
         "%s holds one model of all text: NOT private, nobody else may ask it. It is what\n"
         "others are compared with: submix evaluate ENSEMBLE --fine-tuned %s\n",
-        directory, directory);
+        directory, ShellWord(directory).c_str());
     return;
   }
   std::printf("%s holds %d parts, %d member(s) each. Next: submix deploy %s DEPLOYMENT\n",
-              directory, training.partition.num_parts, training.partition.halves, directory);
+              directory, training.partition.num_parts, training.partition.halves,
+              ShellWord(directory).c_str());
 }
 
 base::Status RunTrain(const CLI::App& command, TrainOptions& options) {
