@@ -45,6 +45,7 @@ class MappedPredictions {
 
   // `for_each`, which outlives the view, divides what is made of it where that is much work.
   PartPredictions view(const base::ForEach& for_each = base::kInTurn) const;
+  PartPredictions view(const base::ForEach&& for_each) const = delete;
   // The token behind index x of the support.
   base::TokenId token(std::size_t support_index) const;
   // The index of a token in the support, or -1 if it was truncated away. Cost: O(log V).

@@ -121,4 +121,15 @@ std::string DecoderConfigJson(const DecoderConfig& config) {
   return (config.family == "gpt2" ? GptJson(config) : LlamaJson(config)).dump(2) + "\n";
 }
 
+std::string ConfigOfFloats(const std::string& config_json) {
+  Json config = Json::parse(config_json);
+  bool names_type = false;
+  for (const char* const field : {"torch_dtype", "dtype"}) {
+    if (!config.contains(field)) continue;
+    config[field] = "float32";
+    names_type = true;
+  }
+  return names_type ? config.dump(2) + "\n" : config_json;
+}
+
 }  // namespace submix::model

@@ -94,6 +94,10 @@ DecoderConfig LlamaOfSize(const DecoderConfig& size);
 // The text of a config.json, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM reads it.
 // Requires: family "gpt2", or "llama" without a rotary scaling.
 std::string DecoderConfigJson(const DecoderConfig& config);
+// The text of a config.json for the same model with its weights in float32: where it names their
+// type, another is not true any more, and Hugging Face would round what it loads. Requires: a JSON
+// object.
+std::string ConfigOfFloats(const std::string& config_json);
 
 // Radians a token of each pair of a head: [width_of_head / 2].
 std::vector<double> RotaryFrequencies(const Rotary& rotary, int head_width);

@@ -63,6 +63,14 @@ TEST_F(GptConfigTest, WhatIsSavedIsLoaded) {
   EXPECT_EQ(*Load(DecoderConfigJson(config)), config);
 }
 
+TEST_F(GptConfigTest, ModelsSavedInFloat32SaySo) {
+  const std::string silent = "{ \"model_type\": \"gpt2\" }";
+  EXPECT_EQ(ConfigOfFloats(silent), silent);
+  EXPECT_EQ(ConfigOfFloats(R"({"torch_dtype": "bfloat16", "n_embd": 768})"),
+            "{\n  \"torch_dtype\": \"float32\",\n  \"n_embd\": 768\n}\n");
+  EXPECT_EQ(ConfigOfFloats(R"({"dtype": "float16"})"), "{\n  \"dtype\": \"float32\"\n}\n");
+}
+
 TEST_F(GptConfigTest, HuggingFacesDefaultsNeedNotBeSpelledOut) {
   for (const char* field :
        {R"("tie_word_embeddings": true,)", R"("activation_function": "gelu_new",)",

@@ -1,4 +1,5 @@
-// What `submix evaluate` found, as people, JSON and CSV files have it.
+// What `submix evaluate` found, as people, JSON and CSV files have it. One thread at a time: they
+// print.
 #pragma once
 
 #include <optional>

@@ -59,7 +59,8 @@ base::Status SaveModel(const PublicModel& like, std::span<const float> values,
   SUBMIX_CHECK(begin == values.size(), "values do not fit the model");
   SUBMIX_RETURN_IF_ERROR(model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"),
                                                  tensors, model::Dtype::kF32, {{"format", "pt"}}));
-  return base::WriteFile(base::JoinPath(directory, "config.json"), like.config_json);
+  return base::WriteFile(base::JoinPath(directory, "config.json"),
+                         model::ConfigOfFloats(like.config_json));
 }
 
 ParameterVectors WeightVectors(const model::DecoderConfig& config) {

@@ -30,7 +30,7 @@ struct PublicModel {
 // same numbers. Errors: those of LoadDecoderConfig, WeightFiles::Open and Read.
 base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory, Precision precision);
 
-// Writes the config.json of `like` and model.safetensors (float32) into a directory that exists.
+// Writes the config.json of `like` and model.safetensors, in float32, into a directory that exists.
 // `values` is flat in the order of WeightVectors.
 base::Status SaveModel(const PublicModel& like, std::span<const float> values,
                        const std::string& directory);
