@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -16,6 +17,7 @@
 #include "benchmarks/machine_limits.h"
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
+#include "submix/base/for_each.h"
 #include "submix/base/random.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/mechanism/mapped_predictions.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -84,10 +85,7 @@ base::Status Measure(const Settings& settings, int num_sequences) {
       {all.first(vocabulary), all.subspan(vocabulary), mechanism::SamplingOptions()});
   decode::WorkerTeam team(static_cast<int>(std::thread::hardware_concurrency()));
   const auto for_each = [&](int count, const std::function<void(int)>& body) {
-    team.Run([&](int worker) {
-      const decode::WorkerTeam::Share share = team.ShareOf(count, worker);
-      for (int i = share.begin; i < share.end; ++i) body(i);
-    });
+    team.ForEach(count, body);
   };
   std::vector<double> seconds;
   for (int i = 0; i < settings.steps; ++i) {

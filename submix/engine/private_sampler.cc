@@ -13,7 +13,7 @@ using base::StatusOr;
 
 namespace {
 
-// As many keep all threads at work without dividing each.
+// From so many on threads take whole sequences, and wait less for each other.
 constexpr std::size_t kManySequences = 8;
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 
+#include "submix/base/for_each.h"
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 
@@ -65,7 +66,7 @@ class Predictor {
   // Its threads, if it has any, for others between its own calls: body(i), which does not throw,
   // once for every i in [0, count). Returns when all are done.
   virtual void ForEach(int count, const std::function<void(int)>& body) {
-    for (int i = 0; i < count; ++i) body(i);
+    base::kInTurn(count, body);
   }
 };
 

@@ -60,9 +60,7 @@ class DClipProposal final : public Proposal {
   PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
     SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
     std::vector<std::uint64_t> weights(public_scores_.size());
-    (*predictions_.for_each)(NumBlocks(weights.size()), [&](int block) {
-      const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
-      const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
+    ForEachBlock(*predictions_.for_each, weights.size(), [&](std::size_t begin, std::size_t count) {
       std::array<double, kBlockTokens> sums;
       SumLogRatios(paid, begin, count, sums.data());
       FloorOfExponentials(public_scores_.scaled() + begin, sums.data(),

@@ -200,8 +200,8 @@ bool MappedPredictions::MapRow(std::span<const float> logits, double temperature
 void MappedPredictions::MapMembers(std::span<const float> member_logits, double temperature,
                                    const base::ForEach& for_each) {
   member_pmfs_.resize(AsSize(num_parts_) * AsSize(halves_) * support_size());
-  Dividing(for_each)(num_parts_,
-                     [&](int part) { MapPart(AsSize(part), member_logits, temperature); });
+  const auto map = [&](int part) { MapPart(AsSize(part), member_logits, temperature); };
+  Dividing(for_each)(num_parts_, std::cref(map));  // itself, it would be copied into new memory
 }
 
 void MappedPredictions::MapPart(std::size_t part, std::span<const float> member_logits,

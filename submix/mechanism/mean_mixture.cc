@@ -1,6 +1,5 @@
 #include "submix/mechanism/mean_mixture.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -28,9 +27,7 @@ PrivateMixture MeanProposal::Mix(const std::vector<bool>& paid, base::RandomSour
   for (std::size_t i = 0; i < shifts_.size(); ++i) top_shift += paid[i] ? shifts_[i].top_shift : 0;
   const std::int64_t top_weight =
       static_cast<std::int64_t>(shifts_.size() * weights[top]) + top_shift;
-  for_each_(NumBlocks(weights.size()), [&](int block) {
-    const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
-    const std::size_t count = std::min(kBlockTokens, weights.size() - begin);
+  ForEachBlock(for_each_, weights.size(), [&](std::size_t begin, std::size_t count) {
     MultiplyWeights(shifts_.size(), count, weights.data() + begin);
     for (std::size_t i = 0; i < shifts_.size(); ++i) {
       shifts_[i].direction.AddFloors(begin, count, paid[i] ? shifts_[i].scale : 0,

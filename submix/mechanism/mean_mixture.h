@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "submix/base/for_each.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/quantise.h"
 

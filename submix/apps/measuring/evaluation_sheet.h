@@ -1,5 +1,5 @@
-// What `submix evaluate` found, as people, JSON and CSV files have it. One thread at a time: they
-// print.
+// What `submix evaluate` found, as people, JSON and CSV files have it. One thread at a time: all of
+// them write.
 #pragma once
 
 #include <optional>

@@ -3,16 +3,27 @@
 // that every processor computes the same bits.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "submix/base/for_each.h"
 
 namespace submix::mechanism {
 
 // Tokens that are worked on together: a few arrays of this size stay in the first-level cache.
 inline constexpr std::size_t kBlockTokens = 512;
-constexpr int NumBlocks(std::size_t tokens) {
-  return static_cast<int>((tokens + kBlockTokens - 1) / kBlockTokens);
+// body(begin, count), which does not throw, for every block of `tokens` tokens, by whom `for_each`
+// has.
+template <typename Body>
+void ForEachBlock(const base::ForEach& for_each, std::size_t tokens, const Body& body) {
+  const std::size_t blocks = (tokens + kBlockTokens - 1) / kBlockTokens;
+  for_each(static_cast<int>(blocks), [&](int block) {
+    const std::size_t begin = static_cast<std::size_t>(block) * kBlockTokens;
+    body(begin, std::min(kBlockTokens, tokens - begin));
+  });
 }
+
 // Partial sums of the kernels over blocks.
 inline constexpr std::size_t kLanes = 8;
 
