@@ -5,12 +5,12 @@
 #   DEPS          linked publicly: rooms (submix::base) or packages
 #   PRIVATE_DEPS  linked privately: packages whose types stay out of our headers
 #   TESTS         x_test.cc files, one program together: <room>_tests
-#   OWN_TESTS     x_test.cc files with a program each, <room>_<x>_test: what includes libtorch
 #   TEST_DEPS     further libraries of the tests
 #   LABELS        ctest labels of TESTS (default: unit)
 #   COMPUTES_LITTLE  not optimised under sanitizers, where that would be a third of what compiling takes
+#   FUZZED        reads bytes that others wrote: libFuzzer sees its branches, where tests/fuzz is built
 function(submix_library)
-  cmake_parse_arguments(ARG "COMPUTES_LITTLE" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;OWN_TESTS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES_LITTLE;FUZZED" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;LABELS" ${ARGN})
   set(target submix_${ARG_NAME})
   add_library(${target} STATIC ${ARG_SRCS})
   add_library(submix::${ARG_NAME} ALIAS ${target})
@@ -21,11 +21,21 @@ function(submix_library)
   if(ARG_COMPUTES_LITTLE AND SUBMIX_SANITIZE MATCHES "address|thread")
     target_compile_options(${target} PRIVATE -O0)
   endif()
+  if(ARG_FUZZED AND SUBMIX_FUZZED)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link,${SUBMIX_CHECKS_OF_FOREIGN_BYTES})
+  endif()
   submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
-  foreach(source IN LISTS ARG_OWN_TESTS)
-    submix_test(NAME ${ARG_NAME}_${source} SOURCE ${source} LABELS unit
-                DEPS ${target} ${ARG_TEST_DEPS})
-  endforeach()
+endfunction()
+
+# submix_vectorise(x.cc …): loops over floats that -O2 leaves scalar, as do a sanitizer's checks at any level.
+# Neither flag changes a result.
+function(submix_vectorise)
+  set(level -O3)
+  if(SUBMIX_SANITIZE)
+    set(level -O1)
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "${level};-fno-math-errno;-Wno-psabi" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # One program for a room's tests, since linking each alone takes longer than compiling it; a ctest entry
@@ -42,15 +52,21 @@ function(submix_room_tests room sources deps labels)
   if(CMAKE_UNITY_BUILD)
     set_target_properties(${room}_tests PROPERTIES UNITY_BUILD ON)
   endif()
+  submix_test_entries(${room}_tests ${room} "${sources}" "${labels}")
+endfunction()
+
+# The ctest entries of a room's sources in a program.
+function(submix_test_entries program room sources labels)
   foreach(source IN LISTS sources)
     get_filename_component(name ${room}_${source} NAME_WLE)
     submix_filter_of_source(filter ${source})
-    add_test(NAME ${name} COMMAND ${room}_tests --gtest_filter=${filter})
+    add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600
                          FAIL_REGULAR_EXPRESSION "Running 0 tests")
-    set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${room}_tests)
+    set_property(GLOBAL PROPERTY SUBMIX_PROGRAM_${name} ${program})
     set_property(GLOBAL PROPERTY SUBMIX_FILTER_${name} ${filter})
   endforeach()
+  submix_collect_tests("${labels}" ${program})
 endfunction()
 
 # GoogleTest's filter for the suites that a source defines, parametrised and typed ones too.

@@ -50,11 +50,13 @@ MAY_INCLUDE["mechanism/research"] = (MAY_INCLUDE["mechanism/baselines"]
                                      | {"mechanism/baselines", "accounting/calculators"})
 MAY_INCLUDE["ensemble/preparation"] = {"base", "model", "tokenizer", "corpus", "ensemble"}
 _TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
+MAY_INCLUDE["train/kernels"] = {"base"}
+MAY_INCLUDE["train/sampled_gaussian"] = {"base", "divergence", "accounting", "accounting/calculators", "ledger"}
 MAY_INCLUDE["train/numerics"] = {"base", "model"}
-MAY_INCLUDE["train/models"] = _TRAIN | {"train/numerics"}
+MAY_INCLUDE["train/models"] = _TRAIN | {"train/kernels", "train/numerics"}
 MAY_INCLUDE["train/fine_tuning"] = MAY_INCLUDE["train/models"] | {"train/models"}
 MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
-                                         | {"train/fine_tuning", "accounting",
+                                         | {"train/fine_tuning", "train/sampled_gaussian", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
 _EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "python", "server"}

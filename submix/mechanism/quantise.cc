@@ -113,7 +113,8 @@ MomentLanes PartDirection::Measure(const PublicWeights& base, int moments, int f
 PartDirection PartDirection::Checked(const PublicWeights& base, std::span<const double> public_pmf,
                                      const MomentLanes& measured) const {
   const auto sum_of = [](const double(&lanes)[2][kLanes]) {
-    return std::accumulate(lanes[0], lanes[0] + 2 * kLanes, 0.0);
+    return std::accumulate(lanes[1], lanes[1] + kLanes,
+                           std::accumulate(lanes[0], lanes[0] + kLanes, 0.0));
   };
   const double first_sum = sum_of(measured.first_sums);
   const double second_sum = sum_of(measured.second_sums);

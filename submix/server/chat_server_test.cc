@@ -61,7 +61,7 @@ class MarkedLetters final : public tokenizer::Tokenizer {
   }
 
  private:
-  const engine::LetterTokenizer letters_;
+  const engine::LetterTokenizer letters_{};
 };
 
 TEST(ChatServer, ChatsAreWrittenAndEndAsTheModelsFormatSays) {

@@ -15,9 +15,9 @@
 #include "submix/train/federated/federated_checkpoint.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
-#include "submix/train/private_training/gaussian_noise.h"
-#include "submix/train/private_training/poisson_sampling.h"
-#include "submix/train/private_training/training_account.h"
+#include "submix/train/sampled_gaussian/gaussian_noise.h"
+#include "submix/train/sampled_gaussian/poisson_sampling.h"
+#include "submix/train/sampled_gaussian/training_account.h"
 
 namespace submix::train {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "submix/train/numerics/fused_kernels.h"
+#include "submix/train/kernels/fused_kernels.h"
 
 namespace submix::train {
 namespace {

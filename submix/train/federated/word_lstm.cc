@@ -10,7 +10,7 @@
 
 #include "submix/base/check.h"
 #include "submix/train/federated/word_vocabulary.h"
-#include "submix/train/numerics/fused_kernels.h"
+#include "submix/train/kernels/fused_kernels.h"
 
 namespace submix::train {
 namespace {

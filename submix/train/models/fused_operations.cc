@@ -8,8 +8,8 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "submix/train/numerics/causal_attention_kernel.h"
-#include "submix/train/numerics/fused_kernels.h"
+#include "submix/train/kernels/causal_attention_kernel.h"
+#include "submix/train/kernels/fused_kernels.h"
 
 namespace submix::train {
 namespace {

@@ -6,7 +6,7 @@
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/check.h"
 #include "submix/train/numerics/optimiser.h"
-#include "submix/train/private_training/gaussian_noise.h"
+#include "submix/train/sampled_gaussian/gaussian_noise.h"
 
 namespace submix::train {
 namespace {

@@ -11,7 +11,7 @@
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/ledger/memory_ledger.h"
-#include "submix/train/private_training/gaussian_noise.h"
+#include "submix/train/sampled_gaussian/gaussian_noise.h"
 
 namespace submix::train {
 namespace clipped_sum_test {

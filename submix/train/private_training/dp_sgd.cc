@@ -18,8 +18,8 @@
 #include "submix/train/numerics/training_checkpoint.h"
 #include "submix/train/private_training/batch_gradient.h"
 #include "submix/train/private_training/clipped_sum.h"
-#include "submix/train/private_training/poisson_sampling.h"
-#include "submix/train/private_training/training_account.h"
+#include "submix/train/sampled_gaussian/poisson_sampling.h"
+#include "submix/train/sampled_gaussian/training_account.h"
 
 namespace submix::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "submix/train/numerics/fused_kernels.h"
+#include "submix/train/kernels/fused_kernels.h"
 
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace submix::train {
 namespace {
 
-#define SUBMIX_KERNELS "submix/train/numerics/fused_kernels.inc"
+#define SUBMIX_KERNELS "submix/train/kernels/fused_kernels.inc"
 #include "submix/base/every_instruction_set.inc"
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "submix/train/numerics/fused_kernels.h"
+#include "submix/train/kernels/fused_kernels.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/training_account.h"
+#include "submix/train/sampled_gaussian/training_account.h"
 
 #include "submix/accounting/calculators/step_budget.h"
 #include "submix/base/file_system.h"

@@ -1,4 +1,4 @@
-#include "submix/train/numerics/causal_attention_kernel.h"
+#include "submix/train/kernels/causal_attention_kernel.h"
 
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace submix::train {
 namespace {
 
-#define SUBMIX_KERNELS "submix/train/numerics/causal_attention_kernel.inc"
+#define SUBMIX_KERNELS "submix/train/kernels/causal_attention_kernel.inc"
 #include "submix/base/every_instruction_set.inc"
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/gaussian_noise.h"
+#include "submix/train/sampled_gaussian/gaussian_noise.h"
 
 #include <cmath>
 #include <numbers>

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/training_account.h"
+#include "submix/train/sampled_gaussian/training_account.h"
 
 #include <span>
 #include <utility>

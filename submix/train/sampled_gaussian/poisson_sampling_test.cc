@@ -1,4 +1,4 @@
-#include "submix/train/private_training/poisson_sampling.h"
+#include "submix/train/sampled_gaussian/poisson_sampling.h"
 
 #include <algorithm>
 #include <cmath>

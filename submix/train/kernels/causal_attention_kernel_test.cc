@@ -1,4 +1,4 @@
-#include "submix/train/numerics/causal_attention_kernel.h"
+#include "submix/train/kernels/causal_attention_kernel.h"
 
 #include <algorithm>
 #include <cmath>
