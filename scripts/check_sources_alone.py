@@ -10,7 +10,8 @@ by whatever way. A header that does not include what its source does is then com
     scripts/check_sources_alone.py BUILD_FOLDER [--jobs N]
 
 The commands are those of BUILD_FOLDER/compile_commands.json, which a configured build without
-joined sources holds (preset `clang`). Exit code 1 if a file does not compile.
+joined sources holds (preset `clang`). It leaves out rooms with libtorch, which clang cannot read: what of
+them includes none is compiled like the rooms beside. Exit code 1 if a file does not compile.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from typing import Dict, List, Tuple
 from check_standard_includes import IncludedHeaders, USES
 
 PRECOMPILED = ("CLI/CLI.hpp", "nlohmann/json.hpp")
+WITH_LIBTORCH = "submix/train"
 
 
 def product_commands(build: pathlib.Path, root: pathlib.Path) -> Dict[str, Tuple[str, List[str]]]:
@@ -38,8 +40,7 @@ def product_commands(build: pathlib.Path, root: pathlib.Path) -> Dict[str, Tuple
         if root not in source.parents or build in source.parents:
             continue
         name = source.relative_to(root).as_posix()
-        is_test = name.endswith("_test.cc") or name.startswith("tests/") or "/testing/" in name
-        if not is_test:
+        if not is_test(name):
             found[name] = (entry["directory"], syntax_only(shlex.split(entry["command"])))
     return found
 
@@ -68,6 +69,22 @@ class Includes:
         included = self.headers.of(name)
         return tuple(header for header in PRECOMPILED if header in included)
 
+    def has_libtorch(self, name: str) -> bool:
+        return any(re.match("(torch|ATen|c10)/", header) for header in self.headers.of(name))
+
+
+def is_test(name: str) -> bool:
+    return name.endswith("_test.cc") or name.startswith("tests/") or "/testing/" in name
+
+
+def sources_beside_libtorch(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], includes: Includes):
+    """Those of rooms with libtorch that include none of it, with the command of a room beside."""
+    model, (folder, command) = next(item for item in sources.items() if item[0].startswith(WITH_LIBTORCH))
+    for path in sorted((root / WITH_LIBTORCH).rglob("*.cc")):
+        name = path.relative_to(root).as_posix()
+        if name not in sources and not is_test(name) and not includes.has_libtorch(name):
+            yield name, (folder, [str(path) if word == str(root / model) else word for word in command])
+
 
 def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], includes: Includes):
     """Headers of the products without a source that shows that they stand alone, each with the
@@ -77,10 +94,10 @@ def lone_headers(root: pathlib.Path, sources: Dict[str, Tuple[str, List[str]]], 
         by_folder.setdefault(os.path.dirname(name), (name, command))
     for path in sorted((root / "submix").rglob("*.h")):
         name = path.relative_to(root).as_posix()
-        own = path.with_suffix(".cc")
-        shown = own.is_file() and includes.of(name) == includes.of(own.relative_to(root).as_posix())
+        own = path.with_suffix(".cc").relative_to(root).as_posix()
+        shown = own in sources and includes.of(name) == includes.of(own)
         beside = by_folder.get(os.path.dirname(name))
-        if beside and not shown:
+        if beside and not shown and not includes.has_libtorch(name):
             source, (folder, command) = beside
             as_source = [str(path) if word == str(root / source) else word for word in command[1:]]
             yield name, (folder, [command[0], "-xc++", "-Wno-pragma-once-outside-header", *as_source])
@@ -111,6 +128,7 @@ def main(arguments: List[str]) -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
     sources = product_commands(options.build.resolve(), root)
     includes = Includes()
+    sources.update(list(sources_beside_libtorch(root, sources, includes)))
     jobs = [*sources.items(), *lone_headers(root, sources, includes)]
     models = {includes.of(name): command for name, command in sources.items()}
     failed = 0
