@@ -40,6 +40,7 @@ struct Settings {
   std::vector<int> contexts = {64, 512};
   std::vector<std::string> precisions = {"bf16"};
   std::vector<std::string> adapters = {"all", "top4"};
+  std::vector<std::string> caches = {"auto"};
   std::vector<int> sequences = {1};
   int rank = 8;
   int steps = 15;
@@ -181,6 +182,7 @@ struct Case {
   int context = 64;
   decode::Precision precision = decode::Precision::kBfloat16;
   std::string adapters = "all";
+  std::string cache = "auto";
   int sequences = 1;
 };
 
@@ -264,21 +266,23 @@ void Print(const Settings& settings, const Case& c, const Measured& measured,
   const double ms_per_token = measured.step_ms / c.sequences + measured.mechanism_ms;
   std::printf(
       settings.json
-          ? "{\"members\":%d,\"context\":%d,\"precision\":\"%s\",\"adapters\":\"%s\","
+          ? "{\"members\":%d,\"context\":%d,\"precision\":\"%s\",\"adapters\":\"%s\",\"cache\":\"%"
+            "s\","
             "\"sequences\":%d,\"ms_per_step\":%.3f,\"ms_per_token\":%.3f,\"tokens_per_s\":%.1f,"
             "\"mechanism_ms\":%.3f,\"prefill_ms\":%.1f,\"prefill_share_of_peak\":%.3f,"
             "\"peak_gflop_s\":%.1f,\"ms_to_read_bytes\":%.3f,\"bandwidth_gb_s\":%.1f,"
             "\"weight_mib\":%.1f,\"adapter_mib\":%.2f,"
             "\"cache_kib_per_token\":%.1f,\"peak_mib\":%.0f}\n"
-          : "%4d rows, context %4d, %s, %s, %2d sequences: %.2f ms a step, %.2f ms a private token "
+          : "%4d rows, context %4d, %s, %s, cache %s, %2d sequences: %.2f ms a step, %.2f ms a "
+            "private token "
             "(%.1f/s), mechanism %.2f ms; prompt %.0f ms, its products %.2f of %.1f GFLOP/s; bytes "
             "of a step alone %.2f ms at %.1f GB/s; weights %.1f MiB, adapters %.2f MiB, cache %.1f "
             "KiB a token, peak %.0f MiB\n",
       c.members, c.context, std::string(decode::PrecisionName(c.precision)).c_str(),
-      c.adapters.c_str(), c.sequences, measured.step_ms, ms_per_token, 1e3 / ms_per_token,
-      measured.mechanism_ms, measured.prefill_ms, prompt_share, 1e-9 * limits.peak, bytes_ms,
-      1e-9 * limits.bandwidth, static_cast<double>(memory.weights) / 0x1p20,
-      static_cast<double>(memory.adapters) / 0x1p20,
+      c.adapters.c_str(), c.cache.c_str(), c.sequences, measured.step_ms, ms_per_token,
+      1e3 / ms_per_token, measured.mechanism_ms, measured.prefill_ms, prompt_share,
+      1e-9 * limits.peak, bytes_ms, 1e-9 * limits.bandwidth,
+      static_cast<double>(memory.weights) / 0x1p20, static_cast<double>(memory.adapters) / 0x1p20,
       static_cast<double>(memory.cache_per_16_tokens) / 16 / 1024, ResidentMiB("VmHWM:"));
   std::fflush(stdout);
 }
@@ -291,6 +295,7 @@ base::Status MeasureEnsemble(const Settings& settings, const std::string& direct
   decode::CpuPredictorOptions options;
   options.public_directory = directory;
   options.precision = c.precision;
+  options.has_byte_cache = c.cache == "int8";
   options.threads = settings.threads;
   options.cache_directory = work.File("cache");
   for (int m = 1; m < c.members; ++m) {
@@ -350,8 +355,10 @@ base::Status Measure(const Settings& settings) {
     const Limits limits{MeasureBandwidth(threads), MeasurePeak(precision, threads)};
     for (const std::string& adapters : settings.adapters) {
       for (const int members : settings.members) {
-        SUBMIX_RETURN_IF_ERROR(MeasureEnsemble(settings, directory, work,
-                                               {members, 0, precision, adapters, 1}, limits));
+        for (const std::string& cache : settings.caches) {
+          SUBMIX_RETURN_IF_ERROR(MeasureEnsemble(
+              settings, directory, work, {members, 0, precision, adapters, cache, 1}, limits));
+        }
       }
     }
   }
@@ -376,6 +383,9 @@ int Run(int argc, char** argv) {
   app.add_option("--adapters", settings.adapters, "all: in every layer; top4: the highest four")
       ->delimiter(',')
       ->check(CLI::IsMember({"all", "top4"}));
+  app.add_option("--kv-cache", settings.caches, "of keys and values: auto, int8")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "int8"}));
   app.add_option("--sequences", settings.sequences, "at a time")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);

@@ -56,13 +56,14 @@ HeadPage HeadPageOf(const model::DecoderConfig& config) {
 }
 
 template <typename Stored>
-std::vector<SlabLayout> LayOutSlabs(const std::vector<DecoderBank<Stored>>& banks) {
+std::vector<SlabLayout> LayOutSlabs(const std::vector<DecoderBank<Stored>>& banks,
+                                    bool has_byte_cache) {
   std::vector<SlabLayout> layouts;
   std::size_t begin = 0;
   for (const DecoderBank<Stored>& bank : banks) {
     SlabLayout layout;
     layout.shape = HeadPageOf(bank.config);
-    layout.number_bytes = sizeof(Stored);
+    layout.number_bytes = has_byte_cache ? sizeof(std::int8_t) : sizeof(Stored);
     layout.heads = bank.config.num_key_value_heads();
     layout.shared_layers = bank.first_adapted_layer;
     layout.groups = bank.groups;
@@ -79,7 +80,8 @@ std::size_t SlabBytes(const std::vector<SlabLayout>& layouts) {
 }
 
 template <typename Stored>
-CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks) {
+CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks,
+                            const std::vector<SlabLayout>& layouts) {
   CpuPredictorMemory memory;
   std::size_t rows = 0;
   for (const DecoderBank<Stored>& bank : banks) {
@@ -87,7 +89,7 @@ CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks) {
     memory.adapters += bank.adapter_bytes;
     rows += static_cast<std::size_t>(bank.groups);
   }
-  memory.cache_per_16_tokens = SlabBytes(LayOutSlabs(banks));
+  memory.cache_per_16_tokens = SlabBytes(layouts);
   memory.logits_per_sequence =
       rows * static_cast<std::size_t>(banks.front().unembedding.product->outputs()) * sizeof(float);
   return memory;
@@ -97,7 +99,8 @@ template <typename Stored>
 class Impl final : public CpuPredictor {
  public:
   Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
-       std::unique_ptr<ProductSet> products, std::vector<DecoderBank<Stored>> banks)
+       std::unique_ptr<ProductSet> products, std::vector<DecoderBank<Stored>> banks,
+       bool has_byte_cache)
       : num_members_(num_members),
         rows_at_a_time_(rows_at_a_time),
         team_(std::move(team)),
@@ -105,7 +108,7 @@ class Impl final : public CpuPredictor {
         banks_(std::move(banks)),
         config_(banks_.front().config),
         vocab_size_(banks_.front().unembedding.product->outputs()),
-        layouts_(LayOutSlabs(banks_)),
+        layouts_(LayOutSlabs(banks_, has_byte_cache)),
         slabs_(SlabBytes(layouts_)),
         finals_(banks_.size()) {}
 
@@ -229,7 +232,7 @@ class Impl final : public CpuPredictor {
     return base::OkStatus();
   }
 
-  CpuPredictorMemory memory() const override { return MemoryOf(banks_); }
+  CpuPredictorMemory memory() const override { return MemoryOf(banks_, layouts_); }
 
  private:
   // More rows than a token has: each token says whose it is.
@@ -452,7 +455,8 @@ StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& opt
       }));
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(
       options.has_separate_rows ? 0 : static_cast<int>(options.member_directories.size()),
-      options.rows_at_a_time, std::move(team), std::move(products), std::move(banks)));
+      options.rows_at_a_time, std::move(team), std::move(products), std::move(banks),
+      options.has_byte_cache));
 }
 
 template <typename Stored>
@@ -460,7 +464,7 @@ StatusOr<CpuPredictorMemory> PlanBanks(const CpuPredictorOptions& options, int t
   ProductSet products(options.precision, threads);
   SUBMIX_ASSIGN_OR_RETURN(const auto banks,
                           EachBank<Stored>(options, products, PlanDecoderBank<Stored>));
-  return MemoryOf(banks);
+  return MemoryOf(banks, LayOutSlabs(banks, options.has_byte_cache));
 }
 
 StatusOr<int> CheckedThreads(const CpuPredictorOptions& options) {

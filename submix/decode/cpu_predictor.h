@@ -27,6 +27,9 @@ struct CpuPredictorOptions {
   // is padded beyond them. 0 or more than the model's: all.
   int vocab_size = 0;
   Precision precision = Precision::kBfloat16;
+  // Keys and values in bytes (kernels.h, HeadPage) instead of float32 or, but for kFloat32,
+  // bfloat16.
+  bool has_byte_cache = false;
   int threads = 0;              // 0: as many as processors that the process may run on
   std::string cache_directory;  // of packed weights (packed_weights.h); empty: none
   // Long prompts and documents are computed so many rows (members times tokens) at a time: bounds

@@ -74,6 +74,7 @@ void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, 
 }
 template void StoreKeyValue(const HeadPage&, const float*, const float*, int, float*);
 template void StoreKeyValue(const HeadPage&, const float*, const float*, int, Bfloat16*);
+template void StoreKeyValue(const HeadPage&, const float*, const float*, int, std::int8_t*);
 
 std::size_t AttentionScratch(int length, const HeadPage& shape) {
   const int padded = (length + kPageTokens - 1) / kPageTokens * kPageTokens;
@@ -87,5 +88,6 @@ void AttendToPages(const AttentionOperands<Stored>& operands) {
 }
 template void AttendToPages(const AttentionOperands<float>&);
 template void AttendToPages(const AttentionOperands<Bfloat16>&);
+template void AttendToPages(const AttentionOperands<std::int8_t>&);
 
 }  // namespace submix::decode

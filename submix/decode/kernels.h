@@ -1,7 +1,7 @@
 // The inner loops of decoding, once an instruction set (base/instruction_sets.h). `Stored` is what
 // weights, adapters and caches are kept in: float, or Bfloat16 (its bits), weights also integers in
-// groups; all arithmetic is float32. Every result is summed in one fixed order that depends on its
-// own inputs alone, never on how many rows are computed together.
+// groups, caches also bytes; all arithmetic is float32. Every result is summed in one fixed order
+// that depends on its own inputs alone, never on how many rows are computed together.
 #pragma once
 
 #include <cstddef>
@@ -118,14 +118,26 @@ template <typename Stored>
 void LowRankUp(const float* low, const Stored* b, std::size_t b_stride, int rank, int count,
                float* y);
 
-// A page of one head holds 16 tokens: keys [width / 2 rounded up] pairs (two elements of the head,
-// a lane a token), then values [8, padded_width / 16] pairs (two tokens, a lane an element).
-// padded_width is the width rounded up to 16.
+// A page of one head holds 16 tokens: keys in pairs (two elements of the head, a lane a token), for
+// the width rounded up to 4, then values [8, padded_width / 16] pairs (two tokens, a lane an
+// element). padded_width is the width rounded up to 16.
+//
+// In bytes (std::int8_t) a lane holds four vectors' numbers instead of a pair's, and a key is s q,
+// with integers |q| <= 127 and a scale s of its own, its largest number / 127; a value the same.
+// Behind the numbers stand the page's scales / 2^24: [16] floats of keys, [16] of values. So no
+// number of a key k is off by more than max |k| / 254, and of a value v by max |v| / 254 (or 1e-20:
+// what is smaller is zero): a score moves by at most d = scale max |k| sum |q| / 254, an outcome of
+// attention by at most max |v| (e^(2 d) - 1 + 1 / 254), each maximum over the tokens that are seen.
+// Numbers that are not finite make the token's scale NaN.
 struct HeadPage {
   int width = 0;
   int padded_width = 0;
-  int key_numbers() const { return (width + 1) / 2 * kPairLength; }
+  int key_numbers() const { return (width + 3) / 4 * 2 * kPairLength; }
   int numbers() const { return key_numbers() + kPageTokens * padded_width; }
+  std::size_t bytes(std::size_t number_bytes) const {
+    const std::size_t scales = number_bytes == 1 ? 2 * kPageTokens * sizeof(float) : 0;
+    return static_cast<std::size_t>(numbers()) * number_bytes + scales;
+  }
 };
 // Writes the key and the value of one token into slot `slot` < 16 of a page.
 template <typename Stored>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <random>
 #include <span>
 #include <vector>
@@ -30,6 +32,26 @@ class KernelsTest : public ::testing::Test {
 float Rounded(float value, float) { return value; }
 float Rounded(float value, Bfloat16) {
   return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
+}
+
+// Rows of `width` numbers, as a cache holds them.
+template <typename Stored>
+std::vector<double> RoundedRows(const std::vector<float>& rows, std::size_t width) {
+  std::vector<double> result;
+  for (std::size_t begin = 0; begin < rows.size(); begin += width) {
+    if constexpr (sizeof(Stored) == 1) {
+      float most = 0;
+      for (std::size_t i = 0; i < width; ++i) most = std::max(most, std::fabs(rows[begin + i]));
+      for (std::size_t i = 0; i < width; ++i) {
+        result.push_back(std::round(rows[begin + i] * (127 / most)) * (most / 127));
+      }
+    } else {
+      for (std::size_t i = 0; i < width; ++i) {
+        result.push_back(Rounded(rows[begin + i], Stored{}));
+      }
+    }
+  }
+  return result;
 }
 
 TEST_F(KernelsTest, NormalizeRowIsTheFormula) {
@@ -186,8 +208,9 @@ class PagedAttention {
       : shape_{width, (width + 15) / 16 * 16}, width_(static_cast<std::size_t>(width)) {
     const int pages = (tokens + kPageTokens - 1) / kPageTokens;
     for (int page = 0; page < pages; ++page) {
-      storage_.emplace_back(static_cast<std::size_t>(shape_.numbers()) + kOffset,
-                            ToStored<Stored>(std::nanf("")));
+      storage_.emplace_back(kOffset + shape_.bytes(sizeof(Stored)) / sizeof(Stored));
+      // NaN in every kind of number, and of scale.
+      std::memset(storage_.back().data(), 0xff, storage_.back().size() * sizeof(Stored));
     }
     for (auto& page : storage_) pages_.push_back(reinterpret_cast<std::byte*>(page.data()));
     for (int t = 0; t < tokens; ++t) {
@@ -229,9 +252,8 @@ class PagedAttention {
   std::vector<const std::byte*> pages_;
 };
 
-template <typename Stored>
-std::vector<double> Expected(const std::vector<float>& query, const std::vector<float>& keys,
-                             const std::vector<float>& values, int length,
+std::vector<double> Expected(const std::vector<float>& query, const std::vector<double>& keys,
+                             const std::vector<double>& values, int length,
                              const AttentionRule& rule) {
   const std::size_t width = query.size();
   std::vector<double> out(width, 0);
@@ -241,14 +263,14 @@ std::vector<double> Expected(const std::vector<float>& query, const std::vector<
   for (auto t = static_cast<std::size_t>(begin); t < static_cast<std::size_t>(length); ++t) {
     double score = 0;
     for (std::size_t i = 0; i < width; ++i) {
-      score += query[i] * Rounded(keys[t * width + i], Stored{});
+      score += query[i] * keys[t * width + i];
     }
     score *= rule.scale;
     if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
     const double weight = std::exp(score);
     sum += weight;
     for (std::size_t i = 0; i < width; ++i) {
-      out[i] += weight * Rounded(values[t * width + i], Stored{});
+      out[i] += weight * values[t * width + i];
     }
   }
   for (double& value : out) value /= sum;
@@ -262,13 +284,15 @@ void ExpectAttention(const std::vector<float>& queries, const std::vector<float>
   const auto wide = static_cast<std::size_t>(width);
   const auto tokens = static_cast<int>(keys.size() / wide);
   const PagedAttention<Stored> attention(width, tokens, keys, values);
+  const auto kept_keys = RoundedRows<Stored>(keys, wide),
+             kept_values = RoundedRows<Stored>(values, wide);
   const std::vector<float> together = attention.Attend(queries, first_length, rule);
   const std::vector<float> of_one_token = attention.Attend(queries, first_length, rule, 0);
   for (std::size_t q = 0; q * wide < queries.size(); ++q) {
     const std::vector<float> query(queries.begin() + static_cast<std::ptrdiff_t>(q * wide),
                                    queries.begin() + static_cast<std::ptrdiff_t>((q + 1) * wide));
     const int length = first_length + static_cast<int>(q);
-    const auto expected = Expected<Stored>(query, keys, values, length, rule);
+    const auto expected = Expected(query, kept_keys, kept_values, length, rule);
     // The same bits alone as together with its neighbours.
     const std::vector<float> alone = attention.Attend(query, length, rule);
     const std::vector<float> earlier = attention.Attend(query, first_length, rule);
@@ -290,6 +314,7 @@ TEST_F(KernelsTest, AttentionIsTheDefinition) {
         const auto keys = Random(tokens * wide), values = Random(tokens * wide);
         ExpectAttention<float>(queries, keys, values, width, length);
         ExpectAttention<Bfloat16>(queries, keys, values, width, length);
+        ExpectAttention<std::int8_t>(queries, keys, values, width, length);
       }
     }
   }
@@ -310,8 +335,67 @@ TEST_F(KernelsTest, AttentionWithAWindowACapAndHiddenTokensIsTheDefinition) {
         const auto keys = Random(tokens * kWidth), values = Random(tokens * kWidth);
         ExpectAttention<float>(queries, keys, values, kWidth, length, rule);
         ExpectAttention<Bfloat16>(queries, keys, values, kWidth, length, rule);
+        ExpectAttention<std::int8_t>(queries, keys, values, kWidth, length, rule);
       }
     }
+  }
+}
+
+// The bound of kernels.h, with numbers of very different sizes: keys and values of one large number
+// each.
+TEST_F(KernelsTest, ACacheInBytesKeepsItsBound) {
+  constexpr std::size_t kWidth = 64;
+  constexpr int kTokens = 200;
+  constexpr float kScale = 0.125f;
+  for (const float outlier : {1.0f, 4.0f, 30.0f}) {
+    const auto queries = Random(kWidth);
+    auto keys = Random(kTokens * kWidth), values = Random(kTokens * kWidth);
+    for (std::size_t t = 0; t < kTokens; ++t) {
+      keys[t * kWidth + t % kWidth] *= outlier;
+      values[t * kWidth + (t + 5) % kWidth] *= outlier;
+    }
+    const PagedAttention<std::int8_t> attention(kWidth, kTokens, keys, values);
+    const auto found = attention.Attend(queries, kTokens, {.scale = kScale});
+    const auto exact = Expected(queries, RoundedRows<float>(keys, kWidth),
+                                RoundedRows<float>(values, kWidth), kTokens, {.scale = kScale});
+    const auto most = [](const std::vector<float>& x) {
+      return std::fabs(*std::ranges::max_element(x, {}, [](float y) { return std::fabs(y); }));
+    };
+    double sum = 0;
+    for (const float q : queries) sum += std::fabs(q);
+    const double score_error = kScale * most(keys) * sum / 254;
+    const double bound = most(values) * (std::expm1(2 * score_error) + 1.0 / 254) + 1e-5;
+    double largest = 0;
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      largest = std::max(largest, std::fabs(found[i] - exact[i]));
+    }
+    EXPECT_LE(largest, bound);
+    EXPECT_GT(largest, 0);
+  }
+}
+
+// As with other numbers, attention to what is not finite gives nothing that is.
+TEST_F(KernelsTest, ACacheInBytesHidesNoNumberThatIsNotFinite) {
+  constexpr std::size_t kWidth = 32;
+  for (const float wrong : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    for (const bool is_key : {false, true}) {
+      const auto queries = Random(kWidth);
+      auto keys = Random(20 * kWidth), values = Random(20 * kWidth);
+      (is_key ? keys : values)[17 * kWidth + 3] = wrong;
+      const PagedAttention<std::int8_t> attention(kWidth, 20, keys, values);
+      for (const float x : attention.Attend(queries, 20, {})) EXPECT_FALSE(std::isfinite(x));
+      for (const float x : attention.Attend(queries, 17, {})) EXPECT_TRUE(std::isfinite(x));
+    }
+  }
+}
+
+// A token of zeros, and of numbers too small for a scale, weighs what zeros weigh.
+TEST_F(KernelsTest, ACacheInBytesHoldsZeros) {
+  constexpr std::size_t kWidth = 16;
+  for (const float small : {0.0f, 1e-38f, 1e-42f}) {
+    const std::vector<float> rows(2 * kWidth, small);
+    const PagedAttention<std::int8_t> attention(kWidth, 2, rows, rows);
+    for (const float x : attention.Attend(Random(kWidth), 2, {})) EXPECT_NEAR(x, 0, 1e-30);
   }
 }
 

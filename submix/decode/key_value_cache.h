@@ -17,7 +17,7 @@ namespace submix::decode {
 // head, those above one a row and head.
 struct SlabLayout {
   HeadPage shape;
-  std::size_t number_bytes = 0;  // of one stored number
+  std::size_t number_bytes = 0;  // of one stored number; 1: in bytes, with scales
   int heads = 0;
   int shared_layers = 0;
   int groups = 1;  // rows of the layers above
@@ -26,9 +26,7 @@ struct SlabLayout {
   // Layer after layer in the same pages, for what is never looked at again (scoring).
   bool has_one_layer = false;
 
-  std::size_t head_bytes() const {
-    return static_cast<std::size_t>(shape.numbers()) * number_bytes;
-  }
+  std::size_t head_bytes() const { return shape.bytes(number_bytes); }
   std::size_t Offset(int layer, int group, int head) const {
     int place = 0;  // in heads
     if (has_one_layer) {

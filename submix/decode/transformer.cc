@@ -28,7 +28,6 @@ class LayerWorker {
     const TransformerLayer<Stored>& layer = pass_.bank.layers[static_cast<std::size_t>(index)];
     NormRows(hidden(), layer.norm_1, layer.attention_in);
     Multiply(layer.attention_in, wide(), layer.attention_in.product->outputs(), Epilogue::kNone);
-    StoreKeysAndValues(index);
     Attend(index);
     ConvertRows(narrow(), layer.attention_out);
     AddOutcome(layer.attention_out, layer.norm_after_attention);
@@ -166,6 +165,19 @@ class LayerWorker {
     }
   }
 
+  // In the numbers that the cache is kept in.
+  void Attend(int layer) {
+    if (pass_.slabs.number_bytes == sizeof(std::int8_t)) return AttendIn<std::int8_t>(layer);
+    AttendIn<Stored>(layer);
+  }
+
+  template <typename Cached>
+  void AttendIn(int layer) {
+    StoreKeysAndValues<Cached>(layer);
+    AttendToKeys<Cached>(layer);
+  }
+
+  template <typename Cached>
   void StoreKeysAndValues(int layer) {
     const HeadPage& shape = pass_.slabs.shape;
     for (int group = 0; group < pass_.groups; ++group) {
@@ -183,7 +195,7 @@ class LayerWorker {
           for (int head = 0; head < pass_.slabs.heads; ++head) {
             StoreKeyValue(shape, key + head * head_width_, value + head * head_width_,
                           position % kPageTokens,
-                          reinterpret_cast<Stored*>(
+                          reinterpret_cast<Cached*>(
                               slab + pass_.slabs.Offset(layer, pass_.slab_group + group, head)));
           }
         }
@@ -209,7 +221,8 @@ class LayerWorker {
     }
   }
 
-  void Attend(int layer) {
+  template <typename Cached>
+  void AttendToKeys(int layer) {
     const auto blocks = static_cast<int>(buffers_.query_blocks.size());
     const int queries_a_key = config_.attention_heads / pass_.slabs.heads;
     // Heads that share keys read them together, where there is work for all even so.
@@ -223,19 +236,20 @@ class LayerWorker {
       const int first_head = unit % units_a_block * heads_a_unit;
       const int heads_at_a_time = block.count == 1 ? kMostQueries : 1;
       for (int head = 0; head < heads_a_unit; head += heads_at_a_time) {
-        AttendOnce(layer, unit / units_a_block / blocks, block, first_head + head,
-                   std::min(heads_at_a_time, heads_a_unit - head));
+        AttendOnce<Cached>(layer, unit / units_a_block / blocks, block, first_head + head,
+                           std::min(heads_at_a_time, heads_a_unit - head));
       }
     }
     team_.Barrier();
   }
 
   // Of several heads, which share keys, only for one token.
+  template <typename Cached>
   void AttendOnce(int layer, int group, const QueryBlock& block, int head, int heads) {
     const bool is_one_token = block.count == 1;
     const TokenRun& run = pass_.runs[static_cast<std::size_t>(block.run)];
     const int row = group * pass_.tokens + run.begin + block.begin;
-    AttentionOperands<Stored> operands;
+    AttentionOperands<Cached> operands;
     operands.shape = pass_.slabs.shape;
     operands.queries = Row(wide(), row, in_width()) + head * head_width_;
     operands.query_stride = static_cast<std::size_t>(is_one_token ? head_width_ : in_width());

@@ -102,6 +102,18 @@ class ScoreTest(unittest.TestCase):
             self.assertIn(f"{public['perplexity']:.2f}"[:-1], table)
             self.assertIn("bits/byte", table)
 
+    def test_keys_and_values_in_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder) / "text.txt"
+            text.write_text("The queen looked at the sea, and the sea did not look back at the queen. " * 20)
+            exact = score(MODEL, "--text", text, "--precision", "f32")["models"][0]
+            rounded = score(MODEL, "--text", text, "--precision", "f32", "--kv-cache", "int8")["models"][0]
+            self.assertNotEqual(exact["log_probabilities"], rounded["log_probabilities"])
+            self.assertAlmostEqual(rounded["perplexity"] / exact["perplexity"], 1, delta=1e-2)
+            done = run(MODEL, "--text", text, "--kv-cache", "int8", "--predictor", "torch", program="submix-train")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, "submix score: --kv-cache int8: only --predictor cpu has such a cache, not torch\n")
+
     def test_a_text_begins_as_the_tokenizer_says(self):
         with tempfile.TemporaryDirectory() as folder:
             model = pathlib.Path(folder) / "model"

@@ -21,8 +21,19 @@ using ensemble::SequenceId;
 using Append = ensemble::Predictor::Append;
 using Logits = std::vector<float>;
 
-constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8,
-                                     Precision::kInt4};
+// Of weights, and of keys and values.
+struct Numbers {
+  constexpr Numbers(Precision of_weights, bool is_cached_in_bytes = false)
+      : weights(of_weights), has_byte_cache(is_cached_in_bytes) {}
+  Precision weights;
+  bool has_byte_cache;
+  std::string Name() const {
+    return std::string(PrecisionName(weights)) + (has_byte_cache ? "_byte_cache" : "");
+  }
+};
+constexpr Numbers kNumbers[] = {
+    Precision::kFloat32, Precision::kBfloat16,        Precision::kInt8,
+    Precision::kInt4,    {Precision::kFloat32, true}, {Precision::kBfloat16, true}};
 
 class CpuPredictorTest : public ::testing::Test {
  protected:
@@ -50,24 +61,25 @@ class CpuPredictorTest : public ::testing::Test {
     return members;
   }
 
-  CpuPredictorOptions Options(const std::vector<std::string>& members, Precision precision) const {
+  CpuPredictorOptions Options(const std::vector<std::string>& members, Numbers numbers) const {
     CpuPredictorOptions options;
     options.public_directory = directory_.File("public");
     options.member_directories = members;
-    options.precision = precision;
+    options.precision = numbers.weights;
+    options.has_byte_cache = numbers.has_byte_cache;
     options.threads = 2;
     return options;
   }
 
-  std::unique_ptr<CpuPredictor> Load(const std::vector<std::string>& members, Precision precision,
+  std::unique_ptr<CpuPredictor> Load(const std::vector<std::string>& members, Numbers numbers,
                                      const std::string& cache_directory = "") {
-    CpuPredictorOptions options = Options(members, precision);
+    CpuPredictorOptions options = Options(members, numbers);
     options.cache_directory = cache_directory;
     return Load(options);
   }
   std::unique_ptr<CpuPredictor> LoadSeparate(const std::vector<std::string>& members,
-                                             Precision precision) {
-    CpuPredictorOptions options = Options(members, precision);
+                                             Numbers numbers) {
+    CpuPredictorOptions options = Options(members, numbers);
     options.has_separate_rows = true;
     return Load(options);
   }
@@ -102,16 +114,16 @@ class CpuPredictorTest : public ::testing::Test {
 // Contract 6, to the bit and in every precision: swap the other members' adapters and the other
 // sequences' texts.
 TEST_F(CpuPredictorTest, ARowKnowsNothingOfOtherRows) {
-  for (const Precision precision : kPrecisions) {
+  for (const Numbers numbers : kNumbers) {
     const std::string kept = Adapter(1);
-    const auto before = Load({Adapter(2), kept, Adapter(3)}, precision);
-    const auto after = Load({Adapter(12), kept, Adapter(13)}, precision);
+    const auto before = Load({Adapter(2), kept, Adapter(3)}, numbers);
+    const auto after = Load({Adapter(12), kept, Adapter(13)}, numbers);
     const std::vector<TokenId> mine = Tokens(21, 5);
     const std::vector<TokenId> others[] = {Tokens(9, 6), Tokens(9, 7)};
     const Logits a = Step(*before, {{before->Open(), others[0]}, {before->Open(), mine}});
     const Logits b = Step(*after, {{after->Open(), others[1]}, {after->Open(), mine}});
     for (const std::size_t row : {std::size_t{4}, std::size_t{6}}) {
-      EXPECT_EQ(Row(a, row), Row(b, row)) << PrecisionName(precision);
+      EXPECT_EQ(Row(a, row), Row(b, row)) << numbers.Name();
     }
     EXPECT_NE(Row(a, 0), Row(b, 0));
     EXPECT_NE(Row(a, 5), Row(b, 5));
@@ -119,10 +131,10 @@ TEST_F(CpuPredictorTest, ARowKnowsNothingOfOtherRows) {
 }
 
 class CpuPredictorOfPrecisionTest : public CpuPredictorTest,
-                                    public ::testing::WithParamInterface<Precision> {};
+                                    public ::testing::WithParamInterface<Numbers> {};
 
-INSTANTIATE_TEST_SUITE_P(Precisions, CpuPredictorOfPrecisionTest, ::testing::ValuesIn(kPrecisions),
-                         [](const auto& test) { return std::string(PrecisionName(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Precisions, CpuPredictorOfPrecisionTest, ::testing::ValuesIn(kNumbers),
+                         [](const auto& test) { return test.param.Name(); });
 
 TEST_P(CpuPredictorOfPrecisionTest, IsBitwiseTheSameInAnyBatch) {
   const auto many = Load(Adapters(64), GetParam());
@@ -198,10 +210,11 @@ Logits ScoreAll(CpuPredictor& predictor, const std::vector<TokenId>& tokens) {
 // The bundled model, which is trained and so has the outliers that make rounding hard.
 TEST(CpuPredictorPrecisionTest, BoundsOnTheBundledModel) {
   const std::string directory = std::string(SUBMIX_DATA_DIR) + "/public_model";
-  const auto load = [&](Precision precision) {
+  const auto load = [&](Numbers numbers) {
     CpuPredictorOptions options;
     options.public_directory = directory;
-    options.precision = precision;
+    options.precision = numbers.weights;
+    options.has_byte_cache = numbers.has_byte_cache;
     options.threads = 2;
     auto predictor = CpuPredictor::Load(options);
     SUBMIX_EXPECT_OK(predictor);
@@ -210,16 +223,16 @@ TEST(CpuPredictorPrecisionTest, BoundsOnTheBundledModel) {
   const auto exact = load(Precision::kFloat32);
   const auto tokens = model::RandomTokens(200, exact->vocab_size(), 3);
   const Logits expected = ScoreAll(*exact, tokens);
-  const std::pair<Precision, Divergences> bounds[] = {{Precision::kBfloat16, {2e-2, 1e-3}},
-                                                      {Precision::kInt8, {1e-1, 1e-2}},
-                                                      {Precision::kInt4, {1, 1e-1}}};
-  for (const auto& [precision, bound] : bounds) {
+  const std::pair<Numbers, Divergences> bounds[] = {{Precision::kBfloat16, {2e-2, 1e-3}},
+                                                    {Precision::kInt8, {1e-1, 1e-2}},
+                                                    {Precision::kInt4, {1, 1e-1}},
+                                                    {{Precision::kFloat32, true}, {2e-2, 1e-3}}};
+  for (const auto& [numbers, bound] : bounds) {
     const Divergences found =
-        Compare(expected, ScoreAll(*load(precision), tokens), exact->vocab_size());
-    EXPECT_LE(found.worst, bound.worst) << PrecisionName(precision);
-    EXPECT_LE(found.mean, bound.mean) << PrecisionName(precision);
-    RecordProperty("mean_divergence_" + std::string(PrecisionName(precision)),
-                   std::to_string(found.mean));
+        Compare(expected, ScoreAll(*load(numbers), tokens), exact->vocab_size());
+    EXPECT_LE(found.worst, bound.worst) << numbers.Name();
+    EXPECT_LE(found.mean, bound.mean) << numbers.Name();
+    RecordProperty("mean_divergence_" + numbers.Name(), std::to_string(found.mean));
     EXPECT_GT(found.mean, 0);
   }
 }
@@ -267,9 +280,8 @@ TEST_F(CpuPredictorTest, HiddenTokensAreSeenByNone) {
 // Sequences of one row each are those rows of a sequence of all; beside each other, token by token
 // and behind what they share.
 TEST_F(CpuPredictorTest, SeparateRowsAreTheRowsOfAll) {
-  for (const Precision precision : kPrecisions) {
-    const auto together = Load(Adapters(3), precision),
-               separate = LoadSeparate(Adapters(3), precision);
+  for (const Numbers numbers : kNumbers) {
+    const auto together = Load(Adapters(3), numbers), separate = LoadSeparate(Adapters(3), numbers);
     EXPECT_EQ(together->num_separate_rows(), 1);
     EXPECT_EQ(separate->num_separate_rows(), 4);
     EXPECT_EQ(separate->num_members(), 0);
@@ -292,7 +304,7 @@ TEST_F(CpuPredictorTest, SeparateRowsAreTheRowsOfAll) {
       std::size_t i = 0;
       for (const std::size_t row : {3, 0, 2, 1, 2}) {
         const Logits own = Row(logits, i++);
-        EXPECT_EQ(own, Row(*rows, row)) << PrecisionName(precision) << ", row " << row;
+        EXPECT_EQ(own, Row(*rows, row)) << numbers.Name() << ", row " << row;
       }
     }
     EXPECT_NE(Row(whole, 0), Row(whole, 1));
@@ -301,10 +313,10 @@ TEST_F(CpuPredictorTest, SeparateRowsAreTheRowsOfAll) {
 }
 
 TEST_F(CpuPredictorTest, ASeparateRowKnowsNothingOfOtherRows) {
-  for (const Precision precision : kPrecisions) {
+  for (const Numbers numbers : kNumbers) {
     const std::string kept = Adapter(1);
-    const auto before = LoadSeparate({Adapter(2), kept, Adapter(3)}, precision);
-    const auto after = LoadSeparate({Adapter(12), kept, Adapter(13)}, precision);
+    const auto before = LoadSeparate({Adapter(2), kept, Adapter(3)}, numbers);
+    const auto after = LoadSeparate({Adapter(12), kept, Adapter(13)}, numbers);
     const std::vector<TokenId> mine = Tokens(21, 5);
     const auto step = [&](CpuPredictor& predictor, std::uint64_t seed) {
       const std::vector<TokenId> first = Tokens(9, seed), last = Tokens(12, seed);
@@ -314,8 +326,8 @@ TEST_F(CpuPredictorTest, ASeparateRowKnowsNothingOfOtherRows) {
                               {predictor.OpenHidden(0, 3), last}});
     };
     const Logits a = step(*before, 6), b = step(*after, 7);
-    EXPECT_EQ(Row(a, 1), Row(b, 1)) << PrecisionName(precision);
-    EXPECT_EQ(Row(a, 2), Row(b, 2)) << PrecisionName(precision);
+    EXPECT_EQ(Row(a, 1), Row(b, 1)) << numbers.Name();
+    EXPECT_EQ(Row(a, 2), Row(b, 2)) << numbers.Name();
     EXPECT_NE(Row(a, 0), Row(b, 0));
     EXPECT_NE(Row(a, 3), Row(b, 3));
   }
@@ -340,8 +352,8 @@ TEST_F(CpuPredictorTest, SeparateRowsAreScoredAlone) {
 
 TEST_F(CpuPredictorTest, NothingIsAllocatedATokenAndClosedMemoryIsUsedAgain) {
   if (!AllocationsSoFar()) GTEST_SKIP() << "the sanitizer allocates";
-  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
-    const auto predictor = Load(Adapters(5), precision);
+  for (const Numbers numbers : {Numbers(Precision::kFloat32), Numbers(Precision::kBfloat16)}) {
+    const auto predictor = Load(Adapters(5), numbers);
     const std::vector<TokenId> prompt = Tokens(18, 1), one = {3};
     const std::vector<SequenceId> first = {predictor->Open(), predictor->Open()};
     std::vector<Append> appends = {{first[0], prompt}, {first[1], prompt}};
@@ -389,9 +401,9 @@ TEST_F(CpuPredictorTest, KnowsItsMemoryBeforeItLoads) {
   model::WriteTinyModel(directory_.File("whole"), config_, 2);
   std::vector<std::string> members = Adapters(3);
   members.push_back(directory_.File("whole"));
-  for (const Precision precision : kPrecisions) {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, CpuPredictor::Plan(Options(members, precision)));
-    EXPECT_EQ(plan, Load(members, precision)->memory());
+  for (const Numbers numbers : kNumbers) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto plan, CpuPredictor::Plan(Options(members, numbers)));
+    EXPECT_EQ(plan, Load(members, numbers)->memory());
   }
   // Of adapters, too, without their weights.
   std::filesystem::remove(base::JoinPath(members[0], "adapter_model.safetensors"));
@@ -400,10 +412,10 @@ TEST_F(CpuPredictorTest, KnowsItsMemoryBeforeItLoads) {
 
 TEST_F(CpuPredictorTest, PackedWeightsAreMappedAgainAndNeverTrustedBlindly) {
   const std::vector<TokenId> tokens = Tokens(9, 2);
-  for (const Precision precision : kPrecisions) {
-    const std::string cache = directory_.File("cache_" + std::string(PrecisionName(precision)));
+  for (const Numbers numbers : kNumbers) {
+    const std::string cache = directory_.File("cache_" + std::string(numbers.Name()));
     const auto answer = [&] {
-      const auto predictor = Load({Adapter(1)}, precision, cache);
+      const auto predictor = Load({Adapter(1)}, numbers, cache);
       return Step(*predictor, {{predictor->Open(), tokens}});
     };
     const Logits packed = answer();

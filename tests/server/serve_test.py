@@ -64,6 +64,7 @@ class ServeTest(WorkFolderTest):
         self.refused("port = 80\n", "wrong.toml:1", "port", "outside sections")
         self.refused("[operator]\nport = 0\n", "wrong.toml:1", "operator.key_file")
         self.refused('[predictor]\nprecision = "f64"\n', "wrong.toml:2", "predictor.precision", '"bf16", "f32", "int8", "int4"')
+        self.refused('[predictor]\nkv_cache = "fp8"\n', "wrong.toml:2", "predictor.kv_cache", '"auto", "int8"')
         self.refused("[server]\nport = 70000\n", "wrong.toml:2", "server.port", "65535")
         self.refused('[server]\nport = "80"\n', "server.port", "integer")
         self.refused("[timeouts]\nheader = 0\n", "timeouts.header", "from 0.1 to a day")

@@ -31,7 +31,8 @@ base::Status CheckMemory(const decode::CpuPredictorOptions& options, int sequenc
   if (const std::size_t limit = base::MemoryLimit(); bytes > limit) {
     return base::ResourceExhaustedError(
         text + "; this machine, or this process's control group, has " + MebibyteText(limit) +
-        ": take a smaller --precision, fewer members or fewer sequences at a time");
+        ": take a smaller --precision, --kv-cache int8, fewer members or fewer sequences at a "
+        "time");
   }
   if (bytes >= kMuch) base::Log(base::LogSeverity::kInfo, text);
   return base::OkStatus();

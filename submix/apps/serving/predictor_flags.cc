@@ -28,6 +28,13 @@ PredictorLoader& TorchLoader() {
   return loader;
 }
 
+base::Status CheckKeepsKeys(const PredictorFlags& flags) {
+  if (flags.predictor == "cpu" || flags.kv_cache == "auto") return base::OkStatus();
+  return base::InvalidArgumentError("--kv-cache " + flags.kv_cache +
+                                    ": only --predictor cpu has such a cache, not " +
+                                    flags.predictor);
+}
+
 // Where the numbers come from, and which these must be.
 StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
@@ -58,6 +65,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
 StatusOr<std::unique_ptr<decode::CpuPredictor>> LoadCpuPredictor(
     const PredictorFlags& flags, decode::CpuPredictorOptions options, int sequences) {
   SUBMIX_ASSIGN_OR_RETURN(options.precision, decode::ParsePrecision(flags.precision));
+  options.has_byte_cache = flags.kv_cache == "int8";
   options.threads = flags.threads;
   options.cache_directory = decode::DefaultCacheDirectory();
   SUBMIX_RETURN_IF_ERROR(CheckMemory(options, sequences));
@@ -118,6 +126,8 @@ void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
   flags.Add("--precision", predictor.precision, OneOf({"f32", "bf16", "int8", "int4"}),
             "Of the weights: f32; bf16 (half the memory); int8 (a quarter, less exact); int4 (a "
             "seventh, least exact)");
+  flags.Add("--kv-cache", predictor.kv_cache, OneOf({"auto", "int8"}),
+            "Keys and values of contexts: int8 takes half the memory of bf16 (--predictor cpu)");
   flags.Add("--threads", predictor.threads, Between(0, 1024), "0: all processors");
 }
 
@@ -146,6 +156,7 @@ StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
     const PredictorFlags& flags, const std::string& public_directory,
     const std::vector<std::string>& member_directories, int vocab_size) {
+  SUBMIX_RETURN_IF_ERROR(CheckKeepsKeys(flags));
   if (IsExternal(flags.predictor)) {
     return base::InvalidArgumentError(flags.predictor +
                                       ": computes a whole ensemble, not these models");
@@ -168,6 +179,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
     const std::string& ensemble_directory, const std::vector<std::string>& extra) {
+  SUBMIX_RETURN_IF_ERROR(CheckKeepsKeys(flags));
   if (IsExternal(flags.predictor) && extra.empty()) {
     return ConnectEnsemble(flags, tokenizer, ensemble_directory);
   }

@@ -24,12 +24,15 @@ struct PredictorFlags {
   std::string predictor = "cpu";  // or "torch", or "external:SOCKET"
   std::string precision = "bf16";
   int threads = 0;
-  int sequences = 1;  // at a time, for the memory that they need; no flag
+  std::string kv_cache = "auto";  // or "int8"
+  int sequences = 1;              // at a time, for the memory that they need; no flag
   // With what an external predictor may take for a step; no flag.
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
 
   // What decides the numbers, for keys of checkpoints: "cpu bf16".
-  std::string Description() const { return predictor + " " + precision; }
+  std::string Description() const {
+    return predictor + " " + precision + (kv_cache == "auto" ? "" : " kv " + kv_cache);
+  }
 };
 
 void AddPredictorFlags(Flags flags, PredictorFlags& predictor);

@@ -192,6 +192,7 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
     predictor.FailHere("predictor", std::string("expected ") + kPredictorNames);
   }
   predictor.Read("precision", config.predictor.precision, {"bf16", "f32", "int8", "int4"});
+  predictor.Read("kv_cache", config.predictor.kv_cache, {"auto", "int8"});
   predictor.Read("threads", config.predictor.threads, 0, 1'024);
   predictor.Finish();
   Section log(file, "log", path, error);
