@@ -43,7 +43,7 @@ std::vector<double> RoundedRows(const std::vector<float>& rows, std::size_t widt
       float most = 0;
       for (std::size_t i = 0; i < width; ++i) most = std::max(most, std::fabs(rows[begin + i]));
       for (std::size_t i = 0; i < width; ++i) {
-        result.push_back(std::round(rows[begin + i] * (127 / most)) * (most / 127));
+        result.push_back(std::nearbyint(rows[begin + i] * (127 / most)) * (most / 127));
       }
     } else {
       for (std::size_t i = 0; i < width; ++i) {
