@@ -8,7 +8,8 @@
 #   TEST_DEPS     further libraries of the tests
 #   LABELS        ctest labels of TESTS (default: unit)
 #   COMPUTES_LITTLE  not optimised under sanitizers, where that would be a third of what compiling takes
-#   FUZZED        reads bytes that others wrote: libFuzzer sees its branches, where tests/fuzz is built
+#   FUZZED        reads bytes that others wrote: where tests/fuzz is built, libFuzzer sees its branches, and it
+#                 has all checks of the undefined-behaviour sanitizer
 function(submix_library)
   cmake_parse_arguments(ARG "COMPUTES_LITTLE;FUZZED" "NAME" "SRCS;HDRS;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS;LABELS" ${ARGN})
   set(target submix_${ARG_NAME})
@@ -21,10 +22,17 @@ function(submix_library)
   if(ARG_COMPUTES_LITTLE AND SUBMIX_SANITIZE MATCHES "address|thread")
     target_compile_options(${target} PRIVATE -O0)
   endif()
-  if(ARG_FUZZED AND SUBMIX_FUZZED)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link,${SUBMIX_CHECKS_OF_FOREIGN_BYTES})
+  if(ARG_FUZZED)
+    target_compile_options(${target} PRIVATE ${SUBMIX_FUZZED_OPTIONS})
   endif()
   submix_room_tests(${ARG_NAME} "${ARG_TESTS}" "${target};${ARG_TEST_DEPS}" "${ARG_LABELS}")
+endfunction()
+
+# submix_fuzzed(x.cc …): as FUZZED, sources of a room that only computes otherwise.
+function(submix_fuzzed)
+  if(SUBMIX_FUZZED_OPTIONS)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${SUBMIX_FUZZED_OPTIONS}")
+  endif()
 endfunction()
 
 # submix_vectorise(x.cc …): loops over floats that -O2 leaves scalar, as do a sanitizer's checks at any level.

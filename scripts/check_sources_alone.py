@@ -26,6 +26,7 @@ import sys
 import tempfile
 from typing import Dict, List, Tuple
 
+from check_layers import TORCH_HEADER
 from check_standard_includes import IncludedHeaders, USES
 
 PRECOMPILED = ("CLI/CLI.hpp", "nlohmann/json.hpp")
@@ -70,7 +71,7 @@ class Includes:
         return tuple(header for header in PRECOMPILED if header in included)
 
     def has_libtorch(self, name: str) -> bool:
-        return any(re.match("(torch|ATen|c10)/", header) for header in self.headers.of(name))
+        return any(TORCH_HEADER.match(header) for header in self.headers.of(name))
 
 
 def is_test(name: str) -> bool:
@@ -128,7 +129,7 @@ def main(arguments: List[str]) -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
     sources = product_commands(options.build.resolve(), root)
     includes = Includes()
-    sources.update(list(sources_beside_libtorch(root, sources, includes)))
+    sources.update(dict(sources_beside_libtorch(root, sources, includes)))
     jobs = [*sources.items(), *lone_headers(root, sources, includes)]
     models = {includes.of(name): command for name, command in sources.items()}
     failed = 0

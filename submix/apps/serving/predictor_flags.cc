@@ -39,6 +39,7 @@ base::Status CheckKeepsKeys(const PredictorFlags& flags) {
 StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
     const std::string& ensemble_directory) {
+  SUBMIX_RETURN_IF_ERROR(CheckKeepsKeys(flags));
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
   external::ExternalPredictorOptions options;
   options.socket = flags.predictor.substr(kExternalPrefix.size());
@@ -179,7 +180,6 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadPredictor(
 StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
     const PredictorFlags& flags, const tokenizer::Tokenizer& tokenizer,
     const std::string& ensemble_directory, const std::vector<std::string>& extra) {
-  SUBMIX_RETURN_IF_ERROR(CheckKeepsKeys(flags));
   if (IsExternal(flags.predictor) && extra.empty()) {
     return ConnectEnsemble(flags, tokenizer, ensemble_directory);
   }
