@@ -19,11 +19,11 @@ std::uint64_t RandomSource::NextUint64() {
 
 std::uint64_t RandomSource::NextBelow(std::uint64_t bound) {
   SUBMIX_CHECK(bound > 0, "an empty range has no element");
-  // Values below `excess` = 2^64 mod bound would make some results more likely: drawn again.
-  const std::uint64_t excess = (0 - bound) % bound;
+  // The last 2^64 mod bound values would make some results more likely: drawn again.
   for (;;) {
     const std::uint64_t value = NextUint64();
-    if (value >= excess) return value % bound;
+    const std::uint64_t result = value % bound;
+    if (value - result <= 0 - bound) return result;
   }
 }
 
@@ -61,7 +61,6 @@ void ChaChaRandomSource::Fill(std::span<std::byte> bytes) {
     if (used_ == kBlockBytes) Refill();
     const std::size_t count = std::min(bytes.size(), kBlockBytes - used_);
     std::memcpy(bytes.data(), block_.data() + used_, count);
-    sodium_memzero(block_.data() + used_, count);
     used_ += count;
     bytes = bytes.subspan(count);
   }

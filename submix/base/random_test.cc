@@ -87,7 +87,7 @@ TEST(RandomTest, BelowIsUniformWhereAModuloIsNot) {
   EXPECT_LT(chi_square, 18.4);
 }
 
-// Exactly the words from 2^64 mod bound on are taken: a whole multiple of the bound.
+// Exactly the words but the last 2^64 mod bound are taken: a whole multiple of the bound.
 TEST(RandomTest, BelowDrawsAgainWhatWouldMakeSomeResultsLikelier) {
   struct Case {
     std::uint64_t bound;
@@ -96,9 +96,10 @@ TEST(RandomTest, BelowDrawsAgainWhatWouldMakeSomeResultsLikelier) {
   constexpr std::uint64_t kBit62 = std::uint64_t{1} << 62;
   for (const auto& [bound, excess] :
        {Case{3, 1}, Case{10, 6}, Case{3 * kBit62, kBit62}, Case{2 * kBit62 + 1, 2 * kBit62 - 1}}) {
-    GivenWords words({0, excess - 1, excess, ~std::uint64_t{0}});
-    EXPECT_EQ(words.NextBelow(bound), excess % bound) << bound;
-    EXPECT_EQ(words.NextBelow(bound), ~std::uint64_t{0} % bound) << bound;
+    const std::uint64_t first_refused = 0 - excess;
+    GivenWords words({first_refused, ~std::uint64_t{0}, first_refused - 1, 0});
+    EXPECT_EQ(words.NextBelow(bound), bound - 1) << bound;
+    EXPECT_EQ(words.NextBelow(bound), 0u) << bound;
     EXPECT_TRUE(words.is_used_up());
   }
   // A power of two divides 2^64: no word is drawn again.

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
+
+#include <boost/math/tools/toms748_solve.hpp>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"
@@ -18,21 +21,18 @@ using accounting::RdpBound;
 // Steps of the curve over which area and advantage are taken.
 constexpr int kSteps = 2000;
 
-bool IsWithin(const RdpBound& bound, double true_positives, double false_positives) {
-  const std::array<double, 2> p = {true_positives, 1 - true_positives};
-  const std::array<double, 2> q = {false_positives, 1 - false_positives};
-  return divergence::SymmetricRenyiDivergence(p, q, bound.order) <= bound.rdp;
-}
-
 double MostTruePositives(const RdpBound& bound, double false_positives) {
-  double feasible = false_positives;
-  double infeasible = 1;
-  if (IsWithin(bound, 1, false_positives)) return 1;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (feasible + infeasible) / 2;
-    (IsWithin(bound, middle, false_positives) ? feasible : infeasible) = middle;
-  }
-  return infeasible;
+  // Above 0 where the bound is broken; rises with the true positives. No more than 1, so that what
+  // is infinite has a place on the line between two points.
+  const auto excess = [&](double true_positives) {
+    const std::array<double, 2> p = {true_positives, 1 - true_positives};
+    const std::array<double, 2> q = {false_positives, 1 - false_positives};
+    return std::min(divergence::SymmetricRenyiDivergence(p, q, bound.order) - bound.rdp, 1.0);
+  };
+  if (excess(1) <= 0) return 1;
+  std::uintmax_t most_steps = 60;
+  const auto is_close = [](double left, double right) { return right - left < 1e-15; };
+  return boost::math::tools::toms748_solve(excess, false_positives, 1.0, is_close, most_steps).second;
 }
 
 // For one user key nothing follows from what is not proven for every data set.
