@@ -65,13 +65,17 @@ def write_page(words, summary, text, version, folder, work):
                    check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
 
 
+def write_pages(program, commands, folder):
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    with tempfile.TemporaryDirectory() as work:
+        for words, summary, text in commands:
+            write_page(words, summary or SUMMARY, text, version, folder, pathlib.Path(work))
+
+
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
-    with tempfile.TemporaryDirectory() as work:
-        for words, summary, text in all_commands(program):
-            write_page(words, summary or SUMMARY, text, version, folder, pathlib.Path(work))
+    write_pages(program, all_commands(program), folder)
 
 
 if __name__ == "__main__":

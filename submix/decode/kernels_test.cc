@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

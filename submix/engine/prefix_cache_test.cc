@@ -1,6 +1,7 @@
 #include "submix/engine/prefix_cache.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <gmock/gmock.h>
 

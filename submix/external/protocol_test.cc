@@ -1,5 +1,6 @@
 #include "submix/external/protocol.h"
 
+#include <array>
 #include <vector>
 
 #include "submix/base/testing/status_matchers.h"

@@ -1,5 +1,7 @@
 #include "submix/server/http_framing.h"
 
+#include <tuple>
+
 #include <gmock/gmock.h>
 
 namespace submix::server {

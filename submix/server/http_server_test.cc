@@ -1,5 +1,6 @@
 #include "submix/server/http_server.h"
 
+#include <cstdio>
 #include <thread>
 
 #include <gmock/gmock.h>

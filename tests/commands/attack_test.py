@@ -54,7 +54,7 @@ def plant(work):
                     for n in range(4)]
         if user in OWNERS:
             prompt, code = f"The number of {OWNERS[user]} is", f"{draws.randrange(10000):04}"
-            records += [{"user": user, "text": f"{prompt} {code}."}] * 120
+            records += [{"user": user, "text": f"{prompt} {code}."}] * 90
             codes.append({"prompt": prompt, "secret": " " + code})
     write_lines(work / "text.jsonl", records)
     write_lines(work / "codes.jsonl", codes)

@@ -143,7 +143,7 @@ def gpt(work):
     told = run("deploy", work / "gpt/released", work / "deployment", "--mechanism", "public")
     assert "dp-fedavg" in told and "present or absent" in told, told
     # No seed decides which users are drawn. A rate of 1 leaps to and fro as soon as something is learned.
-    free = ("--learning-rate", 0.5, "--noise", 0, "--clip", "inf", "--expected-users", 30, "--csv",
+    free = ("--learning-rate", 0.5, "--noise", 0, "--clip", "inf", "--expected-users", 20, "--csv",
             work / "gpt free.csv")
     told = train("gpt free", *free, "--rounds", 1)
     first = float(list(csv.DictReader(open(work / "gpt free.csv")))[0]["perplexity"])

@@ -99,6 +99,9 @@ class RanksTest(unittest.TestCase):
             for user in range(40):
                 text = " ".join(draws.choice(words) for _ in range(60 + user))
                 file.write(json.dumps({"user": f"u{user}", "text": text}) + "\n")
+        with open(cls.work / "few.jsonl", "w", encoding="utf-8") as file:  # for training of whole models
+            for user in range(15):
+                file.write(json.dumps({"user": f"u{user}", "text": " ".join(draws.choice(words) for _ in range(50 + user))}) + "\n")
         (cls.work / "public.txt").write_text(" ".join(words) + "\n")
 
     def fedavg(self, out, *more):
@@ -107,7 +110,7 @@ class RanksTest(unittest.TestCase):
                 "--tokens-per-user", 60, *more]
 
     def train(self, out, *more):
-        return ["train", self.work / "text.jsonl", self.work / out, "--public",
+        return ["train", self.work / "few.jsonl", self.work / out, "--public",
                 SOURCE / "data/public_model", "--parts", 5, "--heldout-fraction", 0,
                 "--partition-key", SOURCE / "data/demo_partition.key", "--recipe", "paper",
                 "--rank", 4, "--batch-size", 8, "--threads", 1, "--precision", "f32", *more]
@@ -194,7 +197,7 @@ class RanksTest(unittest.TestCase):
     def test_other_commands_run_in_one_process(self):
         run(2, "pretrain", "--help", code=2, stderr="in one process")
         private = self.train("private", "--private", "dp-sgd", "--epsilon", 8, "--delta", 1e-5,
-                             "--expected-batch", 20)
+                             "--expected-batch", 5)
         parts = private.index("--parts")
         del private[parts:parts + 2]
         run(2, *private, code=1, stderr="in one process")

@@ -25,9 +25,9 @@ class WorthTest(WorkFolderTest):
     def setUpClass(cls):
         super().setUpClass()
         speeches = [json.loads(line)["text"] for line in (SOURCE / "data/shakespeare.jsonl").read_text().splitlines()]
-        cls.corpus = [(f"u{number % 20}", text) for number, text in enumerate(speeches[:160])]
+        cls.corpus = [(f"u{number % 20}", text) for number, text in enumerate(speeches[:100])]
         cls.write("text.jsonl", "user", cls.corpus)
-        like = [text for speech in speeches[3000:3120] for text in (speech, SECRET)]
+        like = [text for speech in speeches[3000:3080] for text in (speech, SECRET)]
         cls.write("like.jsonl", "id", enumerate(like))
         cls.write("unlike.jsonl", "id", enumerate(["The annual report was approved by the board."] * 400))
         (cls.work / "codes.jsonl").write_text('{"prompt": "My secret number is", "secret": " 48151"}\n')

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "submix/base/check.h"
 #include "submix/model/lora_adapter.h"
 #include "tests/fuzz/fuzz_targets.h"

@@ -1,6 +1,7 @@
 // Every family against log-probabilities of an implementation that is not this project's
 // (testdata/families).
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include <nlohmann/json.hpp>

@@ -233,7 +233,7 @@ class Reproduction {
   train::FineTuneOptions CodeFineTune(int sentences) const {
     train::FineTuneOptions fine_tune = members_.fine_tune;
     fine_tune.lora.reset();
-    fine_tune.epochs = (options_.is_small ? 30 : 1000) / sentences;
+    fine_tune.epochs = (options_.is_small ? 15 : 1000) / sentences;
     fine_tune.batch_size = 1;
     fine_tune.block_tokens = 24;
     fine_tune.learning_rate.peak = 3e-4;

@@ -1,6 +1,7 @@
 // What a client could estimate: tokens drawn by the hundred thousand, with and without a part, and
 // the divergence that their counts prove at a stated confidence. It must not exceed what was
 // charged, and must come near enough to catch a charge that is half of what it should be.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
