@@ -23,6 +23,7 @@ Boundary FindBoundary(double low, double high, const Condition& holds) {
   }
   for (int i = 0; i < kBisections && std::isfinite(high); ++i) {
     const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) break;  // neighbours
     (holds(middle) ? low : high) = middle;
   }
   return {low, high};

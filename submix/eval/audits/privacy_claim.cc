@@ -32,7 +32,8 @@ double MostTruePositives(const RdpBound& bound, double false_positives) {
   if (excess(1) <= 0) return 1;
   std::uintmax_t most_steps = 60;
   const auto is_close = [](double left, double right) { return right - left < 1e-15; };
-  return boost::math::tools::toms748_solve(excess, false_positives, 1.0, is_close, most_steps).second;
+  return boost::math::tools::toms748_solve(excess, false_positives, 1.0, is_close, most_steps)
+      .second;
 }
 
 // For one user key nothing follows from what is not proven for every data set.
