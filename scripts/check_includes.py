@@ -91,7 +91,6 @@ DECLARED = (
     re.compile(r"^(?:inline |extern )?(?:constexpr|const|constinit) [\w:<>,* ]+?\b(\w+)(?:\[\w*\])?(?: =|{|;)", re.M),
     re.compile(r"^#define (SUBMIX_\w+)", re.M),
     re.compile(r"^(?:\[\[[\w:]+\]\] )?(?=\w)(?!using|return|namespace|class|struct)[\w:<>,*&\[\] ]*?[ *&>]([A-Z]\w+)\(", re.M),
-    re.compile(r"^([A-Z]\w+)\(", re.M),
 )
 # What it gives a meaning for itself: in classes, functions and templates, and by a declaration without more.
 LOCAL = (
