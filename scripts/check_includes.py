@@ -85,7 +85,7 @@ PATTERNS = {**{header: re.compile(rf"\bstd::(?:{uses})\b") for header, uses in U
 
 # What a header gives to those that include it, at the left edge, as our formatter leaves it.
 DECLARED = (
-    re.compile(r"^(?:template <.*>\n)?(?:class|struct|enum class|enum|union)(?: alignas\(\w+\))? (\w+)(?: final)?(?: :[^;{]*)? ?{", re.M),
+    re.compile(r"^(?:class|struct|enum class|enum|union)(?: alignas\(\w+\))? (\w+)(?: final)?(?: :[^;{]*)? ?{", re.M),
     re.compile(r"^using (\w+) =", re.M),
     re.compile(r"^concept (\w+) =", re.M),
     re.compile(r"^(?:inline |extern )?(?:constexpr|const|constinit) [\w:<>,* ]+?\b(\w+)(?:\[\w*\])?(?: =|{|;)", re.M),

@@ -189,7 +189,9 @@ class ContextsTest(WorkFolderTest):
         self.assertFalse(again.exists() or (self.work / "again.unfinished").exists())
 
     def train_whole(self):
-        run("train", self.corpus, self.work / "whole", "--public", PUBLIC, "--parts", 1, "--full", "--block-tokens", 32,
+        little = self.work / "little.jsonl"
+        little.write_text(json.dumps({"user": "a", "text": TEXT.format(user="a")}) + "\n")
+        run("train", little, self.work / "whole", "--public", PUBLIC, "--parts", 1, "--full", "--block-tokens", 32, "--batch-size", 1,
             "--threads", 1, "--heldout-fraction", 0)
         return self.work / "whole"
 

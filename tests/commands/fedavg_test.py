@@ -131,7 +131,7 @@ def gpt(work):
     def train(out, *more, unroll=32, **keywords):
         return run("fedavg", work / out, "--corpus", work / "text.jsonl", "--public",
                    SOURCE / "data/public_model", "--heldout", work / "others.jsonl",
-                   "--heldout-tokens", 1000, "--tokens-per-user", TOKENS, "--rank", 4, "--unroll",
+                   "--heldout-tokens", 1000, "--tokens-per-user", 64, "--rank", 4, "--unroll",
                    unroll, "--precision", "f32", "--threads", 2, *more, **keywords)
 
     private = json.loads(train("gpt", *PRIVATE, "--rounds", 2, "--json"))

@@ -5,6 +5,7 @@ the commands that it prints do what it says.
     plan_test.py BUILD_DIR SOURCE_DIR
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -25,6 +26,7 @@ def run(*arguments, work=None):
                           env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
 
 
+@functools.cache
 def answer(*arguments):
     result = run(*arguments, "--json")
     assert result.returncode == 0, result

@@ -31,8 +31,8 @@ def training(work, ensemble, *more):
     return ["train", work / "text.jsonl", work / ensemble, "--public", SOURCE / "data/public_model",
             "--private", "dp-sgd", "--epsilon", 8, "--delta", 1e-5, "--expected-batch", 27,
             "--heldout-fraction", 0.1, "--partition-key", SOURCE / "data/demo_partition.key",
-            "--recipe", "paper", "--rank", 4, "--lora-alpha", 16, "--block-tokens", 16, "--learning-rate", 5e-3, "--threads", 1,
-            "--precision", "f32", *more]
+            "--recipe", "paper", "--rank", 4, "--lora-alpha", 16, "--top-layers", 3, "--block-tokens", 16, "--learning-rate", 5e-3,
+            "--threads", 1, "--precision", "f32", *more]
 
 
 class PrivateTrainingTest(unittest.TestCase):
