@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -22,6 +23,7 @@ using accounting::RdpBound;
 constexpr int kSteps = 2000;
 
 double MostTruePositives(const RdpBound& bound, double false_positives) {
+  if (std::isinf(bound.rdp)) return 1;
   // Above 0 where the bound is broken; rises with the true positives. No more than 1, so that what
   // is infinite has a place on the line between two points.
   const auto excess = [&](double true_positives) {

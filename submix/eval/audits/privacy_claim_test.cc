@@ -1,6 +1,7 @@
 #include "submix/eval/audits/privacy_claim.h"
 
 #include <cmath>
+#include <limits>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
@@ -52,6 +53,12 @@ TEST(PrivacyClaimTest, AtAnOrderTheTwoCoinsAreExactlyThatFarApart) {
     EXPECT_NEAR(MostTruePositives(claim, 0), 0, 1e-15);
     EXPECT_EQ(MostTruePositives(claim, 1), 1);
   }
+}
+
+TEST(PrivacyClaimTest, AnInfiniteBoundAllowsEverything) {
+  const PrivacyClaim claim =
+      ClaimOfBound(RenyiOrder::Two(), std::numeric_limits<double>::infinity());
+  for (const double at : {0.0, 0.1, 1.0}) EXPECT_EQ(MostTruePositives(claim, at), 1);
 }
 
 TEST(PrivacyClaimTest, AFixedNumberOfAnswersClaimsAllItsOrdersAtOnce) {
