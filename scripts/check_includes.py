@@ -122,16 +122,16 @@ class Files:
         self.members = {name: members(text) for name, text in self.code.items()}
         self.chains = {name: set(CHAIN.findall(text)) for name, text in self.code.items()}
         self.headers_of: Dict[str, Set[str]] = {}  # a name that headers of ours declare → those
-        for name, words in self.declared.items():
-            for word in words if name.endswith(".h") else ():
-                self.headers_of.setdefault(word, set()).add(name)
-        self.kernels = set().union(*(words for name, words in self.declared.items() if name.endswith(".inc")))
+        for header in (name for name in self.code if name.endswith(".h")):
+            for word in self.declared[header]:
+                self.headers_of.setdefault(word, set()).add(header)
+        self.kernels = set().union(*(self.declared[name] for name in self.code if name.endswith(".inc")))
         self.found: Dict[str, FrozenSet[str]] = {}
 
     def included_by(self, name: str) -> FrozenSet[str]:
         if name not in self.found:
             self.found[name] = frozenset()  # ends a cycle
-            text = self.code.get(name) or ((ROOT / name).read_text(encoding="utf-8") if (ROOT / name).is_file() else "")
+            text = self.code.get(name, "")
             headers = set(re.findall(r"^#include <([^>]+)>", text, re.M))
             for ours in re.findall(r'^#include "([^"]+)"', text, re.M):
                 headers |= {ours} | self.included_by(ours)
