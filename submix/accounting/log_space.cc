@@ -11,12 +11,14 @@ namespace {
 constexpr double kErfcSeriesFrom = 20;
 // Below it the series of e^x - 1 - x needs ten terms.
 constexpr double kExpSeriesTo = 0.2;
+// e^-40 changes no digit of what is 1 or more.
+constexpr double kNoDigit = 40;
 
 }  // namespace
 
 void LogSum::Add(double log_term) {
   if (log_term <= largest_) {
-    if (log_term > -kInfinity) scaled_sum_ += std::exp(log_term - largest_);
+    if (log_term - largest_ > -kNoDigit) scaled_sum_ += std::exp(log_term - largest_);
     return;
   }
   scaled_sum_ = std::isinf(log_term) ? 1 : scaled_sum_ * std::exp(largest_ - log_term) + 1;
@@ -28,6 +30,7 @@ double LogSum::value() const {
 }
 
 double LogExpm1(double x) {
+  if (x > kNoDigit) return x;
   return x > 1 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));
 }
 
