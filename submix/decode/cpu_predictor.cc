@@ -423,10 +423,10 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
   return banks;
 }
 
-// `load(files, products)` gives each bank.
-template <typename Stored, typename Load>
-StatusOr<std::vector<DecoderBank<Stored>>> EachBank(const CpuPredictorOptions& options,
-                                                    ProductSet& products, const Load& load) {
+// Without a team, only planned.
+template <typename Stored>
+StatusOr<std::vector<DecoderBank<Stored>>> LoadBanks(const CpuPredictorOptions& options,
+                                                     ProductSet& products, WorkerTeam* team) {
   std::vector<DecoderBank<Stored>> banks;
   const std::vector<BankFiles> sorted = SortMembers(options);
   if (options.has_separate_rows && sorted.size() > 1) {
@@ -436,7 +436,7 @@ StatusOr<std::vector<DecoderBank<Stored>>> EachBank(const CpuPredictorOptions& o
         "that read texts of their own are adapters");
   }
   for (const BankFiles& files : sorted) {
-    SUBMIX_ASSIGN_OR_RETURN(auto bank, load(files, products));
+    SUBMIX_ASSIGN_OR_RETURN(auto bank, LoadDecoderBank<Stored>(files, products, team));
     banks.push_back(std::move(bank));
     SUBMIX_RETURN_IF_ERROR(
         ensemble::CheckMemberShape(banks.back().config, banks.front().config, files.directory));
@@ -445,14 +445,10 @@ StatusOr<std::vector<DecoderBank<Stored>>> EachBank(const CpuPredictorOptions& o
 }
 
 template <typename Stored>
-StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& options, int threads) {
+StatusOr<std::unique_ptr<CpuPredictor>> LoadIn(const CpuPredictorOptions& options, int threads) {
   auto team = std::make_unique<WorkerTeam>(threads);
   auto products = std::make_unique<ProductSet>(options.precision, threads);
-  SUBMIX_ASSIGN_OR_RETURN(
-      auto banks,
-      EachBank<Stored>(options, *products, [&](const BankFiles& files, ProductSet& shared) {
-        return LoadDecoderBank<Stored>(files, shared, *team);
-      }));
+  SUBMIX_ASSIGN_OR_RETURN(auto banks, LoadBanks<Stored>(options, *products, team.get()));
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(
       options.has_separate_rows ? 0 : static_cast<int>(options.member_directories.size()),
       options.rows_at_a_time, std::move(team), std::move(products), std::move(banks),
@@ -460,10 +456,9 @@ StatusOr<std::unique_ptr<CpuPredictor>> LoadBanks(const CpuPredictorOptions& opt
 }
 
 template <typename Stored>
-StatusOr<CpuPredictorMemory> PlanBanks(const CpuPredictorOptions& options, int threads) {
+StatusOr<CpuPredictorMemory> PlanIn(const CpuPredictorOptions& options, int threads) {
   ProductSet products(options.precision, threads);
-  SUBMIX_ASSIGN_OR_RETURN(const auto banks,
-                          EachBank<Stored>(options, products, PlanDecoderBank<Stored>));
+  SUBMIX_ASSIGN_OR_RETURN(const auto banks, LoadBanks<Stored>(options, products, nullptr));
   return MemoryOf(banks, LayOutSlabs(banks, options.has_byte_cache));
 }
 
@@ -481,14 +476,14 @@ StatusOr<int> CheckedThreads(const CpuPredictorOptions& options) {
 
 StatusOr<std::unique_ptr<CpuPredictor>> CpuPredictor::Load(const CpuPredictorOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const int threads, CheckedThreads(options));
-  if (options.precision == Precision::kFloat32) return LoadBanks<float>(options, threads);
-  return LoadBanks<Bfloat16>(options, threads);
+  if (options.precision == Precision::kFloat32) return LoadIn<float>(options, threads);
+  return LoadIn<Bfloat16>(options, threads);
 }
 
 StatusOr<CpuPredictorMemory> CpuPredictor::Plan(const CpuPredictorOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const int threads, CheckedThreads(options));
-  if (options.precision == Precision::kFloat32) return PlanBanks<float>(options, threads);
-  return PlanBanks<Bfloat16>(options, threads);
+  if (options.precision == Precision::kFloat32) return PlanIn<float>(options, threads);
+  return PlanIn<Bfloat16>(options, threads);
 }
 
 }  // namespace submix::decode

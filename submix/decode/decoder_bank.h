@@ -112,14 +112,11 @@ struct BankFiles {
   int vocab_size = 0;           // tokens that get logits; 0 or more than the model's: all
 };
 
-// Errors: those of LoadDecoderConfig, WeightFiles and LoadLoraAdapter.
+// Packed by this team. Without one it is a plan, made before any weight is packed: of layers, only
+// which are adapted; `packed` and the adapters are missing, but not their sizes. Errors: those of
+// LoadDecoderConfig, WeightFiles and LoadLoraAdapter.
 template <typename Stored>
 base::StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
-                                                    WorkerTeam& team);
-
-// The same before any weight is read: of layers, only which are adapted; `packed` and the adapters
-// are missing, but not their sizes.
-template <typename Stored>
-base::StatusOr<DecoderBank<Stored>> PlanDecoderBank(const BankFiles& files, ProductSet& products);
+                                                    WorkerTeam* team);
 
 }  // namespace submix::decode

@@ -96,16 +96,16 @@ PackedWeights PackedWeights::Load(const std::vector<PackedWeight>& weights,
                                   const std::vector<std::string>& model_files,
                                   const std::string& cache_directory, WorkerTeam& team) {
   PackedWeights packed;
+  std::size_t bytes = 0;
   for (const PackedWeight& weight : weights) {
-    packed.offsets_.push_back(packed.bytes_);
-    packed.bytes_ += weight.product->packed_bytes();
+    packed.offsets_.push_back(bytes);
+    bytes += weight.product->packed_bytes();
   }
   const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_files);
   const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
-  if (!path.empty()) packed.begin_ = Map(path, key, packed.bytes_);
+  if (!path.empty()) packed.begin_ = Map(path, key, bytes);
   if (packed.begin_ != nullptr) return packed;
-  const auto buffer =
-      std::make_shared<AlignedBuffer>(Pack(weights, packed.offsets_, packed.bytes_, team));
+  const auto buffer = std::make_shared<AlignedBuffer>(Pack(weights, packed.offsets_, bytes, team));
   packed.begin_ = {buffer, buffer->data() + kHeaderBytes};
   if (path.empty()) return packed;
   if (const base::Status saved = Save(*buffer, key, cache_directory, path); !saved.ok()) {

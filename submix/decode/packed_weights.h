@@ -31,11 +31,9 @@ class PackedWeights {
 
   // The packed form of weights[index].
   const std::byte* data(std::size_t index) const { return begin_.get() + offsets_[index]; }
-  std::size_t bytes() const { return bytes_; }
 
  private:
   std::vector<std::size_t> offsets_;
-  std::size_t bytes_ = 0;
   std::shared_ptr<const std::byte> begin_;  // owns the memory or the mapping
 };
 

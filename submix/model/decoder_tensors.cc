@@ -133,9 +133,9 @@ base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
   std::vector<TensorView> views;
   for (const DecoderTensor& tensor : DecoderTensors(config)) {
     const std::string full_name = FullName(config, tensor);
-    SUBMIX_ASSIGN_OR_RETURN(
-        views.emplace_back(),
-        files.Find(files.contains(full_name) ? full_name : tensor.name, tensor.shape));
+    const bool is_bare = !files.contains(full_name) && files.contains(tensor.name);
+    SUBMIX_ASSIGN_OR_RETURN(views.emplace_back(),
+                            files.Find(is_bare ? tensor.name : full_name, tensor.shape));
   }
   return views;
 }

@@ -217,6 +217,10 @@ base::StatusOr<TensorView> SafetensorsFile::Find(
 base::StatusOr<std::vector<float>> SafetensorsFile::Read(
     std::string_view name, std::span<const std::int64_t> expected_shape) const {
   SUBMIX_ASSIGN_OR_RETURN(const TensorView tensor, Find(name, expected_shape));
+  return ToFloats(tensor);
+}
+
+std::vector<float> ToFloats(const TensorView& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.num_elements()));
   ConvertToFloat(tensor, values);
   return values;

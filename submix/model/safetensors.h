@@ -65,6 +65,7 @@ class SafetensorsFile {
 
 // Conversion of one tensor, exact for F16 and BF16. Requires: out.size() == num_elements().
 void ConvertToFloat(const TensorView& tensor, std::span<float> out);
+std::vector<float> ToFloats(const TensorView& tensor);
 // The same for a run of `out.size()` elements.
 void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<float> out);
 

@@ -18,10 +18,10 @@ constexpr std::string_view kSingleFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 
 std::string SingleFile(const std::string& directory) {
-  return base::JoinPath(directory, std::string(kSingleFile));
+  return base::JoinPath(directory, kSingleFile);
 }
 std::string IndexFile(const std::string& directory) {
-  return base::JoinPath(directory, std::string(kIndexFile));
+  return base::JoinPath(directory, kIndexFile);
 }
 bool HasShards(const std::string& directory) {
   return !base::FileExists(SingleFile(directory)) && base::FileExists(IndexFile(directory));
@@ -111,11 +111,6 @@ bool WeightFiles::contains(std::string_view name) const {
 StatusOr<TensorView> WeightFiles::Find(std::string_view name,
                                        std::span<const std::int64_t> expected_shape) const {
   return FileOf(name).Find(name, expected_shape);
-}
-
-StatusOr<std::vector<float>> WeightFiles::Read(std::string_view name,
-                                               std::span<const std::int64_t> expected_shape) const {
-  return FileOf(name).Read(name, expected_shape);
 }
 
 std::vector<std::string> WeightFiles::paths() const {

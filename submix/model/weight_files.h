@@ -29,8 +29,6 @@ class WeightFiles {
   // As SafetensorsFile's.
   base::StatusOr<TensorView> Find(std::string_view name,
                                   std::span<const std::int64_t> expected_shape) const;
-  base::StatusOr<std::vector<float>> Read(std::string_view name,
-                                          std::span<const std::int64_t> expected_shape) const;
   // Of all files, sorted.
   std::vector<std::string> paths() const;
 
