@@ -253,24 +253,10 @@ void DecoderBank<Stored>::Embed(base::TokenId token, int position, float* out) c
              config.width);
 }
 
-const MatrixProduct* ProductSet::Get(int inputs, int outputs) {
-  return Get(precision_, inputs, outputs);
-}
-
-const MatrixProduct* ProductSet::GetUnembedding(int inputs, int outputs) {
-  const bool is_coarse = precision_ == Precision::kInt4;
-  return Get(is_coarse ? Precision::kInt8 : precision_, inputs, outputs);
-}
-
 const MatrixProduct* ProductSet::Get(Precision precision, int inputs, int outputs) {
-  for (const Product& made : products_) {
-    if (made.precision == precision && made.product->inputs() == inputs &&
-        made.product->outputs() == outputs) {
-      return made.product.get();
-    }
-  }
-  products_.push_back({precision, MakeMatrixProduct(precision, inputs, outputs, workers_)});
-  return products_.back().product.get();
+  std::unique_ptr<MatrixProduct>& product = products_[{precision, inputs, outputs}];
+  if (product == nullptr) product = MakeMatrixProduct(precision, inputs, outputs, workers_);
+  return product.get();
 }
 
 template <typename Stored>

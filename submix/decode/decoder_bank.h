@@ -3,8 +3,10 @@
 // bank of its own. `Stored` is what adapters are kept in: float or Bfloat16.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "submix/base/ids.h"
@@ -86,20 +88,18 @@ struct DecoderBank {
 class ProductSet {
  public:
   ProductSet(Precision precision, int workers) : precision_(precision), workers_(workers) {}
-  const MatrixProduct* Get(int inputs, int outputs);
+  const MatrixProduct* Get(int inputs, int outputs) { return Get(precision_, inputs, outputs); }
   // With kInt4 of int8: what rounds logits weighs most, and is read once a token.
-  const MatrixProduct* GetUnembedding(int inputs, int outputs);
+  const MatrixProduct* GetUnembedding(int inputs, int outputs) {
+    return Get(precision_ == Precision::kInt4 ? Precision::kInt8 : precision_, inputs, outputs);
+  }
 
  private:
-  struct Product {
-    Precision precision;
-    std::unique_ptr<MatrixProduct> product;
-  };
   const MatrixProduct* Get(Precision precision, int inputs, int outputs);
 
   const Precision precision_;
   const int workers_;
-  std::vector<Product> products_;
+  std::map<std::tuple<Precision, int, int>, std::unique_ptr<MatrixProduct>> products_;
 };
 
 struct BankFiles {
