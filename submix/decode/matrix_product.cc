@@ -13,8 +13,6 @@
 namespace submix::decode {
 namespace {
 
-int RoundUp(int value, int granule) { return (value + granule - 1) / granule * granule; }
-
 // Keeps a block's panels in the second-level cache while many rows pass.
 constexpr int kMostColumns = 1024;
 
@@ -49,8 +47,7 @@ template <typename Stored, ActivationFormat kFormat = ActivationFormat::kFloat32
 class PanelProduct final : public MatrixProduct {
  public:
   PanelProduct(int inputs, int outputs, int workers)
-      : MatrixProduct(inputs, outputs, kFormat, workers,
-                      {kPanelColumns, kPanelColumns, kMostColumns}) {}
+      : MatrixProduct(inputs, outputs, kFormat, workers, kMostColumns) {}
 
   std::size_t packed_bytes() const override {
     return PanelBytes<Stored>(inputs()) * static_cast<std::size_t>(PairsFor(outputs()));
@@ -119,13 +116,12 @@ void Read(const model::TensorView& tensor, std::size_t first, std::span<float> o
 }  // namespace
 
 MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers,
-                             const Cut& cut)
+                             int most_columns)
     : inputs_(inputs), outputs_(outputs), format_(format) {
   // A multiple of the workers, so that none waits for another's last block.
-  const int most_columns = workers * cut.most_columns;
-  const int blocks = std::max(1, (outputs + most_columns - 1) / most_columns * workers);
-  block_columns_ =
-      RoundUp(std::max((outputs + blocks - 1) / blocks, cut.least_columns), cut.granule);
+  const int at_once = workers * most_columns;
+  const int blocks = (outputs + at_once - 1) / at_once * workers;
+  block_columns_ = PairsFor((outputs + blocks - 1) / blocks) * kPanelColumns;
   num_blocks_ = (outputs + block_columns_ - 1) / block_columns_;
 }
 

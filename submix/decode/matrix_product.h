@@ -74,14 +74,9 @@ class MatrixProduct {
   virtual void Multiply(int block, const Operands& operands) const = 0;
 
  protected:
-  // How the outputs are cut into blocks: multiples of `granule` within these bounds but for the
-  // last, and as many as keep the workers equally busy.
-  struct Cut {
-    int granule = 1;
-    int least_columns = 1;
-    int most_columns = 1;  // >= least_columns
-  };
-  MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, const Cut& cut);
+  // The outputs are cut into blocks of whole panels but for the last, of at most `most_columns`,
+  // and as many as keep the workers equally busy.
+  MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int most_columns);
 
   // The share of the operands' results that has these columns.
   static void SetResults(Columns columns, const Operands& operands, ResultRows& rows);

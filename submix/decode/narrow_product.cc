@@ -39,9 +39,8 @@ template <typename Sum>
 class NarrowProduct final : public MatrixProduct {
  public:
   NarrowProduct(int inputs, int outputs, int workers)
-      : MatrixProduct(
-            inputs, outputs, kFormat<Sum>, workers,
-            {kPanelColumns, kPanelColumns, MostColumns(ActivationRowBytes(kFormat<Sum>, inputs))}),
+      : MatrixProduct(inputs, outputs, kFormat<Sum>, workers,
+                      MostColumns(ActivationRowBytes(kFormat<Sum>, inputs))),
         row_bytes_(ActivationRowBytes(kFormat<Sum>, inputs)),
         words_(static_cast<int>(row_bytes_ / sizeof(std::uint32_t))) {
     SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
