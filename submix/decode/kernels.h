@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "submix/model/half_float.h"
 
@@ -56,20 +57,15 @@ struct IntegerGroup {
   std::uint32_t words[kGroupInputs / kInputsAWord][kVectorLength];
 };
 
+constexpr int GroupsFor(int inputs) { return (inputs + kGroupInputs - 1) / kGroupInputs; }
+
 // What a panel is an array of: pairs of columns, an input each, or groups of inputs.
 template <typename Stored>
 constexpr std::size_t PanelBytes(int inputs) {
+  if constexpr (std::is_class_v<Stored>) {
+    return static_cast<std::size_t>(GroupsFor(inputs)) * sizeof(Stored);
+  }
   return static_cast<std::size_t>(inputs) * kPanelColumns * sizeof(Stored);
-}
-template <>
-constexpr std::size_t PanelBytes<IntegerGroup<4>>(int inputs) {
-  return static_cast<std::size_t>((inputs + kGroupInputs - 1) / kGroupInputs) *
-         sizeof(IntegerGroup<4>);
-}
-template <>
-constexpr std::size_t PanelBytes<IntegerGroup<8>>(int inputs) {
-  return static_cast<std::size_t>((inputs + kGroupInputs - 1) / kGroupInputs) *
-         sizeof(IntegerGroup<8>);
 }
 
 // Where results[m, n] = bias[n] + sum_k x[m, k] W[k, n] go, for n < columns.

@@ -72,7 +72,7 @@ class PanelProduct final : public MatrixProduct {
     if constexpr (kFormat == ActivationFormat::kInt8) {
       GroupOperands rows;
       rows.groups = panels;
-      rows.groups_a_panel = (inputs() + kGroupInputs - 1) / kGroupInputs;
+      rows.groups_a_panel = GroupsFor(inputs());
       rows.x = operands.activations;
       rows.x_stride = row_bytes;
       rows.x_scales = operands.scales;
