@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "submix/decode/testing/weight_at.h"
 #include "submix/decode/weight_groups.h"
 #include "submix/model/half_float.h"
 

@@ -13,6 +13,7 @@
 
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/testing/packed_product.h"
+#include "submix/decode/testing/weight_at.h"
 #include "submix/decode/weight_groups.h"
 #include "submix/decode/worker_team.h"
 #include "submix/model/half_float.h"

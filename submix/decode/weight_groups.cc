@@ -8,19 +8,6 @@
 namespace submix::decode {
 namespace {
 
-// Where the integer of a column and an input is.
-struct Place {
-  int row = 0;
-  int lane = 0;
-  int shift = 0;
-};
-template <int kBits>
-Place PlaceOf(int input, int column) {
-  constexpr int kInputsAWord = IntegerGroup<kBits>::kInputsAWord;
-  return {input / kInputsAWord, column % kVectorLength,
-          kBits * (2 * (input % kInputsAWord) + column / kVectorLength)};
-}
-
 template <int kBits>
 int Nearest(float value, float scale) {
   if (scale == 0) return 0;
@@ -70,33 +57,22 @@ float BestScale(std::span<const float> values) {
 template <int kBits>
 void StoreColumn(std::span<const float> values, int column, IntegerGroup<kBits>& group) {
   const float scale = BestScale<kBits>(values);
-  group.scales[PairIndex<Bfloat16>(column / kVectorLength, column % kVectorLength)] =
-      model::Bfloat16FromFloat(scale);
+  const int vector = column / kVectorLength;
+  const int lane = column % kVectorLength;
+  group.scales[PairIndex<Bfloat16>(vector, lane)] = model::Bfloat16FromFloat(scale);
+  constexpr int kInputsAWord = IntegerGroup<kBits>::kInputsAWord;
   constexpr std::uint32_t kMask = (1u << kBits) - 1;
   for (int k = 0; k < kGroupInputs; ++k) {
     const auto i = static_cast<std::size_t>(k);
     const int integer = i < values.size() && scale == scale ? Nearest<kBits>(values[i], scale) : 0;
-    const Place place = PlaceOf<kBits>(k, column);
-    std::uint32_t& word = group.words[place.row][place.lane];
-    word &= ~(kMask << place.shift);
-    word |= (static_cast<std::uint32_t>(integer) & kMask) << place.shift;
+    std::uint32_t& word = group.words[k / kInputsAWord][lane];
+    const int shift = kBits * (2 * (k % kInputsAWord) + vector);
+    word &= ~(kMask << shift);
+    word |= (static_cast<std::uint32_t>(integer) & kMask) << shift;
   }
-}
-
-template <int kBits>
-float WeightAt(const IntegerGroup<kBits>& group, int input, int column) {
-  const Place place = PlaceOf<kBits>(input, column);
-  const std::uint32_t highest = group.words[place.row][place.lane] << (32 - kBits - place.shift);
-  const int integer = static_cast<std::int32_t>(highest) >> (32 - kBits);
-  const int which = column / kVectorLength;
-  return model::FloatFromBfloat16(
-             group.scales[PairIndex<Bfloat16>(which, column % kVectorLength)]) *
-         static_cast<float>(integer);
 }
 
 template void StoreColumn(std::span<const float>, int, IntegerGroup<4>&);
 template void StoreColumn(std::span<const float>, int, IntegerGroup<8>&);
-template float WeightAt(const IntegerGroup<4>&, int, int);
-template float WeightAt(const IntegerGroup<8>&, int, int);
 
 }  // namespace submix::decode

@@ -15,8 +15,4 @@ namespace submix::decode {
 template <int kBits>
 void StoreColumn(std::span<const float> values, int column, IntegerGroup<kBits>& group);
 
-// What column `column` of input `input` says.
-template <int kBits>
-float WeightAt(const IntegerGroup<kBits>& group, int input, int column);
-
 }  // namespace submix::decode

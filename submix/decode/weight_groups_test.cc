@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "submix/decode/testing/weight_at.h"
+
 namespace submix::decode {
 namespace weight_groups_test {
 
