@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "submix/base/check.h"
-#include "submix/base/instruction_sets.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/narrow_kernels.h"
 
@@ -106,11 +105,8 @@ class NarrowProduct final : public MatrixProduct {
 std::unique_ptr<MatrixProduct> MakeNarrowProduct(Precision precision, int inputs, int outputs,
                                                  int workers) {
   if (precision == Precision::kInt8) {
-    SUBMIX_CHECK(ProcessorMultipliesInt8(), "no AVX-512 VNNI");
     return std::make_unique<NarrowProduct<std::int32_t>>(inputs, outputs, workers);
   }
-  SUBMIX_CHECK(precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16(),
-               "no AVX-512 bf16");
   return std::make_unique<NarrowProduct<float>>(inputs, outputs, workers);
 }
 
