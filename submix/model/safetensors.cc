@@ -126,15 +126,8 @@ void Widen16(std::span<const std::byte> bytes, std::span<float> out, Widen widen
 }  // namespace
 
 std::string_view DtypeName(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kF32:
-      return "F32";
-    case Dtype::kF16:
-      return "F16";
-    case Dtype::kBf16:
-      return "BF16";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"F32", "F16", "BF16"};
+  return kNames[static_cast<std::size_t>(dtype)];
 }
 
 std::size_t DtypeBytes(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
@@ -255,28 +248,25 @@ void CheckElements(const NamedTensor& tensor) {
                "a tensor's values must fill its shape");
 }
 
-std::vector<const NamedTensor*> InNameOrder(std::span<const NamedTensor> tensors) {
-  std::vector<const NamedTensor*> order;
+using TensorsByName = std::map<std::string_view, const NamedTensor*>;
+
+TensorsByName InNameOrder(std::span<const NamedTensor> tensors) {
+  TensorsByName by_name;
   for (const NamedTensor& tensor : tensors) {
     CheckElements(tensor);
-    order.push_back(&tensor);
+    SUBMIX_CHECK(by_name.emplace(tensor.name, &tensor).second, "tensor names must be unique");
   }
-  std::sort(order.begin(), order.end(),
-            [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    SUBMIX_CHECK(order[i - 1]->name != order[i]->name, "tensor names must be unique");
-  }
-  return order;
+  return by_name;
 }
 
 // Length, JSON and the spaces that align the tensors to 8 bytes. Adds the tensors' bytes to
 // `total_bytes`.
-std::string HeaderText(const std::vector<const NamedTensor*>& tensors, Dtype dtype,
+std::string HeaderText(const TensorsByName& tensors, Dtype dtype,
                        const std::map<std::string, std::string>& metadata,
                        std::size_t& total_bytes) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!metadata.empty()) json["__metadata__"] = metadata;
-  for (const NamedTensor* tensor : tensors) {
+  for (const auto& [name, tensor] : tensors) {
     const std::size_t end = total_bytes + tensor->values.size() * DtypeBytes(dtype);
     json[tensor->name] = {{"dtype", DtypeName(dtype)},
                           {"shape", tensor->shape},
@@ -319,14 +309,14 @@ void AppendValues(std::string& content, std::span<const float> values, Dtype dty
 
 base::Status WriteSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                               Dtype dtype, const std::map<std::string, std::string>& metadata) {
-  const std::vector<const NamedTensor*> order = InNameOrder(tensors);
+  const TensorsByName order = InNameOrder(tensors);
   std::string content;
   try {
     std::size_t tensor_bytes = 0;
     const std::string header = HeaderText(order, dtype, metadata, tensor_bytes);
     content.reserve(header.size() + tensor_bytes);
     content.append(header);
-    for (const NamedTensor* tensor : order) AppendValues(content, tensor->values, dtype);
+    for (const auto& [name, tensor] : order) AppendValues(content, tensor->values, dtype);
   } catch (const std::bad_alloc&) {
     return base::ResourceExhaustedError(path + ": not enough memory to write it");
   } catch (const nlohmann::json::exception&) {
