@@ -1,10 +1,8 @@
 #include "submix/model/lora_adapter.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -27,21 +25,6 @@ using base::Quoted;
 
 constexpr int kMaxRank = 1 << 16;
 constexpr int kMaxLayer = 1 << 12;
-
-// Fields that are read below.
-constexpr std::array<std::string_view, 9> kReadFields = {
-    "peft_type",      "r",    "lora_alpha",          "target_modules",   "base_model_name_or_path",
-    "fan_in_fan_out", "bias", "layers_to_transform", "init_lora_weights"};
-
-// Fields that cannot change what a trained adapter computes. Every other field must be off.
-constexpr std::array<std::string_view, 12> kHarmlessFields = {
-    "auto_mapping", "inference_mode", "layers_pattern",    "loftq_config",
-    "lora_dropout", "megatron_core",  "qalora_group_size", "revision",
-    "task_type",    "peft_version",   "eva_config",        "lora_ga_config"};
-
-bool Contains(std::span<const std::string_view> list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
 
 base::Status ExpectText(const JsonObject& json, std::string_view field, std::string_view expected) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string found, json.Text(field));
@@ -73,13 +56,15 @@ base::Status CheckFeatures(const JsonObject& json, const DecoderConfig& model) {
                                ? "expected true: GPT-2's linear layers are Conv1D, weight [in, out]"
                                : "expected false: this model's linear layers are [out, in]");
   }
-  for (const std::string& field : json.fields()) {
-    if (Contains(kReadFields, field) || Contains(kHarmlessFields, field) || json.IsOff(field)) {
-      continue;
-    }
-    return json.FieldError(field, "not supported; only plain LoRA is read");
-  }
-  return base::OkStatus();
+  return json.ExpectOthersOff(
+      {// Read here and below.
+       "peft_type", "r", "lora_alpha", "target_modules", "base_model_name_or_path",
+       "fan_in_fan_out", "bias", "layers_to_transform", "init_lora_weights",
+       // Cannot change what a trained adapter computes.
+       "auto_mapping", "inference_mode", "layers_pattern", "loftq_config", "lora_dropout",
+       "megatron_core", "qalora_group_size", "revision", "task_type", "peft_version", "eva_config",
+       "lora_ga_config"},
+      "not supported; only plain LoRA is read");
 }
 
 // Of LoRA's target_modules: every linear layer of every transformer layer.

@@ -18,67 +18,6 @@ using base::StatusOr;
 constexpr std::array<std::string_view, 6> kFamilies = {"llama", "mistral", "qwen2",
                                                        "qwen3", "gemma2",  "gemma3_text"};
 
-// Fields that are read below.
-constexpr std::array<std::string_view, 30> kFamilyFields = {"model_type",
-                                                            "vocab_size",
-                                                            "max_position_embeddings",
-                                                            "hidden_size",
-                                                            "num_hidden_layers",
-                                                            "num_attention_heads",
-                                                            "num_key_value_heads",
-                                                            "head_dim",
-                                                            "intermediate_size",
-                                                            "rms_norm_eps",
-                                                            "eos_token_id",
-                                                            "hidden_act",
-                                                            "hidden_activation",
-                                                            "attention_bias",
-                                                            "mlp_bias",
-                                                            "tie_word_embeddings",
-                                                            "rope_theta",
-                                                            "rope_scaling",
-                                                            "rope_local_base_freq",
-                                                            "sliding_window",
-                                                            "use_sliding_window",
-                                                            "max_window_layers",
-                                                            "layer_types",
-                                                            "sliding_window_pattern",
-                                                            "_sliding_window_pattern",
-                                                            "query_pre_attn_scalar",
-                                                            "attn_logit_softcapping",
-                                                            "final_logit_softcapping",
-                                                            "partial_rotary_factor",
-                                                            "pretraining_tp"};
-
-// Fields that cannot change what a model computes. Every other field must be off.
-constexpr std::array<std::string_view, 22> kFieldsWithoutEffect = {"architectures",
-                                                                   "torch_dtype",
-                                                                   "dtype",
-                                                                   "transformers_version",
-                                                                   "transformers.js_config",
-                                                                   "use_cache",
-                                                                   "initializer_range",
-                                                                   "attention_dropout",
-                                                                   "hidden_dropout",
-                                                                   "bos_token_id",
-                                                                   "pad_token_id",
-                                                                   "unk_token_id",
-                                                                   "_name_or_path",
-                                                                   "is_llama_config",
-                                                                   "cache_implementation",
-                                                                   "_attn_implementation",
-                                                                   "max_length",
-                                                                   "sliding_window_size",
-                                                                   "use_bidirectional_attention",
-                                                                   "output_attentions",
-                                                                   "output_hidden_states",
-                                                                   "return_dict"};
-
-template <std::size_t kCount>
-bool Contains(const std::array<std::string_view, kCount>& list, std::string_view item) {
-  return std::ranges::find(list, item) != list.end();
-}
-
 class FamilyReader {
  public:
   FamilyReader(const std::string& family, const JsonObject& json)
@@ -101,17 +40,26 @@ class FamilyReader {
   bool is(std::string_view family) const { return config_.family == family; }
 
   Status CheckFields() const {
-    for (const std::string& field : json_.fields()) {
-      if (Contains(kFamilyFields, field) || Contains(kFieldsWithoutEffect, field)) continue;
-      if (!json_.IsOff(field)) {
-        return json_.FieldError(field, "not known for a " + config_.family +
-                                           " model; if it changes no result, remove it");
-      }
-    }
-    if (json_.Has("partial_rotary_factor")) {
-      SUBMIX_ASSIGN_OR_RETURN(const double factor, json_.Number("partial_rotary_factor"));
-      if (factor != 1) return json_.FieldError("partial_rotary_factor", "only 1 is supported");
-    }
+    SUBMIX_RETURN_IF_ERROR(json_.ExpectOthersOff(
+        {// Read below.
+         "model_type", "vocab_size", "max_position_embeddings", "hidden_size", "num_hidden_layers",
+         "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
+         "rms_norm_eps", "eos_token_id", "hidden_act", "hidden_activation", "attention_bias",
+         "mlp_bias", "tie_word_embeddings", "rope_theta", "rope_scaling", "rope_local_base_freq",
+         "sliding_window", "use_sliding_window", "max_window_layers", "layer_types",
+         "sliding_window_pattern", "_sliding_window_pattern", "query_pre_attn_scalar",
+         "attn_logit_softcapping", "final_logit_softcapping", "partial_rotary_factor",
+         "pretraining_tp",
+         // Cannot change what a model computes.
+         "architectures", "torch_dtype", "dtype", "transformers_version", "transformers.js_config",
+         "use_cache", "initializer_range", "attention_dropout", "hidden_dropout", "bos_token_id",
+         "pad_token_id", "unk_token_id", "_name_or_path", "is_llama_config", "cache_implementation",
+         "_attn_implementation", "max_length", "sliding_window_size", "use_bidirectional_attention",
+         "output_attentions", "output_hidden_states", "return_dict"},
+        "not known for a " + config_.family + " model; if it changes no result, remove it"));
+    double factor = 1;
+    SUBMIX_RETURN_IF_ERROR(json_.ReadIfPresent("partial_rotary_factor", factor));
+    if (factor != 1) return json_.FieldError("partial_rotary_factor", "only 1 is supported");
     return base::OkStatus();
   }
 
@@ -310,7 +258,9 @@ class FamilyReader {
 
 }  // namespace
 
-bool IsRotaryFamily(const std::string& family) { return Contains(kFamilies, family); }
+bool IsRotaryFamily(const std::string& family) {
+  return std::ranges::find(kFamilies, family) != kFamilies.end();
+}
 
 StatusOr<DecoderConfig> ReadRotaryFamily(const std::string& family, const JsonObject& json) {
   return FamilyReader(family, json).Read();
