@@ -234,32 +234,8 @@ std::map<std::string, AdapterTensor> AdapterTensors(const std::string& model_pre
   return tensors;
 }
 
-base::Status OtherBaseError(const std::string& path, const std::string& problem) {
-  return base::FailedPreconditionError(path + ": " + problem +
-                                       "; is this an adapter for another base model?");
-}
-
-base::Status CheckTensors(const SafetensorsFile& file,
-                          const std::map<std::string, AdapterTensor>& expected) {
-  for (const auto& [name, tensor] : expected) {
-    const auto found = file.tensors().find(name);
-    if (found == file.tensors().end()) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected " +
-                                             ShapeText(tensor.shape) + ", found nothing");
-    }
-    if (found->second.shape != tensor.shape) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected " +
-                                             ShapeText(tensor.shape) + ", found " +
-                                             ShapeText(found->second.shape));
-    }
-  }
-  for (const auto& [name, tensor] : file.tensors()) {
-    if (!expected.contains(name)) {
-      return OtherBaseError(file.path(), "tensor " + Quoted(name) + ": expected nothing, found " +
-                                             ShapeText(tensor.shape));
-    }
-  }
-  return base::OkStatus();
+base::Status OtherBaseError(const std::string& problem) {
+  return base::FailedPreconditionError(problem + "; is this an adapter for another base model?");
 }
 
 }  // namespace
@@ -310,7 +286,7 @@ base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
   LoraAdapter adapter;
   SUBMIX_ASSIGN_OR_RETURN(adapter.config, LoadLoraConfig(config_path, model));
   if (const std::optional<int> layer = MissingLayer(model, adapter.config)) {
-    return OtherBaseError(config_path, LayerProblem(model, *layer));
+    return OtherBaseError(config_path + ": " + LayerProblem(model, *layer));
   }
   base::StatusOr<std::vector<LoraModule>> modules = AdaptedModules(model, adapter.config);
   if (!modules.ok()) {
@@ -327,9 +303,15 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
                           SafetensorsFile::Open(base::JoinPath(directory, kWeightsFile)));
   const std::map<std::string, AdapterTensor> expected =
       AdapterTensors(ModelPrefix(model), adapter.config.rank, adapter.modules);
-  SUBMIX_RETURN_IF_ERROR(CheckTensors(*file, expected));
   for (const auto& [name, tensor] : expected) {
-    SUBMIX_ASSIGN_OR_RETURN(*tensor.values, file->Read(name, tensor.shape));
+    base::StatusOr<std::vector<float>> values = file->Read(name, tensor.shape);
+    if (!values.ok()) return OtherBaseError(values.status().message());
+    *tensor.values = *std::move(values);
+  }
+  for (const auto& [name, tensor] : file->tensors()) {
+    if (expected.contains(name)) continue;
+    return OtherBaseError(file->path() + ": tensor " + Quoted(name) + ": expected nothing, found " +
+                          ShapeText(tensor.shape));
   }
   return adapter;
 }

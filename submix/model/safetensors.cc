@@ -197,7 +197,8 @@ base::StatusOr<TensorView> SafetensorsFile::Find(
     std::string_view name, std::span<const std::int64_t> expected_shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    return base::NotFoundError(path_ + ": no tensor " + base::Quoted(name));
+    return base::NotFoundError(path_ + ": tensor " + base::Quoted(name) + ": expected " +
+                               ShapeText(expected_shape) + ", found nothing");
   }
   const TensorView& tensor = found->second;
   if (!std::ranges::equal(tensor.shape, expected_shape)) {
