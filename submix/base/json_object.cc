@@ -177,6 +177,16 @@ StatusOr<std::vector<std::int64_t>> JsonObject::Integers(std::string_view field,
   return numbers;
 }
 
+StatusOr<std::vector<int>> JsonObject::IntOrInts(std::string_view field, int least,
+                                                 int most) const {
+  if (!IsList(field)) {
+    SUBMIX_ASSIGN_OR_RETURN(const int number, Int(field, least, most));
+    return std::vector<int>{number};
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto numbers, Integers(field, least, most));
+  return std::vector<int>(numbers.begin(), numbers.end());
+}
+
 StatusOr<std::vector<std::string>> JsonObject::Texts(std::string_view field) const {
   const Json* value = node_->Find(field);
   if (value == nullptr || !value->is_array()) return node_->Expected(field, "a list of strings");

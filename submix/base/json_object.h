@@ -42,6 +42,7 @@ class JsonObject {
   StatusOr<std::string> Text(std::string_view field) const;
   StatusOr<std::vector<std::int64_t>> Integers(std::string_view field, std::int64_t least,
                                                std::int64_t most) const;
+  StatusOr<std::vector<int>> IntOrInts(std::string_view field, int least, int most) const;
   StatusOr<std::vector<std::string>> Texts(std::string_view field) const;
   StatusOr<std::map<std::string, std::string>> TextMap(std::string_view field) const;
   StatusOr<JsonObject> Object(std::string_view field) const;

@@ -10,13 +10,9 @@ using base::StatusOr;
 
 StatusOr<std::vector<int>> ReadTokenIds(const JsonObject& json, std::string_view field,
                                         int vocab_size) {
-  if (!json.IsList(field)) {
-    SUBMIX_ASSIGN_OR_RETURN(const int id, json.Int(field, 0, vocab_size - 1));
-    return std::vector<int>{id};
-  }
-  SUBMIX_ASSIGN_OR_RETURN(const auto ids, json.Integers(field, 0, vocab_size - 1));
+  SUBMIX_ASSIGN_OR_RETURN(std::vector<int> ids, json.IntOrInts(field, 0, vocab_size - 1));
   if (ids.empty()) return json.FieldError(field, "expected at least one");
-  return std::vector<int>(ids.begin(), ids.end());
+  return ids;
 }
 
 StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory) {

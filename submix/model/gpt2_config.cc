@@ -8,17 +8,16 @@ using base::Quoted;
 
 // What this engine computes. Absent fields mean Hugging Face's defaults, which are these.
 base::Status CheckArchitecture(const JsonObject& json) {
-  if (json.Has("activation_function")) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::string activation, json.Text("activation_function"));
-    if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
-      return json.FieldError(
-          "activation_function",
-          "expected \"gelu_new\" or \"gelu_pytorch_tanh\", found " + Quoted(activation));
-    }
+  std::string activation = "gelu_new";
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("activation_function", activation));
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
+    return json.FieldError(
+        "activation_function",
+        "expected \"gelu_new\" or \"gelu_pytorch_tanh\", found " + Quoted(activation));
   }
   for (const char* field : {"tie_word_embeddings", "scale_attn_weights"}) {
-    if (!json.Has(field)) continue;
-    SUBMIX_ASSIGN_OR_RETURN(const bool is_on, json.Boolean(field));
+    bool is_on = true;
+    SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent(field, is_on));
     if (!is_on) return json.FieldError(field, "only true is supported");
   }
   for (const char* field : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
@@ -64,11 +63,9 @@ base::StatusOr<DecoderConfig> ReadGpt2(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(config.layers, json.Int("n_layer", 1, kMaxLayers));
   SUBMIX_ASSIGN_OR_RETURN(config.attention_heads, json.Int("n_head", 1, config.width));
   SUBMIX_ASSIGN_OR_RETURN(config.end_of_text, json.Int("eos_token_id", 0, config.vocab_size - 1));
-  if (json.Has("layer_norm_epsilon")) {
-    SUBMIX_ASSIGN_OR_RETURN(config.norm_epsilon, json.Number("layer_norm_epsilon"));
-    if (!(config.norm_epsilon > 0 && config.norm_epsilon < 1)) {
-      return json.FieldError("layer_norm_epsilon", "expected a number between 0 and 1");
-    }
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("layer_norm_epsilon", config.norm_epsilon));
+  if (!(config.norm_epsilon > 0 && config.norm_epsilon < 1)) {
+    return json.FieldError("layer_norm_epsilon", "expected a number between 0 and 1");
   }
   SUBMIX_RETURN_IF_ERROR(CheckShape(json, config));
   return config;

@@ -85,22 +85,6 @@ base::StatusOr<std::vector<std::string>> TargetModules(const JsonObject& json,
   return targets;
 }
 
-// PEFT allows one number in the place of a list.
-base::StatusOr<std::vector<int>> Layers(const JsonObject& json) {
-  constexpr const char* kField = "layers_to_transform";
-  std::vector<int> layers;
-  if (!json.Has(kField)) return layers;
-  if (!json.IsList(kField)) {
-    SUBMIX_ASSIGN_OR_RETURN(const int layer, json.Int(kField, 0, kMaxLayer));
-    layers.push_back(layer);
-  } else {
-    SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::int64_t> numbers,
-                            json.Integers(kField, 0, kMaxLayer));
-    for (const std::int64_t number : numbers) layers.push_back(static_cast<int>(number));
-  }
-  return layers;
-}
-
 // Where the layer's number stands in a name. A model has one such place.
 base::Status CheckLayersPattern(const JsonObject& json, const DecoderConfig& model) {
   constexpr const char* kField = "layers_pattern";
@@ -121,10 +105,10 @@ base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path, const Decoder
   SUBMIX_ASSIGN_OR_RETURN(config.rank, json.Int("r", 1, kMaxRank));
   SUBMIX_ASSIGN_OR_RETURN(config.lora_alpha, json.Number("lora_alpha"));
   SUBMIX_ASSIGN_OR_RETURN(config.target_modules, TargetModules(json, path));
-  SUBMIX_ASSIGN_OR_RETURN(config.layers, Layers(json));
-  if (json.Has("base_model_name_or_path")) {
-    SUBMIX_ASSIGN_OR_RETURN(config.base_model, json.Text("base_model_name_or_path"));
+  if (json.Has("layers_to_transform")) {
+    SUBMIX_ASSIGN_OR_RETURN(config.layers, json.IntOrInts("layers_to_transform", 0, kMaxLayer));
   }
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("base_model_name_or_path", config.base_model));
   return config;
 }
 

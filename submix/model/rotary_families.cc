@@ -116,11 +116,10 @@ class FamilyReader {
     const std::string expected = is_gemma_ ? "gelu_pytorch_tanh" : "silu";
     // Gemma 2 has both; the second one counts.
     const char* field = json_.Has("hidden_activation") ? "hidden_activation" : "hidden_act";
-    if (json_.Has(field)) {
-      SUBMIX_ASSIGN_OR_RETURN(const std::string found, json_.Text(field));
-      if (found != expected) {
-        return json_.FieldError(field, "expected " + Quoted(expected) + ", found " + Quoted(found));
-      }
+    std::string found = expected;
+    SUBMIX_RETURN_IF_ERROR(json_.ReadIfPresent(field, found));
+    if (found != expected) {
+      return json_.FieldError(field, "expected " + Quoted(expected) + ", found " + Quoted(found));
     }
     bool has_attention_bias = is("qwen2");
     SUBMIX_RETURN_IF_ERROR(json_.ReadIfPresent("attention_bias", has_attention_bias));
