@@ -117,6 +117,14 @@ Status WriteFile(const std::string& path, std::string_view content, int mode) {
   return status;
 }
 
+Status AppendToFile(const std::string& path, std::string_view bytes) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  SUBMIX_RETURN_IF_ERROR(WriteAll(file.get(), bytes, path));
+  if (::fdatasync(file.get()) != 0) return ErrnoError(path, "fdatasync", errno);
+  return OkStatus();
+}
+
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 StatusOr<FileIdentity> IdentityOf(const std::string& path) {

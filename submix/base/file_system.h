@@ -19,6 +19,9 @@ StatusOr<std::string> ReadFile(const std::string& path);
 // see the old content or the new, never a mixture. `mode` is the permission bits.
 // Errors: kResourceExhausted when the disk is full (the old content stays), kInternal.
 Status WriteFile(const std::string& path, std::string_view content, int mode = 0644);
+// Adds to the end of a file that is there; what is added survives power loss once this returns.
+// Errors: kNotFound, kInternal; kResourceExhausted when the disk is full: a beginning may be there.
+Status AppendToFile(const std::string& path, std::string_view bytes);
 // A whole file, mapped read-only for as long as somebody holds it. Our writers replace files and
 // never shrink them, so that the pages stay.
 struct MappedFile {
