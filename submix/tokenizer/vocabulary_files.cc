@@ -74,14 +74,8 @@ StatusOr<std::array<TokenId, 256>> TokensOfBytes(const std::string& path,
   return token_of_byte;
 }
 
-// What a line of merges.txt, "left right", says.
-struct ParsedMerge {
-  TokenId left = 0;
-  TokenId right = 0;
-  TokenId merged = 0;
-};
-
-StatusOr<ParsedMerge> ParseMerge(std::string_view line, const Vocabulary& vocabulary) {
+// The ids of left, right and merged that a line of merges.txt, "left right", says.
+StatusOr<std::array<TokenId, 3>> ParseMerge(std::string_view line, const Vocabulary& vocabulary) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
     return base::InvalidArgumentError("expected two tokens with one space between them");
@@ -100,7 +94,7 @@ StatusOr<ParsedMerge> ParseMerge(std::string_view line, const Vocabulary& vocabu
     }
     ids[i] = entry->second;
   }
-  return ParsedMerge{ids[0], ids[1], ids[2]};
+  return ids;
 }
 
 StatusOr<BytePairMerges> ParseMerges(const std::string& path, const std::string& content,
@@ -113,9 +107,10 @@ StatusOr<BytePairMerges> ParseMerges(const std::string& path, const std::string&
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const std::string place = path + ":" + std::to_string(number) + ": ";
-    StatusOr<ParsedMerge> merge = ParseMerge(line, vocabulary);
-    if (!merge.ok()) return base::InvalidArgumentError(place + merge.status().message());
-    if (!merges.Add(merge->left, merge->right, {number, merge->merged})) {
+    const auto ids = ParseMerge(line, vocabulary);
+    if (!ids.ok()) return base::InvalidArgumentError(place + ids.status().message());
+    const auto& [left, right, merged] = *ids;
+    if (!merges.Add(left, right, {number, merged})) {
       return base::InvalidArgumentError(place + "this merge stands in an earlier line already");
     }
   }
