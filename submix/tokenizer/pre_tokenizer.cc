@@ -59,14 +59,13 @@ class WordsOfPiece {
 
 std::vector<Range> CutEach(const Split& split, std::string_view subject,
                            const std::vector<Range>& pieces) {
-  RegularExpression::Matcher matcher(split.pattern);
   std::vector<Range> words;
   for (const Range& piece : pieces) {
     WordsOfPiece joined(split, words);
     // A pattern looks no further than its piece, ahead neither.
     const std::string_view text = subject.substr(piece.begin, piece.end - piece.begin);
     for (std::size_t begin = 0; begin < text.size();) {
-      const std::optional<RegularExpression::Match> match = matcher.Find(text, begin);
+      const std::optional<RegularExpression::Match> match = split.pattern.Find(text, begin);
       const std::size_t match_begin = match ? match->begin : text.size();
       joined.Add({piece.begin + begin, piece.begin + match_begin}, false);
       if (!match) break;

@@ -24,19 +24,6 @@ struct RegularExpression::Code {
   bool is_machine_code = false;
 };
 
-struct RegularExpression::Matcher::State {
-  explicit State(std::shared_ptr<const Code> of)
-      : code(std::move(of)), data(pcre2_match_data_create(1, nullptr)) {
-    SUBMIX_CHECK(data != nullptr, "out of memory");
-  }
-  ~State() { pcre2_match_data_free(data); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  std::shared_ptr<const Code> code;
-  pcre2_match_data* data;
-};
-
 RegularExpression::RegularExpression(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
 
 base::StatusOr<RegularExpression> RegularExpression::Compile(std::string_view pattern) {
@@ -70,21 +57,20 @@ RegularExpression RegularExpression::Literal(std::string_view bytes) {
   return RegularExpression(std::make_shared<const Code>(compiled));
 }
 
-RegularExpression::Matcher::Matcher(const RegularExpression& expression)
-    : state_(std::make_unique<State>(expression.code_)) {}
-RegularExpression::Matcher::~Matcher() = default;
-
-std::optional<RegularExpression::Match> RegularExpression::Matcher::Find(std::string_view text,
-                                                                         std::size_t start) {
+std::optional<RegularExpression::Match> RegularExpression::Find(std::string_view text,
+                                                                std::size_t start) const {
+  // One a thread, since making one takes as long as finding a word.
+  thread_local const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
+      pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
+  SUBMIX_CHECK(match != nullptr, "out of memory");
   const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  const Code& code = *state_->code;
-  const int result = code.is_machine_code ? pcre2_jit_match(code.code, subject, text.size(), start,
-                                                            0, state_->data, nullptr)
-                                          : pcre2_match(code.code, subject, text.size(), start,
-                                                        PCRE2_NO_UTF_CHECK, state_->data, nullptr);
+  const int result = code_->is_machine_code ? pcre2_jit_match(code_->code, subject, text.size(),
+                                                              start, 0, match.get(), nullptr)
+                                            : pcre2_match(code_->code, subject, text.size(), start,
+                                                          PCRE2_NO_UTF_CHECK, match.get(), nullptr);
   // 0: a match whose groups did not all fit, which nobody asks for.
   if (result < 0) return std::nullopt;
-  const PCRE2_SIZE* const offsets = pcre2_get_ovector_pointer(state_->data);
+  const PCRE2_SIZE* const offsets = pcre2_get_ovector_pointer(match.get());
   return Match{offsets[0], offsets[1]};
 }
 

@@ -32,22 +32,9 @@ class RegularExpression {
   // Matches exactly these bytes.
   static RegularExpression Literal(std::string_view bytes);
 
-  // Looks for matches in texts, one thread at a time.
-  class Matcher {
-   public:
-    explicit Matcher(const RegularExpression& expression);
-    ~Matcher();
-    Matcher(const Matcher&) = delete;
-    Matcher& operator=(const Matcher&) = delete;
-
-    // The first match at or after `start`. Nothing, too, where PCRE2 gives up (its match limit).
-    // Requires: well-formed UTF-8, `start` between two characters.
-    std::optional<Match> Find(std::string_view text, std::size_t start);
-
-   private:
-    struct State;
-    std::unique_ptr<State> state_;
-  };
+  // The first match at or after `start`. Nothing, too, where PCRE2 gives up (its match limit).
+  // Requires: well-formed UTF-8, `start` between two characters.
+  std::optional<Match> Find(std::string_view text, std::size_t start) const;
 
  private:
   struct Code;

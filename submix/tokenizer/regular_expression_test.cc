@@ -18,8 +18,7 @@ std::vector<std::string> Matches(std::string_view pattern, std::string_view text
   EXPECT_TRUE(expression.ok()) << pattern << ": " << expression.status();
   std::vector<std::string> matches;
   if (!expression.ok()) return matches;
-  RegularExpression::Matcher matcher(*expression);
-  for (auto match = matcher.Find(text, 0); match; match = matcher.Find(text, match->end)) {
+  for (auto match = expression->Find(text, 0); match; match = expression->Find(text, match->end)) {
     matches.emplace_back(text.substr(match->begin, match->end - match->begin));
   }
   return matches;
@@ -55,9 +54,9 @@ TEST(RegularExpressionTest, CasesFoldAsUnicodeSays) {
 }
 
 TEST(RegularExpressionTest, LiteralsAreBytes) {
-  RegularExpression::Matcher matcher(RegularExpression::Literal("a.*"));
-  EXPECT_FALSE(matcher.Find("abc", 0).has_value());
-  EXPECT_EQ(matcher.Find("xa.*", 0)->begin, 1u);
+  const RegularExpression literal = RegularExpression::Literal("a.*");
+  EXPECT_FALSE(literal.Find("abc", 0).has_value());
+  EXPECT_EQ(literal.Find("xa.*", 0)->begin, 1u);
 }
 
 TEST(RegularExpressionTest, TheFamiliesPatternsAreKnown) {
