@@ -31,7 +31,6 @@ struct BytePairParts {
   std::size_t longest_piece_bytes = 0;  // of normalized text, that a token stands for
   base::TokenId end_of_text = 0;
   std::vector<base::TokenId> prefix;
-  std::vector<base::TokenId> suffix;
 
   LiteralEntries literals;
   Normalizer normalizer;
@@ -58,7 +57,6 @@ class BytePairTokenizer final : public Tokenizer {
   std::size_t longest_token_bytes() const override;
   base::TokenId end_of_text() const override { return parts_.end_of_text; }
   std::vector<base::TokenId> prefix() const override { return parts_.prefix; }
-  std::vector<base::TokenId> suffix() const override { return parts_.suffix; }
   base::TokenId largest_text_token() const override;
   std::optional<base::TokenId> special_token(std::string_view content) const override;
   std::vector<base::TokenId> Encode(std::string_view bytes) const override;

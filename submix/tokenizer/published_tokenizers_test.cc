@@ -105,7 +105,6 @@ TEST_P(PublishedTokenizersTest, GiveTheIdsOfTheirOwnLibraryButNoMarkerFromText) 
     EXPECT_EQ(tokenizer().Decode(tokens), one.at("decoded")) << one.at("text");
     std::vector<TokenId> surrounded = tokenizer().prefix();
     surrounded.insert(surrounded.end(), tokens.begin(), tokens.end());
-    for (const TokenId id : tokenizer().suffix()) surrounded.push_back(id);
     EXPECT_EQ(surrounded, one.at("ids_with_special").get<std::vector<TokenId>>());
   }
   EXPECT_GT(num_forgeries, 0);

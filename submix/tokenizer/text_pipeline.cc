@@ -79,7 +79,8 @@ class DecoderReader {
 
 class PostProcessorReader {
  public:
-  PostProcessorReader(int vocab_size, SurroundingIds& ids) : vocab_size_(vocab_size), ids_(ids) {}
+  PostProcessorReader(int vocab_size, std::vector<base::TokenId>& prefix)
+      : vocab_size_(vocab_size), prefix_(prefix) {}
 
   Status Read(const JsonObject& object) {
     SUBMIX_ASSIGN_OR_RETURN(const std::string type, object.Text("type"));
@@ -117,23 +118,22 @@ class PostProcessorReader {
       }
       SUBMIX_ASSIGN_OR_RETURN(const JsonObject token, part.Object("SpecialToken"));
       SUBMIX_ASSIGN_OR_RETURN(const std::string name, token.Text("id"));
-      SUBMIX_RETURN_IF_ERROR(AppendIds(object, name, has_text ? ids_.suffix : ids_.prefix));
+      SUBMIX_ASSIGN_OR_RETURN(const auto ids, IdsOf(object, name));
+      if (!has_text) prefix_.insert(prefix_.end(), ids.begin(), ids.end());
     }
     if (!has_text) return object.FieldError("single", "expected the text, A, once");
     return base::OkStatus();
   }
 
-  Status AppendIds(const JsonObject& object, const std::string& name,
-                   std::vector<base::TokenId>& to) const {
+  StatusOr<std::vector<std::int64_t>> IdsOf(const JsonObject& object,
+                                            const std::string& name) const {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject tokens, object.Object("special_tokens"));
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject token, tokens.Object(name));
-    SUBMIX_ASSIGN_OR_RETURN(const auto ids, token.Integers("ids", 0, vocab_size_ - 1));
-    for (const std::int64_t id : ids) to.push_back(static_cast<base::TokenId>(id));
-    return base::OkStatus();
+    return token.Integers("ids", 0, vocab_size_ - 1);
   }
 
   const int vocab_size_;
-  SurroundingIds& ids_;
+  std::vector<base::TokenId>& prefix_;
   bool has_template_ = false;
 };
 
@@ -177,12 +177,12 @@ StatusOr<DecodingRule> ReadDecodingRule(const JsonObject& settings) {
   return rule;
 }
 
-StatusOr<SurroundingIds> ReadSurroundingIds(const JsonObject& settings, int vocab_size) {
-  SurroundingIds ids;
-  if (!settings.Has("post_processor")) return ids;
+StatusOr<std::vector<base::TokenId>> ReadPrefix(const JsonObject& settings, int vocab_size) {
+  std::vector<base::TokenId> prefix;
+  if (!settings.Has("post_processor")) return prefix;
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject processor, settings.Object("post_processor"));
-  SUBMIX_RETURN_IF_ERROR(PostProcessorReader(vocab_size, ids).Read(processor));
-  return ids;
+  SUBMIX_RETURN_IF_ERROR(PostProcessorReader(vocab_size, prefix).Read(processor));
+  return prefix;
 }
 
 }  // namespace submix::tokenizer

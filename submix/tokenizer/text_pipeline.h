@@ -29,17 +29,13 @@ struct DecodingRule {
   bool first_piece_loses_spaces = false;      // the first piece of a text is left without any
 };
 
-// The ids that `post_processor` puts around a text: BOS, EOS.
-struct SurroundingIds {
-  std::vector<base::TokenId> prefix;
-  std::vector<base::TokenId> suffix;
-};
-
 // `settings`: the whole file. Errors: kInvalidArgument naming file and field: a type or option that
 // is not supported, a regular expression that does not compile, ids that are not in the vocabulary.
 base::StatusOr<WordsRule> ReadWordsRule(const base::JsonObject& settings);
 base::StatusOr<DecodingRule> ReadDecodingRule(const base::JsonObject& settings);
-base::StatusOr<SurroundingIds> ReadSurroundingIds(const base::JsonObject& settings, int vocab_size);
+// The ids that `post_processor` puts before a text: BOS.
+base::StatusOr<std::vector<base::TokenId>> ReadPrefix(const base::JsonObject& settings,
+                                                      int vocab_size);
 
 // For the readers of the parts. kInvalidArgument for a field that is not listed.
 base::Status CheckFields(const base::JsonObject& object, const std::vector<std::string>& known);

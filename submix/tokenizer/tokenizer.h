@@ -51,10 +51,9 @@ class Tokenizer {
   // What ends a document: eos_token of tokenizer_config.json, or else the one of "<|endoftext|>",
   // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;
-  // What the file's post-processor puts before and after a whole text (BOS, EOS). Encode leaves it
-  // out; EncodePrompt adds the prefix.
+  // What the file's post-processor puts before a whole text (BOS). Encode leaves it out,
+  // EncodePrompt adds it; what it would put after the text (EOS) nobody asks for.
   virtual std::vector<base::TokenId> prefix() const { return {}; }
-  virtual std::vector<base::TokenId> suffix() const { return {}; }
   // The largest id that Encode gives.
   virtual base::TokenId largest_text_token() const { return vocab_size() - 1; }
   // The id of a marker: an added token that is special or that no merges make. Encode never gives

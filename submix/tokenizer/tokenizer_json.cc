@@ -68,10 +68,8 @@ class PartsReader {
     SUBMIX_RETURN_IF_ERROR(ReadAddedTokens());
     SUBMIX_RETURN_IF_ERROR(ReadBytesOfTokens());
     SUBMIX_RETURN_IF_ERROR(ReadMerges());
-    SUBMIX_ASSIGN_OR_RETURN(SurroundingIds around,
-                            ReadSurroundingIds(file_.settings, static_cast<int>(pieces_.size())));
-    parts_.prefix = std::move(around.prefix);
-    parts_.suffix = std::move(around.suffix);
+    SUBMIX_ASSIGN_OR_RETURN(parts_.prefix,
+                            ReadPrefix(file_.settings, static_cast<int>(pieces_.size())));
     SUBMIX_RETURN_IF_ERROR(ReadEndOfText(base::JoinPath(directory, "tokenizer_config.json")));
     return std::move(parts_);
   }
