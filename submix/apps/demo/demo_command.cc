@@ -18,6 +18,7 @@
 #include "submix/corpus/user_records.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/mechanism/baselines/recommended_options.h"
@@ -241,8 +242,8 @@ class Demo {
 
   Status Evaluate() {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                            LoadTokenizer(ensemble::PublicDirectory(File("ensemble"))));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(
+                                                      ensemble::PublicDirectory(File("ensemble"))));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                             LoadEnsembles({}, *tokenizer, File("ensemble"), {File("fine_tuned")}));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
@@ -315,7 +316,7 @@ class Demo {
 
   Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
     const std::string model = ensemble::PublicDirectory(File("planted_ensemble"));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadTokenizer(model));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(model));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                             LoadPredictor({}, model, {member}, tokenizer->vocab_size()));
     const auto random = base::MakeSystemRandomSource();

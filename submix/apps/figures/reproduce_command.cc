@@ -15,6 +15,7 @@
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/figures/decoding_examples.h"
 #include "submix/eval/figures/extraction_figure.h"
 #include "submix/eval/figures/federated_figures.h"
@@ -109,7 +110,7 @@ class Reproduction {
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
                                                    options_.public_directory, "config.json")));
-    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(options_.public_directory));
+    SUBMIX_ASSIGN_OR_RETURN(tokenizer_, ensemble::LoadFittingTokenizer(options_.public_directory));
     corpus_ = options_.corpus;
     if (options_.users_are_blocks > 0) {
       corpus_ = File("block_users.jsonl");

@@ -10,6 +10,7 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/measuring/token_scores.h"
 
 namespace submix::apps {
@@ -37,7 +38,7 @@ struct ScoredText {
 StatusOr<ScoredText> LoadText(const ScoreOptions& options, const ensemble::Predictor& predictor) {
   ScoredText text;
   if (!options.text.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadTokenizer(options.model));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(options.model));
     SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(options.text));
     if (bytes.empty()) return base::InvalidArgumentError(options.text + ": is empty");
     const std::vector<base::TokenId> tokens = tokenizer->Encode(bytes);

@@ -14,6 +14,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/external/external_predictor.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/end_tokens.h"
@@ -134,17 +135,11 @@ void AddPredictorFlags(Flags flags, PredictorFlags& predictor) {
 
 void SetTorchPredictorLoader(PredictorLoader loader) { TorchLoader() = std::move(loader); }
 
-StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(const std::string& model_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadDecoderConfig(base::JoinPath(model_directory, "config.json")));
-  return tokenizer::Tokenizer::LoadFor(model_directory, config.vocab_size);
-}
-
 StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
     const std::string& ensemble_directory) {
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
   const std::string directory = ensemble::PublicDirectory(ensemble_directory);
-  if (!manifest.external.has_value()) return LoadTokenizer(directory);
+  if (!manifest.external.has_value()) return ensemble::LoadFittingTokenizer(directory);
   if (!manifest.file_sha256.empty()) {
     return tokenizer::Tokenizer::LoadFor(directory, manifest.external->vocabulary);
   }

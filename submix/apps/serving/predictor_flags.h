@@ -56,11 +56,8 @@ using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::P
 // any command runs.
 void SetTorchPredictorLoader(PredictorLoader loader);
 
-// The tokenizer of the model in a directory. Errors: those of LoadDecoderConfig and
-// Tokenizer::LoadFor.
-base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadTokenizer(
-    const std::string& model_directory);
-// That of an ensemble. Errors: also kFailedPrecondition for external models without one.
+// The tokenizer of an ensemble. Errors: those of LoadFittingTokenizer; kFailedPrecondition for
+// external models without one.
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
     const std::string& ensemble_directory);
 
