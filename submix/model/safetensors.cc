@@ -284,13 +284,9 @@ std::string HeaderText(const TensorsByName& tensors, Dtype dtype,
 
 template <typename Narrow>
 void AppendNarrowed(std::string& content, std::span<const float> values, Narrow narrow) {
-  std::array<std::uint16_t, 4096> piece{};
-  while (!values.empty()) {
-    const std::size_t count = std::min(values.size(), piece.size());
-    std::transform(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
-                   piece.begin(), narrow);
-    content.append(reinterpret_cast<const char*>(piece.data()), 2 * count);
-    values = values.subspan(count);
+  for (const float value : values) {
+    const std::uint16_t bits = narrow(value);
+    content.append(reinterpret_cast<const char*>(&bits), sizeof bits);
   }
 }
 
