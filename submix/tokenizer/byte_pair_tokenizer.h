@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "submix/base/status.h"
 #include "submix/tokenizer/byte_pair_merges.h"
 #include "submix/tokenizer/literal_entries.h"
 #include "submix/tokenizer/merge_boundaries.h"
@@ -46,6 +47,17 @@ struct BytePairParts {
   int stripped_spaces = 0;                // what Decode takes off a text's beginning
   bool first_piece_loses_spaces = false;  // and off its first token
 };
+
+// Hugging Face's tokenizer.json with a model of type BPE, and the eos_token of
+// tokenizer_config.json. Errors: those of Tokenizer::Load.
+//
+// Added tokens are markers, which no text makes, unless they are of the model's own vocabulary and
+// not special (Gemma's tags and line ends): those are matched literally, as their library does. A
+// merge into or of a marker is left out, since there it never happens either: the library cuts
+// markers out of the text before.
+base::StatusOr<BytePairParts> ReadTokenizerJson(const std::string& directory);
+// GPT-2's two files, vocab.json and merges.txt. Errors: those of Tokenizer::Load.
+base::StatusOr<BytePairParts> ReadVocabularyFiles(const std::string& directory);
 
 class BytePairTokenizer final : public Tokenizer {
  public:

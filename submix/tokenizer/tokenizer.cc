@@ -5,8 +5,6 @@
 
 #include "submix/base/file_system.h"
 #include "submix/tokenizer/byte_pair_tokenizer.h"
-#include "submix/tokenizer/tokenizer_json.h"
-#include "submix/tokenizer/vocabulary_files.h"
 
 namespace submix::tokenizer {
 namespace {

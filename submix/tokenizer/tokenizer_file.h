@@ -1,5 +1,5 @@
 // The text of a tokenizer.json: its vocabulary and merges, which may be hundreds of thousands,
-// apart from everything else. What the entries mean is tokenizer_json.h's.
+// apart from everything else. What the entries mean is tokenizer_json.cc's.
 #pragma once
 
 #include <cstdint>

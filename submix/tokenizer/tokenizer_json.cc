@@ -1,5 +1,4 @@
-#include "submix/tokenizer/tokenizer_json.h"
-
+// ReadTokenizerJson of byte_pair_tokenizer.h.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -7,6 +6,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/tokenizer/byte_alphabet.h"
+#include "submix/tokenizer/byte_pair_tokenizer.h"
 #include "submix/tokenizer/characters.h"
 #include "submix/tokenizer/text_pipeline.h"
 #include "submix/tokenizer/tokenizer_file.h"

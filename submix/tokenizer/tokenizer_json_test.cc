@@ -1,6 +1,4 @@
 // What tokenizer.json may not say, and how it is refused: in a line that names file and field.
-#include "submix/tokenizer/tokenizer_json.h"
-
 #include <fstream>
 #include <functional>
 

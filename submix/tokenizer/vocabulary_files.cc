@@ -1,5 +1,4 @@
-#include "submix/tokenizer/vocabulary_files.h"
-
+// ReadVocabularyFiles of byte_pair_tokenizer.h.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/tokenizer/byte_alphabet.h"
+#include "submix/tokenizer/byte_pair_tokenizer.h"
 #include "submix/tokenizer/pre_tokenizer.h"
 
 namespace submix::tokenizer {
