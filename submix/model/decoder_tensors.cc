@@ -9,36 +9,6 @@ namespace {
 
 constexpr const char* kUntiedUnembedding = "lm_head";
 
-// One tensor behind the other.
-class TensorList {
- public:
-  explicit TensorList(const DecoderConfig& config) : config_(config) {}
-
-  void Add(std::string name, std::vector<std::int64_t> shape, bool is_linear = false) {
-    tensors_.push_back({std::move(name), std::move(shape), is_linear});
-  }
-
-  void AddNorm(const std::string& name, std::int64_t width) {
-    Add(name + ".weight", {width});
-    if (config_.norm == Norm::kLayer) Add(name + ".bias", {width});
-  }
-
-  void AddLinear(const LinearLayer& linear, bool has_bias) {
-    if (HasConv1d(config_)) {
-      Add(linear.name + ".weight", {linear.inputs, linear.outputs}, true);
-    } else {
-      Add(linear.name + ".weight", {linear.outputs, linear.inputs}, true);
-    }
-    if (has_bias) Add(linear.name + ".bias", {linear.outputs}, true);
-  }
-
-  std::vector<DecoderTensor> Take() { return std::move(tensors_); }
-
- private:
-  const DecoderConfig& config_;
-  std::vector<DecoderTensor> tensors_;
-};
-
 }  // namespace
 
 bool HasConv1d(const DecoderConfig& config) { return config.family == "gpt2"; }
@@ -95,31 +65,44 @@ DecoderNames NamesOf(const DecoderConfig& config) {
 std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config) {
   const DecoderNames names = NamesOf(config);
   const std::int64_t width = config.width;
-  TensorList list(config);
-  list.Add(names.token_embedding + ".weight", {config.vocab_size, width});
-  if (config.has_learned_positions) list.Add(kPositionEmbedding, {config.context_length, width});
+  std::vector<DecoderTensor> tensors;
+  const auto add_norm = [&](const std::string& name, std::int64_t norm_width) {
+    tensors.push_back({name + ".weight", {norm_width}});
+    if (config.norm == Norm::kLayer) tensors.push_back({name + ".bias", {norm_width}});
+  };
+  const auto add_linear = [&](const LinearLayer& linear, bool has_bias) {
+    std::vector<std::int64_t> shape = {linear.outputs, linear.inputs};
+    if (HasConv1d(config)) std::swap(shape[0], shape[1]);
+    tensors.push_back({linear.name + ".weight", std::move(shape), true});
+    if (has_bias) tensors.push_back({linear.name + ".bias", {linear.outputs}, true});
+  };
+  tensors.push_back({names.token_embedding + ".weight", {config.vocab_size, width}});
+  if (config.has_learned_positions) {
+    tensors.push_back({kPositionEmbedding, {config.context_length, width}});
+  }
   for (int layer = 0; layer < config.layers; ++layer) {
     const std::string prefix = LayerPrefix(config, layer);
     const LayerLinears linears = LinearsOfLayer(config, layer);
-    list.AddNorm(prefix + names.norm_1, width);
+    add_norm(prefix + names.norm_1, width);
     for (const LinearLayer& linear : linears.attention_in) {
-      list.AddLinear(linear, config.has_attention_in_bias);
+      add_linear(linear, config.has_attention_in_bias);
     }
     if (config.has_query_key_norms) {
-      list.AddNorm(prefix + kQueryNorm, config.width_of_head());
-      list.AddNorm(prefix + kKeyNorm, config.width_of_head());
+      add_norm(prefix + kQueryNorm, config.width_of_head());
+      add_norm(prefix + kKeyNorm, config.width_of_head());
     }
-    list.AddLinear(linears.attention_out, config.has_attention_out_bias);
-    if (config.has_norms_after_blocks) list.AddNorm(prefix + kNormAfterAttention, width);
-    list.AddNorm(prefix + names.norm_2, width);
-    for (const LinearLayer& linear : linears.mlp_in) list.AddLinear(linear, config.has_mlp_bias);
-    list.AddLinear(linears.mlp_out, config.has_mlp_bias);
-    if (config.has_norms_after_blocks) list.AddNorm(prefix + kNormAfterMlp, width);
+    add_linear(linears.attention_out, config.has_attention_out_bias);
+    if (config.has_norms_after_blocks) add_norm(prefix + kNormAfterAttention, width);
+    add_norm(prefix + names.norm_2, width);
+    for (const LinearLayer& linear : linears.mlp_in) add_linear(linear, config.has_mlp_bias);
+    add_linear(linears.mlp_out, config.has_mlp_bias);
+    if (config.has_norms_after_blocks) add_norm(prefix + kNormAfterMlp, width);
   }
-  list.AddNorm(names.final_norm, width);
-  if (!config.has_tied_embeddings)
-    list.Add(names.unembedding + ".weight", {config.vocab_size, width});
-  return list.Take();
+  add_norm(names.final_norm, width);
+  if (!config.has_tied_embeddings) {
+    tensors.push_back({names.unembedding + ".weight", {config.vocab_size, width}});
+  }
+  return tensors;
 }
 
 std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor) {

@@ -242,19 +242,14 @@ void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<flo
 
 namespace {
 
-void CheckElements(const NamedTensor& tensor) {
-  std::int64_t elements = 1;
-  for (const std::int64_t size : tensor.shape) elements *= size;
-  SUBMIX_CHECK(elements == static_cast<std::int64_t>(tensor.values.size()),
-               "a tensor's values must fill its shape");
-}
-
 using TensorsByName = std::map<std::string_view, const NamedTensor*>;
 
 TensorsByName InNameOrder(std::span<const NamedTensor> tensors) {
   TensorsByName by_name;
   for (const NamedTensor& tensor : tensors) {
-    CheckElements(tensor);
+    std::int64_t elements = 1;
+    for (const std::int64_t size : tensor.shape) elements *= size;
+    SUBMIX_CHECK(elements == std::ssize(tensor.values), "a tensor's values must fill its shape");
     SUBMIX_CHECK(by_name.emplace(tensor.name, &tensor).second, "tensor names must be unique");
   }
   return by_name;
