@@ -162,6 +162,15 @@ base::Status SqliteConnection::Execute(const char* sql) {
   return result == SQLITE_OK ? base::OkStatus() : ErrorOf(connection_.get(), path_);
 }
 
+base::Status SqliteConnection::InTransaction(const std::function<base::Status()>& body) {
+  SUBMIX_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
+  base::Status status = body();
+  if (status.ok()) status = Execute("COMMIT");
+  // SQLite may have rolled back by itself: then this fails, which is fine.
+  if (!status.ok()) (void)Execute("ROLLBACK");
+  return status;
+}
+
 base::StatusOr<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   errno = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,6 +68,9 @@ class SqliteConnection {
   // Errors of this and of statements: kResourceExhausted when the disk is full, kDataLoss for
   // damaged bytes, kUnavailable when another connection holds the lock for too long, kInternal.
   base::Status Execute(const char* sql);
+  // What `body` does, in one transaction that writes: rolled back after an error, its own or the
+  // body's. Whether a commit that failed became durable is unknown.
+  base::Status InTransaction(const std::function<base::Status()>& body);
   // kDataLoss also if the file lacks what the statement names.
   base::StatusOr<SqliteStatement> Prepare(std::string_view sql);
   // The integer in the first column of the first row. Errors: as above; kDataLoss without a row.

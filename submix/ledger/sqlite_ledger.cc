@@ -213,7 +213,7 @@ class SqliteWriter final : public DurableLedger {
   // Ledger first, then anchor: a crash between leaves the anchor behind, which Open mends.
   // Requires: no doubt.
   base::Status MakeDurable(const Record& record, const LedgerState& after) {
-    SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, after));
+    SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, after, file_->connection));
     const base::Status in_place = CheckInPlace(*file_);
     was_taken_away_ = !in_place.ok();
     SUBMIX_RETURN_IF_ERROR(in_place);
@@ -243,7 +243,9 @@ class SqliteWriter final : public DurableLedger {
             .status());
     SUBMIX_ASSIGN_OR_RETURN(file_, StartWriting(std::move(connection)));
     SUBMIX_RETURN_IF_ERROR(WriteAgain(file_->connection));
-    if (!is_there) SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after));
+    if (!is_there) {
+      SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after, file_->connection));
+    }
     return anchor_->Advance({record.number, record.hash});
   }
 

@@ -34,13 +34,6 @@ constexpr std::string_view kInsertRecord =
     "INSERT INTO records (number, previous, payload, hash) VALUES (?1, ?2, ?3, ?4)";
 constexpr std::string_view kSelectRecord = "SELECT number, previous, payload, hash FROM records ";
 
-void BindRecord(const Record& record, SqliteStatement& insert) {
-  insert.BindInt(1, record.number)
-      .BindBytes(2, AsBytes(record.previous))
-      .BindBytes(3, record.payload)
-      .BindBytes(4, AsBytes(record.hash));
-}
-
 Record RecordFromRow(const SqliteStatement& row) {
   return {row.ColumnInt(0), DigestFromBytes(row.ColumnBytes(1)), row.ColumnBytes(2),
           DigestFromBytes(row.ColumnBytes(3))};
@@ -73,9 +66,11 @@ base::Status InsertAccounts(SqliteConnection& connection, const std::vector<Acco
   return base::OkStatus();
 }
 
-base::Status InsertRecord(SqliteConnection& connection, const Record& record) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement insert, connection.Prepare(kInsertRecord));
-  BindRecord(record, insert);
+base::Status InsertRecord(const Record& record, SqliteStatement& insert) {
+  insert.BindInt(1, record.number)
+      .BindBytes(2, AsBytes(record.previous))
+      .BindBytes(3, record.payload)
+      .BindBytes(4, AsBytes(record.hash));
   return insert.ChangeOneRow();
 }
 
@@ -141,27 +136,6 @@ base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection) {
   return replay;
 }
 
-// A reader's transaction: what is read in it is one committed state.
-class Snapshot {
- public:
-  explicit Snapshot(SqliteConnection& connection) : connection_(connection) {}
-  ~Snapshot() {
-    if (begun_) (void)connection_.Execute("COMMIT");
-  }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-
-  base::Status Begin() {
-    base::Status status = connection_.Execute("BEGIN");
-    begun_ = status.ok();
-    return status;
-  }
-
- private:
-  SqliteConnection& connection_;
-  bool begun_ = false;
-};
-
 base::StatusOr<StoredLedger> ReadNewestFormat(SqliteConnection& connection, std::int64_t anchored) {
   SUBMIX_ASSIGN_OR_RETURN(const int format, ReadFormat(connection));
   SUBMIX_RETURN_IF_ERROR(CheckNewestFormat(format, connection.path()));
@@ -183,15 +157,16 @@ base::StatusOr<int> ReadFormat(SqliteConnection& connection) {
 base::Status CreateTables(SqliteConnection& connection, const LedgerState& state,
                           const Record& first) {
   SUBMIX_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
-  SUBMIX_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
-  SUBMIX_RETURN_IF_ERROR(
-      connection.Execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str()));
-  SUBMIX_RETURN_IF_ERROR(WriteFormat(connection));
-  SUBMIX_RETURN_IF_ERROR(connection.Execute(kSchema));
-  SUBMIX_RETURN_IF_ERROR(InsertMeta(connection, state));
-  SUBMIX_RETURN_IF_ERROR(InsertAccounts(connection, state.accounts));
-  SUBMIX_RETURN_IF_ERROR(InsertRecord(connection, first));
-  return connection.Execute("COMMIT");
+  return connection.InTransaction([&]() -> base::Status {
+    SUBMIX_RETURN_IF_ERROR(
+        connection.Execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str()));
+    SUBMIX_RETURN_IF_ERROR(WriteFormat(connection));
+    SUBMIX_RETURN_IF_ERROR(connection.Execute(kSchema));
+    SUBMIX_RETURN_IF_ERROR(InsertMeta(connection, state));
+    SUBMIX_RETURN_IF_ERROR(InsertAccounts(connection, state.accounts));
+    SUBMIX_ASSIGN_OR_RETURN(SqliteStatement insert, connection.Prepare(kInsertRecord));
+    return InsertRecord(first, insert);
+  });
 }
 
 base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format,
@@ -205,16 +180,16 @@ base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format
 }
 
 base::StatusOr<StoredLedger> ReadSnapshot(SqliteConnection& connection, std::int64_t anchored) {
-  Snapshot snapshot(connection);
-  SUBMIX_RETURN_IF_ERROR(snapshot.Begin());
-  return ReadNewestFormat(connection, anchored);
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("BEGIN"));
+  auto stored = ReadNewestFormat(connection, anchored);
+  (void)connection.Execute("COMMIT");
+  return stored;
 }
 
 base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t anchored) {
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, SqliteConnection::Mode::kReadOnly));
-  Snapshot snapshot(connection);
-  SUBMIX_RETURN_IF_ERROR(snapshot.Begin());
+  SUBMIX_RETURN_IF_ERROR(connection.Execute("BEGIN"));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadNewestFormat(connection, anchored));
   SUBMIX_ASSIGN_OR_RETURN(const ChainReplay replay, ReplayRecords(connection));
   SUBMIX_RETURN_IF_ERROR(CheckSameState(stored.state, replay.state(), path));
@@ -232,38 +207,20 @@ base::Status ForEachRecord(SqliteConnection& connection, const RecordVisitor& vi
 }
 
 base::Status MigrateTables(SqliteConnection& connection) {
-  SUBMIX_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
-  const auto migrate = [&]() -> base::Status {
+  return connection.InTransaction([&]() -> base::Status {
     SUBMIX_ASSIGN_OR_RETURN(const LedgerState state, ReadState(connection, kOldestFormat));
     SUBMIX_ASSIGN_OR_RETURN(const ChainReplay replay, ReplayRecords(connection));
     SUBMIX_RETURN_IF_ERROR(CheckSameState(state, replay.state(), connection.path()));
     SUBMIX_RETURN_IF_ERROR(connection.Execute("DROP TABLE accounts"));
     SUBMIX_RETURN_IF_ERROR(InsertAccounts(connection, state.accounts));
+    SUBMIX_ASSIGN_OR_RETURN(SqliteStatement insert, connection.Prepare(kInsertRecord));
     SUBMIX_RETURN_IF_ERROR(
-        InsertRecord(connection, ChainRecord(replay.head(), EncodeMigrate(kOldestFormat, state))));
-    SUBMIX_RETURN_IF_ERROR(WriteFormat(connection));
-    return connection.Execute("COMMIT");
-  };
-  base::Status status = migrate();
-  if (!status.ok()) (void)connection.Execute("ROLLBACK");
-  return status;
+        InsertRecord(ChainRecord(replay.head(), EncodeMigrate(kOldestFormat, state)), insert));
+    return WriteFormat(connection);
+  });
 }
 
-TableWriter::TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,
-                         SqliteStatement insert_record, SqliteStatement turn_accounts,
-                         SqliteStatement update_account, SqliteStatement update_fingerprint)
-    : begin_(std::move(begin)),
-      commit_(std::move(commit)),
-      rollback_(std::move(rollback)),
-      insert_record_(std::move(insert_record)),
-      turn_accounts_(std::move(turn_accounts)),
-      update_account_(std::move(update_account)),
-      update_fingerprint_(std::move(update_fingerprint)) {}
-
 base::StatusOr<TableWriter> TableWriter::Prepare(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement begin, connection.Prepare("BEGIN IMMEDIATE"));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement commit, connection.Prepare("COMMIT"));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement rollback, connection.Prepare("ROLLBACK"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement insert_record, connection.Prepare(kInsertRecord));
   // SQLite writes no page whose bytes stay as they are, so a step in which nobody can pay would
   // write less than others. What is turned around here gets its value by update_account, in the
@@ -274,32 +231,24 @@ base::StatusOr<TableWriter> TableWriter::Prepare(SqliteConnection& connection) {
                           connection.Prepare("UPDATE accounts SET spent = ?2 WHERE part = ?1"));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement update_fingerprint,
                           connection.Prepare("UPDATE meta SET fingerprint = ?1 WHERE id = 1"));
-  return TableWriter(std::move(begin), std::move(commit), std::move(rollback),
-                     std::move(insert_record), std::move(turn_accounts), std::move(update_account),
-                     std::move(update_fingerprint));
+  return TableWriter{std::move(insert_record), std::move(turn_accounts), std::move(update_account),
+                     std::move(update_fingerprint)};
 }
 
-base::Status TableWriter::Commit(const Record& record, const LedgerState& after) {
-  if (const auto begun = begin_.Step(); !begun.ok()) return begun.status();
-  base::Status status = WriteInTransaction(record, after);
-  if (status.ok()) status = commit_.Step().status();
-  // SQLite may have rolled back by itself: then this fails, which is fine.
-  if (!status.ok()) (void)rollback_.Step();
-  return status;
-}
-
-base::Status TableWriter::WriteInTransaction(const Record& record, const LedgerState& after) {
-  // A second writer, should one get past the lock, fails here: record numbers are unique.
-  BindRecord(record, insert_record_);
-  SUBMIX_RETURN_IF_ERROR(insert_record_.ChangeOneRow());
-  SUBMIX_RETURN_IF_ERROR(turn_accounts_.Step().status());
-  for (std::size_t part = 0; part < after.accounts.size(); ++part) {
-    update_account_.BindInt(1, static_cast<std::int64_t>(part))
-        .BindInt(2, after.accounts[part].spent.units());
-    SUBMIX_RETURN_IF_ERROR(update_account_.ChangeOneRow());
-  }
-  update_fingerprint_.BindBytes(1, AsBytes(after.fingerprint));
-  return update_fingerprint_.ChangeOneRow();
+base::Status TableWriter::Commit(const Record& record, const LedgerState& after,
+                                 SqliteConnection& connection) {
+  return connection.InTransaction([&]() -> base::Status {
+    // A second writer, should one get past the lock, fails here: record numbers are unique.
+    SUBMIX_RETURN_IF_ERROR(InsertRecord(record, insert_record));
+    SUBMIX_RETURN_IF_ERROR(turn_accounts.Step().status());
+    for (std::size_t part = 0; part < after.accounts.size(); ++part) {
+      update_account.BindInt(1, static_cast<std::int64_t>(part))
+          .BindInt(2, after.accounts[part].spent.units());
+      SUBMIX_RETURN_IF_ERROR(update_account.ChangeOneRow());
+    }
+    update_fingerprint.BindBytes(1, AsBytes(after.fingerprint));
+    return update_fingerprint.ChangeOneRow();
+  });
 }
 
 }  // namespace submix::ledger

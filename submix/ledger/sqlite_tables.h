@@ -37,29 +37,19 @@ base::Status ForEachRecord(SqliteConnection& connection, const RecordVisitor& vi
 // chain; a migration record continues the chain. Every spent amount stays.
 base::Status MigrateTables(SqliteConnection& connection);
 
-// The writer's prepared statements. One thread at a time; must not outlive its connection.
-class TableWriter {
- public:
+// The writer's prepared statements. One thread at a time; must not outlive their connection.
+struct TableWriter {
   static base::StatusOr<TableWriter> Prepare(SqliteConnection& connection);
 
   // Appends the record and makes `after` the state, in one durable transaction. Every account's
   // row is written, in order, whatever was charged (privacy_checklist.md 6). On an error the
   // transaction is rolled back, but whether it became durable is unknown.
-  base::Status Commit(const Record& record, const LedgerState& after);
+  base::Status Commit(const Record& record, const LedgerState& after, SqliteConnection& connection);
 
- private:
-  TableWriter(SqliteStatement begin, SqliteStatement commit, SqliteStatement rollback,
-              SqliteStatement insert_record, SqliteStatement turn_accounts,
-              SqliteStatement update_account, SqliteStatement update_fingerprint);
-  base::Status WriteInTransaction(const Record& record, const LedgerState& after);
-
-  SqliteStatement begin_;
-  SqliteStatement commit_;
-  SqliteStatement rollback_;
-  SqliteStatement insert_record_;
-  SqliteStatement turn_accounts_;
-  SqliteStatement update_account_;
-  SqliteStatement update_fingerprint_;
+  SqliteStatement insert_record;
+  SqliteStatement turn_accounts;
+  SqliteStatement update_account;
+  SqliteStatement update_fingerprint;
 };
 
 }  // namespace submix::ledger
