@@ -1,6 +1,5 @@
 #include "submix/engine/key_usage.h"
 
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -147,10 +146,6 @@ StatusOr<std::unique_ptr<KeyUsage>> KeyUsage::Open(const std::string& deployment
       SqliteConnection connection,
       SqliteConnection::Open(PathIn(deployment_directory), SqliteConnection::Mode::kCreate));
   SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
-  std::error_code error;
-  using std::filesystem::perms;
-  std::filesystem::permissions(connection.path(), perms::owner_read | perms::owner_write, error);
-  if (error) return base::InternalError(connection.path() + ": chmod: " + error.message());
   SUBMIX_RETURN_IF_ERROR(MakeTables(connection));
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement find,
                           connection.Prepare("SELECT tokens, requests FROM usage WHERE key = ?1"));

@@ -1,9 +1,11 @@
 #include "submix/ledger/sqlite_connection.h"
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
@@ -142,6 +144,9 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   if (result != SQLITE_OK) return ErrorOf(raw, path);
   if (mode != Mode::kReadOnly && sqlite3_db_readonly(raw, "main") == 1) {
     return base::FailedPreconditionError(path + ": the file may only be read; make it writable");
+  }
+  if (mode == Mode::kCreate && ::chmod(path.c_str(), 0600) != 0) {
+    return base::InternalError(path + ": chmod failed: " + std::strerror(errno));
   }
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
   // A damaged or planted schema must not run code of its own.

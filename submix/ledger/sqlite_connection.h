@@ -52,8 +52,9 @@ class SqliteConnection {
  public:
   enum class Mode { kCreate, kReadWrite, kReadOnly };
 
-  // Errors: kNotFound; kFailedPrecondition if the file may only be read and `mode` wants to write.
-  // Damage shows at the first statement, not here.
+  // With kCreate the file, made if it is missing, is its owner's alone from now on; those beside it
+  // take over its mode. Errors: kNotFound; kFailedPrecondition if the file may only be read and
+  // `mode` wants to write. Damage shows at the first statement, not here.
   static base::StatusOr<SqliteConnection> Open(const std::string& path, Mode mode);
 
   SqliteConnection(SqliteConnection&&) noexcept = default;

@@ -287,18 +287,10 @@ class SqliteReader final : public DurableLedger {
   mutable SqliteConnection connection_;  // guarded by mutex_
 };
 
+// What each part has left is the operator's alone, and so is a file that kCreate makes.
 base::Status WriteNewFile(const std::string& path, const LedgerState& state, const Record& first) {
-  {
-    SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
-                            SqliteConnection::Open(path, Mode::kCreate));
-    // What each part has left is the operator's alone. The files beside it take over its mode.
-    std::error_code error;
-    using std::filesystem::perms;
-    std::filesystem::permissions(path, perms::owner_read | perms::owner_write, error);
-    if (error) return base::InternalError(path + ": chmod failed: " + error.message());
-    SUBMIX_RETURN_IF_ERROR(CreateTables(connection, state, first));
-  }
-  return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection, SqliteConnection::Open(path, Mode::kCreate));
+  return CreateTables(connection, state, first);
 }
 
 void RemoveLeftovers(const std::string& path) {
