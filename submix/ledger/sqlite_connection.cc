@@ -29,15 +29,12 @@ std::string MessageOf(sqlite3* connection) { return base::Printable(sqlite3_errm
 base::Status ErrorOf(sqlite3* connection, const std::string& path) {
   const int error_number = errno;
   const std::string what = path + ": SQLite: " + MessageOf(connection);
-  switch (sqlite3_errcode(connection) & 0xff) {
-    case SQLITE_FULL:
-      return base::ResourceExhaustedError(what + "; free some space on its disk");
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN:
-      if (IsDiskFull(error_number)) {
-        return base::ResourceExhaustedError(what + "; free some space on its disk");
-      }
-      return base::InternalError(what);
+  const int code = sqlite3_errcode(connection) & 0xff;
+  const bool is_of_files = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+  if (code == SQLITE_FULL || (is_of_files && IsDiskFull(error_number))) {
+    return base::ResourceExhaustedError(what + "; free some space on its disk");
+  }
+  switch (code) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_FORMAT:

@@ -17,9 +17,6 @@ namespace submix::ledger {
 // One prepared statement. One thread at a time; must not outlive its connection.
 class SqliteStatement {
  public:
-  SqliteStatement(SqliteStatement&&) noexcept = default;
-  SqliteStatement& operator=(SqliteStatement&&) noexcept = default;
-
   // Parameters are numbered from 1. Bytes and text are copied.
   SqliteStatement& BindInt(int index, std::int64_t value);
   SqliteStatement& BindText(int index, std::string_view value);
@@ -56,9 +53,6 @@ class SqliteConnection {
   // take over its mode. Errors: kNotFound; kFailedPrecondition if the file may only be read and
   // `mode` wants to write. Damage shows at the first statement, not here.
   static base::StatusOr<SqliteConnection> Open(const std::string& path, Mode mode);
-
-  SqliteConnection(SqliteConnection&&) noexcept = default;
-  SqliteConnection& operator=(SqliteConnection&&) noexcept = default;
 
   const std::string& path() const { return path_; }
 
