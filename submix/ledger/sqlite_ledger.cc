@@ -42,27 +42,11 @@ base::StatusOr<std::unique_ptr<base::FileLock>> LockForWriting(const std::string
                                 "open the ledger for reading only");
 }
 
-struct Reading {
-  SqliteConnection connection;
-  AnchorPosition anchor;
-  std::string lineage;
-};
-
 base::StatusOr<LedgerContents> ReadBeside(SqliteConnection& connection,
                                           const base::Sha256Digest& fingerprint,
                                           const AnchorPosition& anchor) {
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadSnapshot(connection, anchor.head.records));
   return CheckStored(std::move(stored), fingerprint, &anchor, connection.path());
-}
-
-base::StatusOr<Reading> OpenBesideWriter(const DurableLedgerOptions& options) {
-  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
-  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
-                          SqliteConnection::Open(options.location, Mode::kReadOnly));
-  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
-                          ReadBeside(connection, options.fingerprint, anchor));
-  return Reading{std::move(connection), anchor, base::ToHex(contents.state.lineage)};
 }
 
 base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
@@ -127,20 +111,14 @@ base::Status CheckInPlace(OpenFile& file) {
 
 class SqliteWriter final : public DurableLedger {
  public:
-  struct Parts {
-    DurableLedgerOptions options;
-    std::unique_ptr<base::FileLock> lock;
-    OpenFile file;
-    std::unique_ptr<Anchor> anchor;
-    LedgerContents contents;
-  };
-  explicit SqliteWriter(Parts parts)
-      : DurableLedger(base::ToHex(parts.contents.state.lineage)),
-        options_(std::move(parts.options)),
-        lock_(std::move(parts.lock)),
-        file_(std::move(parts.file)),
-        anchor_(std::move(parts.anchor)),
-        contents_(std::move(parts.contents)) {}
+  SqliteWriter(DurableLedgerOptions options, std::unique_ptr<base::FileLock> lock, OpenFile file,
+               std::unique_ptr<Anchor> anchor, LedgerContents contents)
+      : DurableLedger(base::ToHex(contents.state.lineage)),
+        options_(std::move(options)),
+        lock_(std::move(lock)),
+        file_(std::move(file)),
+        anchor_(std::move(anchor)),
+        contents_(std::move(contents)) {}
 
   ~SqliteWriter() override {
     // Closing must not touch files that others put in the place of these.
@@ -262,11 +240,12 @@ class SqliteWriter final : public DurableLedger {
 
 class SqliteReader final : public DurableLedger {
  public:
-  SqliteReader(DurableLedgerOptions options, Reading reading)
-      : DurableLedger(std::move(reading.lineage)),
+  SqliteReader(DurableLedgerOptions options, const AnchorPosition& anchor,
+               SqliteConnection connection)
+      : DurableLedger(base::ToHex(anchor.lineage)),
         options_(std::move(options)),
-        anchor_(reading.anchor),
-        connection_(std::move(reading.connection)) {}
+        anchor_(anchor),
+        connection_(std::move(connection)) {}
 
   base::Status Verify() const override { return VerifyAgainstAnchor(options_); }
 
@@ -343,14 +322,17 @@ base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& 
     SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(file.connection, options.fingerprint, position));
   }
   SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
-  SqliteWriter::Parts parts{options, std::move(lock), std::move(file), std::move(anchor),
-                            std::move(contents)};
-  return std::unique_ptr<DurableLedger>(new SqliteWriter(std::move(parts)));
+  return std::unique_ptr<DurableLedger>(new SqliteWriter(options, std::move(lock), std::move(file),
+                                                         std::move(anchor), std::move(contents)));
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(Reading reading, OpenBesideWriter(options));
-  return std::unique_ptr<DurableLedger>(new SqliteReader(options, std::move(reading)));
+  SUBMIX_RETURN_IF_ERROR(CheckExists(options));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
+  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
+                          SqliteConnection::Open(options.location, Mode::kReadOnly));
+  SUBMIX_RETURN_IF_ERROR(ReadBeside(connection, options.fingerprint, anchor).status());
+  return std::unique_ptr<DurableLedger>(new SqliteReader(options, anchor, std::move(connection)));
 }
 
 base::StatusOr<LedgerContents> ReadWithoutAnchor(const DurableLedgerOptions& options) {
