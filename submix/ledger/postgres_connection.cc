@@ -66,6 +66,13 @@ base::Status ErrorOf(const pg_result* result, const pg_conn* connection, const s
   return base::InternalError(what + " (" + state + ")");
 }
 
+// Zero if it begins with none.
+std::int64_t NumberIn(std::string_view digits) {
+  std::int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
 bool Succeeded(const pg_result* result) {
   const ExecStatusType status = PQresultStatus(result);
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -104,10 +111,8 @@ base::StatusOr<Location> ReadLocation(const std::string& text) {
           "put it into ~/.pgpass or the file that PGPASSFILE names");
     }
     if (keyword == "connect_timeout") {
-      const std::string_view digits = option->val;
-      int seconds = 0;
-      std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-      if (seconds < 1 || seconds > 3600 || std::to_string(seconds) != digits) {
+      const std::int64_t seconds = NumberIn(option->val);
+      if (seconds < 1 || seconds > 3600 || std::to_string(seconds) != option->val) {
         return base::InvalidArgumentError(
             "the ledger's location: connect_timeout must be from 1 to 3600 seconds");
       }
@@ -127,18 +132,10 @@ base::StatusOr<Location> ReadLocation(const std::string& text) {
 
 void PostgresResult::Clear::operator()(pg_result* result) const { PQclear(result); }
 
-std::int64_t PostgresResult::rows() const {
-  const std::string_view digits(PQcmdTuples(result_.get()));
-  std::int64_t count = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  return count;
-}
+std::int64_t PostgresResult::rows() const { return NumberIn(PQcmdTuples(result_.get())); }
 
 std::int64_t PostgresResult::Int(std::int64_t row, int column) const {
-  const std::string digits = Text(row, column);
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+  return NumberIn(Text(row, column));
 }
 
 std::string PostgresResult::Text(std::int64_t row, int column) const {

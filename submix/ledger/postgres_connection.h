@@ -52,9 +52,6 @@ class PostgresConnection {
   // Errors: NameOf's; kUnavailable if the server cannot be reached, is not up or refuses.
   static base::StatusOr<PostgresConnection> Open(const std::string& location);
 
-  PostgresConnection(PostgresConnection&&) noexcept = default;
-  PostgresConnection& operator=(PostgresConnection&&) noexcept = default;
-
   const std::string& name() const { return name_; }
 
   // Runs statements without parameters, separated by semicolons, in one round trip. Gives a result
