@@ -1,8 +1,13 @@
 // A deployment whose members run elsewhere: their logits in, tokens that are paid for out.
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include <pybind11/numpy.h>
@@ -14,7 +19,6 @@
 #include "submix/engine/private_sampler.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/python/bindings.h"
-#include "submix/python/concurrent_for_each.h"
 #include "submix/python/raise_status.h"
 
 namespace submix::python {
@@ -24,6 +28,23 @@ namespace py = pybind11;
 using engine::SampledToken;
 using engine::SampleOutcome;
 using mechanism::SamplingOptions;
+
+// body(i), which does not throw, once for every i in [0, count), by as many threads as there are
+// processors, this one among them. Returns when all are done. Thread-safe.
+void ConcurrentForEach(int count, const std::function<void(int)>& body) {
+  std::atomic<int> next = 0;
+  const auto work = [&] {
+    for (int i = next++; i < count; i = next++) body(i);
+  };
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<std::jthread> others;
+  try {
+    for (int i = 1; i < std::min(count, processors); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
+  work();
+}
 
 // The process that charges the deployment. One call at a time; the others wait without the
 // interpreter's lock.
