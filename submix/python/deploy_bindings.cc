@@ -22,55 +22,39 @@ namespace {
 namespace py = pybind11;
 using divergence::RenyiOrder;
 
-struct Asked {
-  std::string mechanism;
-  double epsilon = 2;
-  std::string unit;
-  std::optional<double> order;
-  double delta = accounting::kDefaultDelta;
-  std::int64_t queries = 1024;
-  std::optional<double> target_leakage;
-  std::optional<double> max_mixing_weight;
-  std::string when_exhausted;
-};
-
-engine::DeploymentOptions DeclaredOptions(const Asked& asked, const ensemble::Manifest& manifest) {
-  if (asked.queries < 1) {
-    RaiseIfError(base::InvalidArgumentError("queries: expected at least 1"));
-  }
-  if (asked.unit != "part" && asked.unit != "user") {
-    RaiseIfError(base::InvalidArgumentError("unit: expected part or user, found " + asked.unit));
+std::string Deploy(const std::string& ensemble, const std::string& deployment, double epsilon,
+                   const std::string& mechanism, const std::string& unit,
+                   std::optional<double> order, double delta, std::int64_t queries,
+                   std::optional<double> target_leakage, std::optional<double> max_mixing_weight,
+                   const std::string& when_exhausted, const std::string& ledger,
+                   const std::vector<std::string>& after) {
+  const auto manifest = ValueOrRaise(ensemble::LoadManifest(ensemble));
+  if (queries < 1) RaiseIfError(base::InvalidArgumentError("queries: expected at least 1"));
+  if (unit != "part" && unit != "user") {
+    RaiseIfError(base::InvalidArgumentError("unit: expected part or user, found " + unit));
   }
   engine::DeploymentOptions declared;
-  declared.mechanism.name = asked.mechanism;
+  declared.mechanism.name = mechanism;
   declared.mechanism.num_parts = manifest.num_parts;
-  declared.mechanism.target_leakage = asked.target_leakage.value_or(0);
-  mechanism::Recommend(manifest.num_parts, asked.queries, declared.mechanism);
-  declared.mechanism.max_mixing_weight =
-      asked.max_mixing_weight.value_or(declared.mechanism.max_mixing_weight);
-  declared.delta = asked.delta;
-  declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(asked.when_exhausted));
-  mechanism::AskedBudget budget = {asked.epsilon, asked.unit == "user", {},
-                                   asked.delta,   asked.queries,        manifest.has_public_keys()};
-  if (asked.order) budget.order = ValueOrRaise(RenyiOrder::Create(*asked.order));
+  declared.mechanism.target_leakage = target_leakage.value_or(0);
+  mechanism::Recommend(manifest.num_parts, queries, declared.mechanism);
+  if (max_mixing_weight) declared.mechanism.max_mixing_weight = *max_mixing_weight;
+  declared.delta = delta;
+  declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(when_exhausted));
+  mechanism::AskedBudget budget = {epsilon, unit == "user", {},
+                                   delta,   queries,        manifest.has_public_keys()};
+  if (order) budget.order = ValueOrRaise(RenyiOrder::Create(*order));
   const auto part =
       ValueOrRaise(DeclareBudget(declared.mechanism, budget, mechanism::MakeMechanism));
   declared.mechanism = part.mechanism;
   declared.epsilon = part.epsilon;
-  return declared;
-}
-
-std::string Deploy(const std::string& ensemble, const std::string& deployment, const Asked& asked,
-                   const std::string& ledger, const std::vector<std::string>& after) {
-  const auto manifest = ValueOrRaise(ensemble::LoadManifest(ensemble));
-  const engine::DeploymentOptions declared = DeclaredOptions(asked, manifest);
   RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
                                         mechanism::MakeMechanism, after));
   const auto made =
       ValueOrRaise(engine::OpenDeployment(deployment, engine::DeploymentAccess::kReadOnly));
   const std::int64_t users = manifest.users.value_or(0);
   const std::string caution =
-      users == 0 ? "" : accounting::DeltaCaution(declared.delta, static_cast<double>(users));
+      users == 0 ? "" : accounting::DeltaCaution(delta, static_cast<double>(users));
   if (!caution.empty()) py::module_::import("warnings").attr("warn")("For you alone: " + caution);
   return engine::DeploymentPromise(made).ToText();
 }
@@ -79,19 +63,8 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, c
 
 void BindDeploy(py::module_& module) {
   module.def(
-      "deploy",
-      [](const std::string& ensemble, const std::string& deployment, double epsilon,
-         const std::string& mechanism, const std::string& unit, std::optional<double> order,
-         double delta, std::int64_t queries, std::optional<double> target_leakage,
-         std::optional<double> max_mixing_weight, const std::string& when_exhausted,
-         const std::string& ledger, const std::vector<std::string>& after) {
-        return Deploy(ensemble, deployment,
-                      {mechanism, epsilon, unit, order, delta, queries, target_leakage,
-                       max_mixing_weight, when_exhausted},
-                      ledger, after);
-      },
-      py::arg("ensemble"), py::arg("deployment"), py::kw_only(), py::arg("epsilon") = 2.0,
-      py::arg("mechanism") = "filtered-submix", py::arg("unit") = "part",
+      "deploy", &Deploy, py::arg("ensemble"), py::arg("deployment"), py::kw_only(),
+      py::arg("epsilon") = 2.0, py::arg("mechanism") = "filtered-submix", py::arg("unit") = "part",
       py::arg("order") = py::none(), py::arg("delta") = accounting::kDefaultDelta,
       py::arg("queries") = 1024, py::arg("target_leakage") = py::none(),
       py::arg("max_mixing_weight") = py::none(), py::arg("when_exhausted") = "public",
