@@ -29,8 +29,6 @@ struct CorpusFile {
   // The JSON fields, or columns of a CSV file, that hold the user's key and the text.
   std::string user_column = "user";
   std::string text_column = "text";
-
-  bool operator==(const CorpusFile&) const = default;
 };
 
 // Calls `sink` for every record in order; blank lines are skipped, other fields ignored. Errors,

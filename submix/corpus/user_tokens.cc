@@ -57,9 +57,7 @@ base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
   PartitionedCorpus corpus;
   corpus.members.resize(static_cast<std::size_t>(options.num_parts) *
                         static_cast<std::size_t>(options.halves));
-  corpus.num_users = static_cast<std::int64_t>(users.size());
   for (auto& [user, tokens] : users) {
-    corpus.num_tokens += static_cast<std::int64_t>(tokens.size());
     const Placement placement = PlaceUser(key, user, options);
     const int member = placement.part.index * options.halves + placement.half;
     std::vector<UserTokens>& group =

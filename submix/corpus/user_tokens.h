@@ -4,7 +4,6 @@
 // text: "<|endoftext|> text <|endoftext|> text <|endoftext|>".
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,6 @@ std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
 struct PartitionedCorpus {
   std::vector<std::vector<UserTokens>> members;  // [K * halves], index part * halves + half
   std::vector<UserTokens> heldout;
-  std::int64_t num_users = 0;   // held-out users included
-  std::int64_t num_tokens = 0;  // of all users, boundaries included
 };
 
 // Reads and tokenizes the corpus. A member may get no user: whether one does is private, so nothing
