@@ -245,9 +245,7 @@ base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
   const auto parsed = ParseRetrieval(retrieval);
   if (!parsed.ok()) return json.FieldError("retrieval", parsed.status().message());
   contexts.retrieval = *parsed;
-  if (json.Has("adapters")) {
-    SUBMIX_ASSIGN_OR_RETURN(contexts.has_adapters, json.Boolean("adapters"));
-  }
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("adapters", contexts.has_adapters));
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("public_keys", contexts.public_keys));
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("template", contexts.record_template));
   return contexts;

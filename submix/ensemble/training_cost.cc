@@ -1,21 +1,17 @@
 #include "submix/ensemble/training_cost.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/base/number_text.h"
 
 namespace submix::ensemble {
 
 std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double delta) {
-  const auto number = [](double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.17g", value);
-    return std::string(text);
-  };
+  const auto number = [](double value) { return base::NumberText(value, 17); };
   const std::pair<const char*, std::string> fields[] = {
       {"format", "1"},
       {"mechanism", base::JsonText(cost.mechanism)},
