@@ -21,19 +21,20 @@ using base::JsonObject;
 
 constexpr int kMaxParts = 1'000'000;
 
-// --- What every manifest obeys, whether just read or about to be written
+constexpr const char* kInfinity = "inf";  // JSON has no infinite numbers
 
-base::Status FieldError(const std::string& path, const std::string& field,
-                        const std::string& problem) {
-  return base::InvalidArgumentError(path + ": field " + base::Quoted(field) + ": " + problem);
-}
+// --- Reading: what every manifest obeys, whether it is on disk or about to be written
 
 bool IsLowerHex(std::string_view text, std::size_t digits) {
   return text.size() == digits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-bool IsSha256Hex(std::string_view text) { return IsLowerHex(text, 64); }
+base::Status CheckSha256Hex(const JsonObject& json, std::string_view field,
+                            std::string_view digits) {
+  if (IsLowerHex(digits, 64)) return base::OkStatus();
+  return json.FieldError(field, "expected 64 lower-case hex digits");
+}
 
 // "public/…" or "members/…", without a component that could lead elsewhere.
 bool IsListablePath(std::string_view path) {
@@ -47,154 +48,6 @@ bool IsListablePath(std::string_view path) {
   }
 }
 
-base::Status CheckLineage(const Manifest& manifest, const std::string& path) {
-  if (manifest.generation < 1) return FieldError(path, "generation", "expected 1 or more");
-  if (manifest.generation == 1 && !manifest.parent_sha256.empty()) {
-    return FieldError(path, "parent_sha256", "the first generation has no parent");
-  }
-  if (manifest.generation > 1 && !IsSha256Hex(manifest.parent_sha256)) {
-    return FieldError(path, "parent_sha256", "expected 64 lower-case hex digits");
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckPartition(const Manifest& manifest, const std::string& path) {
-  if (manifest.partition_key_id.empty()) {
-    return FieldError(path, "partition_key_id", "must not be empty");
-  }
-  if (manifest.num_parts < 1 || manifest.num_parts > kMaxParts) {
-    return FieldError(path, "num_parts", "expected 1 to " + std::to_string(kMaxParts));
-  }
-  if (manifest.halves != 1 && manifest.halves != 2) {
-    return FieldError(path, "halves", "expected 1 or 2");
-  }
-  if (!(manifest.heldout_fraction >= 0 && manifest.heldout_fraction < 1)) {
-    return FieldError(path, "heldout_fraction", "expected at least 0 and less than 1");
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckExternal(const Manifest& manifest, const std::string& path) {
-  if (!manifest.external.has_value()) return base::OkStatus();
-  if (!IsSha256Hex(manifest.external->sha256)) {
-    return FieldError(path, "external.sha256", "expected 64 lower-case hex digits");
-  }
-  if (manifest.external->vocabulary < 1 || manifest.external->vocabulary > model::kMaxVocabulary) {
-    return FieldError(path, "external.vocabulary",
-                      "expected 1 to " + std::to_string(model::kMaxVocabulary));
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckContexts(const Manifest& manifest, const std::string& path) {
-  if (!manifest.contexts.has_value()) return base::OkStatus();
-  if (manifest.external.has_value()) {
-    return FieldError(path, "contexts", "expected none beside \"external\"");
-  }
-  if (manifest.contexts->has_adapters && manifest.contexts->public_keys) {
-    return FieldError(path, "contexts.public_keys", "expected none beside \"contexts.adapters\"");
-  }
-  const int tokens = manifest.contexts->tokens;
-  if (tokens < Contexts::kLeastTokens || tokens > Contexts::kMostTokens) {
-    return FieldError(path, "contexts.tokens",
-                      "expected " + std::to_string(Contexts::kLeastTokens) + " to " +
-                          std::to_string(Contexts::kMostTokens));
-  }
-  const std::string& record_template = manifest.contexts->record_template;
-  if (record_template.empty()) return base::OkStatus();
-  const base::Status checked = CheckRecordTemplate(record_template);
-  if (checked.ok()) return checked;
-  return FieldError(path, "contexts.template", std::string(checked.message()));
-}
-
-base::Status CheckMembers(const Manifest& manifest, const std::string& path) {
-  const auto halves = static_cast<std::size_t>(manifest.halves);
-  if (manifest.external.has_value()) {
-    if (manifest.members.empty()) return base::OkStatus();
-    return FieldError(path, "members", "expected none beside \"external\"");
-  }
-  const auto expected = static_cast<std::size_t>(manifest.num_members());
-  if (manifest.members.size() != expected) {
-    return FieldError(path, "members",
-                      "expected num_parts * halves = " + std::to_string(expected) + ", found " +
-                          std::to_string(manifest.members.size()));
-  }
-  for (std::size_t i = 0; i < expected; ++i) {
-    const MemberEntry& member = manifest.members[i];
-    const std::string field = "members[" + std::to_string(i) + "]";
-    if (member.generation < 1 || member.generation > manifest.generation) {
-      return FieldError(path, field + ".generation", "expected 1 to the manifest's generation");
-    }
-    const std::string directory =
-        MemberDirectory(static_cast<int>(i / halves), static_cast<int>(i % halves),
-                        manifest.num_parts, manifest.halves, member.generation);
-    if (member.directory != directory) {
-      return FieldError(path, field + ".directory",
-                        "expected " + directory + ", found " + base::Quoted(member.directory));
-    }
-    if (member.steps < 0) return FieldError(path, field + ".steps", "expected 0 or more");
-    if (!member.recipe_sha256.empty() && !IsSha256Hex(member.recipe_sha256)) {
-      return FieldError(path, field + ".recipe_sha256",
-                        "expected 64 lower-case hex digits or \"\"");
-    }
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckDeployments(const Manifest& manifest, const std::string& path) {
-  for (std::size_t i = 0; i < manifest.deployments.size(); ++i) {
-    const DeploymentEntry& deployment = manifest.deployments[i];
-    const std::string field = "deployments[" + std::to_string(i) + "]";
-    if (deployment.lineage.empty())
-      return FieldError(path, field + ".lineage", "must not be empty");
-    if (!(deployment.epsilon >= 0) || std::isinf(deployment.epsilon)) {
-      return FieldError(path, field + ".epsilon", "expected a finite number, 0 or more");
-    }
-    if (!(deployment.order >= 1)) {
-      return FieldError(path, field + ".order", "expected 1 or more, or \"inf\"");
-    }
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckForgotten(const Manifest& manifest, const std::string& path) {
-  for (const std::string& hash : manifest.forgotten) {
-    if (!IsLowerHex(hash, 16)) {
-      return FieldError(path, "forgotten", "expected only strings of 16 lower-case hex digits");
-    }
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckFiles(const Manifest& manifest, const std::string& path) {
-  for (const auto& [file, sha256] : manifest.file_sha256) {
-    if (!IsListablePath(file)) {
-      return FieldError(path, "file_sha256",
-                        base::Quoted(file) + " is not a path below public/ or members/");
-    }
-    if (!IsSha256Hex(sha256)) {
-      return FieldError(path, "file_sha256",
-                        base::Quoted(file) + ": expected 64 lower-case hex digits");
-    }
-  }
-  return base::OkStatus();
-}
-
-base::Status CheckManifest(const Manifest& manifest, const std::string& path) {
-  SUBMIX_RETURN_IF_ERROR(CheckLineage(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckPartition(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckExternal(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckContexts(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckMembers(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckDeployments(manifest, path));
-  SUBMIX_RETURN_IF_ERROR(CheckForgotten(manifest, path));
-  return CheckFiles(manifest, path);
-}
-
-// --- JSON
-
-constexpr const char* kInfinity = "inf";  // JSON has no infinite numbers
-
 base::Status CheckFormat(const JsonObject& json, const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, json.Integer("format", 1, INT64_MAX));
   if (format <= Manifest::kFormat) return base::OkStatus();
@@ -203,36 +56,32 @@ base::Status CheckFormat(const JsonObject& json, const std::string& path) {
                                        std::to_string(Manifest::kFormat) + "); upgrade");
 }
 
-base::StatusOr<MemberEntry> ReadMember(const JsonObject& json) {
-  MemberEntry member;
-  SUBMIX_ASSIGN_OR_RETURN(member.directory, json.Text("directory"));
-  SUBMIX_ASSIGN_OR_RETURN(member.generation, json.Int("generation", 1, INT32_MAX));
-  SUBMIX_ASSIGN_OR_RETURN(member.steps, json.Integer("steps", 0, INT64_MAX));
-  SUBMIX_ASSIGN_OR_RETURN(member.complete, json.Boolean("complete"));
-  SUBMIX_ASSIGN_OR_RETURN(member.recipe_sha256, json.Text("recipe_sha256"));
-  return member;
+base::Status ReadLineage(const JsonObject& json, Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(manifest.generation, json.Int("generation", 1, INT32_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.parent_sha256, json.Text("parent_sha256"));
+  if (manifest.generation > 1) {
+    return CheckSha256Hex(json, "parent_sha256", manifest.parent_sha256);
+  }
+  if (manifest.parent_sha256.empty()) return base::OkStatus();
+  return json.FieldError("parent_sha256", "the first generation has no parent");
 }
 
-base::StatusOr<double> ReadOrder(const JsonObject& json) {
-  if (!json.IsText("order")) return json.Number("order");
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, json.Text("order"));
-  if (text != kInfinity) return json.FieldError("order", "expected a number or \"inf\"");
-  return HUGE_VAL;
-}
-
-base::StatusOr<DeploymentEntry> ReadDeployment(const JsonObject& json) {
-  DeploymentEntry deployment;
-  SUBMIX_ASSIGN_OR_RETURN(deployment.name, json.Text("name"));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.lineage, json.Text("lineage"));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, json.Text("mechanism"));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.epsilon, json.Number("epsilon"));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.order, ReadOrder(json));
-  return deployment;
+base::Status ReadPartition(const JsonObject& json, Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(manifest.partition_key_id, json.Text("partition_key_id"));
+  if (manifest.partition_key_id.empty()) {
+    return json.FieldError("partition_key_id", "must not be empty");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(manifest.num_parts, json.Int("num_parts", 1, kMaxParts));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.halves, json.Int("halves", 1, 2));
+  SUBMIX_ASSIGN_OR_RETURN(manifest.heldout_fraction, json.Number("heldout_fraction"));
+  if (manifest.heldout_fraction >= 0 && manifest.heldout_fraction < 1) return base::OkStatus();
+  return json.FieldError("heldout_fraction", "expected at least 0 and less than 1");
 }
 
 base::StatusOr<ExternalModels> ReadExternal(const JsonObject& json) {
   ExternalModels external;
   SUBMIX_ASSIGN_OR_RETURN(external.sha256, json.Text("sha256"));
+  SUBMIX_RETURN_IF_ERROR(CheckSha256Hex(json, "sha256", external.sha256));
   SUBMIX_ASSIGN_OR_RETURN(external.vocabulary, json.Int("vocabulary", 1, model::kMaxVocabulary));
   return external;
 }
@@ -247,40 +96,122 @@ base::StatusOr<Contexts> ReadContexts(const JsonObject& json) {
   contexts.retrieval = *parsed;
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("adapters", contexts.has_adapters));
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("public_keys", contexts.public_keys));
+  if (contexts.has_adapters && contexts.public_keys) {
+    return json.FieldError("public_keys", "expected none beside \"contexts.adapters\"");
+  }
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("template", contexts.record_template));
+  if (contexts.record_template.empty()) return contexts;
+  const base::Status checked = CheckRecordTemplate(contexts.record_template);
+  if (!checked.ok()) return json.FieldError("template", checked.message());
   return contexts;
+}
+
+base::StatusOr<MemberEntry> ReadMember(const JsonObject& json, int index,
+                                       const Manifest& manifest) {
+  MemberEntry member;
+  SUBMIX_ASSIGN_OR_RETURN(member.generation, json.Int("generation", 1, manifest.generation));
+  SUBMIX_ASSIGN_OR_RETURN(member.directory, json.Text("directory"));
+  const std::string directory =
+      MemberDirectory(index / manifest.halves, index % manifest.halves, manifest.num_parts,
+                      manifest.halves, member.generation);
+  if (member.directory != directory) {
+    return json.FieldError("directory",
+                           "expected " + directory + ", found " + base::Quoted(member.directory));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(member.steps, json.Integer("steps", 0, INT64_MAX));
+  SUBMIX_ASSIGN_OR_RETURN(member.complete, json.Boolean("complete"));
+  SUBMIX_ASSIGN_OR_RETURN(member.recipe_sha256, json.Text("recipe_sha256"));
+  if (member.recipe_sha256.empty() || IsLowerHex(member.recipe_sha256, 64)) return member;
+  return json.FieldError("recipe_sha256", "expected 64 lower-case hex digits or \"\"");
+}
+
+base::Status ReadMembers(const JsonObject& json, Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
+  if (manifest.external.has_value()) {
+    if (members.empty()) return base::OkStatus();
+    return json.FieldError("members", "expected none beside \"external\"");
+  }
+  if (std::ssize(members) != manifest.num_members()) {
+    return json.FieldError(
+        "members", "expected num_parts * halves = " + std::to_string(manifest.num_members()) +
+                       ", found " + std::to_string(members.size()));
+  }
+  for (const JsonObject& item : members) {
+    const int index = static_cast<int>(manifest.members.size());
+    SUBMIX_ASSIGN_OR_RETURN(manifest.members.emplace_back(), ReadMember(item, index, manifest));
+  }
+  return base::OkStatus();
+}
+
+base::StatusOr<double> ReadOrder(const JsonObject& json) {
+  if (!json.IsText("order")) return json.Number("order");
+  SUBMIX_ASSIGN_OR_RETURN(const std::string text, json.Text("order"));
+  if (text != kInfinity) return json.FieldError("order", "expected a number or \"inf\"");
+  return HUGE_VAL;
+}
+
+base::StatusOr<DeploymentEntry> ReadDeployment(const JsonObject& json) {
+  DeploymentEntry deployment;
+  SUBMIX_ASSIGN_OR_RETURN(deployment.name, json.Text("name"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.lineage, json.Text("lineage"));
+  if (deployment.lineage.empty()) return json.FieldError("lineage", "must not be empty");
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, json.Text("mechanism"));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.epsilon, json.Number("epsilon"));
+  if (!(deployment.epsilon >= 0)) return json.FieldError("epsilon", "expected 0 or more");
+  SUBMIX_ASSIGN_OR_RETURN(deployment.order, ReadOrder(json));
+  if (!(deployment.order >= 1)) {
+    return json.FieldError("order", "expected 1 or more, or \"inf\"");
+  }
+  return deployment;
+}
+
+base::Status ReadHashes(const JsonObject& json, Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(manifest.forgotten, json.Texts("forgotten"));
+  for (const std::string& hash : manifest.forgotten) {
+    if (IsLowerHex(hash, 16)) continue;
+    return json.FieldError("forgotten", "expected only strings of 16 lower-case hex digits");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
+  for (const auto& [file, sha256] : manifest.file_sha256) {
+    if (!IsListablePath(file)) {
+      return json.FieldError("file_sha256",
+                             base::Quoted(file) + " is not a path below public/ or members/");
+    }
+    if (!IsLowerHex(sha256, 64)) {
+      return json.FieldError("file_sha256",
+                             base::Quoted(file) + ": expected 64 lower-case hex digits");
+    }
+  }
+  return base::OkStatus();
 }
 
 base::StatusOr<Manifest> ReadManifest(const JsonObject& json) {
   Manifest manifest;
-  SUBMIX_ASSIGN_OR_RETURN(manifest.generation, json.Int("generation", 1, INT32_MAX));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.parent_sha256, json.Text("parent_sha256"));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.partition_key_id, json.Text("partition_key_id"));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.num_parts, json.Int("num_parts", 1, kMaxParts));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.halves, json.Int("halves", 1, 2));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.heldout_fraction, json.Number("heldout_fraction"));
+  SUBMIX_RETURN_IF_ERROR(ReadLineage(json, manifest));
+  SUBMIX_RETURN_IF_ERROR(ReadPartition(json, manifest));
   SUBMIX_ASSIGN_OR_RETURN(manifest.hyper_parameters, json.TextMap("hyper_parameters"));
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("users", manifest.users));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.forgotten, json.Texts("forgotten"));
-  SUBMIX_ASSIGN_OR_RETURN(manifest.file_sha256, json.TextMap("file_sha256"));
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> members, json.Objects("members"));
-  for (const JsonObject& item : members) {
-    SUBMIX_ASSIGN_OR_RETURN(manifest.members.emplace_back(), ReadMember(item));
-  }
   if (json.Has("external")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject external, json.Object("external"));
     SUBMIX_ASSIGN_OR_RETURN(manifest.external, ReadExternal(external));
   }
   if (json.Has("contexts")) {
+    if (json.Has("external")) {
+      return json.FieldError("contexts", "expected none beside \"external\"");
+    }
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject contexts, json.Object("contexts"));
     SUBMIX_ASSIGN_OR_RETURN(manifest.contexts, ReadContexts(contexts));
   }
+  SUBMIX_RETURN_IF_ERROR(ReadMembers(json, manifest));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> deployments, json.Objects("deployments"));
   for (const JsonObject& item : deployments) {
     SUBMIX_ASSIGN_OR_RETURN(manifest.deployments.emplace_back(), ReadDeployment(item));
   }
+  SUBMIX_RETURN_IF_ERROR(ReadHashes(json, manifest));
   return manifest;
 }
+
+// --- Writing
 
 Json MemberJson(const MemberEntry& member) {
   return {{"directory", member.directory},
@@ -402,19 +333,20 @@ base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
   }
   SUBMIX_RETURN_IF_ERROR(json.status());
   SUBMIX_RETURN_IF_ERROR(CheckFormat(*json, path));
-  SUBMIX_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(*json));
-  SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
-  return manifest;
+  return ReadManifest(*json);
 }
 
 base::Status SaveManifest(const Manifest& manifest, const std::string& ensemble_directory) {
   const std::string path = ManifestPath(ensemble_directory);
-  SUBMIX_RETURN_IF_ERROR(CheckManifest(manifest, path));
+  std::string text;
   try {
-    return base::WriteFile(path, ManifestJson(manifest).dump(2) + "\n");
+    text = ManifestJson(manifest).dump(2) + "\n";
   } catch (const Json::exception&) {
     return base::InvalidArgumentError(path + ": a name, path or template is not UTF-8");
   }
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Parse(text, path));
+  SUBMIX_RETURN_IF_ERROR(ReadManifest(json).status());
+  return base::WriteFile(path, text);
 }
 
 }  // namespace submix::ensemble
