@@ -32,7 +32,7 @@ constexpr char kAccountsSchema[] = R"(
 
 constexpr std::string_view kInsertRecord =
     "INSERT INTO records (number, previous, payload, hash) VALUES (?1, ?2, ?3, ?4)";
-constexpr std::string_view kSelectRecord = "SELECT number, previous, payload, hash FROM records ";
+constexpr char kSelectRecord[] = "SELECT number, previous, payload, hash FROM records ";
 
 Record RecordFromRow(const SqliteStatement& row) {
   return {row.ColumnInt(0), DigestFromBytes(row.ColumnBytes(1)), row.ColumnBytes(2),
@@ -108,23 +108,13 @@ base::StatusOr<LedgerState> ReadState(SqliteConnection& connection, int format) 
   }
 }
 
-base::StatusOr<Record> ReadNewestRecord(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row, connection.Prepare(std::string(kSelectRecord) +
-                                                                  "ORDER BY number DESC LIMIT 1"));
+// The first record that the clause selects.
+base::StatusOr<std::optional<Record>> FindRecord(SqliteConnection& connection,
+                                                 const std::string& clause) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row, connection.Prepare(kSelectRecord + clause));
   SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-  if (!has_row) return DamagedError(connection.path(), "it holds no record");
-  return RecordFromRow(row);
-}
-
-base::StatusOr<std::optional<Record>> ReadRecord(SqliteConnection& connection,
-                                                 std::int64_t number) {
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement row,
-                          connection.Prepare(std::string(kSelectRecord) + "WHERE number = ?1"));
-  row.BindInt(1, number);
-  SUBMIX_ASSIGN_OR_RETURN(const bool has_row, row.Step());
-  std::optional<Record> record;
-  if (has_row) record = RecordFromRow(row);
-  return record;
+  if (!has_row) return std::optional<Record>();
+  return std::optional(RecordFromRow(row));
 }
 
 base::StatusOr<ChainReplay> ReplayRecords(SqliteConnection& connection) {
@@ -174,8 +164,12 @@ base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format
   StoredLedger stored;
   stored.format = format;
   SUBMIX_ASSIGN_OR_RETURN(stored.state, ReadState(connection, format));
-  SUBMIX_ASSIGN_OR_RETURN(stored.newest, ReadNewestRecord(connection));
-  SUBMIX_ASSIGN_OR_RETURN(stored.anchored, ReadRecord(connection, anchored));
+  SUBMIX_ASSIGN_OR_RETURN(const auto newest,
+                          FindRecord(connection, "ORDER BY number DESC LIMIT 1"));
+  if (!newest.has_value()) return DamagedError(connection.path(), "it holds no record");
+  stored.newest = *newest;
+  SUBMIX_ASSIGN_OR_RETURN(stored.anchored,
+                          FindRecord(connection, "WHERE number = " + std::to_string(anchored)));
   return stored;
 }
 
