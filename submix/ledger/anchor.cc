@@ -100,51 +100,34 @@ base::Status WriteError(const std::string& path, const char* action) {
   return base::InternalError(what);
 }
 
-// The file, open for writing, and nobody else writing it.
-class LockedFile {
- public:
-  static base::StatusOr<std::unique_ptr<LockedFile>> Open(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (descriptor < 0) {
-      const char* const mend =
-          errno == ENOENT ? "put it back (docs/operating.md, Restore)" : "make it writable";
-      return base::FailedPreconditionError(
-          path + ": cannot be opened for writing: " + std::strerror(errno) + "; " + mend);
-    }
-    std::unique_ptr<LockedFile> file(new LockedFile(path, descriptor));
-    while (::flock(descriptor, LOCK_EX) != 0) {
-      if (errno != EINTR) return WriteError(path, "flock");
-    }
-    return file;
+// A descriptor of the file.
+base::StatusOr<int> OpenForWriting(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor >= 0) return descriptor;
+  const char* const mend =
+      errno == ENOENT ? "put it back (docs/operating.md, Restore)" : "make it writable";
+  return base::FailedPreconditionError(
+      path + ": cannot be opened for writing: " + std::strerror(errno) + "; " + mend);
+}
+
+// Durable when it returns.
+base::Status Write(int descriptor, std::size_t start, std::string_view bytes,
+                   const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(start));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return WriteError(path, "write");
+    start += static_cast<std::size_t>(count);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  ~LockedFile() { ::close(descriptor_); }
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
-
-  // Durable when it returns.
-  base::Status Write(std::size_t start, std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count =
-          ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(start));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return WriteError(path_, "write");
-      start += static_cast<std::size_t>(count);
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-    if (::fdatasync(descriptor_) != 0) return WriteError(path_, "fdatasync");
-    return base::OkStatus();
-  }
-
- private:
-  LockedFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
-
-  const std::string path_;
-  const int descriptor_;
-};
+  if (::fdatasync(descriptor) != 0) return WriteError(path, "fdatasync");
+  return base::OkStatus();
+}
 
 }  // namespace
 
-base::Status Anchor::Create(const std::string& path, const AnchorPosition& position) {
+base::Status CreateAnchor(const std::string& path, const AnchorPosition& position) {
   if (base::FileExists(path)) {
     return base::AlreadyExistsError(path +
                                     ": the anchor of another ledger; restore that ledger, or "
@@ -154,36 +137,29 @@ base::Status Anchor::Create(const std::string& path, const AnchorPosition& posit
   return base::WriteFile(path, slot + slot);
 }
 
-base::StatusOr<AnchorPosition> Anchor::Read(const std::string& path) {
+base::StatusOr<AnchorPosition> ReadAnchor(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
   return newest.position;
 }
 
-base::StatusOr<std::unique_ptr<Anchor>> Anchor::Open(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
-  SUBMIX_RETURN_IF_ERROR(LockedFile::Open(path).status());
-  return std::unique_ptr<Anchor>(new Anchor(path, newest.position));
-}
-
-Anchor::Anchor(std::string path, AnchorPosition position)
-    : path_(std::move(path)), position_(position) {}
-
-base::Status Anchor::Advance(const Ledger::Head& head) {
+base::StatusOr<AnchorPosition> AdvanceAnchor(const std::string& path,
+                                             const AnchorPosition& position) {
   // Opened anew each time: writes must not go to a file that was replaced meanwhile.
-  SUBMIX_ASSIGN_OR_RETURN(const auto file, LockedFile::Open(path_));
-  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path_));
-  if (newest.position.lineage != position_.lineage) {
-    return base::FailedPreconditionError(path_ +
+  SUBMIX_ASSIGN_OR_RETURN(const int descriptor, OpenForWriting(path));
+  const base::FileLock lock(descriptor);
+  while (::flock(descriptor, LOCK_EX) != 0) {
+    if (errno != EINTR) return WriteError(path, "flock");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const NewestSlot newest, ReadNewest(path));
+  if (newest.position.lineage != position.lineage) {
+    return base::FailedPreconditionError(path +
                                          ": replaced by another ledger's anchor; put this "
                                          "ledger's back");
   }
-  position_ = newest.position;
-  if (position_.head.records >= head.records) return base::OkStatus();
-  const AnchorPosition next{position_.lineage, head};
+  if (newest.position.head.records >= position.head.records) return newest.position;
   const auto slot = static_cast<std::size_t>((newest.slot + 1) % kNumSlots);
-  SUBMIX_RETURN_IF_ERROR(file->Write(slot * kSlotBytes, EncodeSlot(next)));
-  position_ = next;
-  return base::OkStatus();
+  SUBMIX_RETURN_IF_ERROR(Write(descriptor, slot * kSlotBytes, EncodeSlot(position), path));
+  return position;
 }
 
 }  // namespace submix::ledger

@@ -27,9 +27,10 @@ class AnchorTest : public ::testing::Test {
 
   // Creates an anchor and advances it to `records`.
   void AdvanceTo(std::int64_t records) {
-    SUBMIX_ASSERT_OK(Anchor::Create(path_, {lineage_, HeadAt(1)}));
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
-    for (std::int64_t i = 2; i <= records; ++i) SUBMIX_ASSERT_OK(anchor->Advance(HeadAt(i)));
+    SUBMIX_ASSERT_OK(CreateAnchor(path_, {lineage_, HeadAt(1)}));
+    for (std::int64_t i = 2; i <= records; ++i) {
+      SUBMIX_ASSERT_OK(AdvanceAnchor(path_, {lineage_, HeadAt(i)}));
+    }
   }
 
   std::string Content() {
@@ -52,7 +53,7 @@ TEST_F(AnchorTest, ReadsBackItsNewestPosition) {
   for (std::int64_t records = 1; records <= 5; ++records) {
     std::filesystem::remove(path_);
     AdvanceTo(records);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
     EXPECT_EQ(position.lineage, lineage_);
     EXPECT_EQ(position.head.records, records);
     EXPECT_EQ(position.head.hash, HeadAt(records).hash);
@@ -62,44 +63,43 @@ TEST_F(AnchorTest, ReadsBackItsNewestPosition) {
 
 TEST_F(AnchorTest, SeveralProcessesAdvanceItAndNoneMovesItBack) {
   AdvanceTo(2);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto first, Anchor::Open(path_));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto second, Anchor::Open(path_));
-  SUBMIX_ASSERT_OK(first->Advance(HeadAt(3)));
-  SUBMIX_ASSERT_OK(second->Advance(HeadAt(6)));
-  SUBMIX_ASSERT_OK(first->Advance(HeadAt(5)));
-  EXPECT_EQ(first->position().head.records, 6);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  SUBMIX_ASSERT_OK(AdvanceAnchor(path_, {lineage_, HeadAt(3)}));
+  SUBMIX_ASSERT_OK(AdvanceAnchor(path_, {lineage_, HeadAt(6)}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition found,
+                              AdvanceAnchor(path_, {lineage_, HeadAt(5)}));
+  EXPECT_EQ(found.head.records, 6);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
   EXPECT_EQ(position.head.records, 6);
   EXPECT_EQ(position.head.hash, HeadAt(6).hash);
 }
 
 TEST_F(AnchorTest, IsNotAdvancedInTheFileOfAnotherLedger) {
   AdvanceTo(2);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
   std::filesystem::remove(path_);
-  EXPECT_THAT(anchor->Advance(HeadAt(3)), StatusIs(StatusCode::kFailedPrecondition, _));
-  SUBMIX_ASSERT_OK(Anchor::Create(path_, {Lineage{7}, HeadAt(1)}));
-  EXPECT_THAT(anchor->Advance(HeadAt(3)), StatusIs(StatusCode::kFailedPrecondition, _));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_THAT(AdvanceAnchor(path_, {lineage_, HeadAt(3)}),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_ASSERT_OK(CreateAnchor(path_, {Lineage{7}, HeadAt(1)}));
+  EXPECT_THAT(AdvanceAnchor(path_, {lineage_, HeadAt(3)}),
+              StatusIs(StatusCode::kFailedPrecondition, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
   EXPECT_EQ(position.head.records, 1);
 }
 
 TEST_F(AnchorTest, HoldsTheLargestNumber) {
   SUBMIX_ASSERT_OK(
-      Anchor::Create(path_, {lineage_, HeadAt(std::numeric_limits<std::int64_t>::max())}));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+      CreateAnchor(path_, {lineage_, HeadAt(std::numeric_limits<std::int64_t>::max())}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
   EXPECT_EQ(position.head.records, std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_F(AnchorTest, AWriteTornAnywhereLeavesTheOldPositionOrTheNew) {
   AdvanceTo(6);
   const std::string before = Content();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto anchor, Anchor::Open(path_));
-  SUBMIX_ASSERT_OK(anchor->Advance(HeadAt(7)));
+  SUBMIX_ASSERT_OK(AdvanceAnchor(path_, {lineage_, HeadAt(7)}));
   const std::string after = Content();
   for (std::size_t cut = 0; cut <= kAnchorBytes; ++cut) {
     Overwrite(after.substr(0, cut) + before.substr(cut));
-    const auto position = Anchor::Read(path_);
+    const auto position = ReadAnchor(path_);
     SUBMIX_ASSERT_OK(position);
     const std::int64_t records = position->head.records;
     EXPECT_TRUE(records == 6 || records == 7) << records;
@@ -114,7 +114,7 @@ TEST_F(AnchorTest, AFlippedByteIsNeverBelieved) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
     Overwrite(damaged);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
     const std::int64_t records = position.head.records;
     EXPECT_TRUE(records == 6 || records == 7) << records;
     EXPECT_EQ(position.head.hash, HeadAt(records).hash);
@@ -126,17 +126,15 @@ TEST_F(AnchorTest, RefusesAFileWithoutAWholeSlot) {
   for (const std::string& content : {std::string(), std::string("submix-anchor 1 "),
                                      std::string(kAnchorBytes, '0'), std::string(5000, ' ')}) {
     Overwrite(content);
-    EXPECT_THAT(Anchor::Read(path_), StatusIs(StatusCode::kDataLoss, _));
-    EXPECT_THAT(Anchor::Open(path_), StatusIs(StatusCode::kDataLoss, _));
+    EXPECT_THAT(ReadAnchor(path_), StatusIs(StatusCode::kDataLoss, _));
   }
 }
 
 TEST_F(AnchorTest, IsMissingOrThereAlready) {
-  EXPECT_THAT(Anchor::Read(path_), StatusIs(StatusCode::kNotFound, _));
+  EXPECT_THAT(ReadAnchor(path_), StatusIs(StatusCode::kNotFound, _));
   AdvanceTo(2);
-  EXPECT_THAT(Anchor::Create(path_, {lineage_, HeadAt(1)}),
-              StatusIs(StatusCode::kAlreadyExists, _));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(path_));
+  EXPECT_THAT(CreateAnchor(path_, {lineage_, HeadAt(1)}), StatusIs(StatusCode::kAlreadyExists, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
   EXPECT_EQ(position.head.records, 2);
 }
 

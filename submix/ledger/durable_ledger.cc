@@ -67,13 +67,13 @@ base::StatusOr<std::unique_ptr<DurableLedger>> DurableLedger::OpenReadOnly(
 }
 
 base::Status DurableLedger::RestoreAnchor(const DurableLedgerOptions& options) {
-  if (Anchor::Read(options.anchor_path).ok()) {
+  if (ReadAnchor(options.anchor_path).ok()) {
     return base::AlreadyExistsError(options.anchor_path + ": the anchor is there, and whole");
   }
   SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
                           StoreOf(options).read_without_anchor(options));
   SUBMIX_RETURN_IF_ERROR(base::RemoveAll(options.anchor_path));
-  return Anchor::Create(options.anchor_path, {contents.state.lineage, contents.head});
+  return CreateAnchor(options.anchor_path, {contents.state.lineage, contents.head});
 }
 
 base::StatusOr<std::vector<Receipt>> DurableLedger::Charge(std::span<const ChargeRequest> step) {

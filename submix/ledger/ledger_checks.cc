@@ -36,14 +36,6 @@ base::Status CheckAnchor(const StoredLedger& stored, const AnchorPosition& ancho
                              "ledger was charged, or it is damaged; restore the newest copy");
 }
 
-base::Status AnchorError(const base::Status& status, const DurableLedgerOptions& options,
-                         const std::string& name) {
-  if (status.code() != base::StatusCode::kNotFound) return status;
-  return base::DataLossError(options.anchor_path +
-                             ": the ledger's anchor is missing, so nobody can tell whether " +
-                             name + " is its newest copy; restore the newest copies of both");
-}
-
 }  // namespace
 
 base::Status DamagedError(const std::string& name, const std::string& what) {
@@ -103,18 +95,13 @@ base::StatusOr<LedgerContents> CheckStored(StoredLedger stored,
   return LedgerContents{std::move(stored.state), head};
 }
 
-base::StatusOr<AnchorPosition> ReadAnchor(const DurableLedgerOptions& options,
-                                          const std::string& name) {
-  auto position = Anchor::Read(options.anchor_path);
-  if (!position.ok()) return AnchorError(position.status(), options, name);
-  return position;
-}
-
-base::StatusOr<std::unique_ptr<Anchor>> OpenAnchor(const DurableLedgerOptions& options,
-                                                   const std::string& name) {
-  auto anchor = Anchor::Open(options.anchor_path);
-  if (!anchor.ok()) return AnchorError(anchor.status(), options, name);
-  return anchor;
+base::StatusOr<AnchorPosition> AnchorOf(const DurableLedgerOptions& options,
+                                        const std::string& name) {
+  auto position = ReadAnchor(options.anchor_path);
+  if (position.status().code() != base::StatusCode::kNotFound) return position;
+  return base::DataLossError(options.anchor_path +
+                             ": the ledger's anchor is missing, so nobody can tell whether " +
+                             name + " is its newest copy; restore the newest copies of both");
 }
 
 base::Status CheckSameState(const LedgerState& found, const LedgerState& replayed,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -50,12 +49,9 @@ base::StatusOr<LedgerContents> CheckStored(StoredLedger stored,
                                            const base::Sha256Digest& fingerprint,
                                            const AnchorPosition* anchor, const std::string& name);
 
-// The ledger's anchor, for reading and for advancing. Errors: the anchor's, but kDataLoss with the
-// mend if it is missing.
-base::StatusOr<AnchorPosition> ReadAnchor(const DurableLedgerOptions& options,
-                                          const std::string& name);
-base::StatusOr<std::unique_ptr<Anchor>> OpenAnchor(const DurableLedgerOptions& options,
-                                                   const std::string& name);
+// ReadAnchor, but kDataLoss with the mend if the ledger's anchor is missing.
+base::StatusOr<AnchorPosition> AnchorOf(const DurableLedgerOptions& options,
+                                        const std::string& name);
 
 // Ok if the tables' state is what replaying the records gave, account for account. Errors:
 // kDataLoss.

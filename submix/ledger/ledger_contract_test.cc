@@ -279,7 +279,7 @@ TEST_P(DurableLedgerTest, ALostLedgerIsNoReasonForAFreshBudget) {
 
 // Its anchor says that there was one: it is to be restored, not made.
 TEST_P(DurableLedgerTest, AMissingLedgerIsToBeRestored) {
-  SUBMIX_ASSERT_OK(Anchor::Create(options_.anchor_path, {}));
+  SUBMIX_ASSERT_OK(CreateAnchor(options_.anchor_path, {}));
   const auto to_be_restored =
       StatusIs(StatusCode::kNotFound,
                ::testing::AllOf(HasSubstr("docs/operating.md, Restore"), Not(HasSubstr("deploy"))));
@@ -317,7 +317,7 @@ TEST_P(DurableLedgerTest, AnAnchorLeftBehindByACrashIsAdvanced) {
   SUBMIX_ASSERT_OK(ChargeOne(*Open(), {1}));
   std::filesystem::rename(behind, options_.anchor_path);
   const auto ledger = Open();
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, Anchor::Read(options_.anchor_path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(options_.anchor_path));
   EXPECT_EQ(position.head.records, 2);
 }
 

@@ -53,7 +53,7 @@ TEST_F(LedgerMigrationTest, ReadsANewestLedgerWrittenByAnother) {
 
 TEST_F(LedgerMigrationTest, AnOldLedgerKeepsEverySpentAmountAndItsChain) {
   Take("format1");
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition before, Anchor::Read(options_.anchor_path));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition before, ReadAnchor(options_.anchor_path));
   ASSERT_EQ(before.head.records, kRecords);
   {
     const auto ledger = Open();

@@ -21,19 +21,18 @@ base::StatusOr<PostgresTables> Connect(const std::string& location) {
 // anew. Nor does it keep a connection that has failed, so a database that comes back is used again.
 class PostgresLedger final : public DurableLedger {
  public:
-  // `anchor` is null for reading only.
-  PostgresLedger(DurableLedgerOptions options, PostgresTables tables,
-                 std::unique_ptr<Anchor> anchor, const AnchorPosition& position)
-      : DurableLedger(base::ToHex(position.lineage)),
+  PostgresLedger(DurableLedgerOptions options, PostgresTables tables, bool may_charge,
+                 const AnchorPosition& anchor)
+      : DurableLedger(base::ToHex(anchor.lineage)),
         options_(std::move(options)),
+        may_charge_(may_charge),
         tables_(std::move(tables)),
-        anchor_(std::move(anchor)),
-        position_(position),
+        anchor_(anchor),
         fingerprint_(options_.fingerprint) {}
 
   base::Status Verify() const override {
     SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options_.location));
-    const AnchorPosition position = GuardedCopy(position_);
+    const AnchorPosition position = GuardedCopy(anchor_);
     SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadVerified(position.head.records));
     return CheckStored(std::move(stored), GuardedCopy(fingerprint_), &position, tables.name())
         .status();
@@ -78,24 +77,24 @@ class PostgresLedger final : public DurableLedger {
 
   base::StatusOr<LedgerContents> ReadSnapshot() const {
     SUBMIX_RETURN_IF_ERROR(Reconnect());
-    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->ReadSnapshot(position_.head.records));
-    return CheckStored(std::move(stored), fingerprint_, &position_, tables_->name());
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->ReadSnapshot(anchor_.head.records));
+    return CheckStored(std::move(stored), fingerprint_, &anchor_, tables_->name());
   }
 
   // Begins a charge's transaction: the state that it stands on.
   base::StatusOr<LedgerContents> BeginCharge() {
     SUBMIX_RETURN_IF_ERROR(Reconnect());
-    if (anchor_ == nullptr) return OpenForReadingError(tables_->name());
-    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->BeginCharge(position_.head.records));
-    return CheckStored(std::move(stored), fingerprint_, &position_, tables_->name());
+    if (!may_charge_) return OpenForReadingError(tables_->name());
+    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->BeginCharge(anchor_.head.records));
+    return CheckStored(std::move(stored), fingerprint_, &anchor_, tables_->name());
   }
 
   // A transaction that could charge, and charges nothing; then the anchor.
   base::Status CatchUp() {
     SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents, BeginCharge());
     SUBMIX_RETURN_IF_ERROR(tables_->Commit());
-    SUBMIX_RETURN_IF_ERROR(anchor_->Advance(contents.head));
-    position_ = anchor_->position();
+    SUBMIX_ASSIGN_OR_RETURN(anchor_,
+                            AdvanceAnchor(options_.anchor_path, {anchor_.lineage, contents.head}));
     unanchored_ = base::OkStatus();
     return base::OkStatus();
   }
@@ -109,38 +108,39 @@ class PostgresLedger final : public DurableLedger {
     // If this fails the record may be there or not. No receipt is made, and the next transaction
     // reads which it is.
     SUBMIX_RETURN_IF_ERROR(tables_->Commit());
-    const base::Status anchored = anchor_->Advance({record.number, record.hash});
+    const auto anchored =
+        AdvanceAnchor(options_.anchor_path, {anchor_.lineage, {record.number, record.hash}});
     // Going on without an anchor would spend at every step and release nothing.
     fingerprint_ = after.fingerprint;
-    if (!anchored.ok()) return unanchored_ = NotDurableError(anchored);
-    position_ = anchor_->position();
+    if (!anchored.ok()) return unanchored_ = NotDurableError(anchored.status());
+    anchor_ = *anchored;
     return record.number;
   }
 
   const DurableLedgerOptions options_;
+  const bool may_charge_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   mutable std::optional<PostgresTables> tables_;
-  const std::unique_ptr<Anchor> anchor_;
-  AnchorPosition position_;  // what this process knows to be in the ledger
+  AnchorPosition anchor_;  // what this process knows to be in the ledger
   base::Sha256Digest fingerprint_;
   base::Status unanchored_;  // why the anchor could not be advanced, until it is
 };
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOptions& options,
-                                                          std::unique_ptr<Anchor> anchor,
-                                                          AnchorPosition position) {
+                                                          bool may_charge) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
+  SUBMIX_ASSIGN_OR_RETURN(AnchorPosition anchor, AnchorOf(options, name));
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
-  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadSnapshot(position.head.records));
-  SUBMIX_ASSIGN_OR_RETURN(
-      const LedgerContents contents,
-      CheckStored(std::move(stored), options.fingerprint, &position, tables.name()));
-  if (anchor != nullptr) {
-    SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
-    position = anchor->position();
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadSnapshot(anchor.head.records));
+  SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
+                          CheckStored(std::move(stored), options.fingerprint, &anchor, name));
+  if (may_charge) {
+    SUBMIX_ASSIGN_OR_RETURN(anchor,
+                            AdvanceAnchor(options.anchor_path, {anchor.lineage, contents.head}));
   }
   return std::unique_ptr<DurableLedger>(
-      new PostgresLedger(options, std::move(tables), std::move(anchor), position));
+      new PostgresLedger(options, std::move(tables), may_charge, anchor));
 }
 
 base::Status CreatePostgres(const DurableLedgerOptions& options, const LedgerState& state,
@@ -150,24 +150,19 @@ base::Status CreatePostgres(const DurableLedgerOptions& options, const LedgerSta
   SUBMIX_RETURN_IF_ERROR(tables.Insert(first));
   // The ledger appears as the last act: whoever finds it finds it whole.
   SUBMIX_RETURN_IF_ERROR(
-      Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}}));
+      CreateAnchor(options.anchor_path, {state.lineage, {first.number, first.hash}}));
   base::Status status = tables.Commit();
   if (!status.ok()) (void)base::RemoveAll(options.anchor_path);
   return status;
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgres(const DurableLedgerOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
-  SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, name));
-  const AnchorPosition position = anchor->position();
-  return OpenLedger(options, std::move(anchor), position);
+  return OpenLedger(options, /*may_charge=*/true);
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenPostgresReadOnly(
     const DurableLedgerOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
-  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition position, ReadAnchor(options, name));
-  return OpenLedger(options, nullptr, position);
+  return OpenLedger(options, /*may_charge=*/false);
 }
 
 base::StatusOr<LedgerContents> ReadPostgresWithoutAnchor(const DurableLedgerOptions& options) {

@@ -51,7 +51,7 @@ base::StatusOr<LedgerContents> ReadBeside(SqliteConnection& connection,
 
 base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckExists(options));
-  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, AnchorOf(options, options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadVerified(options.location, anchor.head.records));
   return CheckStored(std::move(stored), options.fingerprint, &anchor, options.location).status();
 }
@@ -112,12 +112,11 @@ base::Status CheckInPlace(OpenFile& file) {
 class SqliteWriter final : public DurableLedger {
  public:
   SqliteWriter(DurableLedgerOptions options, std::unique_ptr<base::FileLock> lock, OpenFile file,
-               std::unique_ptr<Anchor> anchor, LedgerContents contents)
+               LedgerContents contents)
       : DurableLedger(base::ToHex(contents.state.lineage)),
         options_(std::move(options)),
         lock_(std::move(lock)),
         file_(std::move(file)),
-        anchor_(std::move(anchor)),
         contents_(std::move(contents)) {}
 
   ~SqliteWriter() override {
@@ -195,7 +194,8 @@ class SqliteWriter final : public DurableLedger {
     const base::Status in_place = CheckInPlace(*file_);
     was_taken_away_ = !in_place.ok();
     SUBMIX_RETURN_IF_ERROR(in_place);
-    return anchor_->Advance({record.number, record.hash});
+    return AdvanceAnchor(options_.anchor_path, {after.lineage, {record.number, record.hash}})
+        .status();
   }
 
   // Opens the file anew and makes the record in doubt durable, unless it is. Requires: doubt.
@@ -205,11 +205,11 @@ class SqliteWriter final : public DurableLedger {
     SUBMIX_RETURN_IF_ERROR(CheckExists(options_));
     SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                             SqliteConnection::Open(options_.location, Mode::kReadWrite));
-    const AnchorPosition& anchored = anchor_->position();
+    const AnchorPosition anchor{contents_.state.lineage, contents_.head};
     // A file and a log of different times may fit at their ends and nowhere else.
     SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored,
-                            was_taken_away_ ? ReadVerified(options_.location, anchored.head.records)
-                                            : ReadSnapshot(connection, anchored.head.records));
+                            was_taken_away_ ? ReadVerified(options_.location, anchor.head.records)
+                                            : ReadSnapshot(connection, anchor.head.records));
     const bool is_there = stored.newest.hash == record.hash;
     if (!is_there && stored.newest.hash != contents_.head.hash) {
       return base::FailedPreconditionError(options_.location +
@@ -217,14 +217,14 @@ class SqliteWriter final : public DurableLedger {
     }
     const LedgerState& expected = is_there ? doubt_->after : contents_.state;
     SUBMIX_RETURN_IF_ERROR(
-        CheckStored(std::move(stored), expected.fingerprint, &anchored, options_.location)
-            .status());
+        CheckStored(std::move(stored), expected.fingerprint, &anchor, options_.location).status());
     SUBMIX_ASSIGN_OR_RETURN(file_, StartWriting(std::move(connection)));
     SUBMIX_RETURN_IF_ERROR(WriteAgain(file_->connection));
     if (!is_there) {
       SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after, file_->connection));
     }
-    return anchor_->Advance({record.number, record.hash});
+    return AdvanceAnchor(options_.anchor_path, {anchor.lineage, {record.number, record.hash}})
+        .status();
   }
 
   const DurableLedgerOptions options_;
@@ -232,8 +232,7 @@ class SqliteWriter final : public DurableLedger {
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::optional<OpenFile> file_;  // there, unless in doubt
-  const std::unique_ptr<Anchor> anchor_;
-  LedgerContents contents_;
+  LedgerContents contents_;       // as anchored
   std::optional<Doubt> doubt_;
   bool was_taken_away_ = false;  // in doubt, since the files were not those of the path
 };
@@ -291,7 +290,7 @@ base::Status Create(const DurableLedgerOptions& options, const LedgerState& stat
   RemoveLeftovers(unfinished);
   base::Status status = WriteNewFile(unfinished, state, first);
   if (status.ok()) {
-    status = Anchor::Create(options.anchor_path, {state.lineage, {first.number, first.hash}});
+    status = CreateAnchor(options.anchor_path, {state.lineage, {first.number, first.hash}});
     if (status.ok()) {
       status = base::Rename(unfinished, options.location);
       if (!status.ok()) (void)base::RemoveAll(options.anchor_path);
@@ -306,29 +305,28 @@ base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& 
   // Before the lock, which would leave its file where no ledger is.
   SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(auto lock, LockForWriting(path));
-  SUBMIX_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(options, path));
-  const AnchorPosition position = anchor->position();
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, AnchorOf(options, path));
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, Mode::kReadWrite));
   SUBMIX_ASSIGN_OR_RETURN(const int format, ReadFormat(connection));
   SUBMIX_RETURN_IF_ERROR(CheckKnownFormat(format, path));
-  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored,
-                          ReadStored(connection, format, position.head.records));
+  SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, ReadStored(connection, format, anchor.head.records));
   SUBMIX_ASSIGN_OR_RETURN(LedgerContents contents,
-                          CheckStored(std::move(stored), options.fingerprint, &position, path));
+                          CheckStored(std::move(stored), options.fingerprint, &anchor, path));
   SUBMIX_ASSIGN_OR_RETURN(OpenFile file, StartWriting(std::move(connection)));
   if (format < kNewestFormat) {
     SUBMIX_RETURN_IF_ERROR(MigrateTables(file.connection));
-    SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(file.connection, options.fingerprint, position));
+    SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(file.connection, options.fingerprint, anchor));
   }
-  SUBMIX_RETURN_IF_ERROR(anchor->Advance(contents.head));
-  return std::unique_ptr<DurableLedger>(new SqliteWriter(options, std::move(lock), std::move(file),
-                                                         std::move(anchor), std::move(contents)));
+  SUBMIX_RETURN_IF_ERROR(
+      AdvanceAnchor(options.anchor_path, {anchor.lineage, contents.head}).status());
+  return std::unique_ptr<DurableLedger>(
+      new SqliteWriter(options, std::move(lock), std::move(file), std::move(contents)));
 }
 
 base::StatusOr<std::unique_ptr<DurableLedger>> OpenReadOnly(const DurableLedgerOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckExists(options));
-  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, ReadAnchor(options, options.location));
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, AnchorOf(options, options.location));
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(options.location, Mode::kReadOnly));
   SUBMIX_RETURN_IF_ERROR(ReadBeside(connection, options.fingerprint, anchor).status());
