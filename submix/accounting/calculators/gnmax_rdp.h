@@ -27,8 +27,7 @@ double GnmaxTheorem6(double log_error, double noise_scale, double mu_2,
                      divergence::RenyiOrder order);
 
 // The same with Proposition 10's mu_2 = s sqrt(-log q), for these votes against all their
-// neighbours. It depends on private votes, so it is private itself; gnmax_smooth_sensitivity.h has
-// a form that may be published. Requires: counts not empty.
+// neighbours. It depends on private votes, so it is private itself. Requires: counts not empty.
 double GnmaxDataDependentRdp(std::span<const double> counts, double noise_scale,
                              divergence::RenyiOrder order);
 

@@ -96,5 +96,49 @@ TEST(GnmaxRdpTest, ForFixedHigherOrdersTheCostGrowsWithTheError) {
   }
 }
 
+// Publishing a cost with Gaussian noise of s times its beta-smooth sensitivity, at order a
+// (docs/accounting.md): the divergence, at r = e^-beta, and the paper's Theorem 23.
+double SmoothReleaseRdp(double beta, double s, double a) {
+  const double shrink = -std::expm1(-2 * beta);  // 1 - r^2
+  const double v = 1 - a * shrink;
+  return a * (1 - shrink) / (2 * s * s * v) - (a * beta + std::log(v) / 2) / (a - 1);
+}
+double PublishedSmoothReleaseRdp(double beta, double s, double a) {
+  return a * std::exp(2 * beta) / (s * s) + (beta * a - std::log1p(-2 * a * beta) / 2) / (a - 1);
+}
+
+TEST(SmoothReleaseTest, AgreesWithTheDivergenceOfTwoGaussians) {
+  ExpectReferences("smooth-release", 6, 3, 1e-10, [](const ReferenceRecord& record) {
+    return SmoothReleaseRdp(record.number(0), record.number(1), record.number(2));
+  });
+}
+
+// D_a(N(m, s^2) || N(0, (r s)^2)) over everything that a beta-smooth bound allows.
+TEST(SmoothReleaseTest, IsTheSupremumOverTheScales) {
+  for (const double beta : {0.001, 0.02, 0.2}) {
+    for (const double s : {1.0, 10.0, 200.0}) {
+      for (const double share : {0.01, 0.5, 0.97}) {
+        const double limit = 1 / -std::expm1(-2 * beta);
+        const double a = 1 + share * (limit - 1);
+        const double rdp = SmoothReleaseRdp(beta, s, a);
+        for (double u = -beta; u <= beta; u += beta / 20) {
+          const double r = std::exp(u);
+          const double m = std::min(1.0, r);
+          const double v = a * r * r + 1 - a;
+          const double divergence =
+              a * m * m / (2 * s * s * v) + (a * u - std::log(v) / 2) / (a - 1);
+          EXPECT_LE(divergence, rdp * (1 + 1e-9));
+        }
+      }
+    }
+  }
+}
+
+// The published formula is below the divergence at the setting of the authors' programs.
+TEST(SmoothReleaseTest, ThePublishedCostIsTooSmall) {
+  EXPECT_NEAR(PublishedSmoothReleaseRdp(0.49 / 20, 5, 20), 0.96891373, 1e-8);
+  EXPECT_NEAR(SmoothReleaseRdp(0.49 / 20, 5, 20), 8.787718475, 1e-8);
+}
+
 }  // namespace gnmax_rdp_test
 }  // namespace submix::accounting
