@@ -27,17 +27,6 @@ base::StatusOr<UserLevelFactor> UserLevelFromPartOrder(RenyiOrder part_order) {
   return UserLevelFactor{order, 1 + a0 / (a0 - 1)};
 }
 
-base::StatusOr<UserLevelFactor> UserLevelByTheoremC1(RenyiOrder part_order) {
-  if (!(part_order > RenyiOrder::Two())) {
-    return base::InvalidArgumentError("Theorem C.1: expected a part-level order above 2, found " +
-                                      part_order.ToString());
-  }
-  if (part_order.is_infinite()) return UserLevelFactor{RenyiOrder::Infinity(), 2};
-  const double a0 = part_order.value();
-  SUBMIX_ASSIGN_OR_RETURN(const RenyiOrder order, RenyiOrder::Create(a0 / 2));
-  return UserLevelFactor{order, 2 + 1 / (a0 - 2)};
-}
-
 base::StatusOr<RenyiOrder> PartOrderForUserOrder(RenyiOrder user_order) {
   SUBMIX_RETURN_IF_ERROR(CheckAboveOne("user-level", user_order));
   if (user_order.is_infinite()) return RenyiOrder::Infinity();

@@ -4,8 +4,8 @@
 // Condition: every user key lies in one part, chosen by a keyed hash whose key is drawn
 // independently of the data, and parts are trained apart.
 //
-// The SubMix paper's own statements stand beside it: Theorem C.1, order a0 / 2 and factor
-// (2 a0 - 3) / (a0 - 2), needs a0 > 2 and says less at every order; Corollary C.1.1, a factor of 2
+// The SubMix paper's own statements: Theorem C.1, order a0 / 2 and factor (2 a0 - 3) / (a0 - 2),
+// needs a0 > 2 and says less at every order (the test compares); Corollary C.1.1, a factor of 2
 // for pure epsilon, is Theorem 5 at order infinity.
 #pragma once
 
@@ -22,9 +22,6 @@ struct UserLevelFactor {
 // What a part-level bound at `part_order` means for one user key. Errors: kInvalidArgument unless
 // part_order > 1: nothing follows from order 1 and below.
 base::StatusOr<UserLevelFactor> UserLevelFromPartOrder(divergence::RenyiOrder part_order);
-
-// Theorem C.1 of the SubMix paper, for comparison. Errors: kInvalidArgument unless part_order > 2.
-base::StatusOr<UserLevelFactor> UserLevelByTheoremC1(divergence::RenyiOrder part_order);
 
 // The part-level order a0 = a + sqrt(a^2 - a) to declare for a user-level bound at order a.
 // Errors: kInvalidArgument unless user_order > 1.

@@ -26,8 +26,4 @@ base::StatusOr<RdpBound> GroupBound(const RdpBound& one_user, int doublings) {
 
 int DoublingsFor(double group_size) { return static_cast<int>(std::ceil(std::log2(group_size))); }
 
-double GroupZcdp(double rho, int group_size) {
-  return static_cast<double>(group_size) * group_size * rho;
-}
-
 }  // namespace submix::accounting

@@ -16,7 +16,4 @@ base::StatusOr<RdpBound> GroupBound(const RdpBound& one_user, int doublings);
 // The least doublings whose groups hold `group_size` users. Requires: group_size >= 1.
 int DoublingsFor(double group_size);
 
-// For groups of m under rho-zCDP: m^2 rho at every order (Bun and Steinke 2016, Proposition 27).
-double GroupZcdp(double rho, int group_size);
-
 }  // namespace submix::accounting
