@@ -30,11 +30,7 @@ double LeastDelta(double rho, double epsilon) {
 
 double GaussianRdp(double sensitivity_over_scale, RenyiOrder order) {
   if (!(sensitivity_over_scale >= 0)) return kInfinity;
-  return ZcdpRdp(sensitivity_over_scale * sensitivity_over_scale / 2, order);
-}
-
-double ZcdpRdp(double rho, RenyiOrder order) {
-  if (!(rho >= 0)) return kInfinity;
+  const double rho = sensitivity_over_scale * sensitivity_over_scale / 2;
   return rho == 0 ? 0 : order.value() * rho;
 }
 

@@ -1,5 +1,6 @@
 // Rényi divergence of Gaussian noise: D_a(N(0, s^2) || N(d, s^2)) = a (d/s)^2 / 2 (Mironov 2017,
-// Proposition 7), and zero-concentrated differential privacy, which is that line for every order.
+// Proposition 7), and rho-zero-concentrated differential privacy, which means at most a * rho nats
+// at every order a > 1 (Bun and Steinke 2016).
 #pragma once
 
 #include "submix/base/status.h"
@@ -11,10 +12,6 @@ namespace submix::accounting {
 // any order; exact, the same in both directions. sensitivity_over_scale = d / s. Infinity at order
 // infinity unless it is 0. NaN or a negative argument gives infinity.
 double GaussianRdp(double sensitivity_over_scale, divergence::RenyiOrder order);
-
-// rho-zCDP means at most a * rho nats at every order a > 1 (Bun and Steinke 2016). NaN or a
-// negative argument gives infinity.
-double ZcdpRdp(double rho, divergence::RenyiOrder order);
 
 // The least delta that the improved conversion (rdp_conversion.h) gives over all real orders above
 // 1: they minimise delta = exp((a-1) (a rho - epsilon) + a log(1 - 1/a)) / (a - 1), where the

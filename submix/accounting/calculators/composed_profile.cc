@@ -8,7 +8,6 @@
 #include "submix/accounting/bisection.h"
 #include "submix/accounting/calculators/dp_decoding_rdp.h"
 #include "submix/accounting/calculators/privacy_loss_distribution.h"
-#include "submix/accounting/log_space.h"
 
 namespace submix::accounting {
 namespace {
@@ -17,16 +16,6 @@ using base::StatusOr;
 
 constexpr std::int64_t kMostComposedAnswers = 100000;
 constexpr double kMostLaplacePoints = 1 << 14;
-
-// delta of N(mu, 1) against N(0, 1), mu = sqrt(count) / z (Balle and Wang 2018).
-PrivacyProfile GaussianProfile(double mu) {
-  return [mu](double epsilon) {
-    const double below = (epsilon / mu - mu / 2) / std::sqrt(2.0);
-    const double above = (epsilon / mu + mu / 2) / std::sqrt(2.0);
-    const double delta = (std::erfc(below) - std::exp(epsilon + LogErfc(above))) / 2;
-    return Bracket{std::max(delta, 0.0), std::max(delta, 0.0)};
-  };
-}
 
 PrivacyProfile LatticeProfile(const PrivacyLoss& loss, double step, std::int64_t count) {
   using Distribution = PrivacyLossDistribution;
@@ -89,11 +78,6 @@ StatusOr<PrivacyProfile> BoundedRangeProfile(double range, std::int64_t count) {
 
 StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
   if (event.count < 1) return base::InvalidArgumentError("composition: expected at least 1 answer");
-  if (const auto* gaussian = std::get_if<GaussianRun>(&event.run)) {
-    const double mu = std::sqrt(static_cast<double>(event.count)) / gaussian->noise_multiplier;
-    if (mu > 0 && std::isfinite(mu)) return GaussianProfile(mu);
-    return base::InvalidArgumentError("Gaussian composition: expected a noise multiplier above 0");
-  }
   if (const auto* run = std::get_if<BoundedRangeRun>(&event.run)) {
     return BoundedRangeProfile(run->range, event.count);
   }
@@ -108,8 +92,7 @@ StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
   if (const auto* run = std::get_if<DpDecodingRun>(&event.run)) {
     return DpDecodingProfile(*run, event.count);
   }
-  return base::UnimplementedError(
-      "exact composition: Gaussian, Laplace, DP decoding and bounded range only");
+  return base::UnimplementedError("exact composition: Laplace, DP decoding and bounded range only");
 }
 
 StatusOr<Bracket> ComposedEpsilon(const PrivacyProfile& profile, double delta) {

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 
-#include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
 
 namespace submix::accounting {
@@ -18,14 +17,5 @@ namespace submix::accounting {
 // 1, infinity at 1; anything else, NaN, or vocab_size < 1 gives infinity. Relative error below
 // 1e-12.
 double DpDecodingRdp(double mixing_weight, std::int64_t vocab_size, divergence::RenyiOrder order);
-
-// Pure epsilon: its worst pair is randomised response, which is DP decoding on two tokens with odds
-// e^epsilon. Nats; NaN or a negative epsilon gives infinity. Relative error below 1e-12.
-double PureDpRdp(double epsilon, divergence::RenyiOrder order);
-
-// The largest mixing weight whose DpDecodingRdp is at most `rdp`: the feasible end of the last
-// bracket. Errors: kInvalidArgument unless rdp >= 0 and vocab_size >= 1.
-base::StatusOr<double> DpDecodingMixingWeight(double rdp, std::int64_t vocab_size,
-                                              divergence::RenyiOrder order);
 
 }  // namespace submix::accounting

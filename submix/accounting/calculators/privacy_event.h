@@ -11,11 +11,6 @@
 
 namespace submix::accounting {
 
-// Noise of noise_multiplier times the query's L2 sensitivity.
-struct GaussianRun {
-  double noise_multiplier = 1;
-  auto operator<=>(const GaussianRun&) const = default;
-};
 // Noise of scale noise_multiplier times the query's L1 sensitivity.
 struct LaplaceRun {
   double noise_multiplier = 1;
@@ -37,22 +32,6 @@ struct DpDecodingRun {
   std::int64_t vocab_size = 1;
   auto operator<=>(const DpDecodingRun&) const = default;
 };
-struct ZcdpRun {
-  double rho = 0;
-  auto operator<=>(const ZcdpRun&) const = default;
-};
-struct PureDpRun {
-  double epsilon = 0;
-  auto operator<=>(const PureDpRun&) const = default;
-};
-// A PMixED answer from num_drawn parts, priced as published (pmixed_target.h: not proven). Counted
-// at integer orders; the next one above stands for an order between.
-struct PmixedRun {
-  double beta = 0;
-  int num_drawn = 1;
-  double sampling_probability = 1;
-  auto operator<=>(const PmixedRun&) const = default;
-};
 // Anything that is bounded at one order only, such as a filter's whole budget. It bounds the orders
 // below, and nothing above.
 struct OneOrderRun {
@@ -61,9 +40,8 @@ struct OneOrderRun {
   auto operator<=>(const OneOrderRun&) const = default;
 };
 
-using MechanismRun =
-    std::variant<GaussianRun, SubsampledGaussianRun, LaplaceRun, GnmaxRun, BoundedRangeRun,
-                 DpDecodingRun, ZcdpRun, PureDpRun, PmixedRun, OneOrderRun>;
+using MechanismRun = std::variant<SubsampledGaussianRun, LaplaceRun, GnmaxRun, BoundedRangeRun,
+                                  DpDecodingRun, OneOrderRun>;
 
 // `count` runs with the same parameters, one after another, each free to look at what came before.
 struct PrivacyEvent {
@@ -75,8 +53,5 @@ struct PrivacyEvent {
 // What one run costs at this order, in nats, in both directions: the header of each accountant says
 // which neighbours are meant. Parameters out of range, NaN among them, cost infinity.
 double RunRdp(const MechanismRun& run, divergence::RenyiOrder order);
-
-// count times that; zero for a count of zero, infinity for a negative one.
-double EventRdp(const PrivacyEvent& event, divergence::RenyiOrder order);
 
 }  // namespace submix::accounting

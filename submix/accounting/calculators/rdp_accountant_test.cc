@@ -1,6 +1,7 @@
 #include "submix/accounting/calculators/rdp_accountant.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -18,17 +19,17 @@ using ::testing::HasSubstr;
 
 TEST(RdpAccountantTest, AddsUpAndMergesEqualNeighbours) {
   RdpAccountant accountant;
-  accountant.Compose({GaussianRun{2}, 3});
-  accountant.Compose({GaussianRun{2}, 4});
+  accountant.Compose({GnmaxRun{2}, 3});
+  accountant.Compose({GnmaxRun{2}, 4});
   accountant.Compose({LaplaceRun{5}, 0});
   accountant.Compose({LaplaceRun{5}, 2});
-  accountant.Compose({GaussianRun{2}, 1});
+  accountant.Compose({GnmaxRun{2}, 1});
   const std::vector<PrivacyEvent> expected = {
-      {GaussianRun{2}, 7}, {LaplaceRun{5}, 2}, {GaussianRun{2}, 1}};
+      {GnmaxRun{2}, 7}, {LaplaceRun{5}, 2}, {GnmaxRun{2}, 1}};
   EXPECT_EQ(accountant.history(), expected);
   for (const RdpBound& bound : accountant.bounds()) {
-    const double sum = Outward(EventRdp({GaussianRun{2}, 8}, bound.order) +
-                               EventRdp({LaplaceRun{5}, 2}, bound.order));
+    const double sum =
+        Outward(8 * RunRdp(GnmaxRun{2}, bound.order) + 2 * RunRdp(LaplaceRun{5}, bound.order));
     if (std::isinf(sum)) continue;
     EXPECT_NEAR(bound.rdp, sum, 1e-13 * sum);
   }
@@ -57,13 +58,14 @@ TEST(RdpAccountantTest, DefaultOrdersComeCloseToTheBest) {
   EXPECT_NEAR(epsilon(users), 16.277, 0.016);
   for (const double rho : {1e-6, 1e-3, 0.1, 3.0}) {
     const double exact = EpsilonForZcdp(rho, 1e-5).value();
-    EXPECT_GE(epsilon({ZcdpRun{rho}, 1}), exact * (1 - 1e-12));
-    EXPECT_LE(epsilon({ZcdpRun{rho}, 1}), exact * 1.002);
+    const PrivacyEvent votes = {GnmaxRun{1 / std::sqrt(rho)}, 1};
+    EXPECT_GE(epsilon(votes), exact * (1 - 1e-12));
+    EXPECT_LE(epsilon(votes), exact * 1.002);
   }
 }
 
 TEST(RdpAccountantTest, OrderInfinityGivesPurePrivacy) {
-  const PrivacyEvent event = {PureDpRun{0.01}, 3};
+  const PrivacyEvent event = {OneOrderRun{std::numeric_limits<double>::infinity(), 0.01}, 3};
   const auto best =
       BestEpsilon(CountRdp({&event, 1}, DefaultOrders()), 1e-12, ConversionKind::kImproved).value();
   EXPECT_GE(best.epsilon, 0.03);
@@ -85,9 +87,10 @@ TEST(RdpAccountantTest, MostRunsIsTheLargestCountThatFits) {
     EXPECT_LE(epsilon(most.count), 4);
     EXPECT_GT(epsilon(most.count + 1), 4);
   }
-  EXPECT_EQ(MostRuns(ZcdpRun{0}, {1, 1e-5}, DefaultOrders()).value().count, std::int64_t{1} << 53);
-  EXPECT_EQ(MostRuns(GaussianRun{0}, {1, 1e-5}, DefaultOrders()).value().count, 0);
-  EXPECT_THAT(MostRuns(GaussianRun{1}, {1, 0}, DefaultOrders()),
+  EXPECT_EQ(MostRuns(BoundedRangeRun{0}, {1, 1e-5}, DefaultOrders()).value().count,
+            std::int64_t{1} << 53);
+  EXPECT_EQ(MostRuns(GnmaxRun{0}, {1, 1e-5}, DefaultOrders()).value().count, 0);
+  EXPECT_THAT(MostRuns(GnmaxRun{1}, {1, 0}, DefaultOrders()),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("delta")));
 }
 
