@@ -1,22 +1,13 @@
-// Probability mass functions in double: the check at every door, and sums that keep their digits.
+// Probability mass functions in double: what counts as one, and sums that keep their digits.
 #pragma once
 
 #include <span>
-
-#include "submix/base/status.h"
 
 namespace submix::divergence {
 
 // How far from 1 the sum of a checked pmf may be: far above what normalising 10^6 doubles leaves,
 // far below anything that a wrong pmf would show.
 inline constexpr double kPmfSumTolerance = 1e-9;
-
-// Errors: kInvalidArgument if the pmf is empty, a probability is NaN, infinite or negative (the
-// message gives its index, never its value), or the sum is not within kPmfSumTolerance of 1.
-base::Status CheckPmf(std::span<const double> pmf);
-
-// log(sum of exp(x)) without overflow. Empty: -infinity. Any NaN: NaN.
-double LogSumExp(std::span<const double> log_terms);
 
 // Neumaier's compensated sum: the error does not grow with the number of terms.
 class CompensatedSum {

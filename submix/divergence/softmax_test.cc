@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/each_instruction_set.h"
-#include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/pmf.h"
 
 namespace submix::divergence {
@@ -53,7 +52,7 @@ TEST_P(SoftmaxSizeTest, AgreesWithLongDoubleAtEveryDistanceFromTheLargest) {
   std::vector<double> pmf(logits.size());
   for (const double temperature : {0.7, 1.0, 2.5}) {
     ASSERT_TRUE(Softmax(logits, temperature, pmf));
-    SUBMIX_EXPECT_OK(CheckPmf(pmf));
+    EXPECT_NEAR(Sum(pmf), 1, kPmfSumTolerance);
     const std::vector<long double> expected = LongDoubleSoftmax(logits, temperature);
     const long double largest = *std::max_element(expected.begin(), expected.end());
     for (std::size_t x = 0; x < pmf.size(); ++x) {
