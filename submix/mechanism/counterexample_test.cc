@@ -12,7 +12,7 @@
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/filtered_submix.h"
 #include "submix/mechanism/mechanism.h"
-#include "submix/mechanism/submix_charge.h"
+#include "submix/mechanism/testing/exact_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "submix/base/check.h"
 #include "submix/divergence/divergence_kernel.h"
@@ -57,22 +56,6 @@ DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> 
     backward.AddToken(den[x] + shift[x], -shift[x]);
   }
   return {forward.value() / total, backward.value() / total};
-}
-
-DirectedExcess ExactCharge(std::span<const double> part_law, std::span<const double> public_pmf,
-                           int num_parts, double floor, divergence::RenyiOrder order) {
-  SUBMIX_CHECK(part_law.size() == public_pmf.size() && num_parts >= 1 && floor >= 0 && floor <= 1,
-               "a part's law on the public support, a floor in [0, 1]");
-  const double others = num_parts - 1;
-  std::vector<double> den(part_law.size());
-  std::vector<double> shift(part_law.size());
-  for (std::size_t x = 0; x < part_law.size(); ++x) {
-    den[x] = (1 + others * floor) * public_pmf[x] / num_parts;
-    shift[x] = (part_law[x] - public_pmf[x]) / num_parts;
-  }
-  const DirectedExcess excess = ExactExcess(den, shift, others * (1 - floor) / num_parts, 1, order);
-  const ShiftExcess nats(order);
-  return {nats.Nats(excess.forward), nats.Nats(excess.backward)};
 }
 
 }  // namespace submix::mechanism

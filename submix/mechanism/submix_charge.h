@@ -23,10 +23,4 @@ namespace submix::mechanism {
 DirectedExcess ExactExcess(std::span<const double> den, std::span<const double> shift, double rest,
                            double total, divergence::RenyiOrder order);
 
-// The exact charge, in nats, of a part that mixes `part_law` (m) into the mean of `num_parts` laws
-// which are all at least `floor` * public_pmf: one direction each; the charge is the larger.
-// Requires: pmfs of equal size, public_pmf > 0, num_parts >= 1, 0 <= floor <= 1, order >= 1.
-DirectedExcess ExactCharge(std::span<const double> part_law, std::span<const double> public_pmf,
-                           int num_parts, double floor, divergence::RenyiOrder order);
-
 }  // namespace submix::mechanism

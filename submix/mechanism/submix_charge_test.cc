@@ -9,6 +9,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/mechanism/testing/exact_charge.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {
