@@ -41,10 +41,8 @@ class DClip final : public Mechanism {
 
   std::string_view name() const override { return kDClipName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
   double log_ratio_range() const override { return RangeOf(clip_); }
-  int halves() const override { return 1; }
   // C, in nats: half the window's width.
   double clip() const { return clip_; }
   // Of every part, for every answer.

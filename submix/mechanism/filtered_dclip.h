@@ -42,9 +42,7 @@ class FilteredDClip final : public Mechanism {
 
   std::string_view name() const override { return kFilteredDClipName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   double log_ratio_range() const override { return RangeOf(clip_); }
-  int halves() const override { return 1; }
   double clip() const { return clip_; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   base::StatusOr<std::unique_ptr<Proposal>> Propose(

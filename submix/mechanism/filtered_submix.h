@@ -31,9 +31,6 @@ class FilteredSubmix final : public Mechanism {
 
   std::string_view name() const override { return kFilteredSubmixName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
-  // One is enough; predictions with two halves a part are averaged.
-  int halves() const override { return 1; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   base::StatusOr<std::unique_ptr<Proposal>> Propose(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,

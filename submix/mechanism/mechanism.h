@@ -67,7 +67,8 @@ class Mechanism {
   // False: no guarantee at all, no budget pays for it, and it cannot be deployed; for evaluation
   // and attacks, where OperatorView::Participants lets everybody take part.
   virtual bool is_private() const { return true; }
-  virtual accounting::ChargeRule charge_rule() const = 0;
+  // The sound one, but for research that counts as its paper does.
+  virtual accounting::ChargeRule charge_rule() const { return accounting::ChargeRule::kPerPart; }
   // True if every answer costs every part the same public constant, above zero and per part: then
   // all accounts come to their end with the same answer, and which one that is is public.
   virtual bool has_constant_charge() const { return false; }
@@ -76,7 +77,7 @@ class Mechanism {
   virtual double log_ratio_range() const { return std::numeric_limits<double>::infinity(); }
   // Members a part that the mechanism needs at least: 1 or 2. With 1, several members a part are
   // averaged into one pmf.
-  virtual int halves() const = 0;
+  virtual int halves() const { return 1; }
   // The statement that goes with every epsilon of this mechanism under this budget (contract 9).
   virtual accounting::PrivacyStatement Statement(accounting::FixedNats budget) const = 0;
 

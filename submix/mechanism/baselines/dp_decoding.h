@@ -40,9 +40,7 @@ class DpDecoding final : public Mechanism {
 
   std::string_view name() const override { return kDpDecodingName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
-  int halves() const override { return 1; }
   // With the bounds that budget / beta answers have at other orders, for any supports.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`: every answer costs beta. Errors: also kInvalidArgument for a support of

@@ -53,9 +53,7 @@ class Gnmax : public Mechanism {
 
   std::string_view name() const override { return kGnmaxName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
-  int halves() const override { return 1; }
   // s, in votes.
   double noise_scale() const { return noise_scale_; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;

@@ -28,9 +28,7 @@ class PMixed final : public Mechanism {
 
   std::string_view name() const override { return kPMixedName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override { return true; }
-  int halves() const override { return 1; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`.
   base::StatusOr<std::unique_ptr<Proposal>> Propose(

@@ -20,8 +20,6 @@ class PublicModel final : public Mechanism {
 
   std::string_view name() const override { return kPublicModelName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
-  int halves() const override { return 1; }
   // Zero nats, at order infinity too, whatever the budget.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Reads the public pmf alone.

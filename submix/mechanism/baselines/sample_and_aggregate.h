@@ -47,11 +47,9 @@ class SampleAndAggregate : public Mechanism {
 
   std::string_view name() const override { return kSampleAndAggregateName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
   bool has_constant_charge() const override {
     return options_.accounting != ChargeAccounting::kLeaveOneOut;
   }
-  int halves() const override { return 1; }
   // Scale of the noise on the sum of the parts' whole numbers.
   std::uint64_t noise_scale() const { return noise_scale_; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;

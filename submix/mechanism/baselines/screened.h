@@ -29,8 +29,6 @@ class Screened final : public Mechanism {
 
   std::string_view name() const override { return kScreenedName; }
   bool is_sound() const override { return true; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
-  int halves() const override { return behind_->halves(); }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   base::StatusOr<std::unique_ptr<Proposal>> Propose(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,

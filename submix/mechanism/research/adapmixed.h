@@ -41,7 +41,6 @@ class AdaPMixed final : public Mechanism {
   std::string_view name() const override { return kAdaPMixedName; }
   bool is_sound() const override { return false; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kAllOrStop; }
-  int halves() const override { return 1; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`.
   base::StatusOr<std::unique_ptr<Proposal>> Propose(

@@ -23,8 +23,6 @@ class EnsembleMean final : public Mechanism {
   std::string_view name() const override { return kEnsembleMeanName; }
   bool is_sound() const override { return false; }
   bool is_private() const override { return false; }
-  accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kPerPart; }
-  int halves() const override { return 1; }
   // Infinity, whatever the budget.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   base::StatusOr<std::unique_ptr<Proposal>> Propose(

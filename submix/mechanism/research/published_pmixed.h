@@ -33,7 +33,6 @@ class PublishedPMixed final : public Mechanism {
   std::string_view name() const override { return kPMixedName; }
   bool is_sound() const override { return false; }
   accounting::ChargeRule charge_rule() const override { return accounting::ChargeRule::kAllOrStop; }
-  int halves() const override { return 1; }
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`.
   base::StatusOr<std::unique_ptr<Proposal>> Propose(
