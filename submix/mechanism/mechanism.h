@@ -32,6 +32,8 @@ class Proposal {
   base::ReleaseId release_id() const { return release_id_; }
   // [K], part i's charge at the declared order, rounded up; Unpayable if no budget could hold it.
   const std::vector<accounting::FixedNats>& charges() const { return charges_; }
+  // The charges of the parts that paid, zero elsewhere: what the receipt must show.
+  std::vector<accounting::FixedNats> PaidCharges(const std::vector<bool>& paid) const;
 
   // True if Screen comes next, false if Mix does. Public.
   virtual bool leads_to_screen() const { return false; }
@@ -47,8 +49,6 @@ class Proposal {
  protected:
   Proposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges)
       : release_id_(release_id), charges_(std::move(charges)) {}
-  // The charges of the parts that paid, zero elsewhere: what the receipt must show.
-  std::vector<accounting::FixedNats> PaidCharges(const std::vector<bool>& paid) const;
 
  private:
   base::ReleaseId release_id_;

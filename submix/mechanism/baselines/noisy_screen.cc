@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "submix/base/check.h"
 #include "submix/divergence/renyi_divergence.h"
@@ -143,9 +144,36 @@ double ScreenedQuery::Divergence(std::span<const std::int64_t> noisy_sum) const 
   return divergence::RenyiDivergence(noisy, expected, screen_.order_);
 }
 
+double ScreenedQuery::Compare(const std::vector<bool>& takes_part,
+                              base::RandomSource& random) const {
+  std::vector<std::int64_t> noisy_sum = Sum(takes_part);
+  screen_.AddNoise(random, noisy_sum);
+  return Divergence(noisy_sum);
+}
+
 void NoisyScreen::AddNoise(base::RandomSource& random, std::span<std::int64_t> sum) const {
   const auto variance = static_cast<std::uint64_t>(deviation_ * deviation_);
   for (std::int64_t& value : sum) value += DrawDiscreteGaussian(random, {variance, 1});
+}
+
+ScreenProposal::ScreenProposal(base::ReleaseId release_id,
+                               std::vector<accounting::FixedNats> charges, ScreenedQuery query,
+                               ProposeToken propose_token)
+    : Proposal(release_id, std::move(charges)),
+      query_(std::move(query)),
+      propose_token_(std::move(propose_token)) {}
+
+PrivateMixture ScreenProposal::Mix(const std::vector<bool>&, base::RandomSource&) && {
+  SUBMIX_CHECK(false, "this proposal leads to a screen");
+}
+
+PrivateScreen ScreenProposal::Screen(const std::vector<bool>& paid) && {
+  return PrivateScreen(release_id(), PaidCharges(paid),
+                       [query = std::move(query_), propose_token = std::move(propose_token_), paid](
+                           base::RandomSource& random,
+                           std::span<const accounting::FixedNats> remaining, base::ReleaseId next) {
+                         return propose_token(query.Compare(paid, random), paid, remaining, next);
+                       });
 }
 
 }  // namespace submix::mechanism

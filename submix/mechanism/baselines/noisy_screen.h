@@ -12,14 +12,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/mechanism/mechanism_options.h"
-#include "submix/mechanism/part_predictions.h"
+#include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {
 
@@ -66,12 +67,35 @@ class ScreenedQuery {
   // The divergence that the sum plus noise shows, in nats. A function of its argument and public
   // data alone.
   double Divergence(std::span<const std::int64_t> noisy_sum) const;
+  // The same of the parts that take part, with fresh noise.
+  double Compare(const std::vector<bool>& takes_part, base::RandomSource& random) const;
 
  private:
   NoisyScreen screen_;
   int num_parts_;
   std::vector<double> public_probabilities_;  // [K]
   std::vector<std::int64_t> shifts_;          // [parts, K]
+};
+
+// What comes before a token: it leads to the comparison, and that to the token's own proposal.
+class ScreenProposal final : public Proposal {
+ public:
+  // Proposes the token by the divergence that those who paid have been shown. `remaining` is after
+  // the screen's own charge.
+  using ProposeToken = std::function<base::StatusOr<std::unique_ptr<Proposal>>(
+      double divergence, const std::vector<bool>& paid,
+      std::span<const accounting::FixedNats> remaining, base::ReleaseId release_id)>;
+
+  ScreenProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
+                 ScreenedQuery query, ProposeToken propose_token);
+
+  bool leads_to_screen() const override { return true; }
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && override;
+  PrivateScreen Screen(const std::vector<bool>& paid) && override;
+
+ private:
+  ScreenedQuery query_;
+  ProposeToken propose_token_;
 };
 
 }  // namespace submix::mechanism

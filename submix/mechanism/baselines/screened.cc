@@ -4,9 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "submix/base/check.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/masked_proposal.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
@@ -16,52 +14,20 @@ namespace {
 
 using accounting::FixedNats;
 
-class ScreenProposal final : public Proposal {
- public:
-  ScreenProposal(base::ReleaseId release_id, std::vector<FixedNats> charges, ScreenedQuery query,
-                 const PartPredictions& predictions, const NoisyScreen& screen,
-                 const Mechanism& behind, double threshold)
-      : Proposal(release_id, std::move(charges)),
-        query_(std::move(query)),
-        predictions_(predictions),
-        screen_(screen),
-        behind_(behind),
-        threshold_(threshold) {}
-
-  bool leads_to_screen() const override { return true; }
-
-  PrivateMixture Mix(const std::vector<bool>&, base::RandomSource&) && override {
-    SUBMIX_CHECK(false, "this proposal leads to a screen");
-  }
-
-  PrivateScreen Screen(const std::vector<bool>& paid) && override {
-    SUBMIX_CHECK(paid.size() == charges().size(), "who paid: one answer a part");
-    std::vector<FixedNats> charges = PaidCharges(paid);
-    return PrivateScreen(
-        release_id(), std::move(charges),
-        [query = std::move(query_), predictions = predictions_, &screen = screen_,
-         &behind = behind_, threshold = threshold_,
-         paid](base::RandomSource& random, std::span<const FixedNats> remaining,
-               base::ReleaseId next) -> base::StatusOr<std::unique_ptr<Proposal>> {
-          std::vector<std::int64_t> noisy_sum = query.Sum(paid);
-          screen.AddNoise(random, noisy_sum);
-          const bool agrees = query.Divergence(noisy_sum) <= threshold;
-          // The same work in either case.
-          SUBMIX_ASSIGN_OR_RETURN(auto proposal, behind.Propose(predictions, remaining, next));
-          return std::unique_ptr<Proposal>(std::make_unique<MaskedProposal>(
-              std::move(proposal), agrees ? std::vector<bool>(paid.size(), false) : paid));
-        });
-  }
-
- private:
-  ScreenedQuery query_;
-  PartPredictions predictions_;
-  const NoisyScreen& screen_;
-  const Mechanism& behind_;
-  double threshold_;
-};
-
 }  // namespace
+
+MaskedProposal::MaskedProposal(std::unique_ptr<Proposal> proposal, std::vector<bool> takes_part)
+    : Proposal(proposal->release_id(), proposal->PaidCharges(takes_part)),
+      proposal_(std::move(proposal)),
+      takes_part_(std::move(takes_part)) {}
+
+PrivateMixture MaskedProposal::Mix(const std::vector<bool>& paid, base::RandomSource& random) && {
+  std::vector<bool> both(paid.size());
+  for (std::size_t part = 0; part < paid.size(); ++part) {
+    both[part] = paid[part] && takes_part_[part];
+  }
+  return std::move(*proposal_).Mix(both, random);
+}
 
 base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(NoisyScreen screen, NoisyScreen::Create(options));
@@ -100,9 +66,18 @@ base::StatusOr<std::unique_ptr<Proposal>> Screened::Propose(const PartPrediction
   ScreenedQuery query(screen_, predictions);
   std::vector<FixedNats> charges;
   for (int part = 0; part < options_.num_parts; ++part) charges.push_back(query.Charge(part));
-  return std::unique_ptr<Proposal>(
-      std::make_unique<ScreenProposal>(release_id, std::move(charges), std::move(query),
-                                       predictions, screen_, *behind_, options_.screen.threshold));
+  const auto propose_token =
+      [this, predictions](double divergence, const std::vector<bool>& paid,
+                          std::span<const FixedNats> left,
+                          base::ReleaseId next) -> base::StatusOr<std::unique_ptr<Proposal>> {
+    // The same work whether it agrees or not.
+    SUBMIX_ASSIGN_OR_RETURN(auto proposal, behind_->Propose(predictions, left, next));
+    const bool agrees = divergence <= options_.screen.threshold;
+    return std::unique_ptr<Proposal>(std::make_unique<MaskedProposal>(
+        std::move(proposal), agrees ? std::vector<bool>(paid.size(), false) : paid));
+  };
+  return std::unique_ptr<Proposal>(std::make_unique<ScreenProposal>(
+      release_id, std::move(charges), std::move(query), propose_token));
 }
 
 }  // namespace submix::mechanism

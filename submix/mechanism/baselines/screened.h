@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/baselines/noisy_screen.h"
@@ -19,6 +20,20 @@
 namespace submix::mechanism {
 
 inline constexpr std::string_view kScreenedName = "screened";
+
+// A proposal from which some parts were taken out: they pay nothing and the public model stands in
+// for them, with the same work as if they took part.
+class MaskedProposal final : public Proposal {
+ public:
+  // Requires: takes_part.size() == K, !proposal->leads_to_screen().
+  MaskedProposal(std::unique_ptr<Proposal> proposal, std::vector<bool> takes_part);
+
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource& random) && override;
+
+ private:
+  std::unique_ptr<Proposal> proposal_;
+  std::vector<bool> takes_part_;  // [K]
+};
 
 class Screened final : public Mechanism {
  public:

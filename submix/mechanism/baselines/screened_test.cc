@@ -10,7 +10,6 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_divergence.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/masked_proposal.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "submix/base/check.h"
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/mechanism/research/all_or_public.h"
@@ -38,41 +37,6 @@ FixedNats LargestLeaveOneOut(const std::vector<LawWeights>& parts, const LawWeig
 }
 
 }  // namespace
-
-class AdaPMixedScreenProposal final : public Proposal {
- public:
-  AdaPMixedScreenProposal(base::ReleaseId release_id, std::vector<FixedNats> charges,
-                          const PartPredictions& predictions, const AdaPMixed& mechanism)
-      : Proposal(release_id, std::move(charges)),
-        predictions_(predictions),
-        mechanism_(mechanism) {}
-
-  bool leads_to_screen() const override { return true; }
-
-  PrivateMixture Mix(const std::vector<bool>&, base::RandomSource&) && override {
-    SUBMIX_CHECK(false, "this proposal leads to a screen");
-  }
-
-  PrivateScreen Screen(const std::vector<bool>& paid) && override {
-    const bool everybody = std::find(paid.begin(), paid.end(), false) == paid.end();
-    return PrivateScreen(release_id(), PaidCharges(paid),
-                         [query = ScreenedQuery(mechanism_.screen_, predictions_),
-                          predictions = predictions_, &mechanism = mechanism_, everybody,
-                          paid](base::RandomSource& random, std::span<const FixedNats> remaining,
-                                base::ReleaseId next) {
-                           std::vector<std::int64_t> noisy_sum = query.Sum(paid);
-                           mechanism.screen_.AddNoise(random, noisy_sum);
-                           const bool is_too_dear =
-                               query.Divergence(noisy_sum) > mechanism.options_.screen.threshold;
-                           return mechanism.ProposeToken(predictions, remaining,
-                                                         is_too_dear || !everybody, next);
-                         });
-  }
-
- private:
-  PartPredictions predictions_;
-  const AdaPMixed& mechanism_;
-};
 
 base::StatusOr<std::unique_ptr<AdaPMixed>> AdaPMixed::Create(const MechanismOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(NoisyScreen screen, NoisyScreen::Create(options));
@@ -112,8 +76,16 @@ base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::Propose(const PartPredictio
                                                              base::ReleaseId release_id) const {
   SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
   const FixedNats charge = FixedNats::RoundUp(screen_.PublishedNats());
-  return std::unique_ptr<Proposal>(std::make_unique<AdaPMixedScreenProposal>(
-      release_id, std::vector<FixedNats>(remaining.size(), charge), predictions, *this));
+  const auto propose_token = [this, predictions](double divergence, const std::vector<bool>& paid,
+                                                 std::span<const FixedNats> left,
+                                                 base::ReleaseId next) {
+    const bool everybody = std::find(paid.begin(), paid.end(), false) == paid.end();
+    const bool is_too_dear = divergence > options_.screen.threshold;
+    return ProposeToken(predictions, left, is_too_dear || !everybody, next);
+  };
+  return std::unique_ptr<Proposal>(
+      std::make_unique<ScreenProposal>(release_id, std::vector<FixedNats>(remaining.size(), charge),
+                                       ScreenedQuery(screen_, predictions), propose_token));
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> AdaPMixed::ProposeToken(

@@ -51,8 +51,6 @@ class AdaPMixed final : public Mechanism {
   AdaPMixed(const MechanismOptions& options, NoisyScreen screen,
             std::unique_ptr<PublishedPMixed> published);
 
-  friend class AdaPMixedScreenProposal;
-
   // The answer of a query that the screen let pass, or the public model's, free of charge.
   base::StatusOr<std::unique_ptr<Proposal>> ProposeToken(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
