@@ -30,13 +30,11 @@ struct Floor {
 
 }  // namespace
 
-void AddChecked(const double* p, std::size_t count, CheckLanes& lanes) {
-  base::RunVectorised([=, &lanes]() SUBMIX_VECTOR_LOOP {
-    constexpr std::size_t kWide = CheckLanes::kWide;
-    double sums[kWide];
-    double least[kWide];
-    std::copy(lanes.sums, lanes.sums + kWide, sums);
-    std::copy(lanes.least, lanes.least + kWide, least);
+double CheckedSum(const double* p, std::size_t count) {
+  return base::RunVectorised([=]() SUBMIX_VECTOR_LOOP {
+    constexpr std::size_t kWide = 4 * kLanes;  // additions that do not wait for each other
+    double sums[kWide] = {};
+    double least[kWide] = {};  // of the values and 0
     const std::size_t whole = count / kWide * kWide;
     for (std::size_t i = 0; i < whole; i += kWide) {
       for (std::size_t j = 0; j < kWide; ++j) {
@@ -48,25 +46,14 @@ void AddChecked(const double* p, std::size_t count, CheckLanes& lanes) {
       sums[i - whole] += p[i];
       least[i - whole] = p[i] < least[i - whole] ? p[i] : least[i - whole];
     }
-    std::copy(sums, sums + kWide, lanes.sums);
-    std::copy(least, least + kWide, lanes.least);
+    double sum = 0;
+    bool is_negative = false;
+    for (std::size_t j = 0; j < kWide; ++j) {
+      sum += sums[j];
+      is_negative = is_negative || least[j] < 0;
+    }
+    return is_negative ? std::numeric_limits<double>::quiet_NaN() : sum;
   });
-}
-
-double CheckLanes::CheckedSum() const {
-  double sum = 0;
-  bool is_negative = false;
-  for (std::size_t j = 0; j < kWide; ++j) {
-    sum += sums[j];
-    is_negative = is_negative || least[j] < 0;
-  }
-  return is_negative ? std::numeric_limits<double>::quiet_NaN() : sum;
-}
-
-double CheckedSum(const double* p, std::size_t count) {
-  CheckLanes lanes;
-  AddChecked(p, count, lanes);
-  return lanes.CheckedSum();
 }
 
 void RaiseToLeast(double least, std::size_t count, double* values) {

@@ -32,18 +32,7 @@ constexpr std::size_t PadToLanes(std::size_t count) {
   return (count + 2 * kLanes - 1) / (2 * kLanes) * (2 * kLanes);
 }
 
-// The sum of what was added, and the least value or 0.
-struct CheckLanes {
-  static constexpr std::size_t kWide = 4 * kLanes;  // additions that do not wait for each other
-  double sums[kWide] = {};
-  double least[kWide] = {};
-
-  // NaN if a value is NaN or negative. An infinity gives infinity or NaN.
-  double CheckedSum() const;
-};
-void AddChecked(const double* p, std::size_t count, CheckLanes& lanes);
-
-// The same of one array.
+// The sum of the values; NaN if one is NaN or negative. An infinity gives infinity or NaN.
 double CheckedSum(const double* p, std::size_t count);
 
 // values = max(values, least). NaN stays.
