@@ -3,6 +3,7 @@
 // The mixing-weight solver: the largest weight whose cost stays within a target.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 namespace submix::divergence {
@@ -63,6 +64,21 @@ double LargestFeasible(double upper, double target, int evaluations, const Cost&
   MixingWeightBracket bracket(upper, target);
   for (int i = 0; i < evaluations; ++i) bracket.Observe(cost(bracket.Propose()));
   return bracket.feasible();
+}
+
+// The largest x in [0, upper] that was found to fit, to 2 upper * 2^-halvings; 0 if none was. `fits`
+// holds up to some point. It is called so many times, for 0 < x <= upper, whatever it returns.
+template <typename Fits>
+double LargestByHalving(double upper, int halvings, const Fits& fits) {
+  double feasible = 0;
+  double step = upper;
+  for (int i = 0; i < halvings; ++i) {
+    // Where `upper` fits too: the work must not show that it did.
+    const double x = std::min(upper, feasible + step);
+    feasible = fits(x) ? x : feasible;
+    step /= 2;
+  }
+  return feasible;
 }
 
 }  // namespace submix::divergence

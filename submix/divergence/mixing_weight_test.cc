@@ -121,5 +121,19 @@ TEST(LargestFeasibleTest, ReturnsAFeasibleWeightNearTheEndOfAnyMonotoneCost) {
   }
 }
 
+TEST(LargestByHalvingTest, FindsTheLastThatFitsByEqualWork) {
+  for (const double last : {0.0, 1e-3, 1.0, 5.9, 6.0, 100.0}) {
+    int evaluations = 0;
+    const double found = LargestByHalving(6, 40, [&](double x) {
+      ++evaluations;
+      EXPECT_TRUE(x > 0 && x <= 6);
+      return x <= last;
+    });
+    EXPECT_EQ(evaluations, 40);
+    EXPECT_LE(found, last);
+    EXPECT_NEAR(found, std::min(last, 6.0), 12 * 0x1p-40);
+  }
+}
+
 }  // namespace mixing_weight_test
 }  // namespace submix::divergence

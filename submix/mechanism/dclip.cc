@@ -9,6 +9,7 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/bounded_range.h"
+#include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/public_scores.h"
 
@@ -101,12 +102,7 @@ double LargestClip(int num_parts, RenyiOrder order, double limit_nats) {
   const auto is_within = [&](double clip) {
     return AnswerNats(clip, num_parts, 1, order) <= limit_nats;
   };
-  if (!is_within(0)) return -1;
-  double feasible = 0;
-  for (double step = kLargestClip; step > kLargestClip * 0x1p-52; step /= 2) {
-    if (feasible + step <= kLargestClip && is_within(feasible + step)) feasible += step;
-  }
-  return feasible;
+  return is_within(0) ? divergence::LargestByHalving(kLargestClip, 52, is_within) : -1;
 }
 
 RatioWindow WindowOf(const ClipOptions& options, double clip) {

@@ -9,6 +9,7 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/bounded_range.h"
+#include "submix/divergence/mixing_weight.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/public_scores.h"
@@ -21,6 +22,8 @@ using divergence::RenyiOrder;
 
 // Relative error of the sums behind a variance, with room to spare: 2^20 tokens of 2^-53 each.
 constexpr double kSumError = 0x1p-32;
+// Of the scale of a part.
+constexpr int kHalvings = 50;
 
 // The log ratios of one part in blocks, always in the same order.
 class PartRatios {
@@ -56,20 +59,6 @@ RatioSpread SpreadOf(const PartRatios& ratios, const PublicScores& scores, doubl
   const double square = moments.squares / scores.total();
   const double variance = std::max(0.0, square - mean * mean) + kSumError * square;
   return {weight * (moments.most - moments.least), weight * weight * variance};
-}
-
-// The largest scale found, by halving, whose charge is within the limit; 0 if none is.
-double LargestScale(const RatioSpread& spread, double others, RenyiOrder order, double limit_nats) {
-  constexpr int kHalvings = 50;
-  double feasible = 0;
-  double step = 1;
-  for (int i = 0; i < kHalvings; ++i) {
-    // Where a scale of 1 is feasible too: the work must not show that it was.
-    const double scale = std::min(1.0, feasible + step);
-    feasible = SpreadCharge(spread, scale, others, order) <= limit_nats ? scale : feasible;
-    step /= 2;
-  }
-  return feasible;
 }
 
 class FilteredDClipProposal final : public Proposal {
@@ -157,8 +146,10 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
     const FixedNats limit = std::min(largest_charge_, remaining[i]);
     const RatioSpread spread =
         SpreadOf(PartRatios(predictions, part, scores, window_), scores, weight);
-    const double scale =
-        LargestScale(spread, others(), options_.order, accounting::Inward(limit.ToNatsRoundedUp()));
+    const double within = accounting::Inward(limit.ToNatsRoundedUp());
+    const double scale = divergence::LargestByHalving(1, kHalvings, [&](double tried) {
+      return SpreadCharge(spread, tried, others(), options_.order) <= within;
+    });
     const double nats = SpreadCharge(spread, scale, others(), options_.order);
     charges[i] = FixedNats::RoundUp(accounting::Outward(nats));
     scales[i] = scale;

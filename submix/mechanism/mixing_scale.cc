@@ -137,20 +137,6 @@ ScaleSolver::ScaleSolver(divergence::RenyiOrder order) : kernel_(order) {
   }
 }
 
-double ScaleSolver::ScaleByMoments(const MomentLanes& measured, double total, double target) const {
-  const Bound bound(*this, measured, total);
-  constexpr int kHalvings = 52;
-  double feasible = 0;
-  double width = 1;
-  for (int i = 0; i < kHalvings; ++i) {
-    // Where a scale of 1 is feasible too: the work must not show that it was.
-    const double scale = std::min(1.0, feasible + width);
-    feasible = bound(scale) <= target ? scale : feasible;
-    width /= 2;
-  }
-  return feasible;
-}
-
 ScaledDirection ScaleSolver::Solve(const PublicWeights& base, std::span<const double> public_pmf,
                                    std::span<const double> first, std::span<const double> second,
                                    double target_excess) const {
@@ -164,7 +150,10 @@ ScaledDirection ScaleSolver::Solve(const PublicWeights& base, std::span<const do
   if (kernel_.order().is_infinite()) {
     scale = ScaleByRatios(measured, target);
   } else if (degree_ > 0 && base.floor_count() >= 2) {
-    scale = ScaleByMoments(measured, base.total(), target);
+    constexpr int kHalvings = 52;
+    const Bound bound(*this, measured, base.total());
+    scale = divergence::LargestByHalving(1, kHalvings,
+                                         [&](double tried) { return bound(tried) <= target; });
   } else {
     scale = ScaleByBracket(base, direction, measured, kernel_, target);
   }

@@ -55,7 +55,6 @@ class ScaleSolver {
   static constexpr int kLastTerm = 64;
 
   class Bound;
-  double ScaleByMoments(const MomentLanes& measured, double total, double target) const;
 
   ShiftExcess kernel_;
   int degree_ = 0;                      // the order, if the bound is by moments; else 0

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "submix/divergence/divergence_kernel.h"
+#include "submix/divergence/mixing_weight.h"
 
 namespace submix::mechanism {
 namespace {
@@ -52,14 +53,9 @@ double BallReplaceCharge(const Ball& ball, RenyiOrder order) {
 }
 
 double LargestBallRadius(int num_parts, double answer_weight, RenyiOrder order, double limit_nats) {
-  double feasible = 0;
-  for (double step = kLargestRadius; step > kLargestRadius * 0x1p-52; step /= 2) {
-    const Ball ball{feasible + step, num_parts, answer_weight};
-    if (ball.radius <= kLargestRadius && BallCharge(ball, order) <= limit_nats) {
-      feasible = ball.radius;
-    }
-  }
-  return feasible;
+  return divergence::LargestByHalving(kLargestRadius, 52, [&](double radius) {
+    return BallCharge({radius, num_parts, answer_weight}, order) <= limit_nats;
+  });
 }
 
 }  // namespace submix::mechanism
