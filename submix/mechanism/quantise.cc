@@ -12,22 +12,6 @@
 namespace submix::mechanism {
 namespace {
 
-// Mass `total` scaled so that rounding cannot make the floors of total * pmf sum to more than
-// `total`: the error of CheckedSum and of each product is below (V + 8) 2^-53.
-double ScaleBelow(double total, double sum, std::size_t support_size) {
-  const double margin = static_cast<double>(support_size + 8) * 0x1p-51;
-  return total * (1 - margin) / sum;
-}
-
-}  // namespace
-
-double LawScale(double sum, std::size_t support_size) {
-  return ScaleBelow(static_cast<double>(kTotalWeight) - static_cast<double>(support_size), sum,
-                    support_size);
-}
-
-namespace {
-
 // QuantiseLaw of a pmf with a known sum.
 void QuantiseLawWithSum(std::span<const double> pmf, double sum, std::size_t remainder_token,
                         std::span<std::uint64_t> weights) {
@@ -42,7 +26,19 @@ void QuantiseLawWithSum(std::span<const double> pmf, double sum, std::size_t rem
   weights[remainder_token] += static_cast<std::uint64_t>(remainder);
 }
 
+base::Status CheckPublicSum(double checked_sum) {
+  if (SumsToOne(checked_sum)) return base::OkStatus();
+  return base::InvalidArgumentError(
+      "the public model's predictions: expected probabilities that sum to 1");
+}
+
 }  // namespace
+
+// The error of CheckedSum and of each product is below (V + 8) 2^-53.
+double ScaleBelow(double total, double sum, std::size_t support_size) {
+  const double margin = static_cast<double>(support_size + 8) * 0x1p-51;
+  return total * (1 - margin) / sum;
+}
 
 // False for NaN, CheckedSum's word for a value that is no probability.
 bool SumsToOne(double checked_sum) {
@@ -50,6 +46,10 @@ bool SumsToOne(double checked_sum) {
 }
 
 bool IsPmf(std::span<const double> pmf) { return SumsToOne(CheckedSum(pmf.data(), pmf.size())); }
+
+base::Status CheckPublicPmf(std::span<const double> public_pmf) {
+  return CheckPublicSum(CheckedSum(public_pmf.data(), public_pmf.size()));
+}
 
 void QuantiseLaw(std::span<const double> pmf, std::size_t remainder_token,
                  std::span<std::uint64_t> weights) {
@@ -61,10 +61,7 @@ base::StatusOr<PublicWeights> PublicWeights::Create(std::span<const double> publ
   SUBMIX_CHECK(num_parts >= 1 && num_parts <= kMaxParts, "k W must stay below 2^63");
   SUBMIX_CHECK(max_mixing_weight > 0 && max_mixing_weight <= 1, "a mixing weight outside (0, 1]");
   const double sum = CheckedSum(public_pmf.data(), public_pmf.size());
-  if (!SumsToOne(sum)) {
-    return base::InvalidArgumentError(
-        "the public model's predictions: expected probabilities that sum to 1");
-  }
+  SUBMIX_RETURN_IF_ERROR(CheckPublicSum(sum));
   const std::size_t support_size = public_pmf.size();
   const std::size_t padded_size = PadToLanes(support_size);
   const double floor_fraction = 1 - max_mixing_weight;

@@ -32,10 +32,12 @@ inline constexpr int kMaxParts = (1 << 15) - 1;
 bool IsPmf(std::span<const double> pmf);
 // The same, of what CheckedSum said.
 bool SumsToOne(double checked_sum);
+// Errors: kInvalidArgument if the public model's predictions are not a pmf.
+base::Status CheckPublicPmf(std::span<const double> public_pmf);
 
 // The factor of a law with this sum before it is rounded down: the floors of factor * law sum to at
-// most W - V, even if every value of the law is off by 2 roundings. Requires: V <= 2^32.
-double LawScale(double sum, std::size_t support_size);
+// most `total`, even if every value of the law is off by 2 roundings. Requires: V <= 2^32.
+double ScaleBelow(double total, double sum, std::size_t support_size);
 
 // Integers >= 1 with sum W: 1 + floor((W - V) pmf), the remainder on `remainder_token`.
 // Requires: IsPmf(pmf), remainder_token < V = pmf.size() = weights.size() <= 2^32.

@@ -14,10 +14,7 @@ constexpr double kTotal = static_cast<double>(kTotalWeight);
 }  // namespace
 
 base::StatusOr<BallLaws> BallLaws::Create(const PartPredictions& predictions) {
-  if (!IsPmf(predictions.public_pmf)) {
-    return base::InvalidArgumentError(
-        "the public model's predictions: expected probabilities that sum to 1");
-  }
+  SUBMIX_RETURN_IF_ERROR(CheckPublicPmf(predictions.public_pmf));
   BallLaws laws(predictions);
   laws.top_token_ = LargestIndex(predictions.public_pmf.data(), predictions.support_size());
   laws.public_law_.resize(predictions.support_size());

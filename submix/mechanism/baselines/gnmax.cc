@@ -10,6 +10,7 @@
 #include "submix/mechanism/baselines/constant_charge.h"
 #include "submix/mechanism/baselines/noisy_votes.h"
 #include "submix/mechanism/baselines/part_law.h"
+#include "submix/mechanism/quantise.h"
 
 namespace submix::mechanism {
 namespace {

@@ -9,12 +9,6 @@
 
 namespace submix::mechanism {
 
-base::Status CheckPublicPmf(std::span<const double> public_pmf) {
-  if (IsPmf(public_pmf)) return base::OkStatus();
-  return base::InvalidArgumentError(
-      "the public model's predictions: expected probabilities that sum to 1");
-}
-
 PartPmf::PartPmf(const PartPredictions& predictions)
     : first_(predictions.public_pmf), second_(predictions.public_pmf) {
   sum_ = 2 * CheckedSum(first_.data(), first_.size());
@@ -38,9 +32,7 @@ void PartPmf::AddTo(std::span<std::uint64_t> weights, std::int64_t total,
   SUBMIX_CHECK(weights.size() == first_.size() && remainder_token < first_.size(),
                "weights of another support");
   SUBMIX_CHECK(total >= 0 && total <= std::int64_t{1} << 50, "a total out of range");
-  // The error of the sums and of each product is below (V + 8) 2^-53 of the total.
-  const double margin = static_cast<double>(first_.size() + 8) * 0x1p-51;
-  const double scale = static_cast<double>(total) * (1 - margin) / sum_;
+  const double scale = ScaleBelow(static_cast<double>(total), sum_, first_.size());
   std::array<double, kBlockTokens> block;
   std::array<std::int64_t, kBlockTokens> integers;
   std::int64_t rest = total;

@@ -6,13 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "submix/base/status.h"
 #include "submix/mechanism/part_predictions.h"
 
 namespace submix::mechanism {
-
-// Errors: kInvalidArgument if the public model's predictions are not a pmf.
-base::Status CheckPublicPmf(std::span<const double> public_pmf);
 
 // The mean of two pmfs. A view.
 class PartPmf {

@@ -9,6 +9,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
+#include "submix/mechanism/quantise.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {

@@ -30,7 +30,9 @@ LawScales ScalesOf(const Sums& sums, double public_sum, std::size_t support_size
   const double weight =
       sums.num_parts > 0 ? std::clamp(sums.weights / sums.num_parts, 0.0, 1.0) : 0;
   const double members = sums.num_parts > 0 ? weight / (2 * sums.num_parts) : 0;
-  const double scale = LawScale(members * sums.members + (1 - weight) * public_sum, support_size);
+  const double scale =
+      ScaleBelow(static_cast<double>(kTotalWeight) - static_cast<double>(support_size),
+                 members * sums.members + (1 - weight) * public_sum, support_size);
   return {scale * members, scale * (1 - weight)};
 }
 

@@ -48,10 +48,7 @@ base::StatusOr<std::unique_ptr<Proposal>> Submix::Propose(
     const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
     base::ReleaseId release_id) const {
   SUBMIX_RETURN_IF_ERROR(CheckPredictions(predictions, options_.num_parts, remaining.size()));
-  if (!IsPmf(predictions.public_pmf)) {
-    return base::InvalidArgumentError(
-        "the public model's predictions: expected probabilities that sum to 1");
-  }
+  SUBMIX_RETURN_IF_ERROR(CheckPublicPmf(predictions.public_pmf));
   const double target = kernel_.FromNats(options_.target_leakage);
   std::vector<WeightedPart> parts;
   parts.reserve(remaining.size());
