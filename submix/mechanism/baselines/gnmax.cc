@@ -26,61 +26,37 @@ struct Candidate {
   int votes;
 };
 
-// The votes counted: tokens with votes, ascending, and the levels of all tokens of the support.
-// There are as many levels whatever the votes: j different counts above zero need j (j+1) / 2
-// votes.
-class Election {
- public:
-  Election(Votes votes, std::size_t support_size) {
-    std::sort(votes.begin(), votes.end());
-    candidates_.reserve(votes.size());
-    for (const std::size_t token : votes) {
-      if (candidates_.empty() || candidates_.back().token != token)
-        candidates_.push_back({token, 0});
-      ++candidates_.back().votes;
-    }
-    std::vector<std::int64_t> tokens_with(votes.size() + 1);
-    tokens_with[0] = static_cast<std::int64_t>(support_size - candidates_.size());
-    for (const Candidate& candidate : candidates_) {
-      ++tokens_with[static_cast<std::size_t>(candidate.votes)];
-    }
-    std::size_t most_levels = 1;
-    while (most_levels * (most_levels + 1) / 2 <= votes.size()) ++most_levels;
-    levels_.resize(most_levels);
-    std::size_t level = 0;
-    for (std::size_t count = 0; count < tokens_with.size(); ++count) {
-      if (count > 0 && tokens_with[count] == 0) continue;
-      levels_[level].votes = static_cast<int>(count);
-      levels_[level++].tokens = tokens_with[count];
-    }
+// The tokens with votes, ascending.
+std::vector<Candidate> CandidatesOf(Votes votes) {
+  std::sort(votes.begin(), votes.end());
+  std::vector<Candidate> candidates;
+  candidates.reserve(votes.size());
+  for (const std::size_t token : votes) {
+    if (candidates.empty() || candidates.back().token != token) candidates.push_back({token, 0});
+    ++candidates.back().votes;
   }
+  return candidates;
+}
 
-  const std::vector<Candidate>& candidates() const { return candidates_; }
-
-  // The weight of a token for each count of votes that occurs.
-  class Weights {
-   public:
-    Weights(const std::vector<VoteLevel>& levels, double noise_scale)
-        : levels_(levels), probabilities_(levels.size()) {
-      NoisyVotesLaw(levels, noise_scale, probabilities_);
-    }
-    std::uint64_t operator()(int votes) const {
-      std::size_t level = 0;
-      while (levels_[level].votes != votes) ++level;
-      return kUniformVoteWeight +
-             static_cast<std::uint64_t>(std::llround(kVotedWeight * probabilities_[level]));
-    }
-
-   private:
-    const std::vector<VoteLevel>& levels_;
-    std::vector<double> probabilities_;
-  };
-  Weights WeightsFor(double noise_scale) const { return Weights(levels_, noise_scale); }
-
- private:
-  std::vector<Candidate> candidates_;
-  std::vector<VoteLevel> levels_;
-};
+// The levels of all tokens of the support. There are as many whatever the votes: j different counts
+// above zero need j (j+1) / 2 votes.
+std::vector<VoteLevel> LevelsOf(const std::vector<Candidate>& candidates, std::size_t num_votes,
+                                std::size_t support_size) {
+  std::vector<std::int64_t> tokens_with(num_votes + 1);
+  tokens_with[0] = static_cast<std::int64_t>(support_size - candidates.size());
+  for (const Candidate& candidate : candidates) {
+    ++tokens_with[static_cast<std::size_t>(candidate.votes)];
+  }
+  std::size_t most_levels = 1;
+  while (most_levels * (most_levels + 1) / 2 <= num_votes) ++most_levels;
+  std::vector<VoteLevel> levels(most_levels);
+  std::size_t level = 0;
+  for (std::size_t count = 0; count < tokens_with.size(); ++count) {
+    if (count > 0 && tokens_with[count] == 0) continue;
+    levels[level++] = {static_cast<int>(count), tokens_with[count]};
+  }
+  return levels;
+}
 
 class GnmaxProposal final : public Proposal {
  public:
@@ -126,11 +102,18 @@ double LeastNoiseScale(double limit_nats, RenyiOrder order) {
 
 std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
                                       double noise_scale) {
-  const Election election(votes, support_size);
-  const auto weight = election.WeightsFor(noise_scale);
+  const std::vector<Candidate> candidates = CandidatesOf(votes);
+  const std::vector<VoteLevel> levels = LevelsOf(candidates, votes.size(), support_size);
+  std::vector<double> probabilities(levels.size());
+  NoisyVotesLaw(levels, noise_scale, probabilities);
+  const auto weight = [&](int of_votes) {
+    std::size_t level = 0;
+    while (levels[level].votes != of_votes) ++level;
+    return kUniformVoteWeight +
+           static_cast<std::uint64_t>(std::llround(kVotedWeight * probabilities[level]));
+  };
   std::vector<std::uint64_t> law(support_size, weight(0));
   // As often as there are votes, however few tokens they are for.
-  const std::vector<Candidate>& candidates = election.candidates();
   for (std::size_t i = 0; i < votes.size(); ++i) {
     const Candidate& candidate = candidates[std::min(i, candidates.size() - 1)];
     law[candidate.token] = weight(candidate.votes);
