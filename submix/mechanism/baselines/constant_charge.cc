@@ -18,16 +18,10 @@ accounting::PrivacyStatement ConstantChargeStatement(
     accounting::FixedNats charge, const std::string& theorem,
     const std::function<double(divergence::RenyiOrder)>& answer_nats) {
   const std::int64_t answers = MostAnswers(budget, charge);
-  accounting::PrivacyStatement statement;
-  statement.mechanism = std::move(mechanism);
-  statement.unit = accounting::PrivacyUnit::kPart;
+  accounting::PrivacyStatement statement = accounting::PartLevelStatement(
+      std::move(mechanism), order, budget,
+      "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " answers");
   statement.adjacency = accounting::Adjacency::kReplace;
-  statement.order = order;
-  statement.epsilon = budget;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof =
-      "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " answers";
   for (const divergence::RenyiOrder further : accounting::DefaultOrders()) {
     const double nats = accounting::Outward(static_cast<double>(answers) * answer_nats(further),
                                             accounting::kAnyChoiceError);

@@ -1,12 +1,13 @@
 #include "submix/mechanism/research/ensemble_mean.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "submix/mechanism/baselines/all_or_public.h"
 #include "submix/mechanism/baselines/part_law.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/all_or_public.h"
 
 namespace submix::mechanism {
 
@@ -17,15 +18,10 @@ base::StatusOr<std::unique_ptr<EnsembleMean>> EnsembleMean::Create(
 }
 
 accounting::PrivacyStatement EnsembleMean::Statement(accounting::FixedNats) const {
-  accounting::PrivacyStatement statement;
-  statement.mechanism = name();
-  statement.unit = accounting::PrivacyUnit::kPart;
-  statement.adjacency = accounting::Adjacency::kNull;
-  statement.order = options_.order;
-  statement.epsilon = accounting::FixedNats::Unpayable();
-  statement.worst_case = true;
+  accounting::PrivacyStatement statement = accounting::PartLevelStatement(
+      std::string(name()), options_.order, accounting::FixedNats::Unpayable(),
+      "not private: the mean of all members, for evaluation and attacks only");
   statement.proven = false;
-  statement.proof = "not private: the mean of all members, for evaluation and attacks only";
   return statement;
 }
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "submix/mechanism/baselines/all_or_public.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/mechanism_options.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/all_or_public.h"
 #include "submix/mechanism/research/leave_one_out.h"
 #include "submix/mechanism/research/pair_weight.h"
 

@@ -1,4 +1,4 @@
-#include "submix/mechanism/research/all_or_public.h"
+#include "submix/mechanism/baselines/all_or_public.h"
 
 #include <algorithm>
 #include <utility>

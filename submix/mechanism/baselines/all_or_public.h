@@ -1,4 +1,5 @@
-// What the papers' mechanisms propose: the ensemble's law if everybody paid, else the public one.
+// What the papers' mechanisms propose: the ensemble's law if everybody paid, else the public one;
+// and what the public model alone does, with one law for both.
 #pragma once
 
 #include <cstdint>
