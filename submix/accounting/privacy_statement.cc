@@ -57,15 +57,23 @@ std::string PrivacyStatement::Labels() const {
          (proven ? "; proven: " : "; NOT proven: ") + proof;
 }
 
-PrivacyStatement PartLevelStatement(std::string mechanism, RenyiOrder order, FixedNats epsilon,
-                                    std::string proof) {
+PrivacyStatement ProvenStatement(PrivacyUnit unit, Adjacency adjacency, std::string proof) {
   PrivacyStatement statement;
-  statement.mechanism = std::move(mechanism);
-  statement.order = order;
-  statement.epsilon = epsilon;
+  statement.unit = unit;
+  statement.adjacency = adjacency;
   statement.worst_case = true;
   statement.proven = true;
   statement.proof = std::move(proof);
+  return statement;
+}
+
+PrivacyStatement PartLevelStatement(std::string mechanism, RenyiOrder order, FixedNats epsilon,
+                                    std::string proof) {
+  PrivacyStatement statement =
+      ProvenStatement(PrivacyUnit::kPart, Adjacency::kNull, std::move(proof));
+  statement.mechanism = std::move(mechanism);
+  statement.order = order;
+  statement.epsilon = epsilon;
   return statement;
 }
 

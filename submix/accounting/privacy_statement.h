@@ -58,6 +58,8 @@ struct PrivacyStatement {
   std::string Labels() const;
 };
 
+// Holds for every data set, by this proof. No numbers yet.
+PrivacyStatement ProvenStatement(PrivacyUnit unit, Adjacency adjacency, std::string proof);
 // One part is replaced by the public model: `epsilon` nats at `order` alone, over all answers,
 // proven for every data set by what `proof` names.
 PrivacyStatement PartLevelStatement(std::string mechanism, divergence::RenyiOrder order,

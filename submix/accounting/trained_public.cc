@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
+#include <utility>
 
 namespace submix::accounting {
 namespace {
@@ -30,24 +30,25 @@ std::optional<double> BoundAt(const std::vector<RdpBound>& bounds, RenyiOrder or
   return least;
 }
 
-// The sum as a statement, the order that converts best first.
-PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<RdpBound> bounds) {
-  PrivacyStatement statement;
-  statement.mechanism = answers.mechanism;
-  statement.released = Released::kAnswersAndPublicModel;
-  statement.unit = PrivacyUnit::kUserKey;
-  statement.adjacency = answers.public_keys ? Adjacency::kEmptied : Adjacency::kPresence;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = answers.proof + "; public model and sum: docs/privacy.md, Theorems 14 and 15";
-  statement.delta = answers.delta;
-  const auto best = BestEpsilon(bounds, answers.delta, ConversionKind::kImproved);
-  RdpBound first = bounds.front();
-  if (best.ok()) first = {best->order, best->rdp};
+// The statement of these bounds, the order that converts best first.
+PrivacyStatement WithBounds(PrivacyStatement statement, std::vector<RdpBound> bounds) {
+  const auto best = BestEpsilon(bounds, statement.delta, ConversionKind::kImproved);
+  const RdpBound first = best.ok() ? RdpBound{best->order, best->rdp} : bounds.front();
   statement.order = first.order;
   statement.epsilon = FixedNats::RoundUp(first.rdp);
   statement.further_bounds = std::move(bounds);
   return statement;
+}
+
+// The sum as a statement.
+PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<RdpBound> bounds) {
+  PrivacyStatement statement = ProvenStatement(
+      PrivacyUnit::kUserKey, answers.public_keys ? Adjacency::kEmptied : Adjacency::kPresence,
+      answers.proof + "; public model and sum: docs/privacy.md, Theorems 14 and 15");
+  statement.mechanism = answers.mechanism;
+  statement.released = Released::kAnswersAndPublicModel;
+  statement.delta = answers.delta;
+  return WithBounds(std::move(statement), std::move(bounds));
 }
 
 // For one user of both corpora.
@@ -91,24 +92,15 @@ Promise OfOtherUsers(const PrivacyStatement& answers, const PublicTraining& trai
 }  // namespace
 
 PrivacyStatement TrainingStatement(const PublicTraining& training, double delta) {
-  PrivacyStatement statement;
+  PrivacyStatement statement = ProvenStatement(training.unit, Adjacency::kPresence, kTrainingProof);
   statement.mechanism = training.mechanism;
   statement.released = Released::kModel;
-  statement.unit = training.unit;
-  statement.adjacency = Adjacency::kPresence;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = kTrainingProof;
   statement.delta = delta;
+  std::vector<RdpBound> bounds;
   for (const RenyiOrder order : DefaultOrders()) {
-    statement.further_bounds.push_back({order, StepsRdp(training, order)});
+    bounds.push_back({order, StepsRdp(training, order)});
   }
-  const auto best = BestEpsilon(statement.further_bounds, delta, ConversionKind::kImproved);
-  const RdpBound first =
-      best.ok() ? RdpBound{best->order, best->rdp} : statement.further_bounds.front();
-  statement.order = first.order;
-  statement.epsilon = FixedNats::RoundUp(first.rdp);
-  return statement;
+  return WithBounds(std::move(statement), std::move(bounds));
 }
 
 std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,

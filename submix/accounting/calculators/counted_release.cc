@@ -90,14 +90,4 @@ PrivacyStatement PmixedStatement() {
   return statement;
 }
 
-PrivacyStatement ProvenStatement(PrivacyUnit unit, Adjacency adjacency, const char* proof) {
-  PrivacyStatement statement;
-  statement.unit = unit;
-  statement.adjacency = adjacency;
-  statement.worst_case = true;
-  statement.proven = true;
-  statement.proof = proof;
-  return statement;
-}
-
 }  // namespace submix::accounting

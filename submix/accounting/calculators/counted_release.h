@@ -49,7 +49,4 @@ PrivacyStatement GnmaxVotesStatement();
 PrivacyStatement FedAvgStatement(ConversionKind kind);
 PrivacyStatement PmixedStatement();
 
-// Holds for every data set, by this proof.
-PrivacyStatement ProvenStatement(PrivacyUnit unit, Adjacency adjacency, const char* proof);
-
 }  // namespace submix::accounting
