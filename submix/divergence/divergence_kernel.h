@@ -36,9 +36,8 @@ class DivergenceKernel {
   double SteadyPairTerm(double numerator, double denominator, double difference) const;
 
   // E = sum over x of denominators[x] * g(differences[x] / denominators[x]): E(den) of Theorem 2
-  // Theorem 2 with differences = d. Vectorised at order 2 (sum d^2 / den) and, at every order,
-  // where all ratios d / den nearby are small. Requires: equal sizes, denominators > 0, differences
-  // >= -denominators.
+  // with differences = d. Vectorised where all ratios d / den nearby are small. Requires: equal
+  // sizes, denominators > 0, differences >= -denominators.
   double Expectation(std::span<const double> denominators,
                      std::span<const double> differences) const;
 
