@@ -10,7 +10,7 @@
 namespace submix::accounting {
 
 double PoissonAmplifiedRdp(const std::function<double(int)>& rdp_at_order,
-                           double sampling_probability, int order, AmplificationForm form) {
+                           double sampling_probability, int order) {
   SUBMIX_CHECK(order >= 2, "amplification is stated for integer orders from 2");
   const double p = sampling_probability;
   if (!(p >= 0 && p <= 1)) return std::numeric_limits<double>::infinity();
@@ -24,8 +24,7 @@ double PoissonAmplifiedRdp(const std::function<double(int)>& rdp_at_order,
     log_weight += std::log(static_cast<double>(order - k + 1) / k) + log_odds;
     const double rdp = rdp_at_order(k);
     if (!(rdp >= 0)) return std::numeric_limits<double>::infinity();
-    const bool tripled = form == AmplificationForm::kGeneral && k >= 3;
-    const double exponent = (k - 1) * rdp + (tripled ? std::log(3.0) : 0.0);
+    const double exponent = (k - 1) * rdp;
     if (exponent > 0) excess.Add(log_weight + LogExpm1(exponent));
   }
   return std::min(without_sampling, RdpFromLogExcess(excess.value(), order));

@@ -28,7 +28,7 @@ double PmixedSubsetRdp(double beta, int num_drawn, int order) {
 
 double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order) {
   return PoissonAmplifiedRdp([&](int k) { return PmixedSubsetRdp(beta, num_drawn, k); },
-                             sampling_probability, order, AmplificationForm::kTight);
+                             sampling_probability, order);
 }
 
 base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
