@@ -10,11 +10,6 @@
 // difference of logits.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/kernels/ratio_kernels.h"
 #include "submix/mechanism/mechanism.h"
 

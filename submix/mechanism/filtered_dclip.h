@@ -9,11 +9,6 @@
 // functions of part i, the public model and public constants alone.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/kernels/ratio_kernels.h"
 #include "submix/mechanism/mechanism.h"

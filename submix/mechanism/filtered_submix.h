@@ -9,11 +9,6 @@
 // integers that are sampled are functions of part i, the public model and public constants alone.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mean_mixture.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/mixing_scale.h"

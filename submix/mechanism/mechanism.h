@@ -1,5 +1,6 @@
 // A mechanism: public and member pmfs of one token → a proposed charge for every part → the mixture
 // of the parts that paid. No clock, no I/O, no globals. One mechanism a file.
+// What a mechanism's own header needs for this interface it has from here.
 #pragma once
 
 #include <limits>

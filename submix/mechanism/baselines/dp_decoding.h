@@ -13,11 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <string_view>
 
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {

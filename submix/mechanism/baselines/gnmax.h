@@ -12,12 +12,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
 
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {

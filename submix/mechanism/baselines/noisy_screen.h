@@ -13,11 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
-#include <vector>
 
-#include "submix/accounting/fixed_nats.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/mechanism/mechanism.h"

@@ -9,11 +9,6 @@
 // (research/published_pmixed.h).
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {

@@ -2,11 +2,6 @@
 // nobody can pay. No part contributes anything, so every answer costs nothing.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {

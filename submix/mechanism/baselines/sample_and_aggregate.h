@@ -21,11 +21,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <string_view>
 
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/baselines/discrete_noise.h"
 #include "submix/mechanism/mechanism.h"
 

@@ -8,12 +8,6 @@
 // outcome is not secret: the proof holds with it shown.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/baselines/noisy_screen.h"
 #include "submix/mechanism/mechanism.h"
 

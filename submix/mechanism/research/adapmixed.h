@@ -17,11 +17,6 @@
 // (docs/privacy.md).
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/baselines/noisy_screen.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/research/published_pmixed.h"

@@ -3,9 +3,6 @@
 // of all parts, and so is the end that follows from them (docs/privacy.md, Theorem 11).
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "submix/mechanism/baselines/gnmax.h"
 
 namespace submix::mechanism {

@@ -4,11 +4,6 @@
 // instead (OperatorView::Participants). Deployments refuse it.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 
 namespace submix::mechanism {

@@ -3,8 +3,6 @@
 // 12).
 #pragma once
 
-#include <memory>
-
 #include "submix/mechanism/baselines/sample_and_aggregate.h"
 
 namespace submix::mechanism {

@@ -10,12 +10,6 @@
 // Why neither is sound: docs/privacy.md, Theorem 7.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/baselines/pmixed.h"
 #include "submix/mechanism/mechanism.h"

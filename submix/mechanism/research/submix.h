@@ -15,11 +15,6 @@
 // same program would sample without the part (leave_one_out.h).
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-
-#include "submix/accounting/fixed_nats.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/shift_excess.h"
 
