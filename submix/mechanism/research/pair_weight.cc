@@ -156,25 +156,6 @@ double WeightByQuotients(const MemberPair& pair, double target) {
   }
 }
 
-double ForwardExcess(const MemberPair& pair, const ShiftExcess& kernel, double weight) {
-  const double spread = Spread(pair);
-  std::array<double, kBlockTokens> den;
-  std::array<double, kBlockTokens> shift;
-  DirectedLanes lanes;
-  for (std::size_t begin = 0; begin < pair.public_pmf.size(); begin += kBlockTokens) {
-    const std::size_t count = std::min(kBlockTokens, pair.public_pmf.size() - begin);
-    std::fill(den.begin(), den.end(), 1.0);
-    std::fill(shift.begin(), shift.end(), 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t x = begin + i;
-      den[i] = 1 + spread * ((1 - weight) * pair.public_pmf[x] + weight * pair.second[x]);
-      shift[i] = weight * spread * (pair.first[x] - pair.second[x]);
-    }
-    kernel.Add(den.data(), shift.data(), count, lanes);
-  }
-  return kernel.Excess(lanes, kLawTotal).forward;
-}
-
 }  // namespace
 
 double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, double target) {
@@ -183,8 +164,15 @@ double LargestPairWeight(const MemberPair& pair, const ShiftExcess& kernel, doub
       "two members on the public support");
   if (!(target > 0)) return 0;
   if (kernel.order().value() == 2) return WeightByQuotients(pair, target);
+  const double spread = Spread(pair);
+  std::vector<double> den(pair.public_pmf.size());
+  std::vector<double> shift(pair.public_pmf.size());
   return divergence::LargestFeasible(1.0, target, kPairEvaluations, [&](double weight) {
-    return ForwardExcess(pair, kernel, weight);
+    for (std::size_t x = 0; x < den.size(); ++x) {
+      den[x] = 1 + spread * ((1 - weight) * pair.public_pmf[x] + weight * pair.second[x]);
+      shift[x] = weight * spread * (pair.first[x] - pair.second[x]);
+    }
+    return kernel.Of(den, shift, /*scale=*/1, kLawTotal).forward;
   });
 }
 
