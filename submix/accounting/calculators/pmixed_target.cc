@@ -12,11 +12,15 @@
 
 namespace submix::accounting {
 
-double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order) {
-  const auto fits = [&](double beta) {
-    return PmixedAnswerRdp(beta, num_drawn, sampling_probability, order) <= rdp;
-  };
-  return FindBoundary(0, 1, fits).holds;
+std::vector<double> PmixedBetas(double rdp, int num_parts, double sampling_probability, int order) {
+  std::vector<double> betas;
+  for (int drawn = 0; drawn <= num_parts; ++drawn) {
+    const auto fits = [&](double beta) {
+      return PmixedAnswerRdp(beta, std::max(drawn, 1), sampling_probability, order) <= rdp;
+    };
+    betas.push_back(FindBoundary(0, 1, fits).holds);
+  }
+  return betas;
 }
 
 double PmixedSubsetRdp(double beta, int num_drawn, int order) {
@@ -48,12 +52,8 @@ base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
   if (std::isinf(rdp)) return base::InvalidArgumentError("PMixED: expected a finite epsilon");
   PmixedTargets targets;
   targets.rdp_per_answer = rdp / static_cast<double>(settings.answers);
-  targets.beta.push_back(
-      LargestPmixedBeta(targets.rdp_per_answer, 1, settings.sampling_probability, settings.order));
-  for (int drawn = 1; drawn <= settings.num_parts; ++drawn) {
-    targets.beta.push_back(LargestPmixedBeta(targets.rdp_per_answer, drawn,
-                                             settings.sampling_probability, settings.order));
-  }
+  targets.beta = PmixedBetas(targets.rdp_per_answer, settings.num_parts,
+                             settings.sampling_probability, settings.order);
   return targets;
 }
 

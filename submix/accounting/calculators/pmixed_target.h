@@ -26,9 +26,7 @@ struct PmixedSettings {
 
 struct PmixedTargets {
   double rdp_per_answer = 0;  // nats at the order
-  // Indexed by the number of parts drawn, 0 … num_parts: the largest beta whose PmixedAnswerRdp is
-  // at most rdp_per_answer. Both a lone part and none use beta[1].
-  std::vector<double> beta;
+  std::vector<double> beta;   // PmixedBetas of it
 };
 
 // The cost at `order` of an answer from exactly `num_drawn` parts, without amplification:
@@ -39,8 +37,9 @@ double PmixedSubsetRdp(double beta, int num_drawn, int order);
 // The same with the tight Poisson amplification at integer order >= 2.
 double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order);
 
-// The largest beta whose PmixedAnswerRdp is at most `rdp` nats; its feasible end.
-double LargestPmixedBeta(double rdp, int num_drawn, double sampling_probability, int order);
+// Indexed by the number of parts drawn, 0 … num_parts: the largest beta whose PmixedAnswerRdp is at
+// most `rdp` nats; its feasible end. Both a lone part and none use that of one.
+std::vector<double> PmixedBetas(double rdp, int num_parts, double sampling_probability, int order);
 
 // Errors: kInvalidArgument where a setting is out of range, or the target cannot be met at all.
 base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings);

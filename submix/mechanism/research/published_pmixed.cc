@@ -1,6 +1,5 @@
 #include "submix/mechanism/research/published_pmixed.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -34,11 +33,9 @@ base::Status CheckOptions(const MechanismOptions& options) {
 
 std::vector<double> PublishedRadii(const MechanismOptions& options) {
   const int order = static_cast<int>(options.order.value());
-  std::vector<double> radii;
-  for (int size = 0; size <= options.num_parts; ++size) {
-    radii.push_back(order * accounting::LargestPmixedBeta(options.target_leakage, std::max(size, 1),
-                                                          options.sampling_probability, order));
-  }
+  std::vector<double> radii = accounting::PmixedBetas(options.target_leakage, options.num_parts,
+                                                      options.sampling_probability, order);
+  for (double& radius : radii) radius *= order;
   return radii;
 }
 
