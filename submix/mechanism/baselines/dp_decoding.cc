@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/accounting/bisection.h"
 #include "submix/accounting/log_space.h"
 #include "submix/base/check.h"
 #include "submix/mechanism/baselines/constant_charge.h"
@@ -22,18 +23,14 @@ using divergence::RenyiOrder;
 constexpr double kLargestOdds = 0x1p63;  // k P + u over u
 
 // The largest odds within `limit_nats`, between two doubles that enclose them.
-struct Bracket {
-  double feasible = 1;
-  double infeasible = kLargestOdds;
-};
-Bracket LargestOdds(double limit_nats, std::size_t support_size, RenyiOrder order) {
-  Bracket log_odds{0, std::log(kLargestOdds)};
+accounting::Boundary LargestOdds(double limit_nats, std::size_t support_size, RenyiOrder order) {
+  accounting::Boundary log_odds{0, std::log(kLargestOdds)};
   for (int i = 0; i < 64; ++i) {
-    const double middle = (log_odds.feasible + log_odds.infeasible) / 2;
+    const double middle = (log_odds.holds + log_odds.fails) / 2;
     const bool is_feasible = DpDecodingNats(std::exp(middle), support_size, order) <= limit_nats;
-    (is_feasible ? log_odds.feasible : log_odds.infeasible) = middle;
+    (is_feasible ? log_odds.holds : log_odds.fails) = middle;
   }
-  return {std::exp(log_odds.feasible), std::exp(log_odds.infeasible)};
+  return {std::exp(log_odds.holds), std::exp(log_odds.fails)};
 }
 
 class DpDecodingProposal final : public Proposal {
@@ -99,7 +96,7 @@ DpDecoding::Weights DpDecoding::WeightsFor(std::size_t support_size) const {
   const std::int64_t k = options_.num_parts;
   const auto tokens = static_cast<std::int64_t>(support_size);
   const double odds =
-      LargestOdds(charge_.ToNatsRoundedUp() * (1 - 0x1p-30), support_size, options_.order).feasible;
+      LargestOdds(charge_.ToNatsRoundedUp() * (1 - 0x1p-30), support_size, options_.order).holds;
   const double mixing_weight = (odds - 1) / (static_cast<double>(tokens - 1) + odds);
   auto part_total = static_cast<std::int64_t>(mixing_weight * static_cast<double>(kTotalWeight));
   for (;;) {
@@ -121,7 +118,7 @@ double DpDecoding::LargestNats(RenyiOrder order) const {
   for (const std::size_t support_size : {std::size_t{2}, kLargestSupport}) {
     const double odds =
         LargestOdds(accounting::Outward(charge_.ToNatsRoundedUp()), support_size, options_.order)
-            .infeasible;
+            .fails;
     largest = std::max(largest, DpDecodingNats(odds, support_size, order));
   }
   return accounting::Outward(largest);
