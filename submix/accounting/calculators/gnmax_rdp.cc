@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/accounting/gaussian_rdp.h"
 #include "submix/accounting/log_space.h"
@@ -45,7 +44,7 @@ struct Theorem6 {
 }  // namespace
 
 double GnmaxRdp(double noise_scale, RenyiOrder order) {
-  if (!(noise_scale >= 0)) return std::numeric_limits<double>::infinity();
+  if (!(noise_scale >= 0)) return kInfinity;
   return GaussianRdp(std::sqrt(2.0) / noise_scale, order);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "submix/accounting/log_space.h"
 
@@ -16,7 +15,7 @@ constexpr double kLargeExponent = 30;
 
 double LaplaceRdp(double l1_sensitivity_over_scale, divergence::RenyiOrder order) {
   const double r = l1_sensitivity_over_scale;
-  if (!(r >= 0)) return std::numeric_limits<double>::infinity();
+  if (!(r >= 0)) return kInfinity;
   const double a = std::max(order.value(), 1.0);
   if (order.is_infinite() || std::isinf(r)) return r;
   if (a == 1) return ExpMinusLinear(-r);

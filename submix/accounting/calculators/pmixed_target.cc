@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "submix/accounting/bisection.h"
@@ -24,7 +23,7 @@ std::vector<double> PmixedBetas(double rdp, int num_parts, double sampling_proba
 }
 
 double PmixedSubsetRdp(double beta, int num_drawn, int order) {
-  if (!(beta >= 0) || order < 2) return std::numeric_limits<double>::infinity();
+  if (!(beta >= 0) || order < 2) return kInfinity;
   if (num_drawn <= 1) return beta * order;
   const double loss = (order - 1) * 4 * beta * order;
   return RdpFromLogExcess(LogExpm1(loss) - std::log(num_drawn), order);
