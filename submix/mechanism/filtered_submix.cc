@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,10 +11,65 @@
 #include "submix/base/check.h"
 #include "submix/mechanism/kernels/weight_kernels.h"
 #include "submix/mechanism/mechanism_options.h"
+#include "submix/mechanism/quantise.h"
 #include "submix/mechanism/submix_charge.h"
 
 namespace submix::mechanism {
 namespace {
+
+// How one part's integers follow from its pmf: w_i = w_0 + floor(scale * direction), except on the
+// top token, which gets what rounding down leaves.
+struct PartShift {
+  PartDirection direction;
+  double scale = 0;  // 0: the part sits out, with the same work as any other
+  std::int64_t top_shift = 0;
+};
+
+// The mean of the parts' integer laws, whoever of them takes part: h = sum_i w_i / (k W), with
+// w_i = w_0 for a part that sits out (Theorem 4). Keeps no rows of integers: once it is known who
+// paid they are computed anew, by the function that was charged for.
+class FilteredSubmixProposal final : public Proposal {
+ public:
+  // Requires: a charge and a shift for each of base's parts, directions made with `base`.
+  // `for_each`, which outlives the proposal, divides the tokens.
+  FilteredSubmixProposal(base::ReleaseId release_id, std::vector<accounting::FixedNats> charges,
+                         PublicWeights base, std::vector<PartShift> shifts,
+                         const base::ForEach& for_each)
+      : Proposal(release_id, std::move(charges)),
+        base_(std::move(base)),
+        shifts_(std::move(shifts)),
+        for_each_(for_each) {
+    SUBMIX_CHECK(this->charges().size() == shifts_.size() &&
+                     shifts_.size() == static_cast<std::size_t>(base_.num_parts()),
+                 "charges and shifts of the same parts");
+  }
+
+  PrivateMixture Mix(const std::vector<bool>& paid, base::RandomSource&) && override {
+    SUBMIX_CHECK(paid.size() == shifts_.size(), "who paid: one answer a part");
+    const std::size_t top = base_.top_token();
+    std::vector<std::uint64_t> weights = std::move(base_).TakeWeights();
+    std::int64_t top_shift = 0;
+    for (std::size_t i = 0; i < shifts_.size(); ++i) {
+      top_shift += paid[i] ? shifts_[i].top_shift : 0;
+    }
+    const std::int64_t top_weight =
+        static_cast<std::int64_t>(shifts_.size() * weights[top]) + top_shift;
+    ForEachBlock(for_each_, weights.size(), [&](std::size_t begin, std::size_t count) {
+      MultiplyWeights(shifts_.size(), count, weights.data() + begin);
+      for (std::size_t i = 0; i < shifts_.size(); ++i) {
+        shifts_[i].direction.AddFloors(begin, count, paid[i] ? shifts_[i].scale : 0,
+                                       weights.data() + begin);
+      }
+    });
+    weights[top] = static_cast<std::uint64_t>(top_weight);
+    return PrivateMixture(release_id(), std::move(weights), PaidCharges(paid));
+  }
+
+ private:
+  PublicWeights base_;
+  std::vector<PartShift> shifts_;  // [K]
+  const base::ForEach& for_each_;
+};
 
 // Up to this support size (public) the charge is Theorem 2's exact supremum; above it the bound
 // without its last term, which some token that hardly moves makes vanish there.
@@ -67,6 +123,21 @@ DirectedExcess ExactExcessOfIntegers(const PublicWeights& base, const PartShift&
                      rest, base.total(), order);
 }
 
+// The charge of the part's integers; zero, and a part that sits out, if it is more than `limit`.
+accounting::FixedNats ChargeOf(const PublicWeights& base, const ShiftExcess& kernel,
+                               accounting::FixedNats limit, PartShift& shift) {
+  DirectedExcess excess = ExcessOfIntegers(base, kernel, shift);
+  if (base.size() <= kExactChargeTokens) {
+    excess = ExactExcessOfIntegers(base, shift, kernel.order());
+  }
+  const accounting::FixedNats charge = kernel.ChargeOf(excess, base.size());
+  if (charge <= limit) return charge;
+  // A hair was not enough (a target near the resolution of the integers): null for this token.
+  shift.scale = 0;
+  shift.top_shift = 0;
+  return accounting::FixedNats();
+}
+
 }  // namespace
 
 base::StatusOr<std::unique_ptr<FilteredSubmix>> FilteredSubmix::Create(
@@ -90,20 +161,6 @@ accounting::PrivacyStatement FilteredSubmix::Statement(accounting::FixedNats bud
                                         "docs/privacy.md, theorem of the transcript filter");
 }
 
-accounting::FixedNats FilteredSubmix::Charge(const PublicWeights& base, accounting::FixedNats limit,
-                                             PartShift& shift) const {
-  DirectedExcess excess = ExcessOfIntegers(base, kernel_, shift);
-  if (base.size() <= kExactChargeTokens) {
-    excess = ExactExcessOfIntegers(base, shift, options_.order);
-  }
-  const accounting::FixedNats charge = kernel_.ChargeOf(excess, base.size());
-  if (charge <= limit) return charge;
-  // A hair was not enough (a target near the resolution of the integers): null for this token.
-  shift.scale = 0;
-  shift.top_shift = 0;
-  return accounting::FixedNats();
-}
-
 base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
     const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
     base::ReleaseId release_id) const {
@@ -123,9 +180,9 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
                       TargetExcess(kernel_, limit.ToNatsRoundedUp(), base));
     SUBMIX_CHECK(scaled.scale >= 0 && scaled.scale <= 1, "a scale beyond the largest weight");
     shifts[i] = {scaled.direction, scaled.scale};
-    charges[i] = Charge(base, limit, shifts[i]);
+    charges[i] = ChargeOf(base, kernel_, limit, shifts[i]);
   });
-  return std::unique_ptr<Proposal>(std::make_unique<MeanProposal>(
+  return std::unique_ptr<Proposal>(std::make_unique<FilteredSubmixProposal>(
       release_id, std::move(charges), std::move(base), std::move(shifts), *predictions.for_each));
 }
 

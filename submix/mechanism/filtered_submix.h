@@ -9,10 +9,8 @@
 // integers that are sampled are functions of part i, the public model and public constants alone.
 #pragma once
 
-#include "submix/mechanism/mean_mixture.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/mixing_scale.h"
-#include "submix/mechanism/quantise.h"
 #include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {
@@ -33,10 +31,6 @@ class FilteredSubmix final : public Mechanism {
 
  private:
   explicit FilteredSubmix(const MechanismOptions& options);
-
-  // The charge of the part's integers; zero, and a part that sits out, if it is more than `limit`.
-  accounting::FixedNats Charge(const PublicWeights& base, accounting::FixedNats limit,
-                               PartShift& shift) const;
 
   MechanismOptions options_;
   accounting::FixedNats largest_charge_;  // beta
