@@ -16,25 +16,18 @@
 namespace submix::mechanism {
 namespace {
 
-// Every mechanism's Create returns its own type.
-template <typename T>
-base::StatusOr<std::unique_ptr<Mechanism>> Create(const MechanismOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(std::unique_ptr<T> mechanism, T::Create(options));
-  return std::unique_ptr<Mechanism>(std::move(mechanism));
-}
-
 constexpr std::pair<std::string_view,
                     base::StatusOr<std::unique_ptr<Mechanism>> (*)(const MechanismOptions&)>
     kMechanisms[] = {
-        {kFilteredSubmixName, Create<FilteredSubmix>},
-        {kDClipName, Create<DClip>},
-        {kFilteredDClipName, Create<FilteredDClip>},
-        {kScreenedName, Create<Screened>},
-        {kPMixedName, Create<PMixed>},
-        {kSampleAndAggregateName, Create<SampleAndAggregate>},
-        {kGnmaxName, Create<Gnmax>},
-        {kDpDecodingName, Create<DpDecoding>},
-        {kPublicModelName, Create<PublicModel>},
+        {kFilteredSubmixName, MakeBy<FilteredSubmix>},
+        {kDClipName, MakeBy<DClip>},
+        {kFilteredDClipName, MakeBy<FilteredDClip>},
+        {kScreenedName, MakeBy<Screened>},
+        {kPMixedName, MakeBy<PMixed>},
+        {kSampleAndAggregateName, MakeBy<SampleAndAggregate>},
+        {kGnmaxName, MakeBy<Gnmax>},
+        {kDpDecodingName, MakeBy<DpDecoding>},
+        {kPublicModelName, MakeBy<PublicModel>},
 };
 
 }  // namespace

@@ -13,12 +13,6 @@
 namespace submix::mechanism {
 namespace {
 
-template <typename T>
-base::StatusOr<std::unique_ptr<Mechanism>> Make(const MechanismOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(std::unique_ptr<T> mechanism, T::Create(options));
-  return std::unique_ptr<Mechanism>(std::move(mechanism));
-}
-
 bool Always(ChargeAccounting) { return true; }
 bool AsPublished(ChargeAccounting accounting) { return accounting == ChargeAccounting::kPublished; }
 bool CountsVotes(ChargeAccounting accounting) {
@@ -35,12 +29,12 @@ struct ResearchMechanism {
   base::StatusOr<std::unique_ptr<Mechanism>> (*make)(const MechanismOptions&);
 };
 constexpr ResearchMechanism kResearch[] = {
-    {kSubmixName, Always, Make<Submix>},
-    {kAdaPMixedName, Always, Make<AdaPMixed>},
-    {kEnsembleMeanName, Always, Make<EnsembleMean>},
-    {kPMixedName, NotWorstCase, Make<PublishedPMixed>},
-    {kGnmaxName, CountsVotes, Make<CountedGnmax>},
-    {kSampleAndAggregateName, AsPublished, Make<PublishedAggregate>},
+    {kSubmixName, Always, MakeBy<Submix>},
+    {kAdaPMixedName, Always, MakeBy<AdaPMixed>},
+    {kEnsembleMeanName, Always, MakeBy<EnsembleMean>},
+    {kPMixedName, NotWorstCase, MakeBy<PublishedPMixed>},
+    {kGnmaxName, CountsVotes, MakeBy<CountedGnmax>},
+    {kSampleAndAggregateName, AsPublished, MakeBy<PublishedAggregate>},
 };
 
 }  // namespace
