@@ -8,7 +8,6 @@
 #include "submix/mechanism/baselines/all_or_public.h"
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/renyi_ball.h"
 
 namespace submix::mechanism {
 namespace {

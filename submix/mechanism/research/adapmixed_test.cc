@@ -11,7 +11,7 @@
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/renyi_ball.h"
+#include "submix/mechanism/research/published_pmixed.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
 namespace submix::mechanism {

@@ -7,7 +7,7 @@
 #include "submix/accounting/calculators/pmixed_target.h"
 #include "submix/mechanism/baselines/secret_subset.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/renyi_ball.h"
+#include "submix/mechanism/research/pair_weight.h"
 
 namespace submix::mechanism {
 namespace {
@@ -40,6 +40,19 @@ std::vector<double> PublishedRadii(const MechanismOptions& options) {
 }
 
 }  // namespace
+
+LawWeights RenyiBallLaw(const BallLaws& laws, int part, const ShiftExcess& kernel, double radius) {
+  std::vector<double> pmf;
+  if (!laws.PartPmf(part, pmf)) return laws.public_law();
+  const std::span<const double> public_pmf = laws.public_pmf();
+  const double scale = LargestBallWeight(public_pmf, pmf, kernel, kernel.FromNats(radius));
+  for (std::size_t x = 0; x < pmf.size(); ++x) {
+    pmf[x] = public_pmf[x] + scale * (pmf[x] - public_pmf[x]);
+  }
+  LawWeights law(pmf.size());
+  QuantiseLaw(pmf, laws.top_token(), law);
+  return law;
+}
 
 base::StatusOr<std::unique_ptr<PublishedPMixed>> PublishedPMixed::Create(
     const MechanismOptions& given) {

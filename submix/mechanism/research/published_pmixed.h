@@ -1,6 +1,6 @@
 // PMixED (Flemings, Razaviyayn, Annavaram 2024) as its paper counts, and by exact divergences:
-// research. Every part is pulled into PMixED's ball around the public model (renyi_ball.h), a
-// secret subset answers (secret_subset.h).
+// research. Every part is pulled into PMixED's ball around the public model, a secret subset
+// answers (secret_subset.h).
 //
 //   published      every answer costs target_leakage at the declared order; the ball has the radius
 //                  that the paper's accounting gives to a subset of the drawn size.
@@ -16,6 +16,11 @@
 #include "submix/mechanism/shift_excess.h"
 
 namespace submix::mechanism {
+
+// A part in PMixED's ball: m = lambda p + (1 - lambda) h0 with the largest lambda <= 1 at which
+// both directions of its divergence from the public law are at most `radius` nats at the kernel's
+// order, before rounding to integers. A part that is no pmf is the public law.
+LawWeights RenyiBallLaw(const BallLaws& laws, int part, const ShiftExcess& kernel, double radius);
 
 class PublishedPMixed final : public Mechanism {
  public:

@@ -15,7 +15,6 @@
 #include "submix/mechanism/baselines/ball_laws.h"
 #include "submix/mechanism/baselines/testing/secret_subsets.h"
 #include "submix/mechanism/quantise.h"
-#include "submix/mechanism/research/renyi_ball.h"
 
 namespace submix::mechanism {
 namespace published_pmixed_test {
