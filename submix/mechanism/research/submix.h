@@ -11,8 +11,9 @@
 // on stopping).
 //
 // Numbers: lambda_i is feasible and within 1e-3 of the maximum (pair_weight.h); h and every h'_i
-// become integers, so that the laws compared are exactly the one sampled here and the ones that the
-// same program would sample without the part (leave_one_out.h).
+// become integers as by QuantiseLaw, each from its own real law, so that the laws compared are
+// exactly the one sampled here and the ones that the same program would sample without the part.
+// One part left out of one is the public model.
 #pragma once
 
 #include "submix/mechanism/mechanism.h"
