@@ -1,48 +1,84 @@
 #include "submix/server/completion_answer.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "submix/server/error_response.h"
 
 namespace submix::server {
 namespace {
 
+using engine::CompletionEnd;
+
 constexpr int kHungUp = 499;  // in records alone: nobody is there to read it
+constexpr std::chrono::nanoseconds kAtOnce{0};
+
+bool IsRunning(const std::unique_ptr<engine::Completion>& completion) {
+  return completion->end() == CompletionEnd::kRunning;
+}
 
 // Of both kinds.
 class CompletionAnswer : public UnfinishedAnswer {
  public:
-  explicit CompletionAnswer(AnsweredCall call) : call_(std::move(call)) {
-    call_.visit->record.status = kHungUp;
+  CompletionAnswer(AnsweredCall call, engine::WakeFor wakes_for)
+      : call_(std::move(call)), wakes_for_(wakes_for) {
+    record().status = kHungUp;
+  }
+
+  void SetWaker(std::function<void()> wake) override {
+    for (const auto& completion : call_.completions) completion->SetWaker(wake, wakes_for_);
   }
 
  protected:
-  // What has come of the choices.
+  // What has come of the choices, at most one piece of each. Does not wait.
   std::vector<Choice> Next() {
-    auto pieces = call_.running.Next();
-    record().completion_tokens = call_.running.tokens();
+    std::vector<Choice> pieces;
+    for (std::size_t i = 0; i < call_.completions.size(); ++i) {
+      if (!IsRunning(call_.completions[i])) continue;
+      const auto event = call_.completions[i]->Next(kAtOnce);
+      if (!event) continue;
+      ++record().completion_tokens;
+      pieces.push_back({static_cast<int>(i), event->text, event->finish_reason});
+    }
     return pieces;
   }
-  Usage usage() const { return {call_.visit->record.prompt_tokens, call_.running.tokens()}; }
+  bool ended() const { return std::ranges::none_of(call_.completions, IsRunning); }
+  // Of the first choice that did not end well.
+  std::optional<ApiError> failure() const {
+    for (const auto& completion : call_.completions) {
+      const base::Status status = completion->status();
+      if (status.ok()) continue;
+      ApiError error = RefusalError(status);
+      if (completion->end() == CompletionEnd::kDeadline) {
+        error.status = 504;
+        error.code = "timeout";
+      }
+      return error;
+    }
+    return std::nullopt;
+  }
   RequestRecord& record() { return call_.visit->record; }
+  Usage usage() { return {record().prompt_tokens, record().completion_tokens}; }
 
-  AnsweredCall call_;
+  const AnsweredCall call_;
+
+ private:
+  const engine::WakeFor wakes_for_;
 };
 
 class WholeCompletionAnswer final : public CompletionAnswer {
  public:
   explicit WholeCompletionAnswer(AnsweredCall call)
-      : CompletionAnswer(std::move(call)), whole_(call_.choices) {
+      : CompletionAnswer(std::move(call), engine::WakeFor::kEnd), whole_(call_.completions.size()) {
     for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i].index = static_cast<int>(i);
   }
   // Hung up on, its record counts what was computed.
   ~WholeCompletionAnswer() override {
-    call_.running.DropTokens();
-    record().completion_tokens = call_.running.tokens();
-  }
-
-  void SetWaker(std::function<void()> wake) override {
-    call_.running.SetWaker(wake, engine::WakeFor::kEnd);
+    for (const auto& completion : call_.completions) {
+      while (completion->Next(kAtOnce)) ++record().completion_tokens;
+    }
   }
 
   bool Proceed(HttpResponse& response) override {
@@ -53,8 +89,8 @@ class WholeCompletionAnswer final : public CompletionAnswer {
         choice.finish_reason = piece.finish_reason;
       }
     }
-    if (!call_.running.ended()) return false;
-    if (const auto error = call_.running.error()) {
+    if (!ended()) return false;
+    if (const auto error = failure()) {
       response = call_.visit->Fail(*error);
       return true;
     }
@@ -69,25 +105,22 @@ class WholeCompletionAnswer final : public CompletionAnswer {
 
 class StreamedCompletionAnswer final : public CompletionAnswer {
  public:
-  explicit StreamedCompletionAnswer(AnsweredCall call) : CompletionAnswer(std::move(call)) {
+  explicit StreamedCompletionAnswer(AnsweredCall call)
+      : CompletionAnswer(std::move(call), engine::WakeFor::kEveryToken) {
     record().streamed = true;
-  }
-
-  void SetWaker(std::function<void()> wake) override {
-    call_.running.SetWaker(wake, engine::WakeFor::kEveryToken);
   }
 
   bool Proceed(HttpResponse& response) override {
     std::string& events = response.body;
-    for (; opened_ < call_.choices; ++opened_) {
+    for (; opened_ < call_.completions.size(); ++opened_) {
       events += call_.writer.OpeningEvent(static_cast<int>(opened_));
     }
     for (const Choice& choice : Next()) {
       const bool is_last = choice.finish_reason != engine::FinishReason::kNone;
       if (is_last || !choice.text.empty()) events += call_.writer.Event(choice);
     }
-    if (!call_.running.ended()) return false;
-    const auto error = call_.running.error();
+    if (!ended()) return false;
+    const auto error = failure();
     record().status = error ? error->status : 200;
     if (error) {
       events += ErrorEvent(*error);

@@ -2,21 +2,20 @@
 // events.
 #pragma once
 
-#include <cstddef>
 #include <memory>
+#include <vector>
 
+#include "submix/engine/completion.h"
 #include "submix/server/listener.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/request_visit.h"
-#include "submix/server/running_call.h"
 
 namespace submix::server {
 
 struct AnsweredCall {
   std::unique_ptr<RequestVisit> visit;
-  RunningCall running;
+  std::vector<std::unique_ptr<engine::Completion>> completions;  // one a choice, by its index
   ResponseWriter writer;
-  std::size_t choices = 1;
   bool include_usage = false;  // of a stream
 };
 

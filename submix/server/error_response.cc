@@ -36,6 +36,34 @@ ApiError HttpError(int status) {
   return error;
 }
 
+ApiError RefusalError(const base::Status& status) {
+  ApiError error{.message = status.message()};
+  switch (status.code()) {
+    case base::StatusCode::kInvalidArgument:
+      error.param = "prompt";  // the one field whose range the parser of bodies does not know
+      break;
+    case base::StatusCode::kFailedPrecondition:
+      error.status = 429;
+      error.type = error.code = "insufficient_quota";
+      break;
+    case base::StatusCode::kResourceExhausted:
+      error.status = 429;
+      error.type = "requests";
+      error.code = "rate_limit_exceeded";
+      break;
+    case base::StatusCode::kInternal:
+      error.status = 500;
+      error.type = "server_error";
+      error.code = "no_prediction";
+      break;
+    default:
+      error.status = 503;
+      error.type = "server_error";
+      error.code = "unavailable";
+  }
+  return error;
+}
+
 // A client that tries again pays again, and a quota does not come back.
 HttpResponse ErrorResponse(const ApiError& error) {
   HttpResponse response{.status = error.status, .body = ErrorBody(error)};

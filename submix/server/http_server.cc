@@ -13,7 +13,6 @@
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_response.h"
-#include "submix/server/running_call.h"
 
 namespace submix::server {
 namespace {
@@ -188,13 +187,12 @@ HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) 
   const auto& call = std::get<CompletionCall>(parsed);
   auto submissions = Submissions(call, request, *key, visit->record);
   if (const auto* error = std::get_if<ApiError>(&submissions)) return visit->Fail(*error);
-  const std::size_t choices = std::get<0>(submissions).size();
-  auto running = RunningCall::Start(scheduler_, std::get<0>(std::move(submissions)));
-  if (!running.ok()) return visit->Fail(RefusalError(running.status()));
+  auto completions = scheduler_.Submit(std::get<0>(std::move(submissions)));
+  if (!completions.ok()) return visit->Fail(RefusalError(completions.status()));
 
   ResponseWriter writer(endpoint, visit->record.id, std::time(nullptr), options_.model,
                         call.include_usage);
-  AnsweredCall answered{std::move(visit), *std::move(running), std::move(writer), choices,
+  AnsweredCall answered{std::move(visit), *std::move(completions), std::move(writer),
                         call.include_usage};
   return call.stream ? StreamedAnswer(std::move(answered)) : WholeAnswer(std::move(answered));
 }
