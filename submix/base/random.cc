@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include <sodium.h>
 
 #include "submix/base/chacha_random_source.h"
 #include "submix/base/check.h"
+#include "submix/base/digest.h"
 
 namespace submix::base {
 
@@ -35,6 +37,12 @@ bool RandomSource::NextBernoulli(std::uint64_t numerator, std::uint64_t denomina
 void FillWithEntropy(std::span<std::byte> bytes) {
   SUBMIX_CHECK(sodium_init() >= 0, "libsodium found no entropy source");
   randombytes_buf(bytes.data(), bytes.size());
+}
+
+std::string RandomHex(std::size_t bytes) {
+  std::vector<std::uint8_t> entropy(bytes);
+  FillWithEntropy(std::as_writable_bytes(std::span(entropy)));
+  return ToHex(entropy);
 }
 
 std::unique_ptr<RandomSource> MakeSystemRandomSource() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace submix::base {
 
@@ -33,5 +34,7 @@ std::unique_ptr<RandomSource> MakeSystemRandomSource();
 
 // Overwrites `bytes` with entropy from the operating system: for keys.
 void FillWithEntropy(std::span<std::byte> bytes);
+// So many bytes of it, in hexadecimal: for names that nobody can guess.
+std::string RandomHex(std::size_t bytes);
 
 }  // namespace submix::base

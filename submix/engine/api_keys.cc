@@ -1,9 +1,7 @@
 #include "submix/engine/api_keys.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <span>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -24,13 +22,6 @@ constexpr int kKeysFormat = 1;
 constexpr std::string_view kSecretPrefix = "sk-submix-";
 constexpr int kOwnerOnly = 0600;
 constexpr std::size_t kLongestName = 200;
-
-template <std::size_t N>
-std::string RandomHex() {
-  std::array<std::uint8_t, N> bytes;
-  base::FillWithEntropy(std::as_writable_bytes(std::span(bytes)));
-  return base::ToHex(bytes);
-}
 
 std::int64_t SecondsNow() {
   using namespace std::chrono;
@@ -141,8 +132,8 @@ Status ApiKeys::Change(const std::function<Status(std::vector<ApiKey>&)>& change
 StatusOr<NewApiKey> ApiKeys::Create(const std::string& name, const KeyQuotas& quotas) {
   SUBMIX_RETURN_IF_ERROR(CheckNewKey(name, quotas));
   NewApiKey created;
-  created.secret = std::string(kSecretPrefix) + RandomHex<32>();
-  created.key = {"key_" + RandomHex<8>(),
+  created.secret = std::string(kSecretPrefix) + base::RandomHex(32);
+  created.key = {"key_" + base::RandomHex(8),
                  name,
                  base::Sha256(created.secret),
                  SecondsNow(),

@@ -43,6 +43,9 @@ struct HttpRequest {
   bool has_header(std::string_view name) const;
 };
 
+// Of the random name that an answer has in logs, for its client and for the operator.
+inline constexpr std::size_t kIdBytes = 12;
+
 struct HttpResponse;
 
 // An answer that is not there yet, or not all of it. One thread at a time. It is destroyed after

@@ -2,15 +2,15 @@
 
 #include <utility>
 
+#include "submix/base/random.h"
 #include "submix/server/error_response.h"
-#include "submix/server/request_id.h"
 
 namespace submix::server {
 
 RequestVisit::RequestVisit(const std::string& path,
                            std::function<void(const RequestRecord&)> at_end)
     : at_end_(std::move(at_end)) {
-  record.id = RandomId();
+  record.id = base::RandomHex(kIdBytes);
   record.endpoint = path;
 }
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "submix/server/request_id.h"
+#include "submix/base/random.h"
 
 namespace submix::server {
 namespace {
@@ -70,7 +70,7 @@ std::string HeadText(const HttpResponse& response, BodyFraming framing,
   for (const auto& [name, value] : response.headers) add(name, value);
   const bool has_id = std::ranges::any_of(
       response.headers, [](const auto& header) { return header.first == kIdHeader; });
-  if (!has_id) add(kIdHeader, RandomId());
+  if (!has_id) add(kIdHeader, base::RandomHex(kIdBytes));
   if (idle.count() <= 0) {
     add("Connection", "close");
   } else {
