@@ -14,12 +14,13 @@ inline std::string NumberText(double value, int digits = 6) {
   return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.*g", digits, value))};
 }
 
-// RFC 3339 in UTC to the second, from seconds since 1970: "2026-01-31T09:30:00Z". Thread-safe.
-inline std::string UtcTime(std::time_t seconds) {
+// Of seconds since 1970, in UTC: RFC 3339 to the second, "2026-01-31T09:30:00Z", or as strftime's
+// `format` says. Thread-safe.
+inline std::string UtcTime(std::time_t seconds, const char* format = "%Y-%m-%dT%H:%M:%SZ") {
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+  char text[64];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
 }
 
 }  // namespace submix::base

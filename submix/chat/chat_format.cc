@@ -7,6 +7,7 @@
 
 #include "submix/base/check.h"
 #include "submix/base/json_object.h"
+#include "submix/base/number_text.h"
 #include "submix/tokenizer/characters.h"
 
 namespace submix::chat {
@@ -61,17 +62,6 @@ std::string_view WithoutLineEnds(std::string_view text) {
   return text;
 }
 
-// "24 Nov 2026", in UTC.
-std::string DateText(std::time_t now) {
-  std::tm date{};
-  ::gmtime_r(&now, &date);
-  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::string day = std::to_string(date.tm_mday);
-  return (day.size() == 1 ? "0" : "") + day + " " + kMonths[date.tm_mon] + " " +
-         std::to_string(1900 + date.tm_year);
-}
-
 // "user" comes first and then every other time.
 Status CheckTurns(Messages messages) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -93,7 +83,10 @@ class ChatFormat::Writer {
       : style_(style), tokenizer_(tokenizer), now_(now) {}
 
   const ChatStyle& style() const { return style_; }
-  std::string date() const { return style_.date.empty() ? DateText(now_) : style_.date; }
+  // "24 Nov 2026"
+  std::string date() const {
+    return style_.date.empty() ? base::UtcTime(now_, "%d %b %Y") : style_.date;
+  }
 
   void Begin() {
     if (!style_.begin.empty()) Marker(style_.begin);

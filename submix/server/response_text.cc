@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "submix/base/number_text.h"
 #include "submix/base/random.h"
 
 namespace submix::server {
@@ -40,19 +41,7 @@ std::string_view ReasonOf(int status) {
   return found == std::end(kReasons) ? "" : found->text;
 }
 
-// RFC 9110 §5.6.7
-std::string HttpDate(std::time_t time) {
-  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  char text[64];
-  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[utc.tm_wday],
-                utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
-                utc.tm_sec);
-  return text;
-}
+constexpr const char* kDate = "%a, %d %b %Y %H:%M:%S GMT";  // RFC 9110 §5.6.7
 
 }  // namespace
 
@@ -63,7 +52,7 @@ std::string HeadText(const HttpResponse& response, BodyFraming framing,
   const auto add = [&text](std::string_view name, std::string_view value) {
     text.append("\r\n").append(name).append(": ").append(value);
   };
-  add("Date", HttpDate(std::time(nullptr)));
+  add("Date", base::UtcTime(std::time(nullptr), kDate));
   add("Content-Type", response.content_type);
   if (framing == BodyFraming::kLength) add("Content-Length", std::to_string(response.body.size()));
   if (framing == BodyFraming::kChunks) add("Transfer-Encoding", "chunked");
