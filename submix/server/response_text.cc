@@ -4,42 +4,17 @@
 #include <cstdio>
 #include <ctime>
 
+#include <boost/beast/http/status.hpp>
+
 #include "submix/base/number_text.h"
 #include "submix/base/random.h"
 
 namespace submix::server {
 namespace {
 
-constexpr std::string_view kIdHeader = "x-request-id";
+namespace http = boost::beast::http;
 
-std::string_view ReasonOf(int status) {
-  struct Reason {
-    int status;
-    std::string_view text;
-  };
-  static constexpr Reason kReasons[] = {{200, "OK"},
-                                        {400, "Bad Request"},
-                                        {401, "Unauthorized"},
-                                        {403, "Forbidden"},
-                                        {404, "Not Found"},
-                                        {405, "Method Not Allowed"},
-                                        {408, "Request Timeout"},
-                                        {411, "Length Required"},
-                                        {413, "Payload Too Large"},
-                                        {414, "URI Too Long"},
-                                        {415, "Unsupported Media Type"},
-                                        {417, "Expectation Failed"},
-                                        {421, "Misdirected Request"},
-                                        {429, "Too Many Requests"},
-                                        {431, "Request Header Fields Too Large"},
-                                        {500, "Internal Server Error"},
-                                        {501, "Not Implemented"},
-                                        {503, "Service Unavailable"},
-                                        {504, "Gateway Timeout"},
-                                        {505, "HTTP Version Not Supported"}};
-  const auto* found = std::ranges::find(kReasons, status, &Reason::status);
-  return found == std::end(kReasons) ? "" : found->text;
-}
+constexpr std::string_view kIdHeader = "x-request-id";
 
 constexpr const char* kDate = "%a, %d %b %Y %H:%M:%S GMT";  // RFC 9110 §5.6.7
 
@@ -47,8 +22,10 @@ constexpr const char* kDate = "%a, %d %b %Y %H:%M:%S GMT";  // RFC 9110 §5.6.7
 
 std::string HeadText(const HttpResponse& response, BodyFraming framing,
                      std::chrono::milliseconds idle) {
-  std::string text =
-      "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(ReasonOf(response.status));
+  const auto reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)));
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " ";
+  text.append(reason.data(), reason.size());
   const auto add = [&text](std::string_view name, std::string_view value) {
     text.append("\r\n").append(name).append(": ").append(value);
   };
