@@ -12,7 +12,7 @@
 #include "submix/server/error_response.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
-#include "submix/server/page_response.h"
+#include "submix/server/page_files.h"
 
 namespace submix::server {
 namespace {

@@ -8,7 +8,7 @@
 #include "submix/engine/ledger_view.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
-#include "submix/server/page_response.h"
+#include "submix/server/page_files.h"
 
 namespace submix::server {
 namespace {

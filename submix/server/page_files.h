@@ -3,8 +3,11 @@
 // key.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "submix/server/listener.h"
 
 namespace submix::server {
 
@@ -27,5 +30,9 @@ const PageFile* FindPageFile(Page page, std::string_view path);
 // The value of the Content-Security-Policy header that every one of them is sent with: nothing but
 // the server's own origin, no inline script or style.
 std::string_view PagePolicy();
+
+// A page's file as an HTTP answer; nothing if the request is not for a file of this page. No key is
+// asked for: it is the page that asks its user for one.
+std::optional<HttpResponse> PageResponse(Page page, const HttpRequest& request);
 
 }  // namespace submix::server
