@@ -1,5 +1,6 @@
 #include "submix/server/operator_server.h"
 
+#include <cstddef>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kScheme = "Bearer ";
+constexpr std::size_t kShortestKey = 16;
 
 base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
@@ -80,31 +82,33 @@ class LedgerHandler final : public HttpHandler {
   const engine::Counters& counters_;
 };
 
-class ListeningOperatorServer final : public OperatorServer {
- public:
-  ListeningOperatorServer(const OperatorServerOptions& options,
-                          const engine::Deployment& deployment, const engine::Counters& counters)
-      : handler_(options.key, deployment, counters) {}
-  base::Status Start(const ListenerOptions& options) {
-    SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options, handler_));
-    return base::OkStatus();
-  }
-  int port() const override { return listener_->port(); }
-
- private:
-  LedgerHandler handler_;
-  std::unique_ptr<Listener> listener_;  // last: its threads use the handler
-};
-
 }  // namespace
+
+base::Status CheckOperatorOptions(const OperatorServerOptions& options) {
+  const std::string& host = options.listener.host;
+  if (options.listener.unix_socket.empty() && host != "127.0.0.1" && host != "::1" &&
+      host != "localhost") {
+    return base::InvalidArgumentError(
+        "the operator's listener may only be on loopback or a Unix "
+        "socket, not on " +
+        host);
+  }
+  if (options.key.size() < kShortestKey) {
+    return base::InvalidArgumentError("the operator's key has " +
+                                      std::to_string(options.key.size()) +
+                                      " bytes: give at least " + std::to_string(kShortestKey));
+  }
+  return base::OkStatus();
+}
 
 base::StatusOr<std::unique_ptr<OperatorServer>> OperatorServer::Start(
     const OperatorServerOptions& options, const engine::Deployment& deployment,
     const engine::Counters& counters) {
   SUBMIX_RETURN_IF_ERROR(CheckOperatorOptions(options));
-  auto server = std::make_unique<ListeningOperatorServer>(options, deployment, counters);
-  SUBMIX_RETURN_IF_ERROR(server->Start(options.listener));
-  return std::unique_ptr<OperatorServer>(std::move(server));
+  std::unique_ptr<OperatorServer> server(
+      new OperatorServer(std::make_unique<LedgerHandler>(options.key, deployment, counters)));
+  SUBMIX_ASSIGN_OR_RETURN(server->listener_, Listener::Start(options.listener, *server->handler_));
+  return server;
 }
 
 }  // namespace submix::server

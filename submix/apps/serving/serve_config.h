@@ -11,7 +11,7 @@
 #include "submix/base/status.h"
 #include "submix/engine/scheduler.h"
 #include "submix/server/http_server.h"
-#include "submix/server/operator_options.h"
+#include "submix/server/operator_server.h"
 
 namespace submix::apps {
 
