@@ -180,9 +180,7 @@ void Connection::OnHead(std::size_t size) {
   closes_ = is_stopping_ || !head.keeps_alive || answered_ + 1 == kRequestsAConnection;
   in_.erase(0, size);
 
-  const auto paths = surroundings_.handler.BodyPaths();
-  const bool takes_body =
-      request_->method == "POST" && std::ranges::find(paths, request_->path) != paths.end();
+  const bool takes_body = surroundings_.handler.TakesBody(*request_);
   const bool closed_before = closes_;
   closes_ |= has_body;  // whatever is answered before the body was read
   if (takes_body) {

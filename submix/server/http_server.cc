@@ -67,9 +67,7 @@ class Endpoints final : public HttpHandler {
             const engine::ApiKeys* keys)
       : options_(options), scheduler_(scheduler), keys_(keys) {}
 
-  std::vector<std::string> BodyPaths() const override {
-    return {std::string(kCompletionsPath), std::string(kChatPath)};
-  }
+  bool TakesBody(const HttpRequest& head) const override { return IsCompletion(head); }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override;
   bool TakesLong(const HttpRequest& request) const override { return IsCompletion(request); }
   HttpResponse Handle(const HttpRequest& request) override;

@@ -32,7 +32,7 @@ struct HttpRequest {
   std::string method;
   std::string path;                                               // decoded, without the query
   std::vector<std::pair<std::string, std::string>> headers = {};  // names in lower case
-  std::string body = {};                                          // of POST to a path with a body
+  std::string body = {};                                          // if the handler takes it
   // What Refuse leaves for Handle of the same request.
   std::any admission = {};
   Standing standing = Standing::kUnknown;
@@ -73,8 +73,8 @@ struct HttpResponse {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // The paths to which a body may be posted.
-  virtual std::vector<std::string> BodyPaths() const = 0;
+  // Whether the request's body is read; where it is not, and there is one, the connection ends.
+  virtual bool TakesBody(const HttpRequest& head) const = 0;
   // Called with every header, before a body is read, by a thread that must not be held up. A
   // response: the body is not read, the connection ends if there is one. Else what it puts into
   // head.admission comes back with the whole request. Says head.standing in either case.

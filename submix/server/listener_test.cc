@@ -73,7 +73,9 @@ class SourcedAnswer final : public UnfinishedAnswer {
 
 class Handler final : public HttpHandler {
  public:
-  std::vector<std::string> BodyPaths() const override { return {"/echo"}; }
+  bool TakesBody(const HttpRequest& head) const override {
+    return head.method == "POST" && head.path == "/echo";
+  }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override {
     if (head.has_header("x-key")) head.standing = Standing::kKeyHolder;
     if (head.path == "/probe") head.standing = Standing::kProbe;

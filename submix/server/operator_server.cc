@@ -31,7 +31,7 @@ class LedgerHandler final : public HttpHandler {
                 const engine::Counters& counters)
       : key_sha256_(base::Sha256(key)), deployment_(deployment), counters_(counters) {}
 
-  std::vector<std::string> BodyPaths() const override { return {}; }
+  bool TakesBody(const HttpRequest& /*head*/) const override { return false; }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override {
     if (PageResponse(Page::kOperator, head)) return std::nullopt;
     const std::string authorization = head.header("authorization");
