@@ -119,9 +119,8 @@ class AsioListener final : public Listener {
   void Serve(Transport::Socket socket) {
     error_code ignored;
     if (options_.unix_socket.empty()) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    auto transport =
-        tls_ ? MakeTlsTransport(std::move(socket), *tls_) : MakePlainTransport(std::move(socket));
-    auto connection = std::make_shared<Connection>(std::move(transport), surroundings_);
+    auto connection = std::make_shared<Connection>(
+        MakeTransport(std::move(socket), tls_ ? &*tls_ : nullptr), surroundings_);
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;

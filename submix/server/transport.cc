@@ -85,12 +85,9 @@ void Transport::Close() {
   socket().close(ignored);
 }
 
-std::unique_ptr<Transport> MakePlainTransport(Transport::Socket socket) {
-  return std::make_unique<PlainTransport>(std::move(socket));
-}
-
-std::unique_ptr<Transport> MakeTlsTransport(Transport::Socket socket, asio::ssl::context& context) {
-  return std::make_unique<TlsTransport>(std::move(socket), context);
+std::unique_ptr<Transport> MakeTransport(Transport::Socket socket, asio::ssl::context* tls) {
+  if (tls == nullptr) return std::make_unique<PlainTransport>(std::move(socket));
+  return std::make_unique<TlsTransport>(std::move(socket), *tls);
 }
 
 bool SpokePlainHttp(const error_code& handshake_error) {

@@ -39,9 +39,8 @@ class Transport {
   void Close();
 };
 
-std::unique_ptr<Transport> MakePlainTransport(Transport::Socket socket);
-std::unique_ptr<Transport> MakeTlsTransport(Transport::Socket socket,
-                                            boost::asio::ssl::context& context);
+// `tls` null: plain.
+std::unique_ptr<Transport> MakeTransport(Transport::Socket socket, boost::asio::ssl::context* tls);
 // The client began to talk HTTP where TLS was expected.
 bool SpokePlainHttp(const boost::system::error_code& handshake_error);
 
