@@ -3,13 +3,42 @@
 #include <algorithm>
 #include <utility>
 
+#include "submix/base/check.h"
+#include "submix/engine/engine_core.h"
+#include "submix/engine/exhaustion.h"
+
 namespace submix::engine {
 namespace {
+
+using base::Status;
 
 // Longer waits could overflow the clock.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours(24);
 
 }  // namespace
+
+Status StatusOf(CompletionEnd end) {
+  switch (end) {
+    case CompletionEnd::kRunning:
+    case CompletionEnd::kFinished:
+      return base::OkStatus();
+    case CompletionEnd::kCancelled:
+      return base::UnavailableError("the request was cancelled");
+    case CompletionEnd::kDeadline:
+      return base::UnavailableError("the request's time is over");
+    case CompletionEnd::kExhausted:
+      return ExhaustedError();
+    case CompletionEnd::kStopped:
+      return base::UnavailableError("the engine stops; try again later");
+    case CompletionEnd::kFailed:
+      return base::UnavailableError(
+          "no answers at present: a step failed or its charge could not be written down, and then "
+          "nothing is released; try again later");
+    case CompletionEnd::kNoPrediction:
+      return NoPredictionError();
+  }
+  SUBMIX_CHECK(false, "an end without a status");
+}
 
 void CompletionStream::Add(TokenEvent event) {
   {
@@ -22,24 +51,12 @@ void CompletionStream::Add(TokenEvent event) {
   changed_.notify_all();
 }
 
-void CompletionStream::End(CompletionEnd end, base::Status status) {
+void CompletionStream::End(CompletionEnd end) {
   {
     const std::lock_guard guard(mutex_);
+    if (end == CompletionEnd::kCancelled) events_.clear();
     if (end_ != CompletionEnd::kRunning) return;
     end_ = end;
-    status_ = std::move(status);
-    Wake();
-  }
-  changed_.notify_all();
-}
-
-void CompletionStream::Cancel() {
-  {
-    const std::lock_guard guard(mutex_);
-    events_.clear();
-    if (end_ != CompletionEnd::kRunning) return;
-    end_ = CompletionEnd::kCancelled;
-    status_ = base::UnavailableError("the request was cancelled");
     Wake();
   }
   changed_.notify_all();
@@ -76,11 +93,6 @@ std::optional<TokenEvent> CompletionStream::Next(std::chrono::nanoseconds timeou
 CompletionEnd CompletionStream::end() const {
   const std::lock_guard guard(mutex_);
   return events_.empty() ? end_ : CompletionEnd::kRunning;
-}
-
-base::Status CompletionStream::status() const {
-  const std::lock_guard guard(mutex_);
-  return events_.empty() ? status_ : base::OkStatus();
 }
 
 }  // namespace submix::engine

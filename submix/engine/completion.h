@@ -30,6 +30,10 @@ enum class CompletionEnd {
   kNoPrediction,
 };
 
+// What the client is told. Ok for kRunning and kFinished; for the others nothing private and no
+// path: kFailedPrecondition for kExhausted, kInternal for kNoPrediction, else kUnavailable.
+base::Status StatusOf(CompletionEnd end);
+
 // What a client is woken for.
 enum class WakeFor { kEveryToken, kEnd };
 
@@ -38,10 +42,9 @@ class CompletionStream {
  public:
   // Adds a token, unless the stream has ended. One with a finish_reason is the last one.
   void Add(TokenEvent event);
-  // Ends the stream, unless it has ended. Tokens not yet taken may still be.
-  void End(CompletionEnd end, base::Status status);
-  // Ends the stream as kCancelled, unless it has ended, and drops the tokens not yet taken.
-  void Cancel();
+  // Ends the stream, unless it has ended. Tokens not yet taken may still be, but after kCancelled,
+  // which drops them in any case.
+  void End(CompletionEnd end);
   // How it has ended, whether or not tokens are still to be taken.
   CompletionEnd outcome() const;
   bool has_ended() const { return outcome() != CompletionEnd::kRunning; }
@@ -50,7 +53,6 @@ class CompletionStream {
   void SetWaker(std::function<void()> wake, WakeFor wakes_for);
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
   CompletionEnd end() const;
-  base::Status status() const;
 
  private:
   void Wake();
@@ -60,7 +62,6 @@ class CompletionStream {
   // Guarded by mutex_:
   std::deque<TokenEvent> events_;
   CompletionEnd end_ = CompletionEnd::kRunning;
-  base::Status status_;
   std::function<void()> wake_;
   WakeFor wakes_for_ = WakeFor::kEveryToken;
 };
@@ -74,7 +75,7 @@ class Completion {
       : stream_(std::move(stream)), is_cached_(is_cached) {}
   ~Completion() {
     stream_->SetWaker({}, WakeFor::kEnd);
-    stream_->Cancel();
+    Cancel();
   }
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
@@ -93,12 +94,9 @@ class Completion {
   }
   // kRunning until the last token was taken.
   CompletionEnd end() const { return stream_->end(); }
-  // Ok while end() is kRunning or kFinished; otherwise what the client may be told: nothing private
-  // and no path. kFailedPrecondition for kExhausted, kInternal for kNoPrediction, kUnavailable for
-  // the others.
-  base::Status status() const { return stream_->status(); }
+  base::Status status() const { return StatusOf(end()); }
   // Ends it now, unless it has ended. Tokens not yet taken are dropped.
-  void Cancel() { stream_->Cancel(); }
+  void Cancel() { stream_->End(CompletionEnd::kCancelled); }
   // True if the tokens are an earlier answer's, from the cache.
   bool is_cached() const { return is_cached_; }
 

@@ -9,6 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "submix/base/status.h"
+#include "submix/engine/completion.h"
+
 namespace submix::engine {
 
 // Durations in buckets with fixed bounds. Thread-safe; a reader beside a writer may miss the newest
@@ -63,5 +66,38 @@ struct Counters {
   std::atomic<std::int64_t> live{0};     // now
   std::atomic<std::int64_t> healthy{1};  // now: 1 if Scheduler::health is ok, otherwise 0
 };
+
+// Of requests that end so.
+inline std::atomic<std::int64_t>& CounterOf(CompletionEnd end, Counters& counters) {
+  switch (end) {
+    case CompletionEnd::kFinished:
+      return counters.finished;
+    case CompletionEnd::kDeadline:
+      return counters.deadlines;
+    case CompletionEnd::kExhausted:
+      return counters.refused_exhausted;
+    case CompletionEnd::kStopped:
+      return counters.stopped;
+    case CompletionEnd::kFailed:
+    case CompletionEnd::kNoPrediction:
+      return counters.failed;
+    default:
+      return counters.cancelled;
+  }
+}
+
+// Of requests that Scheduler::Submit refuses so.
+inline std::atomic<std::int64_t>& RefusalCounterOf(base::StatusCode code, Counters& counters) {
+  switch (code) {
+    case base::StatusCode::kInvalidArgument:
+      return counters.refused_invalid;
+    case base::StatusCode::kResourceExhausted:
+      return counters.refused_full;
+    case base::StatusCode::kFailedPrecondition:
+      return counters.refused_quota;
+    default:
+      return counters.refused_unavailable;
+  }
+}
 
 }  // namespace submix::engine

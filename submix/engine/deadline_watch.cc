@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/engine/request_end.h"
-
 namespace submix::engine {
 
 DeadlineWatch::DeadlineWatch(std::chrono::nanoseconds interval, std::function<bool()> look)
@@ -27,7 +25,7 @@ void DeadlineWatch::Add(std::shared_ptr<CompletionStream> stream, Clock::time_po
 
 void DeadlineWatch::EndAll(CompletionEnd end) {
   const std::lock_guard guard(mutex_);
-  for (const Watched& watched : open_) watched.stream->End(end, StatusOf(end));
+  for (const Watched& watched : open_) watched.stream->End(end);
   open_.clear();
 }
 
@@ -35,10 +33,8 @@ DeadlineWatch::Clock::time_point DeadlineWatch::EndDue() {
   const Clock::time_point now = Clock::now();
   Clock::time_point next = Clock::time_point::max();
   open_.remove_if([&](const Watched& watched) {
-    if (now >= watched.deadline) {
-      watched.stream->End(CompletionEnd::kDeadline, StatusOf(CompletionEnd::kDeadline));
-    }
-    if (watched.stream->outcome() != CompletionEnd::kRunning) return true;
+    if (now >= watched.deadline) watched.stream->End(CompletionEnd::kDeadline);
+    if (watched.stream->has_ended()) return true;
     next = std::min(next, watched.deadline);
     return false;
   });

@@ -16,7 +16,6 @@
 #include "submix/engine/engine_health.h"
 #include "submix/engine/fair_queue.h"
 #include "submix/engine/prompt_turns.h"
-#include "submix/engine/request_end.h"
 
 namespace submix::engine {
 namespace {
@@ -284,7 +283,7 @@ class Scheduler::Engine {
     GiveBackUnused(ticket);
     const CompletionEnd before = ticket.stream->outcome();
     ++CounterOf(before == CompletionEnd::kRunning ? end : before, counters_);
-    ticket.stream->End(end, StatusOf(end));
+    ticket.stream->End(end);
   }
 
   // True if the request must not go on.
