@@ -3,8 +3,8 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"
-#include "submix/engine/rebinding.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::engine {

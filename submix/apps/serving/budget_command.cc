@@ -10,8 +10,8 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/engine/deployment.h"
+#include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"
-#include "submix/engine/ledger_move.h"
 #include "submix/engine/ledger_view.h"
 #include "submix/mechanism/research/any_mechanism.h"
 

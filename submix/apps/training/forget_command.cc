@@ -8,7 +8,7 @@
 #include "submix/contexts/context_ensemble.h"
 #include "submix/corpus/partition.h"
 #include "submix/engine/deployment.h"
-#include "submix/engine/rebinding.h"
+#include "submix/engine/deployment_changes.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"

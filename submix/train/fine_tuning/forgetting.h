@@ -20,9 +20,9 @@ using MoveRecords = std::function<base::Status(
 // Retrains the one member that held the user's text, from the public model, on what is left of that
 // half, if anything, and with the ensemble's own options; deletes the old member; writes a new
 // generation of the manifest, which names the one before and remembers (keyed) whom not to read
-// again. The caller then binds the ledger to the new generation (engine/rebinding.h). Repeating an
-// interrupted call ends it. Exact for the models; the trace in the spent budget stays, covered by
-// it (privacy.md, on forgetting). Errors: kNotFound if the corpus has no such user;
+// again. The caller then binds the ledger to the new generation (engine/deployment_changes.h).
+// Repeating an interrupted call ends it. Exact for the models; the trace in the spent budget stays,
+// covered by it (privacy.md, on forgetting). Errors: kNotFound if the corpus has no such user;
 // kFailedPrecondition for an ensemble trained with differential privacy, or while the forgetting of
 // another user is unfinished; those of reading the corpus, of training and of move_records.
 // Requires: move_records if and only if the members read records.
