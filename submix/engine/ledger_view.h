@@ -3,16 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "submix/accounting/promise.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/mechanism/baselines/constant_charge.h"
 
 namespace submix::engine {
 
 // Answers that the part can surely still back: every charge is at most `target_leakage`, in nats.
-std::int64_t SureAnswers(const ledger::Account& account, double target_leakage);
+inline std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
+  // No mechanism charges more. As doubles, 2 nats of 2 / 93 nats each are 92 answers.
+  const auto most = accounting::FixedNats::RoundDown(target_leakage);
+  if (most == accounting::FixedNats()) return std::numeric_limits<std::int64_t>::max();
+  return mechanism::MostAnswers(account.budget - account.spent, most);
+}
 
 // `Json` is one of nlohmann's, which headers do not know. Requires: accounts and head are the
 // deployment's ledger's.
