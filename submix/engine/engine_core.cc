@@ -12,35 +12,6 @@ using base::Status;
 using base::StatusOr;
 using Clock = std::chrono::steady_clock;
 
-base::Status CheckRequest(const Request& request, const EngineParts& parts) {
-  if (request.prompt.empty()) {
-    return base::InvalidArgumentError("the prompt is empty: give at least one token");
-  }
-  if (request.max_tokens < 1) {
-    return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
-                                      ": expected at least 1");
-  }
-  const auto context = static_cast<std::size_t>(parts.predictor->context_length());
-  const std::size_t needed = request.prompt.size() + static_cast<std::size_t>(request.max_tokens);
-  if (needed > context) {
-    return base::InvalidArgumentError(
-        "the prompt has " + std::to_string(request.prompt.size()) + " tokens and max_tokens is " +
-        std::to_string(request.max_tokens) + ": together at most " + std::to_string(context) +
-        " fit the model's context; shorten the prompt or ask for fewer tokens");
-  }
-  const base::TokenId vocab_size = parts.predictor->vocab_size();
-  for (const base::TokenId token : request.prompt) {
-    if (token >= 0 && token < vocab_size) continue;
-    return base::InvalidArgumentError("the prompt has the token id " + std::to_string(token) +
-                                      ": expected at least 0 and below " +
-                                      std::to_string(vocab_size));
-  }
-  for (const std::string& stop : request.stop) {
-    if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
-  }
-  return mechanism::CheckSamplingOptions(request.sampling, parts.mechanism->log_ratio_range());
-}
-
 }  // namespace
 
 EngineCore::EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler)
@@ -69,7 +40,34 @@ StatusOr<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineParts& part
   return std::unique_ptr<EngineCore>(new EngineCore(parts, std::move(sampler)));
 }
 
-Status EngineCore::Check(const Request& request) const { return CheckRequest(request, parts_); }
+Status EngineCore::Check(const Request& request) const {
+  if (request.prompt.empty()) {
+    return base::InvalidArgumentError("the prompt is empty: give at least one token");
+  }
+  if (request.max_tokens < 1) {
+    return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
+                                      ": expected at least 1");
+  }
+  const auto context = static_cast<std::size_t>(parts_.predictor->context_length());
+  const std::size_t needed = request.prompt.size() + static_cast<std::size_t>(request.max_tokens);
+  if (needed > context) {
+    return base::InvalidArgumentError(
+        "the prompt has " + std::to_string(request.prompt.size()) + " tokens and max_tokens is " +
+        std::to_string(request.max_tokens) + ": together at most " + std::to_string(context) +
+        " fit the model's context; shorten the prompt or ask for fewer tokens");
+  }
+  const base::TokenId vocab_size = parts_.predictor->vocab_size();
+  for (const base::TokenId token : request.prompt) {
+    if (token >= 0 && token < vocab_size) continue;
+    return base::InvalidArgumentError("the prompt has the token id " + std::to_string(token) +
+                                      ": expected at least 0 and below " +
+                                      std::to_string(vocab_size));
+  }
+  for (const std::string& stop : request.stop) {
+    if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
+  }
+  return mechanism::CheckSamplingOptions(request.sampling, parts_.mechanism->log_ratio_range());
+}
 
 StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::string& key) {
   SUBMIX_RETURN_IF_ERROR(Check(request));
