@@ -501,9 +501,4 @@ const tokenizer::Tokenizer& Scheduler::tokenizer() const { return engine_->core(
 
 int Scheduler::context_length() const { return engine_->core().context_length(); }
 
-std::size_t Scheduler::longest_prompt_bytes() const {
-  const EngineCore& core = engine_->core();
-  return static_cast<std::size_t>(core.context_length()) * core.tokenizer().longest_token_bytes();
-}
-
 }  // namespace submix::engine

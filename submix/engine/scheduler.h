@@ -109,8 +109,6 @@ class Scheduler {
   // together.
   const tokenizer::Tokenizer& tokenizer() const;
   int context_length() const;
-  // A longer text has more tokens than the context holds, whatever it says.
-  std::size_t longest_prompt_bytes() const;
 
  private:
   class Engine;

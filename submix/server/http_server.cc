@@ -61,22 +61,44 @@ class OpenRequests {
   int count_ = 0;  // guarded by mutex_
 };
 
-class Endpoints final : public HttpHandler {
+// What is left to the server, set: a quarter of the connections is for clients that have shown a
+// key.
+HttpServerOptions Completed(HttpServerOptions options, const engine::Scheduler& scheduler,
+                            const engine::ApiKeys* keys) {
+  if (options.chat_format == nullptr) {
+    options.chat_format = chat::ChatFormat::Plain(scheduler.tokenizer());
+  }
+  if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
+  options.allowed_hosts.push_back(options.listener.host);
+  return options;
+}
+
+// The server, and what its listener asks.
+class Endpoints final : public HttpServer, private HttpHandler {
  public:
   Endpoints(const HttpServerOptions& options, engine::Scheduler& scheduler,
             const engine::ApiKeys* keys)
-      : options_(options), scheduler_(scheduler), keys_(keys) {}
+      : options_(Completed(options, scheduler, keys)), scheduler_(scheduler), keys_(keys) {}
 
+  base::Status Start() {
+    SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options_.listener, *this));
+    return base::OkStatus();
+  }
+  int port() const override { return listener_->port(); }
+  void Stop(steady_clock::time_point deadline) override {
+    is_draining_ = true;
+    scheduler_.Drain(deadline);
+    open_requests_.WaitUntilNone(std::max(deadline, steady_clock::now() + kFlushPatience));
+    listener_->Stop();
+  }
+
+ private:
   bool TakesBody(const HttpRequest& head) const override { return IsCompletion(head); }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override;
   bool TakesLong(const HttpRequest& request) const override { return IsCompletion(request); }
   HttpResponse Handle(const HttpRequest& request) override;
   HttpResponse Error(int status) override { return ErrorResponse(HttpError(status)); }
 
-  void StartDraining() { is_draining_ = true; }
-  OpenRequests& open_requests() { return open_requests_; }
-
- private:
   static bool IsCompletion(const HttpRequest& request) {
     return request.method == "POST" &&
            (request.path == kCompletionsPath || request.path == kChatPath);
@@ -100,12 +122,13 @@ class Endpoints final : public HttpHandler {
   std::optional<ApiError> CheckLength(const CompletionCall& call, std::size_t bytes) const;
   std::optional<ApiError> SetLength(const CompletionCall& call, engine::Request& request) const;
 
-  const HttpServerOptions& options_;
+  const HttpServerOptions options_;
   engine::Scheduler& scheduler_;
   const engine::ApiKeys* const keys_;
   std::atomic<bool> is_draining_{false};
   OpenRequests open_requests_;
   StatusCounts answers_;
+  std::unique_ptr<Listener> listener_;  // last: its threads use what is above
 };
 
 std::unique_ptr<RequestVisit> Endpoints::Arrive(const std::string& path) {
@@ -245,10 +268,13 @@ std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const P
   return ApiError{.message = status.message(), .param = "messages"};
 }
 
-// Before the text is encoded, which takes time and memory.
+// Before the text is encoded, which takes time and memory: a longer one has more tokens than the
+// context holds, whatever it says.
 std::optional<ApiError> Endpoints::CheckLength(const CompletionCall& call,
                                                std::size_t bytes) const {
-  if (bytes <= scheduler_.longest_prompt_bytes()) return std::nullopt;
+  const std::size_t most_bytes = scheduler_.tokenizer().longest_token_bytes() *
+                                 static_cast<std::size_t>(scheduler_.context_length());
+  if (bytes <= most_bytes) return std::nullopt;
   return ContextError(call, "This model's maximum context length is " +
                                 std::to_string(scheduler_.context_length()) +
                                 " tokens, and the prompt's " + std::to_string(bytes) +
@@ -273,52 +299,12 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
                                 std::to_string(request.max_tokens) + " for the completion.");
 }
 
-// What is left to the server, set: a quarter of the connections is for clients that have shown a
-// key.
-HttpServerOptions Completed(HttpServerOptions options, const engine::Scheduler& scheduler,
-                            const engine::ApiKeys* keys) {
-  if (options.chat_format == nullptr) {
-    options.chat_format = chat::ChatFormat::Plain(scheduler.tokenizer());
-  }
-  if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
-  options.allowed_hosts.push_back(options.listener.host);
-  return options;
-}
-
-class ListeningServer final : public HttpServer {
- public:
-  ListeningServer(const HttpServerOptions& options, engine::Scheduler& scheduler,
-                  const engine::ApiKeys* keys)
-      : options_(Completed(options, scheduler, keys)),
-        scheduler_(scheduler),
-        endpoints_(options_, scheduler, keys) {}
-
-  base::Status Start() {
-    SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options_.listener, endpoints_));
-    return base::OkStatus();
-  }
-  int port() const override { return listener_->port(); }
-  void Stop(steady_clock::time_point deadline) override {
-    endpoints_.StartDraining();
-    scheduler_.Drain(deadline);
-    endpoints_.open_requests().WaitUntilNone(
-        std::max(deadline, steady_clock::now() + kFlushPatience));
-    listener_->Stop();
-  }
-
- private:
-  const HttpServerOptions options_;
-  engine::Scheduler& scheduler_;
-  Endpoints endpoints_;
-  std::unique_ptr<Listener> listener_;  // last: its threads use what is above
-};
-
 }  // namespace
 
 base::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
                                                               engine::Scheduler& scheduler,
                                                               const engine::ApiKeys* keys) {
-  auto server = std::make_unique<ListeningServer>(options, scheduler, keys);
+  auto server = std::make_unique<Endpoints>(options, scheduler, keys);
   SUBMIX_RETURN_IF_ERROR(server->Start());
   return std::unique_ptr<HttpServer>(std::move(server));
 }
