@@ -275,7 +275,7 @@ class Scheduler::Engine {
     }
     next_mend_ = Clock::now() + kMendInterval;
     if (health_.step().ok()) return;
-    EndWaiting(CompletionEnd::kFailed);
+    EndWaiting(CompletionEnd::kFailed, IsAny);
   }
 
   // Ends a request for good, as `end` unless its client, or its deadline, was first.
@@ -286,51 +286,53 @@ class Scheduler::Engine {
     ticket.stream->End(end);
   }
 
-  // True if the request must not go on.
-  static bool IsOver(const Ticket& ticket, Clock::time_point now) {
-    return ticket.stream->has_ended() || now >= ticket.submission.deadline;
+  static bool IsAny(const Ticket&) { return true; }
+
+  // Ends the requests in the batch that `is_over(ticket)` holds for.
+  template <typename Predicate>
+  void EndLive(CompletionEnd end, const Predicate& is_over) {
+    std::erase_if(live_, [&](const auto& entry) {
+      const auto& [id, ticket] = entry;
+      if (!is_over(ticket)) return false;
+      core_->Cancel(id);
+      turns_.Drop(id);
+      Settle(ticket, end);
+      return true;
+    });
   }
 
-  void DropEnded() {
-    const Clock::time_point now = Clock::now();
-    for (auto it = live_.begin(); it != live_.end();) {
-      if (!IsOver(it->second, now)) {
-        ++it;
-        continue;
-      }
-      core_->Cancel(it->first);
-      turns_.Drop(it->first);
-      Settle(it->second, CompletionEnd::kDeadline);
-      it = live_.erase(it);
-    }
+  // The same in the queue.
+  template <typename Predicate>
+  void EndWaiting(CompletionEnd end, const Predicate& is_over) {
     const std::lock_guard guard(mutex_);
     waiting_.EraseIf([&](const Ticket& ticket) {
-      if (!IsOver(ticket, now)) return false;
-      Settle(ticket, CompletionEnd::kDeadline);
+      if (!is_over(ticket)) return false;
+      Settle(ticket, end);
       return true;
     });
     ShowQueue();
   }
 
-  // The next of a key that `may_come(key)` holds for.
-  template <typename Predicate>
-  std::optional<Ticket> PopWaiting(const Predicate& may_come) {
+  void DropEnded() {
+    const auto is_over = [now = Clock::now()](const Ticket& ticket) {
+      return ticket.stream->has_ended() || now >= ticket.submission.deadline;
+    };
+    EndLive(CompletionEnd::kDeadline, is_over);
+    EndWaiting(CompletionEnd::kDeadline, is_over);
+  }
+
+  // The next one, of a key that has no prompt on its way in.
+  std::optional<Ticket> PopWaiting() {
     const std::lock_guard guard(mutex_);
-    std::optional<Ticket> ticket = waiting_.Pop(may_come);
+    auto ticket = waiting_.Pop([this](const std::string& key) { return !turns_.is_entering(key); });
     ShowQueue();
     return ticket;
   }
 
-  void EndWaiting(CompletionEnd end) {
-    const auto any = [](const std::string&) { return true; };
-    while (std::optional<Ticket> ticket = PopWaiting(any)) Settle(*ticket, end);
-  }
-
   // One prompt a key, so that its others take no place from those who come.
   void AdmitWaiting() {
-    const auto may_come = [this](const std::string& key) { return !turns_.is_entering(key); };
     while (live_.size() < static_cast<std::size_t>(options_.max_live)) {
-      std::optional<Ticket> ticket = PopWaiting(may_come);
+      std::optional<Ticket> ticket = PopWaiting();
       if (!ticket) return;
       if (exhausted_) {
         Settle(*ticket, CompletionEnd::kExhausted);
@@ -380,17 +382,8 @@ class Scheduler::Engine {
   void FailLive(const Status& status) {
     ++counters_.failed_steps;
     health_.SetStep(status);
-    EndLive(CompletionEnd::kFailed);
+    EndLive(CompletionEnd::kFailed, IsAny);
     next_mend_ = Clock::now();
-  }
-
-  void EndLive(CompletionEnd end) {
-    for (const auto& [id, ticket] : live_) {
-      core_->Cancel(id);
-      turns_.Drop(id);
-      Settle(ticket, end);
-    }
-    live_.clear();
   }
 
   void Deliver(const TokenEvent& event) {
@@ -431,9 +424,9 @@ class Scheduler::Engine {
   }
 
   void StopAll() {
-    EndLive(CompletionEnd::kStopped);
+    EndLive(CompletionEnd::kStopped, IsAny);
     ShowLive();
-    EndWaiting(CompletionEnd::kStopped);
+    EndWaiting(CompletionEnd::kStopped, IsAny);
     const std::lock_guard guard(mutex_);
     stopped_ = true;
     changed_.notify_all();
