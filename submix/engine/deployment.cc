@@ -255,14 +255,6 @@ Status BuildDeployment(const std::string& directory,
   return SaveDeploymentConfig(config, directory);
 }
 
-Status CheckHasNotEnded(const ledger::DurableLedgerOptions& options,
-                        const std::string& deployment_directory) {
-  if (!HasEnded(options)) return base::OkStatus();
-  return base::FailedPreconditionError(
-      deployment_directory +
-      ": ended: what it spent counts in a later deployment, made with --after; use that one");
-}
-
 }  // namespace
 
 base::Sha256Digest DeploymentFingerprint(const DeploymentConfig& config) {
@@ -396,8 +388,10 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   auto ledger = access == DeploymentAccess::kCharge ? ledger::DurableLedger::Open(options)
                                                     : ledger::DurableLedger::OpenReadOnly(options);
   if (!ledger.ok()) {
-    SUBMIX_RETURN_IF_ERROR(CheckHasNotEnded(options, deployment_directory));
-    return ledger.status();
+    if (!HasEnded(options)) return ledger.status();
+    return base::FailedPreconditionError(
+        deployment_directory +
+        ": ended: what it spent counts in a later deployment, made with --after; use that one");
   }
   deployment.ledger = *std::move(ledger);
   return deployment;
