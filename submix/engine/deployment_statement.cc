@@ -8,14 +8,12 @@ namespace {
 
 accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
                                       const ensemble::Manifest& manifest) {
-  const auto trained_on = manifest.hyper_parameters.find(ensemble::kPublicTrainedOn);
   return {.mechanism = cost.mechanism,
           .step = {cost.sampling_probability, cost.noise_multiplier},
           .steps = cost.steps,
           .unit = cost.unit_is_user ? accounting::PrivacyUnit::kUserKey
                                     : accounting::PrivacyUnit::kTrainingExample,
-          .same_users = trained_on == manifest.hyper_parameters.end() ||
-                        trained_on->second != ensemble::kOtherUsers};
+          .same_users = MayHaveReadItsUsers(manifest)};
 }
 
 // Of all deployments together, what their common order says: no other is known of each of them.
@@ -63,6 +61,12 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   if (!earlier.lineages.empty()) SayWhatIsCountedIn(earlier, promise);
   if (deployment.manifest.external.has_value()) SayThatModelsAreOutside(promise);
   return promise;
+}
+
+bool MayHaveReadItsUsers(const ensemble::Manifest& manifest) {
+  const auto trained_on = manifest.hyper_parameters.find(ensemble::kPublicTrainedOn);
+  return trained_on == manifest.hyper_parameters.end() ||
+         trained_on->second != ensemble::kOtherUsers;
 }
 
 base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(

@@ -18,5 +18,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment);
 // LoadTrainingCost.
 base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
     const std::string& ensemble_directory, const ensemble::Manifest& manifest);
+// Whether users of the ensemble may be among those whose text it was trained on.
+bool MayHaveReadItsUsers(const ensemble::Manifest& manifest);
 
 }  // namespace submix::engine

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "submix/base/number_text.h"
-#include "submix/ensemble/training_cost.h"
+#include "submix/engine/deployment_statement.h"
 
 namespace submix::engine {
 namespace {
@@ -24,13 +24,6 @@ struct Earlier {
 // Whether the public model was trained on private text (Theorem 15).
 bool HasTrainedPublicModel(const ensemble::Manifest& manifest) {
   return manifest.file_sha256.contains(std::string("public/") + ensemble::kTrainingCostFile);
-}
-
-// Whether the public model's cost counts for the users of the ensemble, too.
-bool MayHaveReadItsUsers(const ensemble::Manifest& manifest) {
-  const auto trained_on = manifest.hyper_parameters.find(ensemble::kPublicTrainedOn);
-  return trained_on == manifest.hyper_parameters.end() ||
-         trained_on->second != ensemble::kOtherUsers;
 }
 
 // Same bytes, the cost file included.
