@@ -1,37 +1,26 @@
 #include "submix/server/error_response.h"
 
+#include <string_view>
+#include <utility>
+
 #include "submix/server/openai_response.h"
 
 namespace submix::server {
 
 ApiError HttpError(int status) {
-  ApiError error{.status = status};
-  switch (status) {
-    case 404:
-      error.message = "There is no such URL here.";
-      error.code = "unknown_url";
-      break;
-    case 405:
-      error.message = "This URL is not for this method.";
-      break;
-    case 408:
-      error.message = "The request took too long to arrive.";
-      break;
-    case 411:
-      error.message = "The request has no body: say its length.";
-      break;
-    case 413:
-      error.message = "The request is larger than this server accepts.";
-      break;
-    case 503:
-      error.message = "The server is busy or about to stop: try again.";
-      break;
-    case 500:
-      error.message = "The server failed.";
-      break;
-    default:
-      error.message = "The request is not well-formed HTTP.";
+  static constexpr std::pair<int, std::string_view> kMessages[] = {
+      {404, "There is no such URL here."},
+      {405, "This URL is not for this method."},
+      {408, "The request took too long to arrive."},
+      {411, "The request has no body: say its length."},
+      {413, "The request is larger than this server accepts."},
+      {500, "The server failed."},
+      {503, "The server is busy or about to stop: try again."}};
+  ApiError error{.status = status, .message = "The request is not well-formed HTTP."};
+  for (const auto& [each, message] : kMessages) {
+    if (each == status) error.message = message;
   }
+  if (status == 404) error.code = "unknown_url";
   if (status >= 500) error.type = "server_error";
   return error;
 }
