@@ -22,7 +22,7 @@ constexpr std::size_t kLargestBodies = 64;
 
 // The rare exception is another library's: no memory.
 template <typename Call>
-HttpResponse Guarded(HttpHandler& handler, const Call& call) {
+auto Guarded(HttpHandler& handler, const Call& call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception&) {
@@ -193,18 +193,14 @@ void Connection::OnHead(std::size_t size) {
 }
 
 bool Connection::Admit() {
-  std::optional<HttpResponse> refusal;
-  try {
-    refusal = surroundings_.handler.Refuse(*request_);
-  } catch (const std::exception&) {
-    refusal = surroundings_.handler.Error(500);
-  }
+  HttpHandler& handler = surroundings_.handler;
+  auto refusal = Guarded(handler, [&] { return handler.Refuse(*request_); });
   const Standing standing = request_->standing;
   const bool has_seat = standing == Standing::kKeyHolder ? surroundings_.seats.ShowKey(seat_)
                                                          : !surroundings_.seats.IsGuest(seat_);
   if (!has_seat) {
     closes_ = true;
-    if (standing != Standing::kProbe) refusal = surroundings_.handler.Error(503);
+    if (standing != Standing::kProbe) refusal = handler.Error(503);
   }
   if (!refusal) return true;
   OnResponse(*std::move(refusal));
