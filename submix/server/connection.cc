@@ -173,19 +173,18 @@ void Connection::OnHead(std::size_t size) {
     request_->headers.emplace_back(std::move(name), value);
   }
   is_version_1_0_ = head.minor_version == 0;
-  is_chunked_ = head.is_chunked;
-  length_ = head.length;
   expects_continue_ = head.expects_continue;
-  const bool has_body = head.has_body();
+  chunked_.reset();
+  if (head.is_chunked) chunked_.emplace(options_.body_bytes);
+  body_left_ = head.length.value_or(0);
   closes_ = is_stopping_ || !head.keeps_alive || answered_ + 1 == kRequestsAConnection;
   in_.erase(0, size);
 
   const bool takes_body = surroundings_.handler.TakesBody(*request_);
   const bool closed_before = closes_;
-  closes_ |= has_body;  // whatever is answered before the body was read
-  if (takes_body) {
-    if (const auto status = RefuseBody()) return Refuse(*status);
-  }
+  closes_ |= head.has_body();  // whatever is answered before the body was read
+  if (takes_body && !head.is_chunked && !head.length) return Refuse(411);
+  if (takes_body && body_left_ > options_.body_bytes) return Refuse(413);
   if (!Admit()) return;
   if (!takes_body) return Handle();
   closes_ = closed_before;
@@ -207,17 +206,8 @@ bool Connection::Admit() {
   return false;
 }
 
-std::optional<int> Connection::RefuseBody() const {
-  if (!is_chunked_ && !length_) return 411;
-  if (length_.value_or(0) > options_.body_bytes) return 413;
-  return std::nullopt;
-}
-
 void Connection::AwaitBody() {
   phase_ = Phase::kBody;
-  chunked_.reset();
-  if (is_chunked_) chunked_.emplace(options_.body_bytes);
-  body_left_ = length_.value_or(0);
   SetTimer(options_.body_timeout);
   if (expects_continue_ && in_.empty()) {
     return Write("HTTP/1.1 100 Continue\r\n\r\n", &Connection::OnContinued);

@@ -72,7 +72,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnHead(std::size_t size);
   // True: the request goes on.
   bool Admit();
-  std::optional<int> RefuseBody() const;
   void AwaitBody();
   void TakeBody();
   // Counts what the body has grown by. False: too many bodies are in memory.
@@ -124,8 +123,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<ChunkedBody> chunked_;
   std::uint64_t body_left_ = 0;
   std::size_t counted_body_ = 0;
-  bool is_chunked_ = false;
-  std::optional<std::uint64_t> length_;
   bool expects_continue_ = false;
   bool is_version_1_0_ = false;
 
