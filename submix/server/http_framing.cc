@@ -198,12 +198,11 @@ std::optional<HeadRefusal> ReadFraming(RequestHead& head) {
   }
   if (!codings.empty()) {
     if (head.minor_version == 0 || codings.front().empty()) return kBadRequest;
-    int chunked = 0;
-    int others = 0;
+    bool has_others = false;
     ForEachElement(codings.front(), [&](std::string_view coding) {
-      ++(EqualIgnoringCase(coding, "chunked") ? chunked : others);
+      has_others |= !EqualIgnoringCase(coding, "chunked");
     });
-    if (others > 0) return kNotImplemented;
+    if (has_others) return kNotImplemented;
     if (!EqualIgnoringCase(codings.front(), "chunked")) return kBadRequest;
     head.is_chunked = true;
   }
