@@ -37,6 +37,14 @@ Json FinishReason(engine::FinishReason reason) {
   }
 }
 
+// One of an answer's choices. What it says stands under `name`: text, or a chat's message or delta.
+Json ChoiceObject(const Choice& choice, const char* name, Json said) {
+  return {{"index", choice.index},
+          {name, std::move(said)},
+          {"logprobs", nullptr},
+          {"finish_reason", FinishReason(choice.finish_reason)}};
+}
+
 Json UsageObject(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
@@ -65,15 +73,9 @@ std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& 
   const bool chat = endpoint_ == Endpoint::kChat;
   Json list = Json::array();
   for (const Choice& choice : choices) {
-    Json entry = {{"index", choice.index}};
-    if (chat) {
-      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    } else {
-      entry["text"] = choice.text;
-    }
-    entry["logprobs"] = nullptr;
-    entry["finish_reason"] = FinishReason(choice.finish_reason);
-    list.push_back(std::move(entry));
+    const Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    list.push_back(chat ? ChoiceObject(choice, "message", message)
+                        : ChoiceObject(choice, "text", choice.text));
   }
   return Dump({{"id", id_},
                {"object", chat ? "chat.completion" : "text_completion"},
@@ -95,11 +97,9 @@ static Json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created
 
 std::string ResponseWriter::OpeningEvent(int index) const {
   if (endpoint_ == Endpoint::kCompletions) return "";
+  const Json delta = {{"role", "assistant"}, {"content", ""}};
   Json chunk = Chunk(endpoint_, id_, created_, model_,
-                     Json::array({{{"index", index},
-                                   {"delta", {{"role", "assistant"}, {"content", ""}}},
-                                   {"logprobs", nullptr},
-                                   {"finish_reason", nullptr}}}));
+                     Json::array({ChoiceObject({.index = index}, "delta", delta)}));
   if (null_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
 }
@@ -109,14 +109,9 @@ std::string ResponseWriter::Event(const Choice& choice) const {
   if (endpoint_ == Endpoint::kChat && ends && !choice.text.empty()) {
     return Event({choice.index, choice.text}) + Event({choice.index, "", choice.finish_reason});
   }
-  Json entry = {{"index", choice.index}};
-  if (endpoint_ == Endpoint::kChat) {
-    entry["delta"] = choice.text.empty() ? Json::object() : Json{{"content", choice.text}};
-  } else {
-    entry["text"] = choice.text;
-  }
-  entry["logprobs"] = nullptr;
-  entry["finish_reason"] = FinishReason(choice.finish_reason);
+  const Json delta = choice.text.empty() ? Json::object() : Json{{"content", choice.text}};
+  Json entry = endpoint_ == Endpoint::kChat ? ChoiceObject(choice, "delta", delta)
+                                            : ChoiceObject(choice, "text", choice.text);
   Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array({std::move(entry)}));
   if (null_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
