@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
+#include <unordered_set>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -68,7 +68,7 @@ class AsioListener final : public Listener {
     {
       std::unique_lock lock(mutex_);
       is_stopping_ = true;
-      for (const auto& [key, connection] : connections_) connection->Stop();
+      for (const auto& connection : connections_) connection->Stop();
       changed_.wait_for(lock, kLastBytesTime, [this] { return connections_.empty(); });
     }
     io_.stop();
@@ -124,17 +124,14 @@ class AsioListener final : public Listener {
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;
-      connections_.emplace(connection.get(), connection);
+      connections_.insert(connection);
     }
     connection->Start();
   }
 
   void Forget(Connection& connection) {
     const std::lock_guard lock(mutex_);
-    const auto found = connections_.find(&connection);
-    if (found == connections_.end()) return;
-    connections_.erase(found);
-    changed_.notify_all();
+    if (connections_.erase(connection.shared_from_this()) > 0) changed_.notify_all();
   }
 
   const ListenerOptions options_;
@@ -151,7 +148,7 @@ class AsioListener final : public Listener {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::unordered_set<std::shared_ptr<Connection>> connections_;
   bool is_stopping_ = false;
 
   std::vector<std::thread> threads_;
