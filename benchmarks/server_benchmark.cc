@@ -21,6 +21,7 @@
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
+#include "submix/chat/chat_format.h"
 #include "submix/decode/cpu_predictor.h"
 #include "submix/engine/api_keys.h"
 #include "submix/engine/engine_core.h"
@@ -240,6 +241,8 @@ class Service {
     server::HttpServerOptions server_options;
     server_options.model = "benchmark";
     server_options.parse.max_choices = 1024;
+    SUBMIX_ASSIGN_OR_RETURN(server_options.chat_format,
+                            chat::ChatFormat::Load(settings_.model, "plain", *tokenizer_));
     SUBMIX_ASSIGN_OR_RETURN(http, server::HttpServer::Start(server_options, *scheduler, &keys_));
     return base::OkStatus();
   }

@@ -386,11 +386,6 @@ const std::vector<ChatFormat::Format>& ChatFormat::Formats() {
   return formats;
 }
 
-const ChatFormat::Format* ChatFormat::Find(const std::string& name) {
-  const auto found = std::ranges::find(Formats(), name, &Format::name);
-  return found == Formats().end() ? nullptr : &*found;
-}
-
 std::vector<std::string> ChatFormat::Names() {
   std::vector<std::string> names;
   for (const Format& format : Formats()) names.push_back(format.name);
@@ -404,8 +399,8 @@ StatusOr<std::unique_ptr<const ChatFormat>> ChatFormat::Load(
     const std::string& directory, const std::string& name, const tokenizer::Tokenizer& tokenizer) {
   SUBMIX_ASSIGN_OR_RETURN(ChatStyle style, name.empty() ? RecognizeChatStyle(directory)
                                                         : NamedChatStyle(directory, name));
-  const Format* format = Find(style.format);
-  if (format == nullptr) {
+  const auto format = std::ranges::find(Formats(), style.format, &Format::name);
+  if (format == Formats().end()) {
     std::string names;
     for (const Format& each : Formats()) names += (names.empty() ? "" : ", ") + each.name;
     return base::InvalidArgumentError("there is no chat format " + base::Quoted(name) +
@@ -421,10 +416,6 @@ StatusOr<std::unique_ptr<const ChatFormat>> ChatFormat::Load(
                                          base::Quoted(marker) + ", which the tokenizer lacks");
   }
   return std::unique_ptr<const ChatFormat>(new ChatFormat(*format, std::move(style), tokenizer));
-}
-
-std::unique_ptr<const ChatFormat> ChatFormat::Plain(const tokenizer::Tokenizer& tokenizer) {
-  return std::unique_ptr<const ChatFormat>(new ChatFormat(*Find("plain"), {}, tokenizer));
 }
 
 Status ChatFormat::Ask(Messages messages, std::time_t now, Request& request) const {

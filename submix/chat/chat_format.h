@@ -29,8 +29,10 @@ struct ChatMessage {
 // Immutable, thread-safe. The tokenizer must outlive it.
 class ChatFormat {
  public:
-  // "chatml", "qwen3", "llama3", "llama3.1", "gemma2", "gemma3", "mistral-v1", "mistral-v3" and
-  // "plain".
+  // "chatml", "qwen3", "llama3", "llama3.1", "gemma2", "gemma3", "mistral-v1", "mistral-v3", and
+  // "plain", whose answer ends where the model would begin the user's next turn:
+  //
+  //   System: be kind\n\nUser: hello\n\nAssistant:
   static std::vector<std::string> Names();
 
   // For the model in `directory`: the format `name`, or if that is empty the one of the model's own
@@ -38,11 +40,6 @@ class ChatFormat {
   // kFailedPrecondition naming a marker that the tokenizer lacks.
   static base::StatusOr<std::unique_ptr<const ChatFormat>> Load(
       const std::string& directory, const std::string& name, const tokenizer::Tokenizer& tokenizer);
-
-  //   System: be kind\n\nUser: hello\n\nAssistant:
-  //
-  // The answer ends where the model would begin the user's next turn.
-  static std::unique_ptr<const ChatFormat> Plain(const tokenizer::Tokenizer& tokenizer);
 
   const std::string& name() const { return style_.format; }
   // What the model reads before its answer: `request`'s prompt; and what ends its turn is added to
@@ -54,7 +51,6 @@ class ChatFormat {
  private:
   struct Format;
   class Writer;
-  static const Format* Find(const std::string& name);
   static const std::vector<Format>& Formats();
 
   ChatFormat(const Format& format, ChatStyle style, const tokenizer::Tokenizer& tokenizer);

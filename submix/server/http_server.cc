@@ -63,11 +63,7 @@ class OpenRequests {
 
 // What is left to the server, set: a quarter of the connections is for clients that have shown a
 // key.
-HttpServerOptions Completed(HttpServerOptions options, const engine::Scheduler& scheduler,
-                            const engine::ApiKeys* keys) {
-  if (options.chat_format == nullptr) {
-    options.chat_format = chat::ChatFormat::Plain(scheduler.tokenizer());
-  }
+HttpServerOptions Completed(HttpServerOptions options, const engine::ApiKeys* keys) {
   if (keys != nullptr) options.listener.kept_for_keys = options.listener.connections / 4;
   options.allowed_hosts.push_back(options.listener.host);
   return options;
@@ -78,7 +74,7 @@ class Endpoints final : public HttpServer, private HttpHandler {
  public:
   Endpoints(const HttpServerOptions& options, engine::Scheduler& scheduler,
             const engine::ApiKeys* keys)
-      : options_(Completed(options, scheduler, keys)), scheduler_(scheduler), keys_(keys) {}
+      : options_(Completed(options, keys)), scheduler_(scheduler), keys_(keys) {}
 
   base::Status Start() {
     SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options_.listener, *this));

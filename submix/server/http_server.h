@@ -24,7 +24,7 @@ struct HttpServerOptions {
   ParseOptions parse;
   std::string model;         // the only one that is served
   std::int64_t created = 0;  // when, in seconds since 1970
-  // How conversations are written for the model; null: chat::ChatFormat::Plain.
+  // How conversations are written for the model; not null.
   std::shared_ptr<const chat::ChatFormat> chat_format;
   bool metrics = true;
   int chat_max_tokens = 256;                  // of a chat that gives none, where the context allows

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "submix/chat/chat_format.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/scheduler.h"
 #include "submix/engine/testing/watched_engine.h"
@@ -38,6 +39,10 @@ class ServedEngine {
     scheduler = engine::Scheduler::Start(watched.MakeCore(), options.scheduler, options.usage,
                                          options.cache)
                     .value();
+    if (options.http.chat_format == nullptr) {
+      options.http.chat_format =
+          chat::ChatFormat::Load("", "plain", scheduler->tokenizer()).value();
+    }
     http = HttpServer::Start(options.http, *scheduler, options.keys).value();
   }
   ~ServedEngine() {
