@@ -1,7 +1,6 @@
 #include "submix/engine/completion.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "submix/base/check.h"
 #include "submix/engine/engine_core.h"

@@ -1,6 +1,5 @@
 #include "submix/engine/deployment_statement.h"
 
-#include "submix/accounting/trained_public.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::engine {

@@ -6,11 +6,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "submix/base/digest.h"
-#include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/engine/completion.h"
 #include "submix/engine/counters.h"

@@ -1,7 +1,5 @@
 #include "submix/external/external_predictor.h"
 
-#include <array>
-#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "submix/server/operator_server.h"
 
 #include <cstddef>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 

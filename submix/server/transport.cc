@@ -1,7 +1,6 @@
 #include "submix/server/transport.h"
 
 #include <array>
-#include <string>
 #include <utility>
 
 #include <boost/asio/ssl/stream.hpp>
