@@ -71,8 +71,7 @@ class CompletionStream {
 // the scheduler.
 class Completion {
  public:
-  Completion(std::shared_ptr<CompletionStream> stream, bool is_cached)
-      : stream_(std::move(stream)), is_cached_(is_cached) {}
+  explicit Completion(std::shared_ptr<CompletionStream> stream) : stream_(std::move(stream)) {}
   ~Completion() {
     stream_->SetWaker({}, WakeFor::kEnd);
     Cancel();
@@ -97,12 +96,9 @@ class Completion {
   base::Status status() const { return StatusOf(end()); }
   // Ends it now, unless it has ended. Tokens not yet taken are dropped.
   void Cancel() { stream_->End(CompletionEnd::kCancelled); }
-  // True if the tokens are an earlier answer's, from the cache.
-  bool is_cached() const { return is_cached_; }
 
  private:
   const std::shared_ptr<CompletionStream> stream_;
-  const bool is_cached_;
 };
 
 }  // namespace submix::engine

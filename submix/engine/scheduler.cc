@@ -135,7 +135,7 @@ class Scheduler::Engine {
     for (Submission& submission : call) {
       const auto stream = std::make_shared<CompletionStream>();
       const CachedAnswer cached = FindCached(submission);
-      completions.push_back(std::make_unique<Completion>(stream, cached != nullptr));
+      completions.push_back(std::make_unique<Completion>(stream));
       use += {cached != nullptr ? 0 : submission.request.max_tokens, 1};
       if (cached == nullptr) {
         tickets.push_back({std::move(submission), stream, 0, {}});
