@@ -366,10 +366,6 @@ void Connection::Write(std::string bytes, void (Connection::*then)(const Error&)
 
 void Connection::OnWritten(const Error& error) {
   if (error) return Close();
-  FinishAnswer();
-}
-
-void Connection::FinishAnswer() {
   unfinished_.reset();
   response_ = HttpResponse();
   request_.reset();

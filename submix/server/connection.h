@@ -91,7 +91,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnWritten(const Error& error);
   void OnContinued(const Error& error);
   std::chrono::milliseconds IdleTime() const;
-  void FinishAnswer();
 
   // The end.
   void BeginClosing();
