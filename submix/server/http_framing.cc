@@ -162,6 +162,17 @@ std::optional<HeadRefusal> ReadRequestLine(std::string_view line, RequestHead& h
   return std::nullopt;
 }
 
+// One "name: value", without its line end; nothing if it is not exactly that.
+std::optional<FieldViews::value_type> ReadFieldLine(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return std::nullopt;
+  const std::string_view value = WithoutBlanks(line.substr(colon + 1));
+  if (!std::ranges::all_of(value, IsValueByte)) return std::nullopt;
+  std::string name(line.substr(0, colon));
+  std::ranges::transform(name, name.begin(), Lower);
+  return FieldViews::value_type(std::move(name), value);
+}
+
 // The values of a field's lines.
 std::vector<std::string_view> ValuesOf(const FieldViews& fields, std::string_view name) {
   std::vector<std::string_view> values;
@@ -255,16 +266,6 @@ std::variant<std::monostate, std::size_t, HeadRefusal> HeadScanner::Scan(std::st
     }
   }
   return std::monostate();
-}
-
-std::optional<FieldViews::value_type> ReadFieldLine(std::string_view line) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return std::nullopt;
-  const std::string_view value = WithoutBlanks(line.substr(colon + 1));
-  if (!std::ranges::all_of(value, IsValueByte)) return std::nullopt;
-  std::string name(line.substr(0, colon));
-  std::ranges::transform(name, name.begin(), Lower);
-  return FieldViews::value_type(std::move(name), value);
 }
 
 std::variant<RequestHead, HeadRefusal> ReadHead(std::string_view block) {

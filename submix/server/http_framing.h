@@ -54,9 +54,6 @@ class HeadScanner {
 // `block`: a whole head, as HeadScanner found it. Views point into it.
 std::variant<RequestHead, HeadRefusal> ReadHead(std::string_view block);
 
-// One "name: value", without its line end; nothing if it is not exactly that.
-std::optional<FieldViews::value_type> ReadFieldLine(std::string_view line);
-
 // Takes the chunked coding off a body that arrives piece by piece. Extensions and trailers are
 // checked, bounded and dropped.
 class ChunkedBody {
