@@ -55,18 +55,11 @@ struct Ticket {
   std::vector<TokenEvent> kept;  // for the cache
 };
 
-}  // namespace
-
-Clock::duration PaddedDuration(Clock::duration elapsed, std::chrono::nanoseconds quantum) {
-  if (quantum <= std::chrono::nanoseconds(0)) return elapsed;
-  return (elapsed + quantum - Clock::duration(1)) / quantum * quantum;
-}
-
 // Lock order: mutex_, then the watch's, then a stream's; or the health's or the usage's own.
-class Scheduler::Engine {
+class BatchingScheduler final : public Scheduler {
  public:
-  Engine(std::unique_ptr<EngineCore> core, const SchedulerOptions& options, KeyUsage* usage,
-         AnswerCache* cache)
+  BatchingScheduler(std::unique_ptr<EngineCore> core, const SchedulerOptions& options,
+                    KeyUsage* usage, AnswerCache* cache)
       : core_(std::move(core)),
         options_(options),
         usage_(usage),
@@ -76,12 +69,13 @@ class Scheduler::Engine {
                  static_cast<std::size_t>(options.max_waiting_per_key)),
         watch_(options.longest_step / 4, [this] { return health_.LookAtStep(); }),
         thread_([this] { Run(); }) {}
-  ~Engine() {
-    Drain(Clock::time_point::min());
+  ~BatchingScheduler() override {
+    BatchingScheduler::Drain(Clock::time_point::min());
     thread_.join();
   }
 
-  StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(std::vector<Submission> submissions) {
+  StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
+      std::vector<Submission> submissions) override {
     const auto count = std::ssize(submissions);
     counters_.requests += count;
     auto completions = TrySubmit(std::move(submissions));
@@ -94,7 +88,7 @@ class Scheduler::Engine {
     return completions;
   }
 
-  void Drain(Clock::time_point deadline) {
+  void Drain(Clock::time_point deadline) override {
     const auto now = Clock::now();
     const auto last = std::clamp(deadline, now, now + std::chrono::years(1)) + kStepPatience;
     {
@@ -107,15 +101,16 @@ class Scheduler::Engine {
     watch_.EndAll(CompletionEnd::kStopped);
   }
 
-  bool has_stopped() const {
+  bool has_stopped() const override {
     const std::lock_guard guard(mutex_);
     return stopped_;
   }
 
-  Status health() const { return health_.overall(); }
+  Status health() const override { return health_.overall(); }
 
-  const Counters& counters() const { return counters_; }
-  const EngineCore& core() const { return *core_; }
+  const Counters& counters() const override { return counters_; }
+  const tokenizer::Tokenizer& tokenizer() const override { return core_->tokenizer(); }
+  int context_length() const override { return core_->context_length(); }
 
  private:
   // By clients' threads.
@@ -458,21 +453,19 @@ class Scheduler::Engine {
   std::thread thread_;  // last: it sees everything above
 };
 
-Scheduler::Scheduler(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+}  // namespace
 
-Scheduler::~Scheduler() = default;
+Clock::duration PaddedDuration(Clock::duration elapsed, std::chrono::nanoseconds quantum) {
+  if (quantum <= std::chrono::nanoseconds(0)) return elapsed;
+  return (elapsed + quantum - Clock::duration(1)) / quantum * quantum;
+}
 
 StatusOr<std::unique_ptr<Scheduler>> Scheduler::Start(std::unique_ptr<EngineCore> core,
                                                       const SchedulerOptions& options,
                                                       KeyUsage* usage, AnswerCache* cache) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   return std::unique_ptr<Scheduler>(
-      new Scheduler(std::make_unique<Engine>(std::move(core), options, usage, cache)));
-}
-
-StatusOr<std::vector<std::unique_ptr<Completion>>> Scheduler::Submit(
-    std::vector<Submission> submissions) {
-  return engine_->Submit(std::move(submissions));
+      std::make_unique<BatchingScheduler>(std::move(core), options, usage, cache));
 }
 
 StatusOr<std::unique_ptr<Completion>> Scheduler::Submit(Submission submission) {
@@ -481,17 +474,5 @@ StatusOr<std::unique_ptr<Completion>> Scheduler::Submit(Submission submission) {
   SUBMIX_ASSIGN_OR_RETURN(auto completions, Submit(std::move(call)));
   return std::move(completions.front());
 }
-
-void Scheduler::Drain(Clock::time_point deadline) { engine_->Drain(deadline); }
-
-bool Scheduler::has_stopped() const { return engine_->has_stopped(); }
-
-Status Scheduler::health() const { return engine_->health(); }
-
-const Counters& Scheduler::counters() const { return engine_->counters(); }
-
-const tokenizer::Tokenizer& Scheduler::tokenizer() const { return engine_->core().tokenizer(); }
-
-int Scheduler::context_length() const { return engine_->core().context_length(); }
 
 }  // namespace submix::engine

@@ -65,9 +65,7 @@ class Scheduler {
                                                           KeyUsage* usage = nullptr,
                                                           AnswerCache* cache = nullptr);
   // Drains without waiting for more than the step on its way.
-  ~Scheduler();
-  Scheduler(const Scheduler&) = delete;
-  Scheduler& operator=(const Scheduler&) = delete;
+  virtual ~Scheduler() = default;
 
   // Queues all choices of a call, which have one key and its quotas, or none of them: what is
   // refused is not charged and uses nothing of a quota. Does not wait for the engine, but for one
@@ -81,8 +79,8 @@ class Scheduler {
   //   up:
   //                        trying again does not help (429 insufficient_quota)
   //   kUnavailable         draining, not healthy, or the quota could not be written down (503)
-  base::StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
-      std::vector<Submission> submissions);
+  virtual base::StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
+      std::vector<Submission> submissions) = 0;
   // A call of one choice.
   base::StatusOr<std::unique_ptr<Completion>> Submit(Submission submission);
 
@@ -90,30 +88,23 @@ class Scheduler {
   // as kStopped and stops the engine thread; returns then. A step on its way is not broken off, but
   // waited for at most a second longer: if it does not end by then, all are ended, and
   // has_stopped() is false. May be called again, by any thread: the earliest deadline counts.
-  void Drain(std::chrono::steady_clock::time_point deadline);
+  virtual void Drain(std::chrono::steady_clock::time_point deadline) = 0;
   // Whether the engine thread has come to its end. While it has not, because a ledger does not
   // answer, the destructor waits for it; a process that must end ends without it: no token leaves
   // without its receipt.
-  bool has_stopped() const;
+  virtual bool has_stopped() const = 0;
 
   // Not ok: charges, or what keys use, cannot be written at present, the predictor is away, or a
   // step does not end; for /readyz. After a failed step nothing is taken until predictor and ledger
   // have recovered, which the engine tries by itself, again and again. For the operator: may name a
   // path.
-  base::Status health() const;
+  virtual base::Status health() const = 0;
 
-  const Counters& counters() const;
+  virtual const Counters& counters() const = 0;
   // What makes a Request::prompt of a text, and the most tokens that prompt and answer may have
   // together.
-  const tokenizer::Tokenizer& tokenizer() const;
-  int context_length() const;
-
- private:
-  class Engine;
-
-  explicit Scheduler(std::unique_ptr<Engine> engine);
-
-  const std::unique_ptr<Engine> engine_;
+  virtual const tokenizer::Tokenizer& tokenizer() const = 0;
+  virtual int context_length() const = 0;
 };
 
 }  // namespace submix::engine
