@@ -71,7 +71,7 @@ class ExternalPredictor final : public ensemble::Predictor {
       : options_(options),
         context_(connection.hello.context),
         channel_(std::move(connection.channel)),
-        type_(connection.hello.type),
+        is_float16_(connection.hello.is_float16),
         team_(options.threads) {}
 
   int num_members() const override { return options_.num_members; }
@@ -125,7 +125,7 @@ class ExternalPredictor final : public ensemble::Predictor {
           " now, and had one of " + std::to_string(context_) + "; start the server again");
     }
     channel_ = std::move(connection.channel);
-    type_ = connection.hello.type;
+    is_float16_ = connection.hello.is_float16;
     return base::OkStatus();
   }
 
@@ -155,7 +155,7 @@ class ExternalPredictor final : public ensemble::Predictor {
     }
     const auto deadline = Deadline();
     SUBMIX_RETURN_IF_ERROR(Send(StepMessage({}, appends), deadline));
-    const MessageLength expected = logits.size() * (type_ == NumberType::kFloat16 ? 2 : 4);
+    const MessageLength expected = logits.size() * (is_float16_ ? 2 : 4);
     MessageLength length = 0;
     SUBMIX_RETURN_IF_ERROR(
         channel_->Receive(std::as_writable_bytes(std::span(&length, 1)), deadline));
@@ -164,7 +164,7 @@ class ExternalPredictor final : public ensemble::Predictor {
                                     std::to_string(length) + " bytes, expected " +
                                     std::to_string(expected));
     }
-    if (type_ == NumberType::kFloat32) {
+    if (!is_float16_) {
       return channel_->Receive(std::as_writable_bytes(logits), deadline);
     }
     halves_.resize(logits.size());
@@ -188,7 +188,7 @@ class ExternalPredictor final : public ensemble::Predictor {
   const ExternalPredictorOptions options_;
   const int context_;
   std::unique_ptr<Channel> channel_;  // null: none
-  NumberType type_;
+  bool is_float16_;
   SequenceId last_sequence_ = 0;
   std::map<SequenceId, std::int64_t> lengths_;  // tokens of each open sequence
   std::vector<std::uint16_t> halves_;           // an answer in float16

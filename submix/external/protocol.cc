@@ -15,13 +15,6 @@ static_assert(std::endian::native == std::endian::little, "the protocol's number
 
 constexpr int kVersion = 1;
 
-StatusOr<NumberType> ParseType(const JsonObject& json) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string type, json.Text("type"));
-  if (type == "float16") return NumberType::kFloat16;
-  if (type == "float32") return NumberType::kFloat32;
-  return json.FieldError("type", "expected \"float16\" or \"float32\"");
-}
-
 template <typename Number>
 void AppendNumber(std::string& message, Number number) {
   message.append(reinterpret_cast<const char*>(&number), sizeof(number));
@@ -41,7 +34,11 @@ StatusOr<Hello> ParseHello(std::string_view text, const std::string& where) {
   SUBMIX_ASSIGN_OR_RETURN(hello.rows, json.Int("rows", 1, INT_MAX));
   SUBMIX_ASSIGN_OR_RETURN(hello.vocabulary, json.Int("vocabulary", 1, INT_MAX));
   SUBMIX_ASSIGN_OR_RETURN(hello.context, json.Int("context", 1, INT_MAX));
-  SUBMIX_ASSIGN_OR_RETURN(hello.type, ParseType(json));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string type, json.Text("type"));
+  hello.is_float16 = type == "float16";
+  if (!hello.is_float16 && type != "float32") {
+    return json.FieldError("type", "expected \"float16\" or \"float32\"");
+  }
   SUBMIX_ASSIGN_OR_RETURN(hello.digest, json.Text("digest"));
   SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("tokenizer", hello.tokenizer));
   return hello;

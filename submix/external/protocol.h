@@ -16,16 +16,14 @@ namespace submix::external {
 using MessageLength = std::uint64_t;
 inline constexpr MessageLength kLongestHello = 4096;
 
-enum class NumberType { kFloat16, kFloat32 };
-
 // What the computing process says of itself when a server connects.
 struct Hello {
   int rows = 0;  // 1 + members
   int vocabulary = 0;
-  int context = 0;  // most tokens of a sequence
-  NumberType type = NumberType::kFloat32;
-  std::string digest;     // the ensemble's, 64 hex digits
-  std::string tokenizer;  // SHA-256 of its file; empty: not said
+  int context = 0;          // most tokens of a sequence
+  bool is_float16 = false;  // otherwise logits are float32
+  std::string digest;       // the ensemble's, 64 hex digits
+  std::string tokenizer;    // SHA-256 of its file; empty: not said
 };
 
 // `where` opens the messages of errors: the socket. Errors: kInvalidArgument naming the field;

@@ -27,7 +27,7 @@ TEST(ProtocolTest, AHelloSaysWhatIsComputed) {
   EXPECT_EQ(hello.rows, 9);
   EXPECT_EQ(hello.vocabulary, 50257);
   EXPECT_EQ(hello.context, 1024);
-  EXPECT_EQ(hello.type, NumberType::kFloat16);
+  EXPECT_TRUE(hello.is_float16);
   EXPECT_EQ(hello.digest, "d");
   EXPECT_EQ(hello.tokenizer, "");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Hello other,

@@ -33,8 +33,6 @@ class LogitsServer {
   std::size_t open_sequences() const { return open_; }
 
  private:
-  struct Message;
-
   void Run();
   void Serve(int connection);
   // False: the connection is over.
