@@ -62,7 +62,7 @@ void LocalPass::RunFedSgd(std::span<const float> start, std::span<const base::To
 }
 
 void LocalPass::Project(const UpdateClipping& clipping) {
-  const std::vector<double> factors = ClippingFactors(clipping, VectorNorms(vectors_, update_));
+  const std::vector<double> factors = ClippingFactors(clipping, vectors_, update_);
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
     if (factors[v] == 1) continue;
     if (factors[v] == 0) {

@@ -23,11 +23,16 @@ constexpr const char* kTooManyUpdates = "more updates than the sum's grid is mad
 
 }  // namespace
 
-std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<const double> norms) {
+std::vector<double> ClippingFactors(const UpdateClipping& clipping, const ParameterVectors& vectors,
+                                    std::span<const float> update) {
   SUBMIX_CHECK(clipping.norm > 0, "a clipping norm out of range");
-  std::vector<double> factors(norms.size(), 1.0);
+  std::vector<double> norms;
   double squares = 0;
-  for (const double norm : norms) squares += norm * norm;
+  for (const ParameterVector& vector : vectors) {
+    norms.push_back(GradientNorm(update.subspan(vector.begin, vector.size())));
+    squares += norms.back() * norms.back();
+  }
+  std::vector<double> factors(norms.size(), 1.0);
   if (!std::isfinite(squares)) {
     std::ranges::fill(factors, 0.0);
     return factors;
@@ -43,14 +48,6 @@ std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<co
     if (norms[v] > of_each) factors[v] = of_each / norms[v];
   }
   return factors;
-}
-
-std::vector<double> VectorNorms(const ParameterVectors& vectors, std::span<const float> update) {
-  std::vector<double> norms;
-  for (const ParameterVector& vector : vectors) {
-    norms.push_back(GradientNorm(update.subspan(vector.begin, vector.size())));
-  }
-  return norms;
 }
 
 double AverageEstimator::Sensitivity(double clip_norm) const {
@@ -84,7 +81,7 @@ void ClippedSum::Add(std::span<const float> update, double weight) {
   ++sum_.back();
   CheckCount();
   const double exact_weight = static_cast<double>(weight_units) / kUnitsOfWeight;
-  const std::vector<double> factors = ClippingFactors(clipping_, VectorNorms(vectors_, update));
+  const std::vector<double> factors = ClippingFactors(clipping_, vectors_, update);
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
     if (!(factors[v] > 0)) continue;
     const double scale = factors[v] * exact_weight / unit_;

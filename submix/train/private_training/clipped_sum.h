@@ -32,13 +32,12 @@ struct UpdateClipping {
   bool operator==(const UpdateClipping&) const = default;
 };
 
-// By how much each vector must be multiplied, from the vectors' norms: at most 1. The norm that is
-// left stays a millionth below the bound, more than all roundings of float32 add. A vector whose
-// norm is not finite makes all factors 0, whether or not there is a bound.
-std::vector<double> ClippingFactors(const UpdateClipping& clipping, std::span<const double> norms);
-
-// L2 norms of the vectors, summed in double: relative error below 1e-9.
-std::vector<double> VectorNorms(const ParameterVectors& vectors, std::span<const float> update);
+// By how much each vector of an update must be multiplied: at most 1. The L2 norms are summed in
+// double, relative error below 1e-9; what is left stays a millionth below the bound, more than all
+// roundings of float32 add. A vector whose norm is not finite makes all factors 0, whether or not
+// there is a bound.
+std::vector<double> ClippingFactors(const UpdateClipping& clipping, const ParameterVectors& vectors,
+                                    std::span<const float> update);
 
 // The two estimators of the average update, sum w_k D_k / (q W) and
 // sum w_k D_k / max(q W_min, sum w_k).
