@@ -15,7 +15,6 @@
 #include "submix/base/text_table.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
-#include "submix/train/fine_tuning/shared_members.h"
 #include "submix/train/fine_tuning/training_recipe.h"
 
 namespace submix::apps {

@@ -31,9 +31,8 @@ struct EnsembleTrainingOptions {
   // Where the public model was trained privately (private_training.json): no user of this corpus
   // was among its users. Then the losses are not added. Refused where it was not.
   bool public_trained_on_others = false;
-  // Whom the members are spread over: this process is the root, the others are in ServeMembers
-  // (shared_members.h), with the same fine_tune. Null: this process alone. The members' bits do not
-  // depend on it.
+  // Whom the members are spread over: this process is the root, the others are in ServeMembers,
+  // with the same fine_tune. Null: this process alone. The members' bits do not depend on it.
   Ranks* ranks = nullptr;
 };
 
@@ -42,5 +41,9 @@ struct EnsembleTrainingOptions {
 // again to go on); kUnavailable if somebody else writes it. After an error the other ranks wait,
 // and are to be ended.
 base::Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress);
+
+// What every rank but the root does. `options` are the root's. Errors: FineTuneMembers', with the
+// rank.
+base::Status ServeMembers(Ranks& ranks, const FineTuneOptions& options);
 
 }  // namespace submix::train

@@ -8,7 +8,6 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/train/fine_tuning/forgetting.h"
-#include "submix/train/fine_tuning/shared_members.h"
 #include "submix/train/fine_tuning/testing/byte_model.h"
 #include "submix/train/fine_tuning/testing/thread_ranks.h"
 #include "submix/train/models/torch_predictor.h"

@@ -42,10 +42,10 @@ void BroadcastValue(Ranks& ranks, T& value) {
   ranks.Broadcast(std::as_writable_bytes(std::span(&value, 1)));
 }
 
-// Of whatever size the root's vector has.
-template <typename T>
-void BroadcastVector(Ranks& ranks, std::vector<T>& values) {
-  static_assert(std::is_trivially_copyable_v<T>);
+// A vector or string, of whatever size the root's has.
+template <typename Values>
+void BroadcastVector(Ranks& ranks, Values& values) {
+  static_assert(std::is_trivially_copyable_v<typename Values::value_type>);
   std::uint64_t size = values.size();
   BroadcastValue(ranks, size);
   values.resize(size);
