@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +27,6 @@ struct FineTuneOptions : TrainingOptions {
   // where a single member's batch is small. Public: it decides the shapes.
   int members_at_a_time = 1;
   std::int64_t checkpoint_every = 200;  // updates; 0 for never
-  // For the operator alone (checklist 14: a member's losses are private): the mean loss of each
-  // update. `member` is the index of the task.
-  std::function<void(std::size_t member, std::int64_t step, double loss)> operator_loss_sink;
 };
 
 // Errors: kInvalidArgument for options out of range.

@@ -83,12 +83,10 @@ base::Status GroupTrainer::Run(base::ProgressBar& progress) {
   return base::OkStatus();
 }
 
-GroupTrainer::Member GroupTrainer::MakeMember(std::size_t index) const {
-  const MemberTask& task = tasks_[index];
+GroupTrainer::Member GroupTrainer::MakeMember(const MemberTask& task) const {
   std::vector<std::size_t> blocks = UsableBlocks(task);
   const TrainingOrder order(blocks.size(), options_.batch_size, task.seed);
-  return {.index = index,
-          .task = &task,
+  return {.task = &task,
           .blocks = std::move(blocks),
           .order = order,
           .state = AdamWState(models_.parameters().size()),
@@ -101,9 +99,9 @@ base::Status GroupTrainer::StartNext(int group, base::ProgressBar& progress) {
   Group& its = groups_[static_cast<std::size_t>(group)];
   its.member.reset();
   while (!its.member.has_value() && its.next < its.queue.size()) {
-    const std::size_t index = its.queue[its.next++];
-    if (base::FileExists(tasks_[index].output_directory)) continue;
-    its.member.emplace(MakeMember(index));
+    const MemberTask& task = tasks_[its.queue[its.next++]];
+    if (base::FileExists(task.output_directory)) continue;
+    its.member.emplace(MakeMember(task));
     SUBMIX_RETURN_IF_ERROR(Resume(group, progress));
     if (its.member->state.step < its.member->total_steps) continue;
     SUBMIX_RETURN_IF_ERROR(Finish(group));
@@ -142,18 +140,12 @@ void GroupTrainer::FillBatch() {
 
 base::Status GroupTrainer::Step(base::ProgressBar& progress) {
   FillBatch();
-  const CrossEntropy loss = models_.Loss(batch_);
-  models_.parameters().Differentiate(loss.total);
-  const std::int64_t member_rows = loss.row_losses.size(0) / std::ssize(groups_);
+  models_.parameters().Differentiate(models_.Loss(batch_).total);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (!groups_[i].member.has_value()) continue;
     const int group = static_cast<int>(i);
     const Member& member = *groups_[i].member;
-    const std::int64_t begin = group * member_rows;
-    const double member_loss = at::dot(loss.row_losses.narrow(0, begin, member_rows),
-                                       batch_.weights().narrow(0, begin, member_rows))
-                                   .item<float>();
-    SUBMIX_RETURN_IF_ERROR(Update(group, member_loss));
+    SUBMIX_RETURN_IF_ERROR(Update(group));
     progress.Advance(member.tokens);
     if (member.state.step < member.total_steps) continue;
     SUBMIX_RETURN_IF_ERROR(Finish(group));
@@ -162,12 +154,9 @@ base::Status GroupTrainer::Step(base::ProgressBar& progress) {
   return base::OkStatus();
 }
 
-base::Status GroupTrainer::Update(int group, double loss) {
+base::Status GroupTrainer::Update(int group) {
   Member& member = *groups_[static_cast<std::size_t>(group)].member;
   FlatParameters& parameters = models_.parameters();
-  if (options_.operator_loss_sink) {
-    options_.operator_loss_sink(member.index, member.state.step, loss);
-  }
   const double norm = GradientNorm(parameters.gradients(group));
   if (std::isfinite(norm)) {
     const double limit = options_.gradient_clip;

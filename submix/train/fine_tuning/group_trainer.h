@@ -36,7 +36,6 @@ class GroupTrainer {
 
  private:
   struct Member {
-    std::size_t index;  // of its task
     const MemberTask* task;
     std::vector<std::size_t> blocks;  // of two tokens or more
     TrainingOrder order;
@@ -52,7 +51,7 @@ class GroupTrainer {
     std::optional<Member> member;  // in training; none once the queue is through
   };
 
-  Member MakeMember(std::size_t index) const;
+  Member MakeMember(const MemberTask& task) const;
   // Gives the group the next of its members that is not done, if there is one.
   base::Status StartNext(int group, base::ProgressBar& progress);
   // Takes up what an earlier run left of the group's member.
@@ -60,7 +59,7 @@ class GroupTrainer {
   // One update of every group's member.
   base::Status Step(base::ProgressBar& progress);
   void FillBatch();
-  base::Status Update(int group, double loss);
+  base::Status Update(int group);
   base::Status Finish(int group);
 
   MemberModels& models_;

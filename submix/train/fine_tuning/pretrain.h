@@ -24,7 +24,7 @@ struct PretrainOptions {
   model::DecoderConfig config = {
       .context_length = 512, .width = 256, .layers = 6, .attention_heads = 4};
   std::int64_t max_tokens = 0;  // of the text, from its beginning; 0 for all
-  // All weights; block_tokens is the model's context and one. operator_loss_sink gets member 0.
+  // All weights; block_tokens is the model's context and one.
   FineTuneOptions training;
   std::uint64_t seed = 1;
 
