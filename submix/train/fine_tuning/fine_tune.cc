@@ -35,14 +35,6 @@ base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
   return weights + " " + TrainingIdentity(options);
 }
 
-std::int64_t TotalTokens(const MemberTask& task, const FineTuneOptions& options) {
-  std::int64_t total = 0;
-  for (const std::vector<base::TokenId>& block : task.blocks) {
-    total += std::max<std::int64_t>(0, std::ssize(block) - 1);
-  }
-  return total * options.epochs;
-}
-
 // For each group of parameters the tasks that are trained there, one after another. Fixed by index,
 // also when some are done: where a member stands in a batch stays public.
 std::vector<std::vector<std::size_t>> QueuesOf(std::size_t num_tasks,
@@ -73,7 +65,7 @@ TokenCount CountTokens(std::span<const MemberTask> tasks,
   TokenCount count;
   for (const std::vector<std::size_t>& queue : queues) {
     for (const std::size_t i : queue) {
-      const std::int64_t tokens = TotalTokens(tasks[i], options);
+      const std::int64_t tokens = options.epochs * NumTargets(tasks[i].blocks);
       count.all += tokens;
       if (base::FileExists(tasks[i].output_directory)) count.done += tokens;
     }

@@ -31,14 +31,6 @@ std::string MemberIdentity(const std::string& shared, const MemberTask& task) {
   return base::ToHex(base::Sha256(bytes));
 }
 
-std::int64_t NumTargets(const MemberTask& task, std::span<const std::size_t> blocks) {
-  std::int64_t count = 0;
-  for (const std::size_t i : blocks) {
-    count += static_cast<std::int64_t>(task.blocks[i].size()) - 1;
-  }
-  return count;
-}
-
 }  // namespace
 
 std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options) {
@@ -119,7 +111,7 @@ base::Status GroupTrainer::Resume(int group, base::ProgressBar& progress) {
                              member.identity, models_.parameters().values(group), member.state)
           .status());
   if (member.state.step == 0) return base::OkStatus();
-  progress.Advance(NumTargets(*member.task, member.blocks) * member.state.step /
+  progress.Advance(NumTargets(member.task->blocks) * member.state.step /
                    member.order.steps_per_epoch());
   return base::OkStatus();
 }

@@ -142,8 +142,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto model, MakeMembers(start, std::nullopt, /*groups=*/1, options.training.precision));
-  const std::int64_t total =
-      std::ssize(task.blocks) * options.config.context_length * options.training.epochs;
+  const std::int64_t total = options.training.epochs * NumTargets(task.blocks);
   base::ProgressBar progress("pre-training", total, "tokens", style);
   const std::string identity = Identity(options, start.config);
   GroupTrainer trainer(*model, std::span(&task, 1), /*queues=*/{{0}}, options.training, identity);

@@ -46,7 +46,9 @@ std::int64_t TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_r
 
 std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks) {
   std::int64_t count = 0;
-  for (const std::vector<base::TokenId>& block : blocks) count += std::ssize(block) - 1;
+  for (const std::vector<base::TokenId>& block : blocks) {
+    count += std::max<std::int64_t>(0, std::ssize(block) - 1);
+  }
   return count;
 }
 
