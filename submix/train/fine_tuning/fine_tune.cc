@@ -16,13 +16,7 @@ namespace {
 base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions& options,
                         const model::DecoderConfig& config) {
   for (const MemberTask& task : tasks) {
-    for (const std::vector<base::TokenId>& block : task.blocks) {
-      if (block.size() <= static_cast<std::size_t>(options.block_tokens)) continue;
-      return base::InvalidArgumentError(
-          task.output_directory + ": a block of " + std::to_string(block.size()) +
-          " tokens; at most " + std::to_string(options.block_tokens) + " (block_tokens) fit");
-    }
-    const base::Status status = CheckTokenIds(task.blocks, config);
+    const base::Status status = CheckBlocks(task.blocks, options, config);
     if (!status.ok()) return {status.code(), task.output_directory + ": " + status.message()};
   }
   return base::OkStatus();

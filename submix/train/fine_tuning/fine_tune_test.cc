@@ -224,7 +224,8 @@ TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("vocabulary of 53")));
   MemberTask too_long = Task("a", 3, 4);
   too_long.blocks[1] = model::RandomTokens(10, config_.vocab_size, 1);
-  EXPECT_THAT(Train({too_long}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("10 tokens")));
+  EXPECT_THAT(Train({too_long}), StatusIs(StatusCode::kInvalidArgument,
+                                          HasSubstr("a: a block is longer than 9 tokens")));
   options_.block_tokens = 26;
   EXPECT_THAT(Train({Task("a", 3, 4)}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 to 25")));

@@ -33,9 +33,15 @@ base::Status CheckTrainingOptions(const TrainingOptions& options,
   return base::OkStatus();
 }
 
-base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
-                           const model::DecoderConfig& config) {
+base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,
+                         const TrainingOptions& options, const model::DecoderConfig& config) {
   for (const std::vector<base::TokenId>& block : blocks) {
+    // How long it is, is the user's.
+    if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
+      return base::InvalidArgumentError("a block is longer than " +
+                                        std::to_string(options.block_tokens) +
+                                        " tokens (block_tokens)");
+    }
     if (std::ranges::any_of(block,
                             [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
       return base::InvalidArgumentError("token ids outside the model's vocabulary of " +

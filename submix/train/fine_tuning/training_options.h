@@ -33,8 +33,9 @@ std::vector<double> IdentityNumbers(const TrainingOptions& options);
 base::Status CheckTrainingOptions(const TrainingOptions& options,
                                   const model::DecoderConfig& config);
 
-// Errors: kInvalidArgument for token ids outside the model's vocabulary.
-base::Status CheckTokenIds(std::span<const std::vector<base::TokenId>> blocks,
-                           const model::DecoderConfig& config);
+// Errors: kInvalidArgument for blocks of more than block_tokens tokens, or token ids outside the
+// model's vocabulary.
+base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,
+                         const TrainingOptions& options, const model::DecoderConfig& config);
 
 }  // namespace submix::train

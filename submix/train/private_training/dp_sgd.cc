@@ -235,14 +235,7 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
                           LoadPublicModel(public_directory, options.precision));
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
   for (const TrainingUnit& unit : task.units) {
-    for (const std::vector<base::TokenId>& block : unit) {
-      // How long it is, is the user's.
-      if (block.size() <= static_cast<std::size_t>(options.block_tokens)) continue;
-      return base::InvalidArgumentError("a block is longer than " +
-                                        std::to_string(options.block_tokens) +
-                                        " tokens (block_tokens)");
-    }
-    SUBMIX_RETURN_IF_ERROR(CheckTokenIds(unit, public_model.config));
+    SUBMIX_RETURN_IF_ERROR(CheckBlocks(unit, options, public_model.config));
   }
   SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto gradient, BatchGradient::Make(public_model, options));
