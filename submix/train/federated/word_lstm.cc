@@ -286,7 +286,7 @@ void WordLstm::BackwardThroughTime(const WordBatch& batch) {
   }
 }
 
-WordLstm::Loss WordLstm::Gradient(const WordBatch& batch, float weight, std::span<float> gradient) {
+double WordLstm::Gradient(const WordBatch& batch, float weight, std::span<float> gradient) {
   SUBMIX_CHECK(gradient.size() == vectors_.back().end, "a gradient of another shape");
   const at::NoGradGuard no_grad;
   Forward(batch);
@@ -294,12 +294,11 @@ WordLstm::Loss WordLstm::Gradient(const WordBatch& batch, float weight, std::spa
   const std::int64_t count = static_cast<std::int64_t>(batch.rows) * batch.steps;
   const std::int64_t width = shape_.width;
   const std::int64_t vocab_size = shape_.vocab_size;
-  Loss loss;
+  double loss = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     SUBMIX_CHECK(batch.targets[i] < vocab_size, "not a word");
-    loss.sum += SoftmaxCrossEntropyRow(s.logits.data_ptr<float>() + i * vocab_size, vocab_size,
-                                       batch.targets[i], weight);
-    loss.targets += batch.targets[i] >= 0;
+    loss += SoftmaxCrossEntropyRow(s.logits.data_ptr<float>() + i * vocab_size, vocab_size,
+                                   batch.targets[i], weight);
   }
   const at::Tensor d_logits = s.logits.narrow(0, 0, count);
   at::Tensor d_projected = s.projected_gradients.narrow(0, 0, count);

@@ -62,14 +62,10 @@ class WordLstm {
   // What the next calls work with: as WordLstmVectors says. Read until the next call of this.
   void SetParameters(std::span<const float> parameters);
 
-  // Cross-entropy (nats) of a batch: the sum over its targets and their number.
-  struct Loss {
-    double sum = 0;
-    std::int64_t targets = 0;
-  };
-  // Replaces `gradient` [N] by the derivative of weight * (sum of the losses); within the batch,
-  // that is, as if the state before it were constant. Requires: ids within the vocabulary.
-  Loss Gradient(const WordBatch& batch, float weight, std::span<float> gradient);
+  // Replaces `gradient` [N] by the derivative of weight * (sum of the targets' cross-entropies);
+  // within the batch, that is, as if the state before it were constant. Returns that sum, in nats.
+  // Requires: ids within the vocabulary.
+  double Gradient(const WordBatch& batch, float weight, std::span<float> gradient);
 
   // Forward only. `row_sink` gets the logits [V] of every position with a target; it may overwrite
   // them.
