@@ -43,6 +43,11 @@ class SafetensorsFile {
   const std::string& path() const { return path_; }
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // "" where there is none of this name.
+  std::string Metadata(const std::string& name) const {
+    const auto found = metadata_.find(name);
+    return found == metadata_.end() ? std::string() : found->second;
+  }
 
   // The tensor as it lies in the file. Errors: kNotFound naming file and tensor; kDataLoss if the
   // shape is not `expected_shape`.

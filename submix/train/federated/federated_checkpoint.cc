@@ -44,11 +44,6 @@ FederatedState ParseState(const std::string& text) {
   return state;
 }
 
-std::string Field(const model::SafetensorsFile& file, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  return found == file.metadata().end() ? std::string() : found->second;
-}
-
 }  // namespace
 
 base::Status SaveFederatedState(const std::string& path, const std::string& identity,
@@ -64,7 +59,7 @@ base::StatusOr<FederatedState> LoadFederatedState(const std::string& path,
                                                   const std::string& identity,
                                                   std::size_t num_parameters) {
   SUBMIX_ASSIGN_OR_RETURN(const auto file, model::SafetensorsFile::Open(path));
-  if (Field(*file, "format") != kFormat || Field(*file, "identity") != identity) {
+  if (file->Metadata("format") != kFormat || file->Metadata("identity") != identity) {
     return base::FailedPreconditionError(
         path +
         ": a checkpoint of a training with other options, words or users; give a new "
@@ -72,7 +67,7 @@ base::StatusOr<FederatedState> LoadFederatedState(const std::string& path,
   }
   FederatedState state;
   try {
-    state = ParseState(Field(*file, "state"));
+    state = ParseState(file->Metadata("state"));
   } catch (const Json::exception&) {
     return base::DataLossError(path + ": metadata \"state\" is damaged");
   }

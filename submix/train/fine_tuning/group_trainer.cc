@@ -108,8 +108,7 @@ base::Status GroupTrainer::Resume(int group, base::ProgressBar& progress) {
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
-                             member.identity, models_.parameters().values(group), member.state)
-          .status());
+                             member.identity, models_.parameters().values(group), member.state));
   if (member.state.step == 0) return base::OkStatus();
   progress.Advance(NumTargets(member.task->blocks) * member.state.step /
                    member.order.steps_per_epoch());

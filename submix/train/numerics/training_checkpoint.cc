@@ -12,12 +12,6 @@ namespace {
 
 constexpr const char* kFormat = "submix training checkpoint 1";
 
-// The metadata field, or "" if it is absent.
-std::string Field(const model::SafetensorsFile& file, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  return found == file.metadata().end() ? std::string() : found->second;
-}
-
 base::Status ReadInto(const model::SafetensorsFile& file, const char* name,
                       std::span<float> values) {
   const std::array<std::int64_t, 1> shape = {static_cast<std::int64_t>(values.size())};
@@ -40,26 +34,25 @@ base::Status SaveTrainingCheckpoint(const std::string& path, const std::string& 
       {{"format", kFormat}, {"identity", identity}, {"step", std::to_string(state.step)}});
 }
 
-base::StatusOr<bool> LoadTrainingCheckpoint(const std::string& path, const std::string& identity,
-                                            std::span<float> parameters, AdamWState& state) {
-  if (!base::FileExists(path)) return false;
+base::Status LoadTrainingCheckpoint(const std::string& path, const std::string& identity,
+                                    std::span<float> parameters, AdamWState& state) {
+  if (!base::FileExists(path)) return base::OkStatus();
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<model::SafetensorsFile> file,
                           model::SafetensorsFile::Open(path));
-  if (Field(*file, "format") != kFormat || Field(*file, "identity") != identity) {
+  if (file->Metadata("format") != kFormat || file->Metadata("identity") != identity) {
     return base::FailedPreconditionError(
         path +
         ": a checkpoint of a training with other text, options, seed or public model; "
         "delete its directory to start anew");
   }
-  const std::string step = Field(*file, "step");
+  const std::string step = file->Metadata("step");
   const auto parsed = std::from_chars(step.data(), step.data() + step.size(), state.step);
   if (parsed.ec != std::errc() || parsed.ptr != step.data() + step.size() || state.step < 0) {
     return base::DataLossError(path + ": metadata \"step\" is not a number");
   }
   SUBMIX_RETURN_IF_ERROR(ReadInto(*file, "parameters", parameters));
   SUBMIX_RETURN_IF_ERROR(ReadInto(*file, "first_moment", state.first_moment));
-  SUBMIX_RETURN_IF_ERROR(ReadInto(*file, "second_moment", state.second_moment));
-  return true;
+  return ReadInto(*file, "second_moment", state.second_moment);
 }
 
 }  // namespace submix::train

@@ -14,9 +14,9 @@ namespace submix::train {
 base::Status SaveTrainingCheckpoint(const std::string& path, const std::string& identity,
                                     std::span<const float> parameters, const AdamWState& state);
 
-// True if there was a checkpoint and it is loaded. Errors: kFailedPrecondition for one of another
+// Changes nothing if there is no file. Errors: kFailedPrecondition for a checkpoint of another
 // training; kDataLoss for a damaged one. Requires: state of parameters.size() numbers.
-base::StatusOr<bool> LoadTrainingCheckpoint(const std::string& path, const std::string& identity,
-                                            std::span<float> parameters, AdamWState& state);
+base::Status LoadTrainingCheckpoint(const std::string& path, const std::string& identity,
+                                    std::span<float> parameters, AdamWState& state);
 
 }  // namespace submix::train

@@ -155,9 +155,8 @@ class Trainer {
   Status Start() {
     models_.Initialize(0, kInitialSeed);
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(partial_directory_));
-    SUBMIX_RETURN_IF_ERROR(
-        LoadTrainingCheckpoint(CheckpointPath(), identity_, models_.parameters().values(0), state_)
-            .status());
+    SUBMIX_RETURN_IF_ERROR(LoadTrainingCheckpoint(CheckpointPath(), identity_,
+                                                  models_.parameters().values(0), state_));
     if (state_.step > account_.steps_charged()) {
       return base::DataLossError(
           partial_directory_ +
