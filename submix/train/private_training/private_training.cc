@@ -82,12 +82,6 @@ std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, i
   return blocks;
 }
 
-ensemble::TrainingCost CostOf(const accounting::StepBudget& budget, PrivacyUnit unit,
-                              std::int64_t steps) {
-  return {"dp-sgd", unit == PrivacyUnit::kUserKey, budget.step().sampling_probability,
-          budget.step().noise_multiplier, steps};
-}
-
 // What all runs of one training have in common.
 struct Plan {
   accounting::StepBudget budget;
@@ -156,12 +150,13 @@ StatusOr<PrivateTrainingReport> TrainMember(const Plan& plan, ensemble::Manifest
   member.complete = true;
   manifest.hyper_parameters[kChargedField] = std::to_string(result.steps_charged);
   manifest.hyper_parameters[kEpsilonField] = ParameterText(report.epsilon);
-  const std::string cost =
-      TrainingCostJson(CostOf(plan.budget, plan.options.unit, result.steps_charged), report.epsilon,
-                       plan.budget.target().delta);
-  SUBMIX_RETURN_IF_ERROR(WriteReleasedEnsemble(ensemble::PublicDirectory(directory),
-                                               ensemble::MemberPath(directory, member), manifest,
-                                               cost, base::JoinPath(directory, "released")));
+  const ensemble::TrainingCost cost = {"dp-sgd", plan.options.unit == PrivacyUnit::kUserKey,
+                                       report.sampling_probability, report.noise_multiplier,
+                                       result.steps_charged};
+  SUBMIX_RETURN_IF_ERROR(
+      WriteReleasedEnsemble(ensemble::PublicDirectory(directory), task.output_directory, manifest,
+                            TrainingCostJson(cost, report.epsilon, plan.budget.target().delta),
+                            base::JoinPath(directory, "released")));
   SUBMIX_RETURN_IF_ERROR(ensemble::HashFiles(manifest, directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, directory));
   return report;
