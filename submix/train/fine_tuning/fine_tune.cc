@@ -22,13 +22,6 @@ base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions
   return base::OkStatus();
 }
 
-// Everything shared that decides the outcome, so that no checkpoint of another training is used.
-base::StatusOr<std::string> SharedIdentity(const std::string& public_directory,
-                                           const FineTuneOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
-  return weights + " " + TrainingIdentity(options);
-}
-
 // For each group of parameters the tasks that are trained there, one after another. Fixed by index,
 // also when some are done: where a member stands in a batch stays public.
 std::vector<std::vector<std::size_t>> QueuesOf(std::size_t num_tasks,
@@ -48,25 +41,6 @@ std::vector<std::vector<std::size_t>> QueuesOf(std::size_t num_tasks,
   return queues;
 }
 
-struct TokenCount {
-  std::int64_t all = 0;
-  std::int64_t done = 0;  // by earlier runs
-};
-
-TokenCount CountTokens(std::span<const MemberTask> tasks,
-                       const std::vector<std::vector<std::size_t>>& queues,
-                       const FineTuneOptions& options) {
-  TokenCount count;
-  for (const std::vector<std::size_t>& queue : queues) {
-    for (const std::size_t i : queue) {
-      const std::int64_t tokens = options.epochs * NumTargets(tasks[i].blocks);
-      count.all += tokens;
-      if (base::FileExists(tasks[i].output_directory)) count.done += tokens;
-    }
-  }
-  return count;
-}
-
 base::Status TrainMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                           const FineTuneOptions& options, base::ProgressStyle style,
                           TaskShare share) {
@@ -74,11 +48,21 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
                           LoadPublicModel(public_directory, options.precision));
   SUBMIX_RETURN_IF_ERROR(CheckFineTuneOptions(options, public_model.config));
   SUBMIX_RETURN_IF_ERROR(CheckTasks(tasks, options, public_model.config));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string identity, SharedIdentity(public_directory, options));
+  // Everything shared that decides the outcome, so that no checkpoint of another training is used.
+  SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
+  const std::string identity = weights + " " + TrainingIdentity(options);
   std::vector<std::vector<std::size_t>> queues = QueuesOf(tasks.size(), options, share);
-  const TokenCount tokens = CountTokens(tasks, queues, options);
-  base::ProgressBar progress("fine-tuning", tokens.all, "tokens", style);
-  progress.SkipTo(tokens.done);
+  std::int64_t all_tokens = 0;
+  std::int64_t done_tokens = 0;  // by earlier runs
+  for (const std::vector<std::size_t>& queue : queues) {
+    for (const std::size_t i : queue) {
+      const std::int64_t tokens = options.epochs * NumTargets(tasks[i].blocks);
+      all_tokens += tokens;
+      if (base::FileExists(tasks[i].output_directory)) done_tokens += tokens;
+    }
+  }
+  base::ProgressBar progress("fine-tuning", all_tokens, "tokens", style);
+  progress.SkipTo(done_tokens);
   SUBMIX_ASSIGN_OR_RETURN(
       const std::unique_ptr<MemberModels> models,
       MakeMembers(public_model, options.lora, static_cast<int>(queues.size()), options.precision));
