@@ -24,10 +24,7 @@ constexpr std::int64_t kLossRows = 256;  // rows whose logits exist at a time
 // Elements that are widened together: a few arrays of this size stay in the first-level cache.
 constexpr std::int64_t kWidenedElements = 1024;
 
-const std::uint16_t* Halves(const at::Tensor& x) {
-  return reinterpret_cast<const std::uint16_t*>(x.data_ptr<at::BFloat16>());
-}
-std::uint16_t* MutableHalves(at::Tensor& x) {
+std::uint16_t* Halves(const at::Tensor& x) {
   return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
 }
 
@@ -43,7 +40,7 @@ void WriteFloats(const float* floats, std::int64_t begin, std::int64_t count, at
   if (y.scalar_type() == torch::kFloat) {
     std::copy_n(floats, count, y.data_ptr<float>() + begin);
   } else {
-    Bfloat16OfFloats(floats, MutableHalves(y) + begin, count);
+    Bfloat16OfFloats(floats, Halves(y) + begin, count);
   }
 }
 

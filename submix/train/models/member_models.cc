@@ -29,8 +29,7 @@ class LoraMembers final : public MemberModels {
  public:
   LoraMembers(const PublicModel& public_model, model::LoraConfig config,
               std::vector<model::LoraModule> modules, int groups, at::ScalarType compute_type)
-      : model_(public_model.config),
-        config_(std::move(config)),
+      : config_(std::move(config)),
         modules_(std::move(modules)),
         weights_(AssembleWeights(public_model.config, public_model.tensors, compute_type)),
         parameters_(groups, LoraVectors(config_, modules_)) {
@@ -62,15 +61,15 @@ class LoraMembers final : public MemberModels {
       adapter.modules[i].a.assign(a.begin(), a.end());
       adapter.modules[i].b.assign(b.begin(), b.end());
     }
-    return model::SaveLoraAdapter(adapter, model_, directory);
+    return model::SaveLoraAdapter(adapter, weights_.config, directory);
   }
 
  private:
   LastLayer Forward(const at::Tensor& tokens) override {
-    return {HiddenStates(weights_, stack_, tokens), weights_.unembedding, model_.logit_soft_cap};
+    return {HiddenStates(weights_, stack_, tokens), weights_.unembedding,
+            weights_.config.logit_soft_cap};
   }
 
-  const model::DecoderConfig model_;
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
   const DecoderWeights weights_;
