@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <dlfcn.h>
 
 #include "benchmarks/product_bound.h"
 #include "benchmarks/work_directory.h"
@@ -40,6 +41,13 @@ struct Case {
 
 std::int64_t TokensAStep(const Settings& settings, const Case& which) {
   return std::int64_t{1} * which.members * settings.batch_size * (settings.block_tokens - 1);
+}
+
+// What OpenBLAS believes this processor is, or "" if it is not OpenBLAS: products in f32 depend on
+// it.
+const char* BlasCoreName() {
+  void* const core_name = ::dlsym(RTLD_DEFAULT, "openblas_get_corename");
+  return core_name == nullptr ? "" : reinterpret_cast<char* (*)()>(core_name)();
 }
 
 train::Precision PrecisionOf(const std::string& name) {
@@ -81,7 +89,7 @@ base::Status Measure(const Settings& settings, const Case& which) {
                     "\"product_bound\":%.0f,\"share_of_bound\":%.3f}\n"
                   : "%s (%s, %d threads): %s %s, %d members at a time, %d x %d tokens: %.0f "
                     "tokens/s; products alone %.0f, share %.3f\n",
-              settings.model.c_str(), train::BlasCoreName(), settings.threads, which.method.c_str(),
+              settings.model.c_str(), BlasCoreName(), settings.threads, which.method.c_str(),
               which.precision.c_str(), which.members, settings.batch_size,
               settings.block_tokens - 1, rate, bound, rate / bound);
   std::fflush(stdout);

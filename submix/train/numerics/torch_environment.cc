@@ -21,18 +21,7 @@ void KeepFreedMemory() {
   if (std::getenv("MALLOC_TRIM_THRESHOLD_") == nullptr) ::mallopt(M_TRIM_THRESHOLD, kLargestTensor);
 }
 
-// OpenBLAS is one of several libraries that may stand behind torch, so it is looked up, not linked.
-template <typename Function>
-Function* OpenBlasFunction(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
-}
-
 }  // namespace
-
-const char* BlasCoreName() {
-  const auto core_name = OpenBlasFunction<char*()>("openblas_get_corename");
-  return core_name == nullptr ? "" : core_name();
-}
 
 void PrepareTorchProcess(char** argv) {
   KeepFreedMemory();
@@ -55,10 +44,10 @@ base::Status SetTorchThreads(int threads) {
   }
   const int count = TorchThreads(threads);
   at::set_num_threads(count);
-  // Debian's OpenBLAS runs threads of its own, which torch does not know of.
-  if (const auto set_threads = OpenBlasFunction<void(int)>("openblas_set_num_threads")) {
-    set_threads(count);
-  }
+  // Debian's OpenBLAS runs threads of its own, which torch does not know of. It is one of several
+  // libraries that may stand behind torch, so it is looked up, not linked.
+  void* const set_threads = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+  if (set_threads != nullptr) reinterpret_cast<void (*)(int)>(set_threads)(count);
   return base::OkStatus();
 }
 

@@ -21,7 +21,4 @@ int TorchThreads(int threads);
 // kInvalidArgument for a negative number.
 base::Status SetTorchThreads(int threads);
 
-// "f32" rows/s depend on it: what OpenBLAS believes this processor is, or "" if it is not OpenBLAS.
-const char* BlasCoreName();
-
 }  // namespace submix::train
