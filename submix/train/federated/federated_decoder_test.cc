@@ -5,11 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "submix/base/file_system.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/federated/client_updates.h"

@@ -3,7 +3,6 @@
 // parameters. Torch-free.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

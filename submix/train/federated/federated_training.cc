@@ -13,7 +13,6 @@
 #include "submix/base/processors.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
-#include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/sampled_gaussian/gaussian_noise.h"
 #include "submix/train/sampled_gaussian/poisson_sampling.h"

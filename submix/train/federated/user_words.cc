@@ -1,6 +1,5 @@
 #include "submix/train/federated/user_words.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 

@@ -1,6 +1,5 @@
 #include "submix/train/federated/word_lstm.h"
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 

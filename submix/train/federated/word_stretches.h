@@ -2,9 +2,7 @@
 // the batches of truncated back-propagation through time.
 #pragma once
 
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "submix/base/ids.h"
 #include "submix/train/federated/word_lstm.h"

@@ -2,7 +2,6 @@
 // text never decides what is in it (McMahan et al. 2018, Appendix B), so it costs no privacy.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"

@@ -4,9 +4,7 @@
 // goes on at its last checkpoint.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"

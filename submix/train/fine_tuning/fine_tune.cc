@@ -1,7 +1,6 @@
 #include "submix/train/fine_tuning/fine_tune.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "submix/base/file_system.h"

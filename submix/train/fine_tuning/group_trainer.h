@@ -5,7 +5,6 @@
 // Internal: includes torch.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,6 +1,5 @@
 #include "submix/train/fine_tuning/pretrain.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <random>

@@ -10,7 +10,7 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_tensors.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/models/member_models.h"
+#include "submix/train/models/decoder_weights.h"
 #include "submix/train/numerics/torch_errors.h"
 
 namespace submix::train {

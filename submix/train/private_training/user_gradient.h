@@ -5,7 +5,6 @@
 // Internal: includes torch.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
