@@ -19,8 +19,6 @@
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/train/federated/federated_lstm.h"
-#include "submix/train/federated/public_start.h"
-#include "submix/train/federated/user_words.h"
 #include "submix/train/federated/word_metrics.h"
 #include "submix/train/federated/word_vocabulary.h"
 
@@ -108,10 +106,9 @@ class FederatedTrainings {
   StatusOr<std::vector<eval::HeadWordCounts>> CountHeadWords(const FederatedSetting& setting) {
     SUBMIX_ASSIGN_OR_RETURN(const Trained trained, TrainOrLoad(setting));
     SUBMIX_ASSIGN_OR_RETURN(const Texts* texts, LoadTexts(setting.words));
-    const train::WordLstmShape shape = ShapeOf(*texts);
     SUBMIX_ASSIGN_OR_RETURN(
         const auto histograms,
-        train::CountHeadWords(shape, trained.parameters,
+        train::CountHeadWords(texts->model.shape(), trained.parameters,
                               train::FirstWords(texts->heldout, train::kTable3Tokens),
                               train::kTable3Heads, std::max(1, recipe_.threads)));
     std::vector<eval::HeadWordCounts> counts;
@@ -124,10 +121,10 @@ class FederatedTrainings {
  private:
   // The texts in the words of one dictionary.
   struct Texts {
-    train::WordVocabulary vocabulary;
+    train::FederatedLstm model;
     std::string words_digest;
-    std::vector<std::vector<base::TokenId>> users;
-    std::vector<std::vector<base::TokenId>> heldout;
+    train::TokenStreams users;
+    train::TokenStreams heldout;
     std::vector<float> start;  // the model that trainings begin with; made when first needed
   };
   struct Trained {
@@ -151,30 +148,21 @@ class FederatedTrainings {
     const auto loaded = texts_.find(words);
     if (loaded != texts_.end()) return &loaded->second;
     SUBMIX_ASSIGN_OR_RETURN(auto vocabulary, LoadOrMakeVocabulary(words));
+    std::string digest = base::ToHex(base::Sha256(vocabulary.ToText())).substr(0, 16);
+    train::WordLstmShape shape = recipe_.shape;
+    shape.vocab_size = vocabulary.size();
+    const train::FederatedLstm model(shape, std::move(vocabulary), recipe_.public_text,
+                                     recipe_.public_words);
     const std::int64_t tokens = recipe_.tokens_per_user;
-    SUBMIX_ASSIGN_OR_RETURN(auto users,
-                            train::ReadUserWords(recipe_.corpus, vocabulary, {tokens, tokens}));
+    SUBMIX_ASSIGN_OR_RETURN(auto users, model.ReadUsers(recipe_.corpus, {tokens, tokens}));
     if (users.empty()) {
       return base::InvalidArgumentError(recipe_.corpus + ": no user has " + std::to_string(tokens) +
                                         " words: lower --tokens-per-user");
     }
-    SUBMIX_ASSIGN_OR_RETURN(auto heldout,
-                            train::ReadUserWords(recipe_.heldout, vocabulary, {1, tokens}));
+    SUBMIX_ASSIGN_OR_RETURN(auto heldout, model.ReadUsers(recipe_.heldout, {1, tokens}));
     heldout = train::FirstWords(std::move(heldout), recipe_.heldout_tokens);
-    std::string digest = base::ToHex(base::Sha256(vocabulary.ToText())).substr(0, 16);
-    return &texts_
-                .emplace(words, Texts{std::move(vocabulary),
-                                      std::move(digest),
-                                      std::move(users),
-                                      std::move(heldout),
-                                      {}})
-                .first->second;
-  }
-
-  train::WordLstmShape ShapeOf(const Texts& texts) const {
-    train::WordLstmShape shape = recipe_.shape;
-    shape.vocab_size = texts.vocabulary.size();
-    return shape;
+    Texts texts = {model, std::move(digest), std::move(users), std::move(heldout), {}};
+    return &texts_.emplace(words, std::move(texts)).first->second;
   }
 
   // What a training is a function of, and the directory's name.
@@ -219,24 +207,15 @@ class FederatedTrainings {
   // What a training begins with; any model of its size where it has begun.
   StatusOr<std::vector<float>> StartOf(const FederatedSetting& setting, Texts& texts,
                                        const std::string& directory) {
-    const train::WordLstmShape shape = ShapeOf(texts);
     if (base::FileExists(base::JoinPath(directory, "checkpoint.safetensors"))) {
-      return std::vector<float>(WordLstmVectors(shape).back().end);
+      return std::vector<float>(texts.model.vectors().back().end);
     }
     if (const auto earlier = EarlierSetting(setting)) {
       SUBMIX_ASSIGN_OR_RETURN(Trained trained, TrainOrLoad(*earlier));
       return std::move(trained.parameters);
     }
     if (texts.start.empty()) {
-      std::vector<float> parameters = InitialWordLstm(shape, recipe_.seed);
-      if (recipe_.public_words > 0) {
-        SUBMIX_ASSIGN_OR_RETURN(
-            const auto words,
-            train::ReadPublicWords(recipe_.public_text, texts.vocabulary, recipe_.public_words));
-        SUBMIX_RETURN_IF_ERROR(train::TrainOnPublicWords(shape, recipe_.local, words, parameters,
-                                                         base::DetectProgressStyle()));
-      }
-      texts.start = std::move(parameters);
+      SUBMIX_ASSIGN_OR_RETURN(texts.start, texts.model.Start(recipe_.local, recipe_.seed));
     }
     return texts.start;
   }
@@ -281,7 +260,6 @@ class FederatedTrainings {
     }
     const train::FederatedOptions options =
         TrainingOptions(setting, static_cast<double>(texts->users.size()), directory);
-    const train::WordLstmShape shape = ShapeOf(*texts);
     // Whoever knows the noise has the sum: what is promised is drawn from the system. All else can
     // be drawn again, from where it stands.
     std::unique_ptr<base::RandomSource> random = base::MakeSystemRandomSource();
@@ -290,8 +268,7 @@ class FederatedTrainings {
       random = eval::RepeatableDraws(
           recipe_.seed, "federated " + name + (stands.ok() ? base::ToHex(*stands) : ""));
     }
-    const train::FederatedLstm model(shape);
-    const train::FederatedData data = {&model, start, texts->users, texts->heldout, name};
+    const train::FederatedData data = {&texts->model, start, texts->users, texts->heldout, name};
     SUBMIX_ASSIGN_OR_RETURN(
         train::FederatedResult result,
         TrainFederated(options, data, *random,
@@ -306,7 +283,7 @@ class FederatedTrainings {
     if (!is_finished()) {  // killed between the last checkpoint and its evaluation's line
       SUBMIX_ASSIGN_OR_RETURN(
           const train::PredictionMetrics metrics,
-          EvaluateWordLstm(shape, result.parameters, texts->heldout, std::max(1, recipe_.threads)));
+          texts->model.Evaluate(result.parameters, texts->heldout, std::max(1, recipe_.threads)));
       SUBMIX_RETURN_IF_ERROR(AddEvaluation(
           {setting.rounds, metrics.accuracy_top1, metrics.accuracy_top1, metrics.perplexity},
           directory, evaluations));
