@@ -131,7 +131,11 @@ StatusOr<std::unique_ptr<MemberModels>> FederatedDecoder::MakeTrained() const {
 
 StatusOr<TokenStreams> FederatedDecoder::ReadUsers(const corpus::CorpusFile& file,
                                                    const UserWordsLimits& limits) const {
-  return ReadUserTokens(file, *tokenizer_, limits);
+  return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+    const std::vector<TokenId> tokens = tokenizer_->EncodePrompt(text);
+    stream.insert(stream.end(), tokens.begin(), tokens.end());
+    stream.push_back(tokenizer_->end_of_text());
+  });
 }
 
 StatusOr<std::vector<float>> FederatedDecoder::Start(const LocalTraining& local,

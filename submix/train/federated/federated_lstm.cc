@@ -78,7 +78,9 @@ std::string FederatedLstm::Source() const {
 
 base::StatusOr<TokenStreams> FederatedLstm::ReadUsers(const corpus::CorpusFile& file,
                                                       const UserWordsLimits& limits) const {
-  return ReadUserWords(file, *vocabulary_, limits);
+  return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
+    vocabulary_->AppendText(text, stream);
+  });
 }
 
 base::StatusOr<std::vector<float>> FederatedLstm::Start(const LocalTraining& local,

@@ -1,6 +1,5 @@
 #include "submix/train/federated/user_words.h"
 
-#include <functional>
 #include <map>
 
 #include "submix/base/check.h"
@@ -9,12 +8,9 @@ namespace submix::train {
 
 using base::TokenId;
 
-namespace {
-
-// `append` adds a text and its end.
-base::StatusOr<TokenStreams> ReadStreams(
+base::StatusOr<TokenStreams> ReadUserStreams(
     const corpus::CorpusFile& file, const UserWordsLimits& limits,
-    const std::function<void(const std::string& text, std::vector<TokenId>&)>& append) {
+    const std::function<void(const std::string& text, std::vector<TokenId>& stream)>& append) {
   SUBMIX_CHECK(limits.least_tokens >= 1 && limits.most_tokens >= 0, "limits out of range");
   std::map<std::string, std::vector<TokenId>> users;
   const auto is_full = [&](const std::vector<TokenId>& stream) {
@@ -36,26 +32,6 @@ base::StatusOr<TokenStreams> ReadStreams(
     if (std::ssize(stream) >= limits.least_tokens) streams.push_back(std::move(stream));
   }
   return streams;
-}
-
-}  // namespace
-
-base::StatusOr<TokenStreams> ReadUserWords(const corpus::CorpusFile& file,
-                                           const WordVocabulary& vocabulary,
-                                           const UserWordsLimits& limits) {
-  return ReadStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
-    vocabulary.AppendText(text, stream);
-  });
-}
-
-base::StatusOr<TokenStreams> ReadUserTokens(const corpus::CorpusFile& file,
-                                            const tokenizer::Tokenizer& tokenizer,
-                                            const UserWordsLimits& limits) {
-  return ReadStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
-    const std::vector<TokenId> tokens = tokenizer.EncodePrompt(text);
-    stream.insert(stream.end(), tokens.begin(), tokens.end());
-    stream.push_back(tokenizer.end_of_text());
-  });
 }
 
 TokenStreams FirstWords(TokenStreams streams, std::int64_t most_tokens) {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/corpus/user_records.h"
-#include "submix/tokenizer/tokenizer.h"
-#include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
 
@@ -21,16 +21,13 @@ struct UserWordsLimits {
   std::int64_t most_tokens = 0;   // users with more are cut; 0: never
 };
 
-// A stream a user: the texts in the order of the file, kEnd behind each, cut. Users in the order of
-// their keys. Whether a user stays, and with which words, depends on that user alone. Errors: those
-// of corpus::ReadUserRecords. Requires: least_tokens >= 1.
-base::StatusOr<TokenStreams> ReadUserWords(const corpus::CorpusFile& file,
-                                           const WordVocabulary& vocabulary,
-                                           const UserWordsLimits& limits);
-// The same in a model's own tokens, end_of_text behind each text.
-base::StatusOr<TokenStreams> ReadUserTokens(const corpus::CorpusFile& file,
-                                            const tokenizer::Tokenizer& tokenizer,
-                                            const UserWordsLimits& limits);
+// A stream a user: the texts in the order of the file, cut; `append` adds one, and its end, to its
+// user's stream. Users in the order of their keys. Whether a user stays, and with which words,
+// depends on that user alone. Errors: those of corpus::ReadUserRecords. Requires: least_tokens
+// >= 1.
+base::StatusOr<TokenStreams> ReadUserStreams(
+    const corpus::CorpusFile& file, const UserWordsLimits& limits,
+    const std::function<void(const std::string& text, std::vector<base::TokenId>& stream)>& append);
 
 // The first streams that together have `most_tokens`, the last one cut.
 TokenStreams FirstWords(TokenStreams streams, std::int64_t most_tokens);

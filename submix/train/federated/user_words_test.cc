@@ -6,6 +6,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
 namespace user_words_test {
@@ -21,10 +22,13 @@ TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
       "{\"user\": \"b\", \"text\": \"three one one\"}\n{\"user\": \"c\", \"text\": \"one "
       "one\"}\n"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one", "two"}));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ReadUserWords(path, vocabulary, {}));
+  const auto append = [&](const std::string& words, std::vector<base::TokenId>& stream) {
+    vocabulary.AppendText(words, stream);
+  };
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ReadUserStreams(path, {}, append));
   EXPECT_THAT(
       all, ElementsAre(ElementsAre(4, 1), ElementsAre(3, 4, 1, 2, 3, 3, 1), ElementsAre(3, 3, 1)));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cut, ReadUserWords(path, vocabulary, {3, 4}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cut, ReadUserStreams(path, {3, 4}, append));
   EXPECT_THAT(cut, ElementsAre(ElementsAre(3, 4, 1, 2), ElementsAre(3, 3, 1)));
   EXPECT_THAT(FirstWords(all, 4), ElementsAre(ElementsAre(4, 1), ElementsAre(3, 4)));
   EXPECT_THAT(FirstWords(all, 2), ElementsAre(ElementsAre(4, 1)));
