@@ -90,7 +90,7 @@ base::StatusOr<std::vector<float>> FederatedLstm::Start(const LocalTraining& loc
   SUBMIX_ASSIGN_OR_RETURN(const auto words,
                           ReadPublicWords(public_text_, *vocabulary_, public_words_));
   SUBMIX_RETURN_IF_ERROR(
-      TrainOnPublicWords(shape_, local, words, parameters, base::DetectProgressStyle()));
+      TrainOnPublicWords(*this, local, words, parameters, base::DetectProgressStyle()));
   return parameters;
 }
 

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "submix/corpus/text_lines.h"
-#include "submix/train/federated/word_stretches.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -58,26 +57,24 @@ base::StatusOr<std::vector<TokenId>> ReadPublicWords(std::span<const std::string
   return words;
 }
 
-base::Status TrainOnPublicWords(const WordLstmShape& shape, const LocalTraining& training,
+base::Status TrainOnPublicWords(const FederatedModel& model, const LocalTraining& training,
                                 std::span<const TokenId> words, std::span<float> parameters,
                                 base::ProgressStyle style) {
   SUBMIX_RETURN_IF_ERROR(SetTorchThreads(0));
   return CatchTorchErrors([&] {
-    const WordStretches stretches(words, training.batch_size, training.unroll);
-    WordLstm lstm(shape, training.batch_size, training.unroll);
+    const auto client = model.MakeClient(training.batch_size, training.unroll);
     std::vector<float> gradient(parameters.size());
     base::ProgressBar progress("public text", std::ssize(words), "words", style);
-    WordBatch batch;
-    for (std::size_t b = 0; stretches.Fill(b, batch); ++b) {
-      const std::int64_t targets = NumTargets(batch);
-      lstm.SetParameters(parameters);
-      lstm.Gradient(batch, 1.0f / static_cast<float>(targets), gradient);
+    client->Begin(words);
+    while (const std::int64_t targets = client->NextBatch()) {
+      client->SetParameters(parameters);
+      client->Gradient(1.0f / static_cast<float>(targets), gradient);
       const auto rate = static_cast<float>(training.learning_rate *
                                            std::min(1.0, kLongestGradient / Norm(gradient)));
       for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] -= rate * gradient[i];
       progress.Advance(targets);
     }
-    NormaliseEmbedding(shape, parameters);
+    model.Normalise(parameters);
     return base::OkStatus();
   });
 }

@@ -10,8 +10,8 @@
 #include "submix/base/ids.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
+#include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/local_pass.h"
-#include "submix/train/federated/word_lstm.h"
 #include "submix/train/federated/word_vocabulary.h"
 
 namespace submix::train {
@@ -24,7 +24,7 @@ base::StatusOr<std::vector<base::TokenId>> ReadPublicWords(std::span<const std::
 
 // One pass of SGD over the words, with batches and learning rate as users have them, gradients cut
 // to length 1. Errors: those of libtorch.
-base::Status TrainOnPublicWords(const WordLstmShape& shape, const LocalTraining& training,
+base::Status TrainOnPublicWords(const FederatedModel& model, const LocalTraining& training,
                                 std::span<const base::TokenId> words, std::span<float> parameters,
                                 base::ProgressStyle progress);
 

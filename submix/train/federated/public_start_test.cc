@@ -6,7 +6,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
-#include "submix/train/federated/word_metrics.h"
+#include "submix/train/federated/federated_lstm.h"
 
 namespace submix::train {
 namespace public_start_test {
@@ -31,14 +31,15 @@ TEST(PublicStartTest, ReadsDocumentsUntilThereAreEnoughWords) {
 
 TEST(PublicStartTest, OnePassTeachesWhatTheTextRepeats) {
   constexpr WordLstmShape kShape = {.vocab_size = 9, .width = 4, .units = 8};
+  const FederatedLstm model(kShape);
   std::vector<TokenId> words;
   for (int i = 0; i < 3000; ++i) words.push_back(2 + i % 7);
   std::vector<float> parameters = InitialWordLstm(kShape, 1);
   const std::vector<std::vector<TokenId>> heldout = {{words.begin(), words.begin() + 70}};
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, EvaluateWordLstm(kShape, parameters, heldout, 1));
-  SUBMIX_ASSERT_OK(TrainOnPublicWords(kShape, {.batch_size = 4, .unroll = 7, .learning_rate = 2},
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, model.Evaluate(parameters, heldout, 1));
+  SUBMIX_ASSERT_OK(TrainOnPublicWords(model, {.batch_size = 4, .unroll = 7, .learning_rate = 2},
                                       words, parameters, base::ProgressStyle::kSilent));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, EvaluateWordLstm(kShape, parameters, heldout, 1));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, model.Evaluate(parameters, heldout, 1));
   EXPECT_LT(after.loss, before.loss - 1);
 }
 
