@@ -23,19 +23,19 @@ base::Status CheckTasks(std::span<const MemberTask> tasks, const FineTuneOptions
 
 // For each group of parameters the tasks that are trained there, one after another. Fixed by index,
 // also when some are done: where a member stands in a batch stays public.
-std::vector<std::vector<std::size_t>> QueuesOf(std::size_t num_tasks,
-                                               const FineTuneOptions& options, TaskShare share) {
+std::vector<TaskQueue> QueuesOf(std::span<const MemberTask> tasks, const FineTuneOptions& options,
+                                TaskShare share) {
   const std::size_t groups =
       options.lora.has_value()
-          ? std::min(num_tasks, static_cast<std::size_t>(options.members_at_a_time))
+          ? std::min(tasks.size(), static_cast<std::size_t>(options.members_at_a_time))
           : 1;
-  std::vector<std::vector<std::size_t>> queues(groups);
-  for (std::size_t i = 0; i < num_tasks; ++i) {
+  std::vector<TaskQueue> queues(groups);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (i / groups % static_cast<std::size_t>(share.stride) !=
         static_cast<std::size_t>(share.first)) {
       continue;
     }
-    queues[i % groups].push_back(i);
+    queues[i % groups].push_back(&tasks[i]);
   }
   return queues;
 }
@@ -50,14 +50,14 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
   // Everything shared that decides the outcome, so that no checkpoint of another training is used.
   SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
   const std::string identity = weights + " " + TrainingIdentity(options);
-  std::vector<std::vector<std::size_t>> queues = QueuesOf(tasks.size(), options, share);
+  std::vector<TaskQueue> queues = QueuesOf(tasks, options, share);
   std::int64_t all_tokens = 0;
   std::int64_t done_tokens = 0;  // by earlier runs
-  for (const std::vector<std::size_t>& queue : queues) {
-    for (const std::size_t i : queue) {
-      const std::int64_t tokens = options.epochs * NumTargets(tasks[i].blocks);
+  for (const TaskQueue& queue : queues) {
+    for (const MemberTask* task : queue) {
+      const std::int64_t tokens = options.epochs * NumTargets(task->blocks);
       all_tokens += tokens;
-      if (base::FileExists(tasks[i].output_directory)) done_tokens += tokens;
+      if (base::FileExists(task->output_directory)) done_tokens += tokens;
     }
   }
   base::ProgressBar progress("fine-tuning", all_tokens, "tokens", style);
@@ -65,7 +65,7 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
   SUBMIX_ASSIGN_OR_RETURN(
       const std::unique_ptr<MemberModels> models,
       MakeMembers(public_model, options.lora, static_cast<int>(queues.size()), options.precision));
-  return GroupTrainer(*models, tasks, std::move(queues), options, identity).Run(progress);
+  return GroupTrainer(*models, std::move(queues), options, identity).Run(progress);
 }
 
 }  // namespace

@@ -48,15 +48,13 @@ std::string TrainingIdentity(const FineTuneOptions& options) {
   return text.str();
 }
 
-GroupTrainer::GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
-                           std::vector<std::vector<std::size_t>> queues,
+GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
                            const FineTuneOptions& options, const std::string& identity)
     : models_(models),
-      tasks_(tasks),
       options_(options),
       identity_(identity),
       batch_(std::ssize(queues) * options.batch_size, options.block_tokens - 1) {
-  for (std::vector<std::size_t>& queue : queues) {
+  for (TaskQueue& queue : queues) {
     groups_.push_back({.queue = std::move(queue), .member = std::nullopt});
   }
 }
@@ -91,7 +89,7 @@ base::Status GroupTrainer::StartNext(int group, base::ProgressBar& progress) {
   Group& its = groups_[static_cast<std::size_t>(group)];
   its.member.reset();
   while (!its.member.has_value() && its.next < its.queue.size()) {
-    const MemberTask& task = tasks_[its.queue[its.next++]];
+    const MemberTask& task = *its.queue[its.next++];
     if (base::FileExists(task.output_directory)) continue;
     its.member.emplace(MakeMember(task));
     SUBMIX_RETURN_IF_ERROR(Resume(group, progress));

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,14 +19,15 @@ namespace submix::train {
 // The options that decide a training's outcome, as text: part of a checkpoint's identity.
 std::string TrainingIdentity(const FineTuneOptions& options);
 
+// The tasks that a group trains, one after another.
+using TaskQueue = std::vector<const MemberTask*>;
+
 // One thread at a time.
 class GroupTrainer {
  public:
-  // queues[g]: the indices of the tasks of group g, in order. `identity` of everything that the
-  // members share: options and public model. Requires: a queue for each of the models' groups. All
-  // arguments must outlive the trainer.
-  GroupTrainer(MemberModels& models, std::span<const MemberTask> tasks,
-               std::vector<std::vector<std::size_t>> queues, const FineTuneOptions& options,
+  // A queue for each of the models' groups. `identity` of everything that the members share:
+  // options and public model. All arguments and the tasks must outlive the trainer.
+  GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues, const FineTuneOptions& options,
                const std::string& identity);
 
   // Trains to the end. `progress` counts tokens.
@@ -45,7 +45,7 @@ class GroupTrainer {
     std::int64_t tokens = 0;  // of the current batch
   };
   struct Group {
-    std::vector<std::size_t> queue;
+    TaskQueue queue;
     std::size_t next = 0;          // in the queue
     std::optional<Member> member;  // in training; none once the queue is through
   };
@@ -62,7 +62,6 @@ class GroupTrainer {
   base::Status Finish(int group);
 
   MemberModels& models_;
-  const std::span<const MemberTask> tasks_;
   const FineTuneOptions& options_;
   const std::string& identity_;
   std::vector<Group> groups_;

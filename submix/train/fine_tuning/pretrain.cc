@@ -144,8 +144,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   const std::int64_t total = options.training.epochs * NumTargets(task.blocks);
   base::ProgressBar progress("pre-training", total, "tokens", style);
   const std::string identity = Identity(options, start.config);
-  GroupTrainer trainer(*model, std::span(&task, 1), /*queues=*/{{0}}, options.training, identity);
-  return trainer.Run(progress);
+  return GroupTrainer(*model, /*queues=*/{{&task}}, options.training, identity).Run(progress);
 }
 
 // Says "enough" to ReadLines; never reaches the caller.
