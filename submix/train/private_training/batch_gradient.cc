@@ -9,15 +9,6 @@
 
 namespace submix::train {
 
-BatchGradient::Worker::Worker(std::unique_ptr<MemberModels> its_models, const DpSgdOptions& options)
-    : models(std::move(its_models)),
-      gradient(*models, options.blocks_at_a_time),
-      sum(models->parameters().size(), options.clip_norm) {}
-
-void BatchGradient::Worker::Add(const TrainingUnit& unit) {
-  if (!unit.empty()) sum.Add(gradient.Compute(unit));
-}
-
 base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicModel& public_model,
                                                                    const DpSgdOptions& options) {
   const bool has_adapters = options.lora.has_value();
@@ -26,7 +17,10 @@ base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicM
   for (int i = 0; i < workers; ++i) {
     SUBMIX_ASSIGN_OR_RETURN(
         auto models, MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
-    batch->workers_.push_back(std::make_unique<Worker>(std::move(models), options));
+    MemberModels& its = *models;
+    batch->workers_.push_back(std::unique_ptr<Worker>(
+        new Worker{std::move(models), UserGradient(its, options.blocks_at_a_time),
+                   ClippedSum(its.parameters().size(), options.clip_norm)}));
   }
   return batch;
 }
@@ -34,6 +28,9 @@ base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicM
 base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUnit> units,
                                                      std::span<const std::size_t> numbers,
                                                      const std::function<void()>& on_unit) {
+  const auto add = [&](std::size_t number, Worker& worker) {
+    if (!units[number].empty()) worker.sum.Add(worker.gradient.Compute(units[number]));
+  };
   Worker& first = *workers_.front();
   for (const auto& worker : workers_) {
     worker->sum.Clear();
@@ -43,7 +40,7 @@ base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUni
   }
   if (!is_user_a_thread_) {
     for (const std::size_t number : numbers) {
-      first.Add(units[number]);
+      add(number, first);
       on_unit();
     }
     return &first.sum;
@@ -53,7 +50,7 @@ base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUni
       static_cast<int>(workers_.size()), numbers.size(), [&](ClientQueue& queue, int thread) {
         Worker& worker = *workers_[static_cast<std::size_t>(thread)];
         while (const auto next = queue.Next()) {
-          worker.Add(units[numbers[*next]]);
+          add(numbers[*next], worker);
           const std::lock_guard lock(mutex);
           on_unit();
         }

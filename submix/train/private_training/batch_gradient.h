@@ -37,9 +37,6 @@ class BatchGradient {
 
  private:
   struct Worker {
-    Worker(std::unique_ptr<MemberModels> its_models, const DpSgdOptions& options);
-    void Add(const TrainingUnit& unit);
-
     const std::unique_ptr<MemberModels> models;
     UserGradient gradient;
     ClippedSum sum;
