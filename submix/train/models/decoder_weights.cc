@@ -24,10 +24,6 @@ at::Tensor TensorOf(const model::TensorView& view, Precision precision) {
   return tensor;
 }
 
-bool IsNorm(const model::DecoderTensor& tensor) {
-  return tensor.shape.size() == 1 && !tensor.is_linear;
-}
-
 }  // namespace
 
 at::ScalarType ScalarTypeOf(Precision precision) {
@@ -47,16 +43,14 @@ base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory, Precis
 
 base::Status SaveModel(const PublicModel& like, std::span<const float> values,
                        const std::string& directory) {
+  const ParameterVectors vectors = WeightVectors(like.config);
+  SUBMIX_CHECK(vectors.back().end == values.size(), "values do not fit the model");
   std::vector<model::NamedTensor> tensors;
-  std::size_t begin = 0;
   for (const model::DecoderTensor& tensor : model::DecoderTensors(like.config)) {
-    const auto count = static_cast<std::size_t>(c10::multiply_integers(tensor.shape));
-    SUBMIX_CHECK(begin + count <= values.size(), "values do not fit the model");
-    tensors.push_back(
-        {model::FullName(like.config, tensor), tensor.shape, values.subspan(begin, count)});
-    begin += count;
+    const ParameterVector& vector = vectors[tensors.size()];
+    tensors.push_back({model::FullName(like.config, tensor), tensor.shape,
+                       values.subspan(vector.begin, vector.size())});
   }
-  SUBMIX_CHECK(begin == values.size(), "values do not fit the model");
   SUBMIX_RETURN_IF_ERROR(model::WriteSafetensors(base::JoinPath(directory, "model.safetensors"),
                                                  tensors, model::Dtype::kF32, {{"format", "pt"}}));
   return base::WriteFile(base::JoinPath(directory, "config.json"),
@@ -90,7 +84,7 @@ DecoderWeights AssembleWeights(const model::DecoderConfig& config,
     if (tensor.is_linear) {
       assembled = assembled.to(compute_type);
       if (tensor.shape.size() == 2 && !model::HasConv1d(config)) assembled = assembled.t();
-    } else if (IsNorm(tensor) && config.norm == model::Norm::kRmsOnePlus) {
+    } else if (tensor.shape.size() == 1 && config.norm == model::Norm::kRmsOnePlus) {
       assembled = assembled + 1;
     }
   }
