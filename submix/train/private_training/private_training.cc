@@ -119,18 +119,16 @@ StatusOr<Plan> MakePlan(PrivateTrainingOptions options, std::int64_t counted_uni
 }
 
 PrivateTrainingReport MakeReport(const Plan& plan, std::int64_t steps, std::int64_t charged) {
-  PrivateTrainingReport report;
-  report.statement = plan.budget.Statement(plan.options.unit, charged);
-  report.epsilon = plan.budget.EpsilonAfter(charged).epsilon;
-  report.sampling_probability = plan.budget.step().sampling_probability;
-  report.noise_multiplier = plan.budget.step().noise_multiplier;
-  report.expected_batch = plan.options.training.expected_batch;
-  report.public_units = plan.public_units;
-  report.units_were_counted = plan.options.public_units == 0;
-  report.steps_wanted = plan.options.training.steps;
-  report.steps = steps;
-  report.steps_charged = charged;
-  return report;
+  return {.statement = plan.budget.Statement(plan.options.unit, charged),
+          .epsilon = plan.budget.EpsilonAfter(charged).epsilon,
+          .sampling_probability = plan.budget.step().sampling_probability,
+          .noise_multiplier = plan.budget.step().noise_multiplier,
+          .expected_batch = plan.options.training.expected_batch,
+          .public_units = plan.public_units,
+          .units_were_counted = plan.options.public_units == 0,
+          .steps_wanted = plan.options.training.steps,
+          .steps = steps,
+          .steps_charged = charged};
 }
 
 // Trains the one member, writes what may leave, and closes the manifest.
