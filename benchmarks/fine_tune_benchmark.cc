@@ -50,10 +50,6 @@ const char* BlasCoreName() {
   return core_name == nullptr ? "" : reinterpret_cast<char* (*)()>(core_name)();
 }
 
-train::Precision PrecisionOf(const std::string& name) {
-  return name == "bf16" ? train::Precision::kBfloat16 : train::Precision::kFloat32;
-}
-
 // Tokens a second of `settings.steps` updates of all members together.
 base::StatusOr<double> Rate(const Settings& settings, const Case& which) {
   const WorkDirectory directory("fine_tune_benchmark");
@@ -67,7 +63,7 @@ base::StatusOr<double> Rate(const Settings& settings, const Case& which) {
   options.batch_size = settings.batch_size;
   options.block_tokens = settings.block_tokens;
   options.members_at_a_time = which.members;
-  options.precision = PrecisionOf(which.precision);
+  options.precision = train::PrecisionOf(which.precision);
   options.threads = settings.threads;
   return train::PositionsASecond(settings.model, options, settings.steps,
                                  std::numeric_limits<double>::infinity(), directory.path());
@@ -80,7 +76,7 @@ base::Status Measure(const Settings& settings, const Case& which) {
   ProductBoundOptions products;
   products.trains_all_weights = !which.is_lora();
   products.tokens = TokensAStep(settings, which);
-  products.precision = PrecisionOf(which.precision);
+  products.precision = train::PrecisionOf(which.precision);
   const double bound = MeasureProductBound(config, products);
   std::printf(settings.json
                   ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","

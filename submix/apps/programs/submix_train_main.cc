@@ -29,8 +29,7 @@ StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
   options.public_directory = public_directory;
   options.member_directories = member_directories;
   options.vocab_size = vocab_size;
-  options.precision = flags.precision == "f32" ? submix::train::Precision::kFloat32
-                                               : submix::train::Precision::kBfloat16;
+  options.precision = submix::train::PrecisionOf(flags.precision);
   options.threads = flags.threads;
   return submix::train::TorchPredictor::Load(options);
 }

@@ -52,7 +52,7 @@ ModelOrError LoadPublic(const FedAvgModelOptions& options) {
   train::FederatedDecoderOptions wanted;
   wanted.public_directory = options.public_directory;
   SUBMIX_ASSIGN_OR_RETURN(wanted.lora, AdapterOf(options.adapter, config.layers));
-  wanted.precision = TrainingPrecisionOf(options.adapter.precision);
+  wanted.precision = train::PrecisionOf(options.adapter.precision);
   std::unique_ptr<train::FederatedModel> model;
   SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedDecoder::Load(wanted));
   return model;

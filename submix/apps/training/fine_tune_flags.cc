@@ -18,14 +18,6 @@ train::Precision DefaultTrainingPrecision() {
                                                : train::Precision::kFloat32;
 }
 
-std::string TrainingPrecisionName(train::Precision precision) {
-  return precision == train::Precision::kBfloat16 ? "bf16" : "f32";
-}
-
-train::Precision TrainingPrecisionOf(const std::string& name) {
-  return name == "f32" ? train::Precision::kFloat32 : train::Precision::kBfloat16;
-}
-
 void AddAdapterFlags(Flags flags, AdapterFlags& adapter) {
   model::LoraConfig& lora = adapter.lora;
   flags.Add("--full", adapter.full, "Train all weights instead of a LoRA adapter");
@@ -102,7 +94,7 @@ void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune) {
 
 base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers) {
   train::FineTuneOptions options = flags.options;
-  options.precision = TrainingPrecisionOf(flags.adapter.precision);
+  options.precision = train::PrecisionOf(flags.adapter.precision);
   SUBMIX_ASSIGN_OR_RETURN(options.lora, AdapterOf(flags.adapter, layers));
   return options;
 }

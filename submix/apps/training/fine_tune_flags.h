@@ -12,16 +12,13 @@ namespace submix::apps {
 
 // bf16 where the processor multiplies it; elsewhere it is several times slower than f32.
 train::Precision DefaultTrainingPrecision();
-std::string TrainingPrecisionName(train::Precision precision);
-// "f32" or "bf16".
-train::Precision TrainingPrecisionOf(const std::string& name);
 
 // Which parameters are trained, and in which precision.
 struct AdapterFlags {
   bool full = false;
   model::LoraConfig lora;
   int top_layers = 0;
-  std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
+  std::string precision = train::PrecisionName(DefaultTrainingPrecision());
 };
 
 void AddAdapterFlags(Flags flags, AdapterFlags& adapter);

@@ -14,12 +14,12 @@ namespace {
 
 struct PretrainCommandOptions {
   train::PretrainOptions pretrain;
-  std::string precision = TrainingPrecisionName(DefaultTrainingPrecision());
+  std::string precision = train::PrecisionName(DefaultTrainingPrecision());
 };
 
 base::Status RunPretrain(PretrainCommandOptions options) {
   train::PretrainOptions& pretrain = options.pretrain;
-  pretrain.training.precision = TrainingPrecisionOf(options.precision);
+  pretrain.training.precision = train::PrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));
   std::printf("Wrote %s. Next: submix train CORPUS ENSEMBLE --public %s\n",
               pretrain.output_directory.c_str(), ShellWord(pretrain.output_directory).c_str());

@@ -90,8 +90,7 @@ PredictionCount CountPredictions(MemberModels& models, const Blocks& blocks) {
 
 StatusOr<std::string> Describe(const FederatedDecoderOptions& options, const std::string& family) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string digest, PublicModelSha256(options.public_directory));
-  const char* precision = options.precision == Precision::kFloat32 ? "f32" : "bf16";
-  return family + " " + digest + " " + precision + " " +
+  return family + " " + digest + " " + PrecisionName(options.precision) + " " +
          (options.lora.has_value() ? IdentityText(*options.lora) : "full");
 }
 

@@ -105,7 +105,7 @@ std::map<std::string, std::string> HyperParameters(const FineTuneOptions& option
       parameters[name] = std::to_string(static_cast<std::int64_t>(number));
     }
   });
-  parameters["precision"] = options.precision == Precision::kFloat32 ? "f32" : "bf16";
+  parameters["precision"] = PrecisionName(options.precision);
   AddMethod(options.lora, parameters);
   return parameters;
 }
@@ -117,8 +117,7 @@ StatusOr<FineTuneOptions> FineTuneOptionsFrom(
   VisitNumbers(options, [&](const char* name, auto& number) {
     number = static_cast<std::remove_reference_t<decltype(number)>>(reader.Number(name));
   });
-  options.precision =
-      reader.Text("precision") == "f32" ? Precision::kFloat32 : Precision::kBfloat16;
+  options.precision = PrecisionOf(reader.Text("precision"));
   options.lora.reset();
   if (reader.Text("method") == "lora") {
     model::LoraConfig lora;

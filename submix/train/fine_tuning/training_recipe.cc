@@ -93,7 +93,7 @@ std::string RecipeText(const FineTuneOptions& options) {
          " blocks of " + std::to_string(options.block_tokens) + " tokens an update, rate " +
          NumberText(options.learning_rate.peak) + " after " + NumberText(warm_up) +
          " % of the updates; " + std::to_string(options.members_at_a_time) +
-         " members at a time, " + (options.precision == Precision::kBfloat16 ? "bf16" : "f32");
+         " members at a time, " + PrecisionName(options.precision);
 }
 
 }  // namespace submix::train

@@ -52,7 +52,7 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
       {"learning_rate", ParameterText(training.learning_rate.peak)},
       {"warmup_fraction", ParameterText(training.learning_rate.warmup_fraction)},
       {"weight_decay", ParameterText(training.adamw.weight_decay)},
-      {"precision", training.precision == Precision::kFloat32 ? "f32" : "bf16"}};
+      {"precision", PrecisionName(training.precision)}};
   AddMethod(training.lora, parameters);
   return parameters;
 }
