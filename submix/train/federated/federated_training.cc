@@ -319,20 +319,13 @@ base::Status FederatedRun::Evaluate(RoundReport& report) {
 }
 
 std::string ProgressNote(const RoundReport& report, bool is_private) {
-  char text[96];
-  int length = 0;
-  if (is_private) {
-    length = std::snprintf(text, sizeof text, "epsilon %s",
-                           accounting::FormatCost(report.epsilon).c_str());
-  } else {
-    length = std::snprintf(text, sizeof text, "not private");
-  }
-  if (report.heldout.has_value()) {
-    std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length),
-                  ", AccuracyTop1 %.2f %%, perplexity %.1f", 100 * report.heldout->accuracy_top1,
-                  report.heldout->perplexity);
-  }
-  return text;
+  const std::string note =
+      is_private ? "epsilon " + accounting::FormatCost(report.epsilon) : "not private";
+  if (!report.heldout.has_value()) return note;
+  char metrics[64];
+  std::snprintf(metrics, sizeof metrics, ", AccuracyTop1 %.2f %%, perplexity %.1f",
+                100 * report.heldout->accuracy_top1, report.heldout->perplexity);
+  return note + metrics;
 }
 
 StatusOr<FederatedResult> FederatedRun::Run(

@@ -65,13 +65,12 @@ void LocalPass::Project(const UpdateClipping& clipping) {
   const std::vector<double> factors = ClippingFactors(clipping, vectors_, update_);
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
     if (factors[v] == 1) continue;
-    if (factors[v] == 0) {
-      // Not finite: the user's part of the round ends where it began.
-      std::fill(update_.begin() + vectors_[v].begin, update_.begin() + vectors_[v].end, 0.0f);
-      continue;
-    }
+    // Not finite: the user's part of the round ends where it began.
+    const bool is_lost = factors[v] == 0;
     const auto factor = static_cast<float>(factors[v]);
-    for (std::size_t i = vectors_[v].begin; i < vectors_[v].end; ++i) update_[i] *= factor;
+    for (std::size_t i = vectors_[v].begin; i < vectors_[v].end; ++i) {
+      update_[i] = is_lost ? 0.0f : factor * update_[i];
+    }
   }
 }
 

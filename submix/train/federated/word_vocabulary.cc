@@ -1,6 +1,7 @@
 #include "submix/train/federated/word_vocabulary.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "submix/base/file_system.h"
@@ -134,11 +135,8 @@ base::StatusOr<WordVocabulary> WordVocabulary::FromPublicText(std::span<const st
 base::StatusOr<WordVocabulary> WordVocabulary::Load(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(path));
   std::vector<std::string> words;
-  for (std::string_view rest = content; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    words.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  std::istringstream lines(content);
+  for (std::string word; std::getline(lines, word);) words.push_back(word);
   auto vocabulary = FromWords(std::move(words));
   if (!vocabulary.ok()) {
     return base::InvalidArgumentError(path + ": " + vocabulary.status().message());
