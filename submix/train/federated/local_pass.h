@@ -24,8 +24,6 @@ struct LocalTraining {
   int batch_size = 8;        // B, rows; FedSGD: rows are read side by side, the gradient is one
   int unroll = 10;           // tokens a row and batch
   double learning_rate = 6;  // of batches' mean losses
-
-  bool operator==(const LocalTraining&) const = default;
 };
 
 // One thread at a time. libtorch's exceptions pass through.

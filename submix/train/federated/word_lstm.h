@@ -22,8 +22,6 @@ struct WordLstmShape {
   int vocab_size = 0;  // V, marks included
   int width = 96;      // E, of the embedding
   int units = 256;     // H, LSTM cells
-
-  bool operator==(const WordLstmShape&) const = default;
 };
 
 // embedding [V, E]; the kernels of the input, forget, output and candidate gates, [H, E + H] each

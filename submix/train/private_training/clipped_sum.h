@@ -48,7 +48,6 @@ struct AverageEstimator {
 
   // Lemma 1, as accounting/dp_fedavg.h has it.
   double Sensitivity(double clip_norm) const;
-  bool operator==(const AverageEstimator&) const = default;
 };
 
 // One thread at a time.
