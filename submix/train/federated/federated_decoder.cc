@@ -61,7 +61,7 @@ class DecoderClient final : public ClientModel {
   }
 
   void Gradient(float weight, std::span<float> gradient) override {
-    const at::Tensor mean = models_->Loss(BatchOf(batch_)).total;
+    const at::Tensor mean = models_->Loss(BatchOf(batch_));
     models_->parameters().Differentiate(mean * (weight * static_cast<float>(NumTargets(batch_))));
     std::ranges::copy(models_->parameters().gradients(0), gradient.begin());
   }

@@ -129,7 +129,7 @@ void GroupTrainer::FillBatch() {
 
 base::Status GroupTrainer::Step(base::ProgressBar& progress) {
   FillBatch();
-  models_.parameters().Differentiate(models_.Loss(batch_).total);
+  models_.parameters().Differentiate(models_.Loss(batch_));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (!groups_[i].member.has_value()) continue;
     const int group = static_cast<int>(i);

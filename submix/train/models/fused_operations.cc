@@ -107,9 +107,9 @@ void LossAndGradient(at::Tensor& logits, float soft_cap, const std::int64_t* tar
 
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
-                               const at::Tensor& unembedding, const at::Tensor& targets,
-                               const at::Tensor& row_weights, double soft_cap) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden,
+                            const at::Tensor& unembedding, const at::Tensor& targets,
+                            const at::Tensor& row_weights, double soft_cap) {
     const std::int64_t rows = hidden.size(0);
     const bool needs_weight_grad = unembedding.requires_grad();
     at::Tensor losses = at::empty({rows}, torch::kFloat);
@@ -131,8 +131,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
       if (needs_weight_grad) AccumulateWeightGrad(grad_unembedding, logits, input);
     }
     context->save_for_backward({grad_hidden, grad_unembedding});
-    context->mark_non_differentiable({losses});
-    return {at::dot(losses, row_weights), losses};
+    return at::dot(losses, row_weights);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -402,12 +401,10 @@ at::Tensor CausalAttention(const at::Tensor& qkv, const AttentionShape& shape) {
       .to(qkv.scalar_type());
 }
 
-CrossEntropy UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
-                                     const at::Tensor& targets, const at::Tensor& row_weights,
-                                     double soft_cap) {
-  const variable_list results =
-      CrossEntropyFunction::apply(hidden, unembedding, targets, row_weights, soft_cap);
-  return {results[0], results[1]};
+at::Tensor UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
+                                   const at::Tensor& targets, const at::Tensor& row_weights,
+                                   double soft_cap) {
+  return CrossEntropyFunction::apply(hidden, unembedding, targets, row_weights, soft_cap);
 }
 
 }  // namespace submix::train

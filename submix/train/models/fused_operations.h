@@ -44,16 +44,12 @@ struct AttentionShape {
 // side to the queries' heads, by float32 kernels.
 at::Tensor CausalAttention(const at::Tensor& qkv, const AttentionShape& shape);
 
-struct CrossEntropy {
-  at::Tensor total;       // scalar: sum_i weights[i] * row_losses[i]; differentiable
-  at::Tensor row_losses;  // [N] float32, -log softmax(logits)[target]
-};
-// The unembedding and the loss in one: logits, hidden unembedding^T, capped if soft_cap > 0, exist
-// for a few hundred rows at a time and become their own gradient in place. hidden [N, C],
-// unembedding [V, C]; targets [N] int64, -1 for none; row_weights [N] float32. hidden and
-// unembedding are float32 or bfloat16.
-CrossEntropy UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
-                                     const at::Tensor& targets, const at::Tensor& row_weights,
-                                     double soft_cap);
+// The unembedding and the loss in one, a scalar: the sum of the rows' -log softmax(logits)[target],
+// weighted. Logits, hidden unembedding^T, capped if soft_cap > 0, exist for a few hundred rows at a
+// time and become their own gradient in place. hidden [N, C], unembedding [V, C]; targets [N]
+// int64, -1 for none; row_weights [N] float32. hidden and unembedding are float32 or bfloat16.
+at::Tensor UnembeddingCrossEntropy(const at::Tensor& hidden, const at::Tensor& unembedding,
+                                   const at::Tensor& targets, const at::Tensor& row_weights,
+                                   double soft_cap);
 
 }  // namespace submix::train

@@ -115,7 +115,7 @@ class FullMember final : public MemberModels {
 
 }  // namespace
 
-CrossEntropy MemberModels::Loss(const TokenBatch& batch) {
+at::Tensor MemberModels::Loss(const TokenBatch& batch) {
   const LastLayer last = Forward(batch.tokens());
   return UnembeddingCrossEntropy(last.hidden, last.unembedding, batch.targets(), batch.weights(),
                                  last.soft_cap);

@@ -27,7 +27,7 @@ class MemberModels {
   // +-1/sqrt(inputs), which is Kaiming with a = sqrt 5, B zero), a whole model's to the public one.
   virtual void Initialize(int group, std::uint64_t seed) = 0;
   // The weighted loss of a batch of all members; differentiable.
-  CrossEntropy Loss(const TokenBatch& batch);
+  at::Tensor Loss(const TokenBatch& batch);
   // [rows * positions, V] float32 of rows from their start; not differentiable.
   at::Tensor Logits(const at::Tensor& tokens);
   // Writes a member's finished files into a directory that exists.

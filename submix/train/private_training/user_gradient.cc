@@ -21,7 +21,7 @@ std::span<const float> UserGradient::Compute(std::span<const std::vector<base::T
   for (std::size_t begin = 0; begin < blocks.size(); begin += rows_at_a_time_) {
     const auto pass = blocks.subspan(begin, std::min(rows_at_a_time_, blocks.size() - begin));
     const double share = static_cast<double>(NumTargets(pass)) / total_targets;
-    const at::Tensor loss = models_.Loss(BatchOf(pass)).total * share;
+    const at::Tensor loss = models_.Loss(BatchOf(pass)) * share;
     parameters.Differentiate(loss);
     if (one_pass) break;
     const std::span<const float> gradients = parameters.gradients(0);
