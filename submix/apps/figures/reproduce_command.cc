@@ -287,7 +287,7 @@ class Reproduction {
   Status Make(const std::string& name) {
     SUBMIX_ASSIGN_OR_RETURN(const eval::PerplexityStudy study,
                             eval::MakePerplexityStudy(name, size_));
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), study.title.c_str());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), study.figure.title.c_str());
     source_.provenance = ProvenanceOf(name);
     SUBMIX_ASSIGN_OR_RETURN(eval::FigurePage page, eval::RunPerplexityStudy(study, source_));
     if (options_.shows_text && name == "dp-decoding-fig2") {

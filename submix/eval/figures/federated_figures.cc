@@ -81,8 +81,8 @@ TrainingCurve Over(const std::string& name, const std::vector<double>& values,
 FederatedStudy OverRounds(const std::string& title, const std::vector<TrainingCurve>& curves,
                           const std::string& reading) {
   FederatedStudy study;
-  study.title = title;
-  study.x_label = "rounds";
+  study.figure = {
+      .title = title, .x_label = "rounds", .y_label = "AccuracyTop1 on held-out users, %"};
   study.is_over_rounds = true;
   study.curves = curves;
   study.reading = kOurTrainings + reading;
@@ -94,7 +94,7 @@ FederatedStudy OverValues(const std::string& title, const std::string& x_label,
                           const std::optional<FederatedSetting>& level,
                           const std::string& reading) {
   FederatedStudy study = OverRounds(title, curves, reading);
-  study.x_label = x_label;
+  study.figure.x_label = x_label;
   study.is_over_rounds = false;
   study.level_name = level_name;
   study.level = level;
@@ -111,7 +111,7 @@ FederatedStudy OverNoise(const std::string& title, const std::vector<double>& us
   std::ranges::reverse(curve.points);
   FederatedStudy study = OverValues(title, "standard deviation of the noise on the average",
                                     {curve}, "no noise", setting(0), kSimulated + reading);
-  study.log_x = true;
+  study.figure.log_x = true;
   return study;
 }
 
@@ -224,7 +224,7 @@ FederatedStudy Figure8(const FederatedSize& size) {
   FederatedStudy study =
       OverRounds("DP-FedAvg, Figure 8: the rounds after clipping and noise were adjusted", curves,
                  kScheduleReading);
-  study.x_label = "rounds after the change";
+  study.figure.x_label = "rounds after the change";
   return study;
 }
 
@@ -288,7 +288,7 @@ FigureCurve PlotOverValues(const TrainingCurve& curve, double share, const Feder
 }
 
 Figure PlotStudy(const FederatedStudy& study, const FederatedRuns& runs) {
-  Figure figure = AxesOf(study, "AccuracyTop1 on held-out users, %");
+  Figure figure = study.figure;
   for (const TrainingCurve& curve : study.curves) {
     if (study.is_over_rounds) {
       figure.curves.push_back(PlotOverRounds(curve, runs));
@@ -315,7 +315,7 @@ NamedTrainings TrainingsOf(const FederatedStudy& study) {
     for (const auto& [x, setting] : curve.points) {
       std::string name = curve.name;
       if (!study.is_over_rounds) {
-        name += (name.empty() ? "" : ", ") + study.x_label + " " + ShortNumber(x);
+        name += (name.empty() ? "" : ", ") + study.figure.x_label + " " + ShortNumber(x);
       }
       trainings.push_back({name, setting});
     }
@@ -350,7 +350,7 @@ Page RunOf(const std::function<FederatedStudy(const FederatedSize&)>& figure) {
   return [figure](const std::string& name, const FederatedSize& size,
                   const FederatedModelSource& source) {
     FederatedStudy study = figure(size);
-    study.name = name;
+    study.figure.name = name;
     return RunStudy(study, source);
   };
 }

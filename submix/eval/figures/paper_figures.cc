@@ -83,9 +83,7 @@ void AddCurve(PerplexityStudy& study, const std::string& name, const EnsembleSha
 PerplexityStudy NewStudy(const std::string& title, const std::string& x_label,
                          const EnsembleShape& reference, int runs, const StudySize& size) {
   PerplexityStudy study;
-  study.title = title;
-  study.x_label = x_label;
-  study.log_x = true;
+  study.figure = {.title = title, .x_label = x_label, .y_label = "perplexity", .log_x = true};
   study.reference = reference;
   study.runs = size.runs > 0 ? size.runs : runs;
   study.reading = kWhatDiffers;
@@ -180,9 +178,9 @@ PerplexityStudy SubmixFigure7(const StudySize& size) {
                                        .x = {&Question::epsilon, epsilons},
                                        .series = {&Question::parts, {4, 8, 16, 32, 64}, "k = "}},
                                       size);
-  study.x_label = "epsilon spent, nats at order 2";
+  study.figure.x_label = "epsilon spent, nats at order 2";
   study.x_is_spent = true;
-  study.log_y = true;
+  study.figure.log_y = true;
   AddCurve(study, "GNMax, k = 8, the paper's lower bound", Shape(8, 2, size),
            Thinned(epsilons, size.every_nth), [&](double epsilon) {
              EvaluationSetting setting = Asked(kGnmax, 2, epsilon, Queries(1024, size));
@@ -259,7 +257,7 @@ PerplexityStudy PmixedMain(const StudySize& size) {
   const EnsembleShape shape = Shape(80, 1, size);
   PerplexityStudy study = NewStudy("PMixED: N = 80, p = 0.03, delta = 1e-5, 1,024 answers",
                                    "epsilon at delta = 1e-5", shape, /*runs=*/32, size);
-  study.log_x = false;
+  study.figure.log_x = false;
   study.plots_spread = true;
   const double queries = Queries(1024, size);
   const std::vector<double> epsilons = Thinned({2, 4, 6, 8, 10}, size.every_nth);
@@ -336,8 +334,8 @@ PerplexityStudy AdapmixedAblation(const StudySize& size) {
 PerplexityStudy DpDecodingFigure2(const StudySize& size) {
   PerplexityStudy study = NewStudy("DP decoding, Figure 2", "epsilon of a window (pure)", {1, 1},
                                    /*runs=*/24, size);
-  study.log_x = false;
-  study.log_y = true;
+  study.figure.log_x = false;
+  study.figure.log_y = true;
   const auto add = [&](const std::string& name, double tokens, const std::string& guarantee) {
     StudyCurve<EnsembleSetting>& curve = study.curves.emplace_back();
     curve.name = name;
@@ -369,6 +367,7 @@ PerplexityStudy KeptImprovement(const StudySize& size) {
                                    "parts k", Shape(32, 1, size), /*runs=*/5, size);
   study.most_runs = 20;
   study.plots_kept = true;
+  study.figure.y_label = "share of the improvement kept";
   const auto add = [&](const std::string& name, int k, const EnsembleSetting& setting) {
     const std::string asked = ", B = " + std::to_string(setting.asked.queries);
     study.curves.push_back({name + asked, {{static_cast<double>(k), setting}}});
@@ -479,7 +478,7 @@ base::StatusOr<PerplexityStudy> MakePerplexityStudy(const std::string& name,
   for (const auto& [candidate, make] : kStudies) {
     if (candidate != name) continue;
     PerplexityStudy study = make(size);
-    study.name = name;
+    study.figure.name = name;
     return study;
   }
   return UnknownFigure(name, PerplexityStudyNames());

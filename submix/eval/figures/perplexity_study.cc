@@ -94,11 +94,11 @@ StatusOr<EvaluationResult> Score(const PerplexityStudy& study, const EnsembleSha
   std::vector<std::string> models = whole_models;
   models.insert(models.begin(), directory);
   SUBMIX_ASSIGN_OR_RETURN(const EvaluationCheckpoint checkpoint,
-                          CheckpointOf(study.name + "-" + std::to_string(shape.num_parts) + "x" +
-                                           std::to_string(shape.halves),
+                          CheckpointOf(study.figure.name + "-" + std::to_string(shape.num_parts) +
+                                           "x" + std::to_string(shape.halves),
                                        models, plan, source));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source.load(directory, whole_models));
-  base::ProgressBar progress(study.name + ", " + std::to_string(shape.num_parts) +
+  base::ProgressBar progress(study.figure.name + ", " + std::to_string(shape.num_parts) +
                                  (shape.halves == 2 ? " parts in pairs" : " parts"),
                              NumPositions(plan), "answers");
   return Evaluate(*predictor, source.heldout, plan, progress, checkpoint);
@@ -224,7 +224,7 @@ void EndAboveTheLevels(Figure& figure) {
 Figure PlotKept(const PerplexityStudy& study, const Scores& scores) {
   constexpr double kNothing = 0.01;
   constexpr char kPlottedOrder[] = "2";  // of the promise
-  Figure figure = AxesOf(study, "share of the improvement kept");
+  Figure figure = study.figure;
   std::map<std::string, FigureCurve> curves;
   for (const ScoredPoint& point : scores.points) {
     const EvaluationSetting& setting = point.result.setting;
@@ -245,7 +245,7 @@ Figure PlotKept(const PerplexityStudy& study, const Scores& scores) {
 }
 
 Figure PlotPerplexities(const PerplexityStudy& study, const Scores& scores) {
-  Figure figure = AxesOf(study, "perplexity");
+  Figure figure = study.figure;
   for (const auto& [name, perplexity] : LevelsOf(scores)) {
     figure.curves.push_back({.name = name,
                              .guarantee = name == "public model" ? "private: it never saw the text"
@@ -343,9 +343,9 @@ json PointJson(const ScoredPoint& point) {
 std::string StudyJson(const PerplexityStudy& study, const Scores& scores,
                       const Provenance& provenance) {
   json result = {
-      {"name", study.name},
+      {"name", study.figure.name},
       {"provenance", std::map<std::string, std::string>(provenance.begin(), provenance.end())},
-      {"title", study.title},
+      {"title", study.figure.title},
       {"levels", json::object()},
       {"rows", json::array()},
       {"private_models", json::array()},

@@ -32,26 +32,11 @@ struct PaperNumber {
 
 template <typename Setting>
 struct Study {
-  std::string name = {};  // as on the command line
-  std::string title = {};
-  std::string x_label = {};
-  bool log_x = false;
-  bool log_y = false;
+  Figure figure = {};  // without curves yet; its name is that on the command line
   std::vector<StudyCurve<Setting>> curves = {};
   std::vector<PaperNumber> paper = {};
   std::string reading = {};  // what the paper found and what differs, in sentences
 };
-
-// Its figure, without curves yet.
-template <typename Setting>
-Figure AxesOf(const Study<Setting>& study, const std::string& y_label) {
-  return {.name = study.name,
-          .title = study.title,
-          .x_label = study.x_label,
-          .y_label = y_label,
-          .log_x = study.log_x,
-          .log_y = study.log_y};
-}
 
 // Every n-th of the values on an axis; the first always stays. Requires: every_nth >= 1.
 inline std::vector<double> Thinned(const std::vector<double>& values, int every_nth) {
