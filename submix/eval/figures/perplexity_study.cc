@@ -20,13 +20,14 @@
 namespace submix::eval {
 namespace {
 
+using base::Status;
 using base::StatusOr;
 using nlohmann::json;
 
 struct ScoredPoint {
   std::string curve = {};
-  EnsembleShape ensemble = {};
   double x = 0;
+  EnsembleSetting setting = {};
   StatedPromise stated = {};
   SettingResult result = {};
   Baselines baselines = {};  // on the same positions
@@ -48,13 +49,6 @@ struct Scores {
   Baselines levels;  // of the reference ensemble, with the most queries
 };
 
-// A point's curve and its place in it.
-using PointIndex = std::pair<std::size_t, std::size_t>;
-
-const StudyPoint<EnsembleSetting>& PointAt(const PerplexityStudy& study, const PointIndex& index) {
-  return study.curves[index.first].points[index.second];
-}
-
 // A file of its own for other models or another number of runs: nobody has to remove the old one.
 StatusOr<EvaluationCheckpoint> CheckpointOf(const std::string& name,
                                             const std::vector<std::string>& models,
@@ -74,7 +68,7 @@ StatusOr<EvaluationCheckpoint> CheckpointOf(const std::string& name,
 
 // What one ensemble answers. `private_models` are scored after the non-private one.
 StatusOr<EvaluationResult> Score(const PerplexityStudy& study, const EnsembleShape& shape,
-                                 const std::vector<PointIndex>& points,
+                                 const std::vector<ScoredPoint*>& points,
                                  const std::vector<ScoredModel>& private_models,
                                  const ModelSource& source) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string directory, source.train(shape));
@@ -88,9 +82,7 @@ StatusOr<EvaluationResult> Score(const PerplexityStudy& study, const EnsembleSha
   plan.halves = shape.halves;
   plan.num_fine_tuned = static_cast<int>(whole_models.size());
   plan.seed = source.seed;
-  for (const PointIndex& index : points) {
-    plan.settings.push_back(PointAt(study, index).setting.asked);
-  }
+  for (const ScoredPoint* point : points) plan.settings.push_back(point->setting.asked);
   std::vector<std::string> models = whole_models;
   models.insert(models.begin(), directory);
   SUBMIX_ASSIGN_OR_RETURN(const EvaluationCheckpoint checkpoint,
@@ -104,12 +96,9 @@ StatusOr<EvaluationResult> Score(const PerplexityStudy& study, const EnsembleSha
   return Evaluate(*predictor, source.heldout, plan, progress, checkpoint);
 }
 
-StatusOr<ScoredPoint> ScoredPointOf(const std::string& curve,
-                                    const StudyPoint<EnsembleSetting>& point,
-                                    const SettingResult& result,
-                                    const EvaluationResult& evaluation) {
-  const EnsembleSetting& setting = point.setting;
-  ScoredPoint scored = {.curve = curve, .ensemble = setting.ensemble, .x = point.x};
+Status TakeResult(const EvaluationResult& evaluation, const SettingResult& result,
+                  ScoredPoint& scored) {
+  const EnsembleSetting& setting = scored.setting;
   scored.stated = setting.stated.value_or(
       StatedPromise{"part", result.setting.mechanism.order.ToString(), result.setting.epsilon});
   scored.result = result;
@@ -128,22 +117,20 @@ StatusOr<ScoredPoint> ScoredPointOf(const std::string& curve,
   } else {
     scored.guarantee = "none: not private";
   }
-  return scored;
+  return base::OkStatus();
 }
 
 StatusOr<Scores> ScoreAll(const PerplexityStudy& study, const ModelSource& source) {
-  std::map<EnsembleShape, std::vector<PointIndex>> points_of;
-  for (std::size_t c = 0; c < study.curves.size(); ++c) {
-    for (std::size_t p = 0; p < study.curves[c].points.size(); ++p) {
-      points_of[PointAt(study, {c, p}).setting.ensemble].emplace_back(c, p);
-    }
-  }
   Scores scores;
+  for (const auto& [name, points] : study.curves) {
+    for (const auto& [x, setting] : points) scores.points.push_back({name, x, setting});
+  }
+  std::map<EnsembleShape, std::vector<ScoredPoint*>> points_of;
+  for (ScoredPoint& point : scores.points) points_of[point.setting.ensemble].push_back(&point);
   for (const PrivateTraining& asked : study.private_trainings) {
     SUBMIX_ASSIGN_OR_RETURN(PrivatelyTrained trained, source.train_privately(asked));
     scores.private_models.push_back({asked, std::move(trained), {}});
   }
-  std::map<PointIndex, ScoredPoint> scored;
   for (const auto& [shape, points] : points_of) {
     const bool is_reference = shape == study.reference;
     SUBMIX_ASSIGN_OR_RETURN(
@@ -151,9 +138,7 @@ StatusOr<Scores> ScoreAll(const PerplexityStudy& study, const ModelSource& sourc
         Score(study, shape, points,
               is_reference ? scores.private_models : std::vector<ScoredModel>(), source));
     for (std::size_t i = 0; i < points.size(); ++i) {
-      SUBMIX_ASSIGN_OR_RETURN(scored[points[i]], ScoredPointOf(study.curves[points[i].first].name,
-                                                               PointAt(study, points[i]),
-                                                               evaluation.settings[i], evaluation));
+      SUBMIX_RETURN_IF_ERROR(TakeResult(evaluation, evaluation.settings[i], *points[i]));
     }
     if (!is_reference) continue;
     scores.levels = evaluation.baselines.back();
@@ -161,7 +146,6 @@ StatusOr<Scores> ScoreAll(const PerplexityStudy& study, const ModelSource& sourc
       scores.private_models[i].perplexity = scores.levels.fine_tuned[1 + i];
     }
   }
-  for (auto& [index, point] : scored) scores.points.push_back(std::move(point));
   return scores;
 }
 
@@ -235,7 +219,7 @@ Figure PlotKept(const PerplexityStudy& study, const Scores& scores) {
     curve.name = name;
     curve.guarantee =
         (point.stated.unit == "user" ? "for users, by what is declared: " : "") + point.guarantee;
-    curve.points.push_back({.x = static_cast<double>(point.ensemble.num_parts),
+    curve.points.push_back({.x = static_cast<double>(point.setting.ensemble.num_parts),
                             .y = point.kept.value,
                             .low = point.kept.low,
                             .high = point.kept.high});
@@ -306,8 +290,8 @@ json PointJson(const ScoredPoint& point) {
        {"x", point.x},
        {"stated", {{"unit", stated.unit}, {"order", stated.order}, {"epsilon", stated.epsilon}}},
        {"mechanism", options.name},
-       {"parts", point.ensemble.num_parts},
-       {"halves", point.ensemble.halves},
+       {"parts", point.setting.ensemble.num_parts},
+       {"halves", point.setting.ensemble.halves},
        {"order", options.order.ToString()},
        {"epsilon", setting.epsilon},
        {"queries", setting.queries},
@@ -371,7 +355,7 @@ std::string KeptCsv(const Scores& scores, const std::string& adapters) {
   char line[256];
   for (const ScoredPoint& point : scores.points) {
     std::snprintf(line, sizeof line, "%d,%s,%s,%s,%.6g,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
-                  point.ensemble.num_parts, adapters.c_str(), point.stated.unit.c_str(),
+                  point.setting.ensemble.num_parts, adapters.c_str(), point.stated.unit.c_str(),
                   point.stated.order.c_str(), point.stated.epsilon,
                   static_cast<long long>(point.result.setting.queries),
                   point.is_sound ? "true" : "false", point.baselines.public_model.corpus(),
