@@ -1,7 +1,7 @@
 #include "submix/eval/measuring/heldout.h"
 
-#include <cstdio>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -10,40 +10,41 @@
 namespace submix::eval {
 namespace {
 
-using base::Status;
 using base::StatusOr;
 using corpus::UserTokens;
 
-// Texts in the stream format of UserTokens, which lack their last end of text.
-using Documents = std::map<std::string, UserTokens>;
-
-void AddText(const tokenizer::Tokenizer& tokenizer, const std::string& user, std::string_view text,
-             Documents& documents) {
-  if (text.empty()) return;
-  UserTokens& tokens = documents[user];
-  tokens.user = user;
-  corpus::AppendText(tokenizer, text, tokens.tokens);
-}
-
-HeldoutText TextOf(Documents documents, const tokenizer::Tokenizer& tokenizer, int context_length) {
+// The users of a user-keyed file, or one of them, in order of their names.
+StatusOr<HeldoutText> ReadUsers(const corpus::CorpusFile& file,
+                                const std::optional<std::string>& only_user,
+                                const tokenizer::Tokenizer& tokenizer, int context_length) {
+  std::map<std::string, std::vector<base::TokenId>> streams;
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+    if (!record.text.empty() && (!only_user || *only_user == record.user)) {
+      corpus::AppendText(tokenizer, record.text, streams[record.user]);
+    }
+    return base::OkStatus();
+  }));
   std::vector<UserTokens> users;
-  for (auto& [user, tokens] : documents) {
-    tokens.tokens.push_back(tokenizer.end_of_text());
-    users.push_back(std::move(tokens));
+  for (auto& [user, stream] : streams) {
+    stream.push_back(tokenizer.end_of_text());
+    users.push_back({user, std::move(stream)});
   }
   return HeldoutFromUsers(users, context_length);
 }
 
-// Every document of a text file becomes a user of its own, numbered so that the order stays.
-Status ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
-                     Documents& documents) {
-  std::int64_t number = 0;
-  return corpus::ReadDocuments(path, [&](std::string_view document) {
-    char name[24];
-    std::snprintf(name, sizeof name, "%012lld", static_cast<long long>(number++));
-    AddText(tokenizer, name, document, documents);
+// Every document of a text file as a user of its own.
+StatusOr<HeldoutText> ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
+                                    int context_length) {
+  std::vector<UserTokens> documents;
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadDocuments(path, [&](std::string_view document) {
+    std::vector<base::TokenId>& stream = documents.emplace_back().tokens;
+    corpus::AppendText(tokenizer, document, stream);
+    stream.push_back(tokenizer.end_of_text());
     return base::OkStatus();
-  });
+  }));
+  HeldoutText text = HeldoutFromUsers(documents, context_length);
+  for (std::size_t i = 0; i < text.users.size(); ++i) text.users[i] = std::to_string(i + 1);
+  return text;
 }
 
 }  // namespace
@@ -61,30 +62,16 @@ HeldoutText HeldoutFromUsers(const std::vector<UserTokens>& users, int context_l
 
 StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
                                       const tokenizer::Tokenizer& tokenizer, int context_length) {
-  Documents documents;
-  if (corpus::IsUserKeyed(file.path)) {
-    SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-      AddText(tokenizer, record.user, record.text, documents);
-      return base::OkStatus();
-    }));
-    return TextOf(std::move(documents), tokenizer, context_length);
-  }
-  SUBMIX_RETURN_IF_ERROR(ReadDocuments(file.path, tokenizer, documents));
-  HeldoutText text = TextOf(std::move(documents), tokenizer, context_length);
-  for (std::size_t i = 0; i < text.users.size(); ++i) text.users[i] = std::to_string(i + 1);
-  return text;
+  return corpus::IsUserKeyed(file.path)
+             ? ReadUsers(file, /*only_user=*/std::nullopt, tokenizer, context_length)
+             : ReadDocuments(file.path, tokenizer, context_length);
 }
 
 StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
                                       const tokenizer::Tokenizer& tokenizer, int context_length) {
-  Documents documents;
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
-    if (record.user == user) AddText(tokenizer, record.user, record.text, documents);
-    return base::OkStatus();
-  }));
-  HeldoutBlocks blocks = TextOf(std::move(documents), tokenizer, context_length).blocks;
-  if (blocks.empty()) return base::NotFoundError(path + ": no text of that user");
-  return blocks;
+  SUBMIX_ASSIGN_OR_RETURN(HeldoutText text, ReadUsers(path, user, tokenizer, context_length));
+  if (text.blocks.empty()) return base::NotFoundError(path + ": no text of that user");
+  return std::move(text.blocks);
 }
 
 std::int64_t CountQueries(const HeldoutBlocks& blocks) {
