@@ -8,6 +8,7 @@
 
 #include "submix/base/check.h"
 #include "submix/divergence/renyi_divergence.h"
+#include "submix/eval/audits/roc_curve.h"
 
 namespace submix::eval {
 namespace {
@@ -37,19 +38,26 @@ BinomialCount CountAtLeast(const std::vector<double>& sorted, double threshold) 
   return {sorted.end() - first, static_cast<std::int64_t>(sorted.size())};
 }
 
-// Of bounds on the two probabilities: what an event proves. Half of the error goes to each bound.
-using Proof = std::function<double(double, double)>;
-double Prove(const AuditEvent& event, double error, const Proof& proof) {
-  const BinomialCount& likelier = event.is_likelier_with ? event.with : event.without;
-  const BinomialCount& rarer = event.is_likelier_with ? event.without : event.with;
-  return proof(LowerBound(likelier, error / 2), UpperBound(rarer, error / 2));
-}
-
 // One half of each world's scores, sorted.
 struct Half {
   std::vector<double> with;
   std::vector<double> without;
 };
+
+// A test: the score is at least the threshold.
+struct AuditEvent {
+  double threshold = 0;
+  bool is_likelier_with = true;  // the text, than without it
+};
+
+// Of bounds on the two probabilities: what an event proves. Half of the error goes to each bound.
+using Proof = std::function<double(double, double)>;
+double Prove(const Half& half, const AuditEvent& event, double error, const Proof& proof) {
+  const auto& likelier = event.is_likelier_with ? half.with : half.without;
+  const auto& rarer = event.is_likelier_with ? half.without : half.with;
+  return proof(LowerBound(CountAtLeast(likelier, event.threshold), error / 2),
+               UpperBound(CountAtLeast(rarer, event.threshold), error / 2));
+}
 
 AuditEvent BestEvent(const Half& half, double error, const Proof& proof) {
   std::vector<double> thresholds = Thresholds(half.with);
@@ -58,11 +66,9 @@ AuditEvent BestEvent(const Half& half, double error, const Proof& proof) {
   AuditEvent best;
   double most = -1;
   for (const double threshold : thresholds) {
-    AuditEvent event = {threshold, true, CountAtLeast(half.with, threshold),
-                        CountAtLeast(half.without, threshold)};
     for (const bool is_likelier_with : {true, false}) {
-      event.is_likelier_with = is_likelier_with;
-      const double proven = Prove(event, error, proof);
+      const AuditEvent event = {threshold, is_likelier_with};
+      const double proven = Prove(half, event, error, proof);
       if (proven > most) {
         most = proven;
         best = event;
@@ -95,18 +101,11 @@ EpsilonAudit AuditEpsilon(std::span<const double> with, std::span<const double> 
                          Sorted(without.first(without.size() / 2))};
   const Half proving = {Sorted(with.subspan(with.size() / 2)),
                         Sorted(without.subspan(without.size() / 2))};
-  const auto audit = [&](const Proof& proof, AuditEvent& event) {
-    event = BestEvent(choosing, options.error, proof);
-    event.with = CountAtLeast(proving.with, event.threshold);
-    event.without = CountAtLeast(proving.without, event.threshold);
-    return Prove(event, options.error, proof);
+  const auto audit = [&](const Proof& proof) {
+    return Prove(proving, BestEvent(choosing, options.error, proof), options.error, proof);
   };
-  EpsilonAudit result;
-  result.rdp =
-      audit([&](double p, double q) { return ProvenRdp(p, q, options.order); }, result.rdp_event);
-  result.epsilon = audit([&](double p, double q) { return ProvenEpsilon(p, q, options.delta); },
-                         result.epsilon_event);
-  return result;
+  return {audit([&](double p, double q) { return ProvenRdp(p, q, options.order); }),
+          audit([&](double p, double q) { return ProvenEpsilon(p, q, options.delta); })};
 }
 
 }  // namespace submix::eval

@@ -9,17 +9,8 @@
 
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/divergence/renyi_order.h"
-#include "submix/eval/audits/roc_curve.h"
 
 namespace submix::eval {
-
-// A test: the score is at least the threshold.
-struct AuditEvent {
-  double threshold = 0;
-  bool is_likelier_with = true;  // the text, than without it
-  BinomialCount with;            // how often it happened in the half that did not choose it
-  BinomialCount without;
-};
 
 struct AuditOptions {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
@@ -29,10 +20,8 @@ struct AuditOptions {
 
 // Lower bounds; zero if nothing was found.
 struct EpsilonAudit {
-  double rdp = 0;  // nats at the order
-  AuditEvent rdp_event;
+  double rdp = 0;      // nats at the order
   double epsilon = 0;  // at the delta
-  AuditEvent epsilon_event;
 };
 
 // Scores of independent transcripts, such as log likelihood ratios. Requires: at least two of each,
