@@ -96,8 +96,7 @@ Exposure ExposureOf(double planted, std::span<const double> others, double codes
   exposure.log_probability = planted;
   exposure.is_enumerated = is_enumerated;
   exposure.ranked = std::ssize(others) + 1;
-  exposure.rank = 1 + std::count_if(others.begin(), others.end(),
-                                    [&](double other) { return other >= planted; });
+  exposure.rank = 1 + std::ranges::count_if(others, [&](double other) { return other >= planted; });
   exposure.by_rank = std::log2(static_cast<double>(exposure.ranked)) -
                      std::log2(static_cast<double>(exposure.rank));
   std::vector<double> losses;  // the law is of log perplexities, as in the paper

@@ -22,10 +22,9 @@ std::size_t CompletionTokens(const tokenizer::Tokenizer& tokenizer,
 StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law,
                                    const tokenizer::Tokenizer& tokenizer,
                                    const ExtractionAttack& attack, base::RandomSource& random) {
-  CompletionOptions options;
-  options.tokens = CompletionTokens(tokenizer, attack);
-  options.count = attack.greedy ? 1 : attack.attempts;
-  options.greedy = attack.greedy;
+  const CompletionOptions options = {.tokens = CompletionTokens(tokenizer, attack),
+                                     .count = attack.greedy ? 1 : attack.attempts,
+                                     .greedy = attack.greedy};
   SUBMIX_ASSIGN_OR_RETURN(
       const std::vector<Completion> completions,
       Complete(predictor, law, tokenizer.EncodePrompt(attack.prompt), options, random));

@@ -1,8 +1,7 @@
 #include "submix/eval/attacks/targeted.h"
 
 #include <algorithm>
-
-#include "submix/eval/measuring/token_law.h"
+#include <functional>
 
 namespace submix::eval {
 namespace {
@@ -16,16 +15,13 @@ constexpr int kErrors = 100;
 StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& law,
                                     const TargetedExample& example, const TargetedOptions& options,
                                     base::RandomSource& random) {
-  CompletionOptions completion;
-  completion.tokens = example.suffix.size();
-  completion.count = options.guesses;
-  completion.greedy = options.guesses == 1;
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
-                          Complete(predictor, law, example.prefix, completion, random));
-  const Completion& best = *std::max_element(completions.begin(), completions.end(),
-                                             [](const Completion& a, const Completion& b) {
-                                               return a.log_probability < b.log_probability;
-                                             });
+                          Complete(predictor, law, example.prefix,
+                                   {.tokens = example.suffix.size(),
+                                    .count = options.guesses,
+                                    .greedy = options.guesses == 1},
+                                   random));
+  const Completion& best = *std::ranges::max_element(completions, {}, &Completion::log_probability);
   int right = 0;
   for (std::size_t t = 0; t < example.suffix.size(); ++t) {
     right += best.tokens[t] == example.suffix[t] ? 1 : 0;
@@ -36,10 +32,7 @@ StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& la
 
 TargetedSummary Summarise(std::span<const TargetedGuess> guesses) {
   std::vector<TargetedGuess> sorted(guesses.begin(), guesses.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const TargetedGuess& a, const TargetedGuess& b) {
-                     return a.log_probability > b.log_probability;
-                   });
+  std::ranges::stable_sort(sorted, std::greater<>(), &TargetedGuess::log_probability);
   TargetedSummary summary;
   summary.examples = static_cast<int>(guesses.size());
   const double examples = summary.examples;

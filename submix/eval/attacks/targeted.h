@@ -2,7 +2,6 @@
 // the words before a piece of private text, guess what follows it, and say how sure one is.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 

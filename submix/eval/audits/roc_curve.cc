@@ -70,9 +70,8 @@ RocCurve::RocCurve(std::span<const double> with, std::span<const double> without
 
 double RocCurve::TruePositivesAt(double false_positives) const {
   // The last point that does not exceed the rate: of several the highest.
-  const auto next = std::upper_bound(
-      points_.begin(), points_.end(), false_positives,
-      [](double rate, const RocPoint& point) { return rate < point.false_positives; });
+  const auto next =
+      std::ranges::upper_bound(points_, false_positives, {}, &RocPoint::false_positives);
   if (next == points_.begin()) return 0;
   const RocPoint& low = *(next - 1);
   if (next == points_.end()) return low.true_positives;

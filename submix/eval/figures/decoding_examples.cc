@@ -26,10 +26,8 @@ StatusOr<std::string> CompletionAt(double mixing_weight, ensemble::Predictor& pr
   const double epsilon = 1.001 * kTokens * options.target_leakage;
   SUBMIX_ASSIGN_OR_RETURN(const auto law, MakeMechanismLaw(options, epsilon, /*halves=*/1, seed));
   const auto random = RepeatableDraws(seed, "decoding examples", number);
-  CompletionOptions completion;
-  completion.tokens = kTokens;
   SUBMIX_ASSIGN_OR_RETURN(const auto sampled,
-                          Complete(predictor, *law, prompt, completion, *random));
+                          Complete(predictor, *law, prompt, {.tokens = kTokens}, *random));
   return tokenizer.Decode(sampled.front().tokens);
 }
 

@@ -61,11 +61,9 @@ class CodeGame {
   }
 
   StatusOr<double> HitRate(TokenLaw& law, int generations, base::RandomSource& random) const {
-    CompletionOptions options;
-    options.tokens = tokens_;
-    options.count = generations;
-    SUBMIX_ASSIGN_OR_RETURN(const auto completions,
-                            Complete(predictor_, law, prompt_, options, random));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto completions,
+        Complete(predictor_, law, prompt_, {.tokens = tokens_, .count = generations}, random));
     int hits = 0;
     for (const Completion& completion : completions) {
       if (codes_.contains(CodeOf(tokenizer_.Decode(completion.tokens), digits_))) ++hits;
@@ -115,7 +113,7 @@ CodeUsers PlantCodes(int digits, int num_parts, const base::HashKey& key, std::u
       continue;
     }
     std::string code = SampleCode(digits, *random);
-    while (std::find(users.codes.begin(), users.codes.end(), code) != users.codes.end()) {
+    while (std::ranges::find(users.codes, code) != users.codes.end()) {
       code = SampleCode(digits, *random);
     }
     users.codes.push_back(code);
@@ -131,7 +129,7 @@ StatusOr<Figure> RunCodeExperiment(const CodeExperiment& experiment, const base:
   Figure figure = {.x_label = "epsilon, nats at order 2",
                    .y_label = "share of drawn numbers that are somebody's",
                    .log_x = true};
-  const int longest = *std::max_element(experiment.digits.begin(), experiment.digits.end());
+  const int longest = std::ranges::max(experiment.digits);
   for (const int digits : experiment.digits) {
     const CodeUsers users = PlantCodes(digits, experiment.num_parts, key, source.seed);
     SUBMIX_ASSIGN_OR_RETURN(const std::string pairs,

@@ -438,9 +438,7 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
 std::int64_t NumPositions(const EvaluationPlan& plan) { return plan.runs * MostQueries(plan); }
 
 const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) const {
-  const auto found = std::find_if(
-      baselines.begin(), baselines.end(),
-      [&](const Baselines& candidate) { return candidate.queries == setting.setting.queries; });
+  const auto found = std::ranges::find(baselines, setting.setting.queries, &Baselines::queries);
   SUBMIX_CHECK(found != baselines.end(), "a setting of another evaluation");
   return *found;
 }
