@@ -1,7 +1,6 @@
 #include "submix/eval/attacks/attack_input.h"
 
 #include <functional>
-#include <utility>
 
 #include "submix/base/json_object.h"
 #include "submix/corpus/text_lines.h"

@@ -4,8 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "submix/eval/measuring/token_law.h"
-
 namespace submix::eval {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "submix/eval/audits/roc_curve.h"

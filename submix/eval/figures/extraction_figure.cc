@@ -1,7 +1,6 @@
 #include "submix/eval/figures/extraction_figure.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include <nlohmann/json.hpp>

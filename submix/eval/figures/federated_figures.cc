@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <utility>
 
 #include "submix/eval/figures/federated_report.h"
 #include "submix/eval/figures/study.h"

@@ -1,7 +1,6 @@
 #include "submix/eval/figures/paper_figures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 

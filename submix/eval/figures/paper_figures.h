@@ -5,7 +5,6 @@
 // same privacy cost.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "submix/eval/figures/perplexity_study.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/check.h"

@@ -1,7 +1,6 @@
 #include "submix/eval/measuring/perplexity_runs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>

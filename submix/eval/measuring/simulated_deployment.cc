@@ -1,6 +1,5 @@
 #include "submix/eval/measuring/simulated_deployment.h"
 
-#include <span>
 #include <string>
 #include <utility>
 
@@ -8,7 +7,6 @@
 #include "submix/engine/sample.h"
 #include "submix/ledger/memory_ledger.h"
 #include "submix/mechanism/operator_view.h"
-#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
 

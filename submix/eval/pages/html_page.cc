@@ -1,7 +1,6 @@
 #include "submix/eval/pages/html_page.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "submix/base/number_text.h"
 

@@ -1,8 +1,6 @@
 #include "submix/eval/pages/report.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
 #include <string_view>
 
 #include "submix/accounting/fixed_nats.h"
