@@ -282,7 +282,7 @@ Status RunExposure(const ExposureAttackOptions& options) {
 // --- targeted
 
 struct TargetedAttackOptions : TextAttackOptions {
-  eval::TargetedOptions targeted;
+  int guesses = 1;
 };
 
 StatusOr<eval::TargetedSummary> GuessSuffixes(const std::vector<eval::TargetedExample>& examples,
@@ -296,7 +296,7 @@ StatusOr<eval::TargetedSummary> GuessSuffixes(const std::vector<eval::TargetedEx
     const auto random = eval::RepeatableDraws(options.target.seed, "targeted", guesses.size());
     SUBMIX_ASSIGN_OR_RETURN(
         guesses.emplace_back(),
-        eval::GuessSuffix(*models.predictor, *law, example, options.targeted, *random));
+        eval::GuessSuffix(*models.predictor, *law, example, options.guesses, *random));
     progress.Advance(1);
   }
   return eval::Summarise(guesses);
@@ -389,7 +389,7 @@ void AddTargetedAttack(CLI::App& attack, Action& action) {
   flags.Require(
       "--examples", options.texts, kFile,
       "JSONL: {\"prefix\": ..., \"suffix\": ...}, both texts or both arrays of token ids");
-  flags.Add("--guesses", options.targeted.guesses, kPositive,
+  flags.Add("--guesses", options.guesses, kPositive,
             "1: the likeliest token each time; more: the likeliest of so many samples");
   AddOutputFlags(command, options.output, "precision over recall, surest guesses first");
   command.footer(

@@ -102,7 +102,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
     row["order"] = claim.bounds.empty() ? Json() : OrderJson(bound.order);
     row["claimed_rdp"] = Claimed(claim, bound.rdp);
     row["proven_at_least"] = audit.rdp;
-    row["delta"] = claim.delta;
+    row["delta"] = options.audit.delta;
     row["claimed_epsilon"] = Claimed(claim, claim.epsilon);
     row["epsilon_at_least"] = audit.epsilon;
     return audit.rdp <= bound.rdp && audit.epsilon <= claim.epsilon;
@@ -157,7 +157,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
     row["coins"] = audit.guesses.coins;
     row["guessed"] = audit.guesses.guessed;
     row["right"] = audit.guesses.right;
-    row["delta"] = claim.delta;
+    row["delta"] = options.audit.delta;
     row["claimed_epsilon"] = Claimed(claim, claim.epsilon);
     row["epsilon_at_least"] = audit.epsilon;
     return audit.epsilon <= claim.epsilon;

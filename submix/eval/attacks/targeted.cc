@@ -13,14 +13,13 @@ constexpr int kErrors = 100;
 }  // namespace
 
 StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& law,
-                                    const TargetedExample& example, const TargetedOptions& options,
+                                    const TargetedExample& example, int samples,
                                     base::RandomSource& random) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
-                          Complete(predictor, law, example.prefix,
-                                   {.tokens = example.suffix.size(),
-                                    .count = options.guesses,
-                                    .greedy = options.guesses == 1},
-                                   random));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::vector<Completion> completions,
+      Complete(predictor, law, example.prefix,
+               {.tokens = example.suffix.size(), .count = samples, .greedy = samples == 1},
+               random));
   const Completion& best = *std::ranges::max_element(completions, {}, &Completion::log_probability);
   int right = 0;
   for (std::size_t t = 0; t < example.suffix.size(); ++t) {
@@ -41,7 +40,7 @@ TargetedSummary Summarise(std::span<const TargetedGuess> guesses) {
     summary.tokens_right += guess.tokens_right / examples;
     const int handed_in = static_cast<int>(summary.curve.size()) + 1;
     summary.curve.push_back(
-        {handed_in, static_cast<double>(summary.right) / handed_in, summary.right / examples});
+        {static_cast<double>(summary.right) / handed_in, summary.right / examples});
     if (handed_in - summary.right <= kErrors)
       summary.recall_at_100_errors = summary.right / examples;
   }

@@ -13,10 +13,6 @@
 
 namespace submix::eval {
 
-struct TargetedOptions {
-  int guesses = 1;  // 1: the likeliest token each time; more: the likeliest of so many samples
-};
-
 // The guess for one example.
 struct TargetedGuess {
   bool is_right = false;       // every token
@@ -24,15 +20,14 @@ struct TargetedGuess {
   double log_probability = 0;  // a token, on average, as the attacker sees it: how sure it is
 };
 
-// One guess. The law is asked as it stands. Errors: the predictor's and the law's.
+// One guess: with `samples` 1 the likeliest token each time, with more the likeliest of so many
+// samples. The law is asked as it stands. Errors: the predictor's and the law's.
 base::StatusOr<TargetedGuess> GuessSuffix(ensemble::Predictor& predictor, TokenLaw& law,
-                                          const TargetedExample& example,
-                                          const TargetedOptions& options,
+                                          const TargetedExample& example, int samples,
                                           base::RandomSource& random);
 
 // With the surest guesses handed in first.
 struct TargetedPoint {
-  int guesses = 0;
   double precision = 0;  // right ones among them
   double recall = 0;     // right ones among all examples
 };

@@ -15,7 +15,7 @@ const TargetedExample kUnknown = {{0, 0}, {3, 1, 2, 1}};
 TargetedGuess Guess(std::size_t row, const TargetedExample& example, int guesses) {
   RecitingPredictor predictor(4);
   const auto random = base::MakeSeededRandomSource(1);
-  return *GuessSuffix(predictor, *MakeRowLaw(row), example, {.guesses = guesses}, *random);
+  return *GuessSuffix(predictor, *MakeRowLaw(row), example, guesses, *random);
 }
 
 TEST(TargetedTest, TheLikeliestSuffixIsGuessedAndItsTokensAreCompared) {

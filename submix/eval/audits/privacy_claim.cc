@@ -52,9 +52,7 @@ base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, doub
   }
   PrivacyStatement statement = mechanism.Statement(accounting::FixedNats::RoundDown(epsilon));
   PrivacyClaim claim;
-  claim.delta = delta;
   claim.epsilon = std::numeric_limits<double>::infinity();
-  claim.is_sound = mechanism.is_sound();
   if (!ClaimsAnything(mechanism, unit)) {
     claim.labels = mechanism.is_private() ? "nothing is claimed for one user key: NOT proven"
                                           : "nothing is claimed: not private";

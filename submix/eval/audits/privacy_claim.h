@@ -17,9 +17,7 @@ struct PrivacyClaim {
   // Hold at the same time, in both directions; the declared order first. Empty: nothing is claimed.
   std::vector<accounting::RdpBound> bounds;
   // What follows from them by the improved conversion, at the best order.
-  double delta = accounting::kDefaultDelta;
-  double epsilon = 0;  // infinity if nothing is claimed
-  bool is_sound = false;
+  double epsilon = 0;  // at the delta that was asked for; infinity if nothing is claimed
   // Unit, adjacency, proof: what stands beside every number of the claim, in one line; and the
   // statement that says so, none if nothing is claimed.
   std::string labels;
