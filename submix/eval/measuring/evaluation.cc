@@ -302,10 +302,8 @@ class SettingGroup {
 class Evaluation {
  public:
   // `kept` may be null.
-  Evaluation(const EvaluationPlan& plan, int vocab_size, FinishedRuns* kept)
-      : scorer_({plan.num_parts, plan.halves, plan.num_fine_tuned, vocab_size}),
-        kept_(kept),
-        team_(base::AvailableProcessors()) {
+  Evaluation(const EvaluationPlan& plan, FinishedRuns* kept)
+      : scorer_(plan), kept_(kept), team_(base::AvailableProcessors()) {
     std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
     for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
     for (const auto& [queries, settings] : by_queries) {
@@ -450,7 +448,7 @@ StatusOr<EvaluationResult> Evaluate(ensemble::Predictor& predictor, const Heldou
   if (!checkpoint.path.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(kept, OpenCheckpoint(checkpoint, text, plan));
   }
-  Evaluation evaluation(plan, predictor.vocab_size(), kept ? &*kept : nullptr);
+  Evaluation evaluation(plan, kept ? &*kept : nullptr);
   if (kept && !evaluation.TakeKeptRuns()) {
     return base::DataLossError(
         checkpoint.path +

@@ -7,17 +7,10 @@
 
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/eval/measuring/evaluation.h"
 #include "submix/mechanism/mapped_predictions.h"
 
 namespace submix::eval {
-
-// Of one position's logits: the public model, members part by part, then fine-tuned models.
-struct ScoredRows {
-  int num_parts = 0;
-  int halves = 1;
-  int num_fine_tuned = 0;
-  int vocab_size = 0;
-};
 
 struct ScoredPosition {
   mechanism::PartPredictions predictions;
@@ -33,15 +26,16 @@ struct ScoredPosition {
 // One thread at a time.
 class PositionScorer {
  public:
-  explicit PositionScorer(const ScoredRows& rows) : rows_(rows) {}
+  // The plan must outlive it.
+  explicit PositionScorer(const EvaluationPlan& plan) : plan_(plan) {}
 
-  // `logits` is [rows, vocab_size]. Valid until the next call. Errors: those of
-  // MappedPredictions::Map.
+  // `logits` is [rows, V]: the public model, members part by part, then fine-tuned models. Valid
+  // until the next call. Errors: those of MappedPredictions::Map.
   base::StatusOr<const ScoredPosition*> Score(base::TokenId true_token, int user,
                                               std::span<const float> logits);
 
  private:
-  const ScoredRows rows_;
+  const EvaluationPlan& plan_;
   mechanism::MappedPredictions mapped_;
   ScoredPosition scored_;
 };
