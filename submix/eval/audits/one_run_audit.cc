@@ -36,6 +36,25 @@ double BoundedLogRatio(double with, double without) {
   return std::clamp(std::log(with) - std::log(without), -kMostRatio, kMostRatio);
 }
 
+// How sure one must be, by what proves most of these coins without delta.
+double ChooseLeastScore(std::span<const ScoredCoin> coins, double error) {
+  std::vector<double> scores;
+  for (const ScoredCoin& coin : coins) scores.push_back(std::abs(coin.score));
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  double least_score = 0;
+  double most = -1;
+  for (double rank = 0; rank < static_cast<double>(scores.size());
+       rank = std::max(rank + 1, rank * kGuessStep)) {
+    const double score = scores[static_cast<std::size_t>(rank)];
+    const double proven = OneRunEpsilon(GuessFrom(coins, score), /*delta=*/0, error);
+    if (proven > most) {
+      most = proven;
+      least_score = score;
+    }
+  }
+  return least_score;
+}
+
 }  // namespace
 
 double OneRunPValue(const CoinGuesses& guesses, double epsilon, double delta) {
@@ -62,29 +81,6 @@ double OneRunEpsilon(const CoinGuesses& guesses, double delta, double error) {
   }
   return rejected;
 }
-
-namespace {
-
-// How sure one must be, by what proves most of these coins without delta.
-double ChooseLeastScore(std::span<const ScoredCoin> coins, double error) {
-  std::vector<double> scores;
-  for (const ScoredCoin& coin : coins) scores.push_back(std::abs(coin.score));
-  std::sort(scores.begin(), scores.end(), std::greater<>());
-  double least_score = 0;
-  double most = -1;
-  for (double rank = 0; rank < static_cast<double>(scores.size());
-       rank = std::max(rank + 1, rank * kGuessStep)) {
-    const double score = scores[static_cast<std::size_t>(rank)];
-    const double proven = OneRunEpsilon(GuessFrom(coins, score), /*delta=*/0, error);
-    if (proven > most) {
-      most = proven;
-      least_score = score;
-    }
-  }
-  return least_score;
-}
-
-}  // namespace
 
 OneRunAudit AuditCoins(const std::vector<ScoredCoin>& coins, double delta, double error) {
   std::span<const ScoredCoin> proving = coins;
