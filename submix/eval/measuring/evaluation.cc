@@ -172,16 +172,11 @@ class SettingGroup {
           SimulatedDeployment::Create(
               std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves,
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
-      SUBMIX_ASSIGN_OR_RETURN(noise_scales_.emplace_back(), LowerBoundNoise(setting));
+      std::optional<double>& noise_scale = noise_scales_.emplace_back();
+      if (!setting.gnmax_lower_bound) continue;
+      SUBMIX_ASSIGN_OR_RETURN(noise_scale, mechanism::GnmaxNoiseScale(setting.mechanism));
     }
     return base::OkStatus();
-  }
-
-  // The noise of a setting that is scored by GNMax's lower bound.
-  static StatusOr<std::optional<double>> LowerBoundNoise(const EvaluationSetting& setting) {
-    if (!setting.gnmax_lower_bound) return std::optional<double>();
-    SUBMIX_ASSIGN_OR_RETURN(const double scale, mechanism::GnmaxNoiseScale(setting.mechanism));
-    return std::optional(scale);
   }
 
   // Every setting has a deployment and draws of its own: which thread answers, and when, changes
@@ -291,11 +286,12 @@ class SettingGroup {
 
   // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
-  std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
-  std::vector<std::int64_t> hits_;                   // as ScoredPosition::hits
-  std::vector<RunLosses> setting_losses_;            // [settings]
-  std::vector<SimulatedDeployment> simulated_;       // [settings]
-  std::vector<std::optional<double>> noise_scales_;  // [settings]; none: the exact probability
+  std::vector<RunLosses> losses_;               // as ScoredPosition::losses
+  std::vector<std::int64_t> hits_;              // as ScoredPosition::hits
+  std::vector<RunLosses> setting_losses_;       // [settings]
+  std::vector<SimulatedDeployment> simulated_;  // [settings]
+  std::vector<std::optional<double>>
+      noise_scales_;  // [settings], of lower bounds; none: the exact law
 };
 
 // All groups of a plan, fed by one pass.
