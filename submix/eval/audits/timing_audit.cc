@@ -1,7 +1,9 @@
 #include "submix/eval/audits/timing_audit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -130,26 +132,27 @@ StatusOr<SortedPrompts> SortPrompts(ensemble::Predictor& predictor, const Timing
   return sorted;
 }
 
-struct Samples {
-  std::vector<double> first;
-  std::vector<double> second;
+// Of the two situations that are compared.
+using Samples = std::array<std::vector<double>, 2>;
+struct TimedRequest {
+  AuditedServer& server;
+  const Prompt& prompt;
 };
+using RequestPair = std::array<TimedRequest, 2>;
 
-// Measures pairs: `first` and `second` give the seconds of one measurement.
-template <typename Measure>
-StatusOr<Samples> MeasurePairs(int pairs, const Measure& first, const Measure& second,
+// Both of a pair are measured in random order.
+StatusOr<Samples> MeasurePairs(int pairs, const std::function<RequestPair()>& draw,
                                base::RandomSource& random, base::ProgressBar& progress) {
   Samples samples;
   for (int pair = -kUncounted / 2; pair < pairs; ++pair) {
-    const bool second_comes_first = random.NextBelow(2) == 1;
-    const Measure& earlier = second_comes_first ? second : first;
-    const Measure& later = second_comes_first ? first : second;
-    SUBMIX_ASSIGN_OR_RETURN(const double of_earlier, earlier());
-    SUBMIX_ASSIGN_OR_RETURN(const double of_later, later());
-    if (pair < 0) continue;
-    samples.first.push_back(second_comes_first ? of_later : of_earlier);
-    samples.second.push_back(second_comes_first ? of_earlier : of_later);
-    progress.Advance(1);
+    const RequestPair requests = draw();
+    const std::size_t earlier = random.NextBelow(2);
+    for (const std::size_t i : {earlier, 1 - earlier}) {
+      SUBMIX_ASSIGN_OR_RETURN(const double seconds,
+                              requests[i].server.TimeToken(requests[i].prompt));
+      if (pair >= 0) samples[i].push_back(seconds);
+    }
+    if (pair >= 0) progress.Advance(1);
   }
   return samples;
 }
@@ -162,8 +165,8 @@ double Quantile(std::vector<double> values, double share) {
 }
 
 std::vector<double> Together(const Samples& samples) {
-  std::vector<double> all = samples.first;
-  all.insert(all.end(), samples.second.begin(), samples.second.end());
+  std::vector<double> all = samples[0];
+  all.insert(all.end(), samples[1].begin(), samples[1].end());
   return all;
 }
 
@@ -171,14 +174,13 @@ StatusOr<TimingComparison> Compare(const char* first, const char* second, const 
   TimingComparison comparison;
   comparison.first = first;
   comparison.second = second;
-  comparison.first_median = Quantile(samples.first, 0.5);
-  comparison.second_median = Quantile(samples.second, 0.5);
-  SUBMIX_ASSIGN_OR_RETURN(comparison.all, WelchTest(samples.first, samples.second));
+  comparison.first_median = Quantile(samples[0], 0.5);
+  comparison.second_median = Quantile(samples[1], 0.5);
+  SUBMIX_ASSIGN_OR_RETURN(comparison.all, WelchTest(samples[0], samples[1]));
   const double bound = Quantile(Together(samples), 0.9);
   Samples fast = samples;
-  std::erase_if(fast.first, [&](double seconds) { return seconds > bound; });
-  std::erase_if(fast.second, [&](double seconds) { return seconds > bound; });
-  SUBMIX_ASSIGN_OR_RETURN(comparison.without_slowest, WelchTest(fast.first, fast.second));
+  for (auto& sample : fast) std::erase_if(sample, [&](double seconds) { return seconds > bound; });
+  SUBMIX_ASSIGN_OR_RETURN(comparison.without_slowest, WelchTest(fast[0], fast[1]));
   return comparison;
 }
 
@@ -225,27 +227,20 @@ StatusOr<TimingAuditResult> AuditTiming(ensemble::Predictor& predictor,
   SUBMIX_ASSIGN_OR_RETURN(const auto fresh, AuditedServer::Start(parts, plan, "fresh", true));
   SUBMIX_ASSIGN_OR_RETURN(const auto spent, AuditedServer::Start(parts, plan, "spent", false));
 
-  using Measure = std::function<StatusOr<double>()>;
-  const Prompt* prompt = nullptr;
   const auto choose = [&](const std::vector<Prompt>& prompts) -> const Prompt& {
     return prompts[random.NextBelow(prompts.size())];
   };
-  // Both of a pair get one prompt: the earlier draws it.
-  const auto on = [&](AuditedServer& server) -> Measure {
-    return [&] {
-      const Prompt& chosen = prompt == nullptr ? choose(plan.prompts) : *prompt;
-      prompt = prompt == nullptr ? &chosen : nullptr;
-      return server.TimeToken(chosen);
-    };
+  const auto of_budgets = [&]() -> RequestPair {
+    const Prompt& prompt = choose(plan.prompts);
+    return {{{*fresh, prompt}, {*spent, prompt}}};
   };
-  const auto from = [&](const std::vector<Prompt>& prompts) -> Measure {
-    return [&] { return fresh->TimeToken(choose(prompts)); };
+  const auto of_contexts = [&]() -> RequestPair {
+    return {{{*fresh, choose(sorted.consensus)}, {*fresh, choose(sorted.contested)}}};
   };
   SUBMIX_ASSIGN_OR_RETURN(const Samples budgets,
-                          MeasurePairs(plan.pairs, on(*fresh), on(*spent), random, progress));
-  SUBMIX_ASSIGN_OR_RETURN(
-      const Samples contexts,
-      MeasurePairs(plan.pairs, from(sorted.consensus), from(sorted.contested), random, progress));
+                          MeasurePairs(plan.pairs, of_budgets, random, progress));
+  SUBMIX_ASSIGN_OR_RETURN(const Samples contexts,
+                          MeasurePairs(plan.pairs, of_contexts, random, progress));
   TimingAuditResult result;
   SUBMIX_ASSIGN_OR_RETURN(result.budgets, Compare("fresh parts", "exhausted parts", budgets));
   SUBMIX_ASSIGN_OR_RETURN(result.contexts, Compare("consensus", "contested", contexts));
