@@ -155,12 +155,8 @@ class AuditedContextsTest : public ::testing::Test {
     mechanism_options.target_leakage = kBudget / kAnswersPaidFor;
     const std::shared_ptr<const mechanism::Mechanism> mechanism =
         *mechanism::MakeAnyMechanism(mechanism_options);
-    GameOptions options;
-    options.num_parts = kParts;
-    options.epsilon = kBudget;
-    options.transcripts = 10000;
-    options.seed = seed;
-    auto game = *DistinguishingGame::Create(mechanism, options);
+    auto game = *DistinguishingGame::Create({mechanism, kParts, kBudget},
+                                            {.transcripts = 10000, .seed = seed});
     for (int i = 0; i < kAnswers; ++i) {
       SUBMIX_EXPECT_OK(game.Ask(worlds.with.view(), worlds.without.view()));
     }

@@ -131,11 +131,10 @@ StatusOr<std::vector<eval::OneRunGame>> PlayOneRunGames(const OneRunAuditOptions
   const TargetFlags& flags = options.audit.target;
   std::vector<eval::OneRunGame> games;
   for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        eval::OneRunGame game,
-        eval::OneRunGame::Create(attacked.mechanism,
-                                 {target.manifest.num_parts, target.manifest.halves,
-                                  attacked.epsilon, options.runs, flags.seed}));
+    SUBMIX_ASSIGN_OR_RETURN(eval::OneRunGame game,
+                            eval::OneRunGame::Create({attacked.mechanism, target.manifest.num_parts,
+                                                      attacked.epsilon, target.manifest.halves},
+                                                     {options.runs, flags.seed}));
     games.push_back(std::move(game));
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(flags, target));

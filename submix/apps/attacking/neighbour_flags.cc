@@ -108,15 +108,11 @@ StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_fl
                                                     const AttackTarget& target) {
   std::vector<DistinguishingGame> games;
   for (const AttackedMechanism& attacked : target.mechanisms) {
-    eval::GameOptions options;
-    options.num_parts = target.manifest.num_parts;
-    options.halves = target.manifest.halves;
-    options.epsilon = attacked.epsilon;
-    options.transcripts = flags.transcripts;
-    options.order = attacked.options.order;
-    options.seed = target_flags.seed;
-    SUBMIX_ASSIGN_OR_RETURN(DistinguishingGame game,
-                            DistinguishingGame::Create(attacked.mechanism, options));
+    SUBMIX_ASSIGN_OR_RETURN(
+        DistinguishingGame game,
+        DistinguishingGame::Create({attacked.mechanism, target.manifest.num_parts, attacked.epsilon,
+                                    target.manifest.halves},
+                                   {flags.transcripts, attacked.options.order, target_flags.seed}));
     games.push_back(std::move(game));
   }
   return games;

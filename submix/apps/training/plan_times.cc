@@ -74,8 +74,9 @@ class Answers {
     SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
     SUBMIX_ASSIGN_OR_RETURN(
         answers.deployment_,
-        eval::SimulatedDeployment::Create(std::move(mechanism), options.num_parts, /*epsilon=*/8,
-                                          /*halves=*/1, base::MakeSystemRandomSource()));
+        eval::SimulatedDeployment::Create(
+            {.mechanism = std::move(mechanism), .num_parts = options.num_parts, .epsilon = 8},
+            base::MakeSystemRandomSource()));
     return answers;
   }
 

@@ -18,10 +18,8 @@ DistinguishingGame MakeGame(const std::string& name, std::int64_t queries) {
   options.name = name;
   options.num_parts = kParts;
   options.target_leakage = 2.0 / static_cast<double>(queries);
-  GameOptions game;
-  game.num_parts = kParts;
-  game.transcripts = 2000;
-  return *DistinguishingGame::Create(*mechanism::MakeAnyMechanism(options), game);
+  return *DistinguishingGame::Create({*mechanism::MakeAnyMechanism(options), kParts},
+                                     {.transcripts = 2000});
 }
 
 HeldoutBlocks Text() {

@@ -125,11 +125,8 @@ struct Verdict {
 // Twice as many answers as are paid for: a charge that is too low buys more of them.
 Verdict Audit(const std::shared_ptr<const Mechanism>& mechanism, int transcripts,
               std::uint64_t seed) {
-  GameOptions options;
-  options.epsilon = kBudget;
-  options.transcripts = transcripts;
-  options.seed = seed;
-  auto game = *DistinguishingGame::Create(mechanism, options);
+  auto game = *DistinguishingGame::Create({.mechanism = mechanism, .epsilon = kBudget},
+                                          {.transcripts = transcripts, .seed = seed});
   const Pmf public_pmf = {.6, .4};
   const SimulatedPredictions with(public_pmf, {{.05, .95}});
   const SimulatedPredictions without(public_pmf, {public_pmf});

@@ -39,14 +39,14 @@ double LogRatio(double with, double without) {
 
 }  // namespace
 
-StatusOr<DistinguishingGame> DistinguishingGame::Create(
-    std::shared_ptr<const mechanism::Mechanism> mechanism, const GameOptions& options) {
+StatusOr<DistinguishingGame> DistinguishingGame::Create(const SimulatedOptions& simulated,
+                                                        const GameOptions& options) {
   if (options.transcripts < 2) {
     return base::InvalidArgumentError("transcripts: expected at least 2 in each world, found " +
                                       std::to_string(options.transcripts));
   }
   DistinguishingGame game;
-  game.mechanism_ = std::move(mechanism);
+  game.simulated_ = simulated;
   game.options_ = options;
   for (World* world : {&game.with_, &game.without_}) {
     const char* const purpose = world == &game.with_ ? "tokens with" : "tokens without";
@@ -61,10 +61,8 @@ Status DistinguishingGame::Deploy(World& world, std::size_t count) {
   while (world.deployments.size() < count) {
     auto random = std::make_unique<WatchedRandom>(
         RepeatableDraws(options_.seed, "mechanism", deployed_++), has_drawn_);
-    SUBMIX_ASSIGN_OR_RETURN(
-        world.deployments.emplace_back(),
-        SimulatedDeployment::Create(mechanism_, options_.num_parts, options_.epsilon,
-                                    options_.halves, std::move(random)));
+    SUBMIX_ASSIGN_OR_RETURN(world.deployments.emplace_back(),
+                            SimulatedDeployment::Create(simulated_, std::move(random)));
   }
   return base::OkStatus();
 }
@@ -84,8 +82,7 @@ StatusOr<double> DistinguishingGame::FirstAnswerDivergence(
   for (const mechanism::PartPredictions* predictions : {&with, &without}) {
     SUBMIX_ASSIGN_OR_RETURN(
         auto deployment,
-        SimulatedDeployment::Create(mechanism_, options_.num_parts, options_.epsilon,
-                                    options_.halves, RepeatableDraws(options_.seed, "first")));
+        SimulatedDeployment::Create(simulated_, RepeatableDraws(options_.seed, "first")));
     laws.emplace_back(predictions->support_size());
     SUBMIX_RETURN_IF_ERROR(deployment.Answer(*predictions, laws.back()));
   }
@@ -114,7 +111,7 @@ Status DistinguishingGame::Learn(World& world, const mechanism::PartPredictions&
 Status DistinguishingGame::CheckWhetherItDraws() {
   if (is_first_) draws_ = *has_drawn_;
   if (*has_drawn_ && !draws_) {
-    return base::UnimplementedError("the mechanism " + std::string(mechanism_->name()) +
+    return base::UnimplementedError("the mechanism " + std::string(simulated_.mechanism->name()) +
                                     " draws at some answers only");
   }
   return base::OkStatus();

@@ -14,21 +14,19 @@
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/eval/measuring/simulated_deployment.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/part_predictions.h"
 
 namespace submix::eval {
 
 struct GameOptions {
-  int num_parts = 1;
-  int halves = 1;
-  double epsilon = 2;      // budget of every part, nats; fresh in every transcript
   int transcripts = 1000;  // drawn in each world, independently
   // At which FirstAnswerDivergence compares.
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   std::uint64_t seed = 0;
 };
 
-// The transcripts grow together, by one token a query. One thread at a time.
+// The transcripts, each with fresh budgets, grow together, by one token a query. One thread at a
+// time.
 //
 // A mechanism without randomness of its own has one law a query, and the ratios are exact. With
 // such randomness (noise, secret subsets) every transcript has a deployment of its own, and the
@@ -37,8 +35,8 @@ struct GameOptions {
 class DistinguishingGame {
  public:
   // Errors: kInvalidArgument if transcripts < 2 or the mechanism needs more halves.
-  static base::StatusOr<DistinguishingGame> Create(
-      std::shared_ptr<const mechanism::Mechanism> mechanism, const GameOptions& options);
+  static base::StatusOr<DistinguishingGame> Create(const SimulatedOptions& simulated,
+                                                   const GameOptions& options);
 
   // One query, in both worlds. Requires: the same support. Errors: the mechanism's; kUnimplemented
   // for a mechanism that begins to draw after its first answer.
@@ -70,7 +68,7 @@ class DistinguishingGame {
   void CompareLaws();
   base::Status CheckWhetherItDraws();
 
-  std::shared_ptr<const mechanism::Mechanism> mechanism_;
+  SimulatedOptions simulated_;
   GameOptions options_;
   World with_;
   World without_;

@@ -27,7 +27,8 @@ mechanism::MechanismOptions OptionsOf(const std::string& name, int answers) {
 
 DistinguishingGame Play(const mechanism::MechanismOptions& options, const GameOptions& game_options,
                         int answers, const Pmf& member) {
-  auto game = *DistinguishingGame::Create(*mechanism::MakeAnyMechanism(options), game_options);
+  auto game = *DistinguishingGame::Create(
+      {.mechanism = *mechanism::MakeAnyMechanism(options), .epsilon = kBudget}, game_options);
   const Pmf public_pmf = {.6, .4};
   const SimulatedPredictions with(public_pmf, {member});
   const SimulatedPredictions without(public_pmf, {public_pmf});
@@ -41,8 +42,7 @@ double Mean(const std::vector<double>& values) {
 
 // E_Q[e^LLR] = 1 for exact ratios, and E_P[e^LLR] = e^D2: within the budget, near it when spent.
 TEST(DistinguishingGameTest, RatiosAreThoseOfTheTranscripts) {
-  const auto game = Play(OptionsOf("filtered-submix", 8),
-                         {.epsilon = kBudget, .transcripts = 40000}, 8, {.05, .95});
+  const auto game = Play(OptionsOf("filtered-submix", 8), {.transcripts = 40000}, 8, {.05, .95});
   double change = 0;
   for (const double ratio : game.without()) change += std::exp(ratio) / 40000;
   EXPECT_NEAR(change, 1, 0.05);
@@ -85,7 +85,7 @@ TEST(DistinguishingGameTest, TheEnsembleItselfHidesNothing) {
 }
 
 TEST(DistinguishingGameTest, RefusesTooFewTranscripts) {
-  EXPECT_THAT(DistinguishingGame::Create(*mechanism::MakeAnyMechanism(OptionsOf("public", 1)),
+  EXPECT_THAT(DistinguishingGame::Create({*mechanism::MakeAnyMechanism(OptionsOf("public", 1))},
                                          {.transcripts = 1}),
               base::StatusIs(base::StatusCode::kInvalidArgument, testing::HasSubstr("at least 2")));
 }

@@ -93,29 +93,27 @@ OneRunAudit AuditCoins(const std::vector<ScoredCoin>& coins, double delta, doubl
   return {guesses, OneRunEpsilon(guesses, delta, error)};
 }
 
-StatusOr<OneRunGame> OneRunGame::Create(std::shared_ptr<const mechanism::Mechanism> mechanism,
+StatusOr<OneRunGame> OneRunGame::Create(const SimulatedOptions& simulated,
                                         const OneRunOptions& options) {
   if (options.runs < 1) return base::InvalidArgumentError("runs: expected at least 1");
   OneRunGame game;
-  game.options_ = options;
+  game.simulated_ = simulated;
   game.tokens_ = RepeatableDraws(options.seed, "tokens of runs");
   const auto coins = RepeatableDraws(options.seed, "coins");
-  for (int i = 0; i < options.runs * options.num_parts; ++i) {
+  for (int i = 0; i < options.runs * simulated.num_parts; ++i) {
     game.coins_.push_back({coins->NextBernoulli(1, 2), 0});
   }
   const auto deploy = [&](std::vector<SimulatedDeployment>& deployments, const char* purpose,
                           int count) -> Status {
     for (int i = 0; i < count; ++i) {
       auto random = RepeatableDraws(options.seed, purpose, static_cast<std::uint64_t>(i));
-      SUBMIX_ASSIGN_OR_RETURN(
-          deployments.emplace_back(),
-          SimulatedDeployment::Create(mechanism, options.num_parts, options.epsilon, options.halves,
-                                      std::move(random)));
+      SUBMIX_ASSIGN_OR_RETURN(deployments.emplace_back(),
+                              SimulatedDeployment::Create(simulated, std::move(random)));
     }
     return base::OkStatus();
   };
   SUBMIX_RETURN_IF_ERROR(deploy(game.runs_, "runs", options.runs));
-  SUBMIX_RETURN_IF_ERROR(deploy(game.references_, "references", 2 * options.num_parts));
+  SUBMIX_RETURN_IF_ERROR(deploy(game.references_, "references", 2 * simulated.num_parts));
   return game;
 }
 
@@ -123,7 +121,7 @@ Status OneRunGame::Ask(const mechanism::PartPredictions& predictions) {
   const std::size_t support_size = predictions.support_size();
   law_.resize(support_size);
   other_law_.resize(support_size);
-  ratios_.resize(support_size * static_cast<std::size_t>(options_.num_parts));
+  ratios_.resize(support_size * static_cast<std::size_t>(simulated_.num_parts));
   SUBMIX_RETURN_IF_ERROR(CompareReferences(predictions));
   for (std::size_t run = 0; run < runs_.size(); ++run) {
     SUBMIX_RETURN_IF_ERROR(ServeRun(predictions, run));
@@ -138,7 +136,7 @@ mechanism::PartPredictions OneRunGame::Weighed(const mechanism::PartPredictions&
   const std::size_t size = predictions.support_size();
   member_pmfs_.assign(predictions.member_pmfs.begin(), predictions.member_pmfs.end());
   for (std::size_t row = 0; row * size < member_pmfs_.size(); ++row) {
-    const double weight = weights[row / static_cast<std::size_t>(options_.halves)];
+    const double weight = weights[row / static_cast<std::size_t>(simulated_.halves)];
     for (std::size_t x = 0; x < size; ++x) {
       double& p = member_pmfs_[row * size + x];
       p = weight * p + (1 - weight) * predictions.public_pmf[x];
@@ -150,7 +148,7 @@ mechanism::PartPredictions OneRunGame::Weighed(const mechanism::PartPredictions&
 }
 
 Status OneRunGame::CompareReferences(const mechanism::PartPredictions& predictions) {
-  std::vector<double> weights(static_cast<std::size_t>(options_.num_parts), 0.5);
+  std::vector<double> weights(static_cast<std::size_t>(simulated_.num_parts), 0.5);
   for (std::size_t part = 0; part < weights.size(); ++part) {
     weights[part] = 1;
     SUBMIX_RETURN_IF_ERROR(references_[2 * part].Answer(Weighed(predictions, weights), law_));
@@ -166,7 +164,7 @@ Status OneRunGame::CompareReferences(const mechanism::PartPredictions& predictio
 }
 
 Status OneRunGame::ServeRun(const mechanism::PartPredictions& predictions, std::size_t run) {
-  const auto num_parts = static_cast<std::size_t>(options_.num_parts);
+  const auto num_parts = static_cast<std::size_t>(simulated_.num_parts);
   const auto coins = std::span(coins_).subspan(run * num_parts, num_parts);
   std::vector<double> weights;
   for (const ScoredCoin& coin : coins) weights.push_back(coin.is_there ? 1 : 0);

@@ -14,7 +14,7 @@
 #include "submix/base/random.h"
 #include "submix/base/status.h"
 #include "submix/eval/measuring/simulated_deployment.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/part_predictions.h"
 
 namespace submix::eval {
 
@@ -45,10 +45,7 @@ struct OneRunAudit {
 OneRunAudit AuditCoins(const std::vector<ScoredCoin>& coins, double delta, double error);
 
 struct OneRunOptions {
-  int num_parts = 1;
-  int halves = 1;
-  double epsilon = 2;  // budget of every part, nats; fresh in every run
-  int runs = 1;
+  int runs = 1;  // each with fresh budgets
   std::uint64_t seed = 0;
 };
 
@@ -58,7 +55,7 @@ struct OneRunOptions {
 class OneRunGame {
  public:
   // Errors: kInvalidArgument if the mechanism needs more halves, or runs < 1.
-  static base::StatusOr<OneRunGame> Create(std::shared_ptr<const mechanism::Mechanism> mechanism,
+  static base::StatusOr<OneRunGame> Create(const SimulatedOptions& simulated,
                                            const OneRunOptions& options);
 
   // One query: what the models say if all parts are there. Errors: the mechanism's.
@@ -74,7 +71,7 @@ class OneRunGame {
   mechanism::PartPredictions Weighed(const mechanism::PartPredictions& predictions,
                                      const std::vector<double>& weights);
 
-  OneRunOptions options_;
+  SimulatedOptions simulated_;
   std::vector<SimulatedDeployment> runs_;
   std::vector<SimulatedDeployment> references_;  // [2 * num_parts]: part i there, part i not there
   std::unique_ptr<base::RandomSource> tokens_;

@@ -69,11 +69,8 @@ OneRunAudit Play(const std::string& name, double budget, int runs) {
   options.num_parts = kParts;
   options.max_mixing_weight = 1;
   options.target_leakage = budget / kAnswers;
-  OneRunOptions run_options;
-  run_options.num_parts = kParts;
-  run_options.epsilon = budget;
-  run_options.runs = runs;
-  auto game = *OneRunGame::Create(*mechanism::MakeAnyMechanism(options), run_options);
+  auto game =
+      *OneRunGame::Create({*mechanism::MakeAnyMechanism(options), kParts, budget}, {.runs = runs});
   // Every part has a token of its own, which it is nearly sure of.
   std::vector<Pmf> members;
   for (int part = 0; part < kParts; ++part) {

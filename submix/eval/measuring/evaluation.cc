@@ -170,7 +170,7 @@ class SettingGroup {
       SUBMIX_ASSIGN_OR_RETURN(
           simulated_.emplace_back(),
           SimulatedDeployment::Create(
-              std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves,
+              {std::move(mechanism), setting.mechanism.num_parts, setting.epsilon, plan_.halves},
               base::MakeRepeatableRandomSource(DrawsKey(plan_.seed, setting, runs_done_))));
       std::optional<double>& noise_scale = noise_scales_.emplace_back();
       if (!setting.gnmax_lower_bound) continue;

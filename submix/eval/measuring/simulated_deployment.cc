@@ -13,18 +13,18 @@ namespace submix::eval {
 using base::StatusOr;
 
 StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
-    std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
-    int halves, std::unique_ptr<base::RandomSource> random) {
-  if (halves < mechanism->halves()) {
-    return base::InvalidArgumentError("the mechanism " + std::string(mechanism->name()) +
-                                      " needs " + std::to_string(mechanism->halves()) +
+    const SimulatedOptions& options, std::unique_ptr<base::RandomSource> random) {
+  const mechanism::Mechanism& mechanism = *options.mechanism;
+  if (options.halves < mechanism.halves()) {
+    return base::InvalidArgumentError("the mechanism " + std::string(mechanism.name()) + " needs " +
+                                      std::to_string(mechanism.halves()) +
                                       " members a part; train with --halves 2");
   }
   SimulatedDeployment simulated;
   simulated.random_ = std::move(random);
-  simulated.mechanism_ = std::move(mechanism);
-  simulated.ledger_ =
-      ledger::MakeMemoryLedger(num_parts, accounting::FixedNats::RoundDown(epsilon));
+  simulated.mechanism_ = options.mechanism;
+  simulated.ledger_ = ledger::MakeMemoryLedger(options.num_parts,
+                                               accounting::FixedNats::RoundDown(options.epsilon));
   return simulated;
 }
 

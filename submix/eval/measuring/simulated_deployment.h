@@ -15,14 +15,19 @@
 
 namespace submix::eval {
 
+struct SimulatedOptions {
+  std::shared_ptr<const mechanism::Mechanism> mechanism;
+  int num_parts = 1;
+  double epsilon = 2;  // budget of every part, nats
+  int halves = 1;      // members a part that are there
+};
+
 // One thread at a time.
 class SimulatedDeployment {
  public:
-  // A fresh budget of `epsilon` nats for each of `num_parts` parts; `halves` members a part are
-  // there. Errors: kInvalidArgument for too few halves.
-  static base::StatusOr<SimulatedDeployment> Create(
-      std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
-      int halves, std::unique_ptr<base::RandomSource> random);
+  // With fresh budgets. Errors: kInvalidArgument for too few halves.
+  static base::StatusOr<SimulatedDeployment> Create(const SimulatedOptions& options,
+                                                    std::unique_ptr<base::RandomSource> random);
 
   // Answers one query; returns the probability of the true token's support index.
   base::StatusOr<double> Answer(const mechanism::PartPredictions& predictions,

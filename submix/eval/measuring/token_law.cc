@@ -35,35 +35,26 @@ class RowLaw final : public TokenLaw {
 
 class MechanismLaw final : public TokenLaw {
  public:
-  MechanismLaw(std::shared_ptr<const mechanism::Mechanism> mechanism, int num_parts, double epsilon,
-               int halves, std::uint64_t seed)
-      : mechanism_(std::move(mechanism)),
-        num_parts_(num_parts),
-        epsilon_(epsilon),
-        halves_(halves),
-        seed_(seed) {}
+  MechanismLaw(const SimulatedOptions& options, std::uint64_t seed)
+      : options_(options), seed_(seed) {}
 
   Status Next(std::span<const float> logits, std::span<double> pmf) override {
     const std::size_t vocab_size = pmf.size();
-    const auto rows = static_cast<std::size_t>(num_parts_ * halves_);
+    const auto rows = static_cast<std::size_t>(options_.num_parts * options_.halves);
     SUBMIX_RETURN_IF_ERROR(mapped_.Map(logits.first(vocab_size),
-                                       logits.subspan(vocab_size, rows * vocab_size), halves_, {}));
+                                       logits.subspan(vocab_size, rows * vocab_size),
+                                       options_.halves, {}));
     return simulated_->Answer(mapped_.view(), pmf);
   }
 
   Status Renew() override {
     auto random = RepeatableDraws(seed_, "mechanism of a law", renewals_++);
-    SUBMIX_ASSIGN_OR_RETURN(
-        simulated_,
-        SimulatedDeployment::Create(mechanism_, num_parts_, epsilon_, halves_, std::move(random)));
+    SUBMIX_ASSIGN_OR_RETURN(simulated_, SimulatedDeployment::Create(options_, std::move(random)));
     return base::OkStatus();
   }
 
  private:
-  const std::shared_ptr<const mechanism::Mechanism> mechanism_;
-  const int num_parts_;
-  const double epsilon_;
-  const int halves_;
+  const SimulatedOptions options_;
   const std::uint64_t seed_;
   std::uint64_t renewals_ = 0;
   std::optional<SimulatedDeployment> simulated_;
@@ -140,7 +131,7 @@ StatusOr<std::unique_ptr<TokenLaw>> MakeMechanismLaw(const mechanism::MechanismO
   SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<const mechanism::Mechanism> mechanism,
                           mechanism::MakeAnyMechanism(options));
   std::unique_ptr<TokenLaw> law = std::make_unique<MechanismLaw>(
-      std::move(mechanism), options.num_parts, epsilon, halves, seed);
+      SimulatedOptions{std::move(mechanism), options.num_parts, epsilon, halves}, seed);
   SUBMIX_RETURN_IF_ERROR(law->Renew());
   return law;
 }
