@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,60 +57,45 @@ StatusOr<std::vector<std::string>> WriteMembers(const std::string& public_direct
   return members;
 }
 
-// From one token to the law of the next, the charge counted and no token drawn.
-class Answers {
- public:
-  static StatusOr<Answers> Make(const std::string& public_directory,
-                                const std::vector<std::string>& members) {
-    Answers answers;
-    SUBMIX_ASSIGN_OR_RETURN(answers.predictor_, LoadPredictor(PredictorFlags{}, public_directory,
+// The fastest of some answers, since what else runs only slows: from one token to the law of the
+// next, the charge counted and no token drawn.
+StatusOr<double> AnswerMilliseconds(const std::string& public_directory,
+                                    const std::vector<std::string>& members) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadPredictor(PredictorFlags{}, public_directory,
                                                               members, /*vocab_size=*/0));
-    mechanism::MechanismOptions options;
-    options.name = members.empty() ? "public" : "dclip";
-    options.num_parts = std::max(1, static_cast<int>(members.size()));
-    mechanism::Recommend(options.num_parts, kAnswers, options);
-    options.target_leakage = 1.0 / kAnswers;
-    SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
-    SUBMIX_ASSIGN_OR_RETURN(
-        answers.deployment_,
-        eval::SimulatedDeployment::Create(
-            {.mechanism = std::move(mechanism), .num_parts = options.num_parts, .epsilon = 8},
-            base::MakeSystemRandomSource()));
-    return answers;
+  mechanism::MechanismOptions options;
+  options.name = members.empty() ? "public" : "dclip";
+  options.num_parts = std::max(1, static_cast<int>(members.size()));
+  mechanism::Recommend(options.num_parts, kAnswers, options);
+  options.target_leakage = 1.0 / kAnswers;
+  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, mechanism::MakeMechanism(options));
+  SUBMIX_ASSIGN_OR_RETURN(
+      auto deployment,
+      eval::SimulatedDeployment::Create(
+          {.mechanism = std::move(mechanism), .num_parts = options.num_parts, .epsilon = 8},
+          base::MakeSystemRandomSource()));
+  const auto vocabulary = static_cast<std::size_t>(predictor->vocab_size());
+  std::vector<float> logits((1 + members.size()) * vocabulary);
+  const std::span<const float> rows = logits;
+  const std::vector<base::TokenId> prompt(
+      static_cast<std::size_t>(std::min(kPromptTokens, predictor->context_length() - kAnswers)), 1);
+  const ensemble::SequenceId sequence = predictor->Open();
+  const std::vector<ensemble::Predictor::Append> first = {{sequence, prompt}};
+  SUBMIX_RETURN_IF_ERROR(predictor->Step(first, logits));
+  mechanism::MappedPredictions mapped;
+  std::vector<double> times;
+  for (int answer = 0; answer < kAnswers; ++answer) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<ensemble::Predictor::Append> next = {{sequence, std::span(prompt).first(1)}};
+    SUBMIX_RETURN_IF_ERROR(predictor->Step(next, logits));
+    SUBMIX_RETURN_IF_ERROR(mapped.Map(rows.first(vocabulary),
+                                      members.empty() ? rows : rows.subspan(vocabulary),
+                                      /*halves=*/1, {}));
+    SUBMIX_RETURN_IF_ERROR(deployment.Answer(mapped.view(), 0).status());
+    times.push_back(MillisecondsSince(begin));
   }
-
-  // The fastest of some: what else runs only slows.
-  StatusOr<double> Milliseconds() {
-    const auto vocabulary = static_cast<std::size_t>(predictor_->vocab_size());
-    const auto members = static_cast<std::size_t>(predictor_->num_members());
-    std::vector<float> logits((1 + members) * vocabulary);
-    const std::vector<base::TokenId> prompt(
-        static_cast<std::size_t>(std::min(kPromptTokens, predictor_->context_length() - kAnswers)),
-        1);
-    const ensemble::SequenceId sequence = predictor_->Open();
-    const std::vector<ensemble::Predictor::Append> first = {{sequence, prompt}};
-    SUBMIX_RETURN_IF_ERROR(predictor_->Step(first, logits));
-    std::vector<double> times;
-    for (int answer = 0; answer < kAnswers; ++answer) {
-      const auto begin = std::chrono::steady_clock::now();
-      const std::vector<ensemble::Predictor::Append> next = {
-          {sequence, std::span(prompt).first(1)}};
-      SUBMIX_RETURN_IF_ERROR(predictor_->Step(next, logits));
-      const std::span<const float> rows = logits;
-      SUBMIX_RETURN_IF_ERROR(mapped_.Map(rows.first(vocabulary),
-                                         members > 0 ? rows.subspan(vocabulary) : rows,
-                                         /*halves=*/1, {}));
-      SUBMIX_RETURN_IF_ERROR(deployment_->Answer(mapped_.view(), 0).status());
-      times.push_back(MillisecondsSince(begin));
-    }
-    return *std::ranges::min_element(times);
-  }
-
- private:
-  std::unique_ptr<ensemble::Predictor> predictor_;
-  std::optional<eval::SimulatedDeployment> deployment_;
-  mechanism::MappedPredictions mapped_;
-};
+  return *std::ranges::min_element(times);
+}
 
 }  // namespace
 
@@ -157,13 +141,11 @@ StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double 
                                    static_cast<int>(std::min<double>(kMostBlocks, blocks)),
                                    base::JoinPath(*scratch, "dp-sgd")));
   progress.Advance(1);
-  SUBMIX_ASSIGN_OR_RETURN(Answers alone, Answers::Make(public_directory, {}));
-  SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, alone.Milliseconds());
+  SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, AnswerMilliseconds(public_directory, {}));
   progress.Advance(1);
   SUBMIX_ASSIGN_OR_RETURN(const auto members, WriteMembers(public_directory, recipe,
                                                            base::JoinPath(*scratch, "members")));
-  SUBMIX_ASSIGN_OR_RETURN(Answers ensemble, Answers::Make(public_directory, members));
-  SUBMIX_ASSIGN_OR_RETURN(const double milliseconds, ensemble.Milliseconds());
+  SUBMIX_ASSIGN_OR_RETURN(const double milliseconds, AnswerMilliseconds(public_directory, members));
   times.member_milliseconds = std::max(0.0, milliseconds - times.public_milliseconds) / kMembers;
   progress.Advance(1);
   progress.Finish();
