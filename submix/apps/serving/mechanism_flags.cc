@@ -1,27 +1,6 @@
 #include "submix/apps/serving/mechanism_flags.h"
 
 namespace submix::apps {
-namespace {
-
-template <typename Unit>
-void AddPromise(Flags flags, Unit& unit, double& delta) {
-  flags.Add("--unit", unit, OneOf({"part", "user"}),
-            "To whom --epsilon is promised. A user's records may be added, removed or changed: the "
-            "budget of a part that keeps this is found, of one user (--epsilon, --delta) or, with "
-            "--order, nats at that order");
-  flags.Add("--delta", delta, kDelta,
-            "Of every (epsilon, delta) that is said; well below 1 / users");
-}
-
-}  // namespace
-
-void AddPromiseFlags(Flags flags, std::vector<std::string>& units, double& delta) {
-  AddPromise(flags, units, delta);
-}
-
-void AddPromiseFlags(Flags flags, std::string& unit, double& delta) {
-  AddPromise(flags, unit, delta);
-}
 
 base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
   SUBMIX_ASSIGN_OR_RETURN(options.accounting, mechanism::ParseChargeAccounting(accounting));

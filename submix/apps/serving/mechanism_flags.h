@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/base/status.h"
@@ -22,9 +21,17 @@ struct MechanismFlags {
   base::Status Apply(mechanism::MechanismOptions& options) const;
 };
 
-// To whom --epsilon is promised, "part" or "user", and the delta that goes with it.
-void AddPromiseFlags(Flags flags, std::vector<std::string>& units, double& delta);
-void AddPromiseFlags(Flags flags, std::string& unit, double& delta);
+// To whom --epsilon is promised, "part" or "user" (or several of them), and the delta that goes
+// with it.
+template <typename Unit>
+void AddPromiseFlags(Flags flags, Unit& unit, double& delta) {
+  flags.Add("--unit", unit, OneOf({"part", "user"}),
+            "To whom --epsilon is promised. A user's records may be added, removed or changed: the "
+            "budget of a part that keeps this is found, of one user (--epsilon, --delta) or, with "
+            "--order, nats at that order");
+  flags.Add("--delta", delta, kDelta,
+            "Of every (epsilon, delta) that is said; well below 1 / users");
+}
 
 void AddMechanismFlags(Flags flags, MechanismFlags& mechanism);
 
