@@ -176,9 +176,7 @@ void AddCompareCommand(CLI::App& command, Action& action) {
   CompareOptions& options = SetAction<CompareOptions>(command, action, RunCompare);
   Flags flags(command);
   flags.Require("synthetic", options.synthetic, kFile, "Files made by `submix synthesize`");
-  flags.Require("--corpus", options.corpus.path, kFile,
-                std::string("The corpus that the models read: ") + kUserKeyedText);
-  AddColumnFlags(flags, options.corpus);
+  RequireCorpus(flags, "--corpus", "The corpus that the models read", options.corpus);
   flags.Add("--ensemble", options.ensemble, kDirectory,
             "Directory made by `submix train` or `submix contexts`: says whose text was held out");
   flags.Add("--heldout", options.heldout, kFile,

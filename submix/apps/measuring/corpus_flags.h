@@ -1,17 +1,27 @@
 // Where private text lies: the file, and the names that its records have.
 #pragma once
 
+#include <string>
+
 #include "submix/apps/flags.h"
 #include "submix/corpus/user_records.h"
 
 namespace submix::apps {
 
-// What a user-keyed file may be, for help.
-inline constexpr const char* kUserKeyedText =
-    "one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl), or .csv with a header; "
-    "also .gz, .xz, .zst, .bz2";
+// --user-column and --text-column. `file` must outlive the command, here and below.
+inline void AddColumnFlags(Flags flags, corpus::CorpusFile& file) {
+  flags.Add("--user-column", file.user_column, "Field or CSV column of the user's key");
+  flags.Add("--text-column", file.text_column, "Field or CSV column of the text");
+}
 
-// --user-column and --text-column. `file` must outlive the command.
-void AddColumnFlags(Flags flags, corpus::CorpusFile& file);
+// A user-keyed file that must be given, which `what` names for help, and the flags of its columns.
+inline void RequireCorpus(Flags flags, const std::string& name, const std::string& what,
+                          corpus::CorpusFile& file) {
+  flags.Require(name, file.path, kFile,
+                what +
+                    ": one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl), or .csv with a "
+                    "header; also .gz, .xz, .zst, .bz2");
+  AddColumnFlags(flags, file);
+}
 
 }  // namespace submix::apps

@@ -192,10 +192,8 @@ void AddContextsCommand(CLI::App& command, Action& action) {
   options.partition.num_parts = 16;
   options.partition.heldout_fraction = 0.1;
   options.contexts.tokens = 256;
-  flags.Require("corpus", options.corpus.path, kFile,
-                std::string("Private text: ") + kUserKeyedText);
+  RequireCorpus(flags, "corpus", "Private text", options.corpus);
   flags.Require("ensemble", options.ensemble, "Directory to make");
-  AddColumnFlags(flags, options.corpus);
   CLI::App& readers = *command.add_option_group("readers", "who reads the records");
   readers.require_option(1);
   Flags(readers).Add("--public", options.public_directory, kDirectory,

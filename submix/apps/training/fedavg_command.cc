@@ -343,9 +343,7 @@ void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
   flags.Require("output", options.training.directory,
                 "Directory to make, or to go on with: checkpoint, training/ (the ledger), model/; "
                 "of a public model also released/, what may leave (without noise not_private/)");
-  flags.Require("--corpus", options.corpus.path, kFile,
-                std::string("Private text: ") + kUserKeyedText);
-  AddColumnFlags(flags, options.corpus);
+  RequireCorpus(flags, "--corpus", "Private text", options.corpus);
   flags.Add("--heldout", options.heldout, kFile, "Text of other users, as --corpus");
   flags.Add("--heldout-tokens", options.heldout_tokens, kPositive,
             "Words (tokens) of it that are scored");

@@ -106,10 +106,8 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   Flags flags(command);
   training.partition.num_parts = 16;
   training.partition.heldout_fraction = 0.1;
-  flags.Require("corpus", training.corpus.path, kFile,
-                std::string("Private text: ") + kUserKeyedText);
+  RequireCorpus(flags, "corpus", "Private text", training.corpus);
   flags.Require("ensemble", training.ensemble_directory, "Directory to make, or to go on with");
-  AddColumnFlags(flags, training.corpus);
   flags.Require(
       "--public", training.public_directory, kDirectory,
       "Public model: a directory in Hugging Face's layout (docs/models.md has the families)");

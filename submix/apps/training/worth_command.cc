@@ -276,9 +276,7 @@ void AddWorthCommand(CLI::App& command, Action& action) {
   WorthOptions& options = SetAction<WorthOptions>(command, action, RunWorth);
   Flags flags(command);
   flags.Require("synthetic", options.synthetic, kFile, "Files made by `submix synthesize`");
-  flags.Require("--corpus", options.corpus.path, kFile,
-                std::string("The corpus that the models read: ") + kUserKeyedText);
-  AddColumnFlags(flags, options.corpus);
+  RequireCorpus(flags, "--corpus", "The corpus that the models read", options.corpus);
   flags.Require("--ensemble", options.ensemble, kDirectory,
                 "Directory made by `submix train` or `submix contexts`: its public model is "
                 "fine-tuned, and it says whose text was held out");
