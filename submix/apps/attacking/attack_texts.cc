@@ -217,16 +217,6 @@ Json ExposureRow(const AttackedLaw& law, std::size_t code, const eval::Exposure&
   return row;
 }
 
-StatusOr<std::int64_t> CodesToScore(const std::vector<eval::PlantedCode>& codes,
-                                    const eval::ExposureOptions& options) {
-  std::int64_t total = 0;
-  for (const eval::PlantedCode& code : codes) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::int64_t count, eval::CodesToScore(code, options));
-    total += count;
-  }
-  return total;
-}
-
 // One curve a model over epsilon: the mean over the codes.
 eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& rows) {
   eval::Figure figure = {.name = "exposure",
@@ -248,7 +238,7 @@ eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& row
 
 Status RunExposure(const ExposureAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.texts));
-  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, CodesToScore(codes, options.exposure));
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, eval::CodesToScore(codes, options.exposure));
   SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
   AccountReport report;
   report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";

@@ -175,11 +175,7 @@ StatusOr<std::vector<double>> MeanExposures(const std::vector<eval::PlantedCode>
                                             const tokenizer::Tokenizer& tokenizer,
                                             ensemble::Predictor& predictor) {
   const eval::ExposureOptions options;
-  std::int64_t scored = 0;
-  for (const eval::PlantedCode& code : codes) {
-    SUBMIX_ASSIGN_OR_RETURN(const std::int64_t count, eval::CodesToScore(code, options));
-    scored += count;
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t scored, eval::CodesToScore(codes, options));
   std::vector<std::unique_ptr<eval::TokenLaw>> laws;
   std::vector<eval::TokenLaw*> asked;
   for (int row = 0; row <= predictor.num_members(); ++row) {

@@ -108,11 +108,16 @@ Exposure ExposureOf(double planted, std::span<const double> others, double codes
   return exposure;
 }
 
-StatusOr<std::int64_t> CodesToScore(const PlantedCode& planted, const ExposureOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const CodeSpace space,
-                          CodeSpace::Create(planted.secret, options.alphabet));
-  return IsEnumerated(space, options) ? static_cast<std::int64_t>(space.size())
-                                      : std::int64_t{options.samples} + 1;
+StatusOr<std::int64_t> CodesToScore(std::span<const PlantedCode> planted,
+                                    const ExposureOptions& options) {
+  std::int64_t total = 0;
+  for (const PlantedCode& code : planted) {
+    SUBMIX_ASSIGN_OR_RETURN(const CodeSpace space,
+                            CodeSpace::Create(code.secret, options.alphabet));
+    total += IsEnumerated(space, options) ? static_cast<std::int64_t>(space.size())
+                                          : std::int64_t{options.samples} + 1;
+  }
+  return total;
 }
 
 StatusOr<std::vector<Exposure>> MeasureExposure(ensemble::Predictor& predictor,

@@ -73,8 +73,8 @@ struct Exposure {
 Exposure ExposureOf(double planted, std::span<const double> others, double codes,
                     bool is_enumerated);
 
-// How many codes are scored for this planted one. Errors: CodeSpace's.
-base::StatusOr<std::int64_t> CodesToScore(const PlantedCode& planted,
+// How many codes are scored for these planted ones together. Errors: CodeSpace's.
+base::StatusOr<std::int64_t> CodesToScore(std::span<const PlantedCode> planted,
                                           const ExposureOptions& options);
 
 // One for each law, in one pass over the models. Every code is asked for under a fresh budget.

@@ -63,7 +63,7 @@ Measured Measure(const PlantedCode& planted, const ExposureOptions& options) {
   std::int64_t scored = 0;
   const auto exposures = MeasureExposure(predictor, laws, DigitTokenizer(), planted, options,
                                          *random, [&] { ++scored; });
-  EXPECT_EQ(scored, *CodesToScore(planted, options));
+  EXPECT_EQ(scored, *CodesToScore(std::span(&planted, 1), options));
   return {(*exposures)[0], (*exposures)[1]};
 }
 
