@@ -10,7 +10,6 @@
 
 #include <unistd.h>
 
-#include "submix/apps/version.h"
 #include "submix/base/log.h"
 #include "submix/base/math_library_defaults.h"
 
@@ -124,7 +123,7 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
       "privacy\n"
       "budget that is durable. Start with `submix demo`, or `submix COMMAND --help`.",
       "submix");
-  app.set_version_flag("--version", std::string("submix ") + kVersion);
+  app.set_version_flag("--version", "submix " SUBMIX_VERSION);
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Action action;
