@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/check.h"
+#include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/model/decoder_families.h"
 
@@ -76,6 +77,10 @@ base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path) {
                          base::Quoted(family) +
                              " is not known; known are gpt2, llama, mistral, qwen2, qwen3, gemma2 "
                              "and gemma3_text");
+}
+
+base::StatusOr<DecoderConfig> LoadConfigOf(const std::string& model_directory) {
+  return LoadDecoderConfig(base::JoinPath(model_directory, "config.json"));
 }
 
 std::vector<double> RotaryFrequencies(const Rotary& rotary, int head_width) {

@@ -87,6 +87,9 @@ struct DecoderConfig {
 // is not known, a field that is missing, out of range, or asks for what is not computed here. No
 // field is ignored but those that cannot change a result.
 base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path);
+// That of the model in a directory, of its config.json.
+base::StatusOr<DecoderConfig> LoadConfigOf(const std::string& model_directory);
+
 // A Llama of this size, its other fields as Hugging Face's LlamaConfig has them, but tied.
 // Requires: heads that divide the width into even parts, key_value_heads that divide the heads.
 DecoderConfig LlamaOfSize(const DecoderConfig& size);

@@ -124,8 +124,7 @@ base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
 }
 
 base::Status CheckWeights(const std::string& directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, LoadConfigOf(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto files, WeightFiles::Open(directory));
   return FindTensors(config, *files).status();
 }

@@ -180,8 +180,7 @@ class Demo {
                                                            int parts) const {
     train::EnsembleTrainingOptions training;
     training.public_directory = base::JoinPath(options_.data, "public_model");
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
-                                                   training.public_directory, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(training.public_directory));
     training.fine_tune = train::RecommendedRecipe(config, {.num_parts = parts});
     training.fine_tune.precision = DefaultTrainingPrecision();
     training.corpus = corpus;

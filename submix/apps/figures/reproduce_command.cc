@@ -108,8 +108,7 @@ class Reproduction {
       SUBMIX_RETURN_IF_ERROR(eval::MakePerplexityStudy(options_.name, size_).status());
     }
     SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(options_.output));
-    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
-                                                   options_.public_directory, "config.json")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options_.public_directory));
     SUBMIX_ASSIGN_OR_RETURN(tokenizer_, ensemble::LoadFittingTokenizer(options_.public_directory));
     corpus_ = options_.corpus;
     if (options_.users_are_blocks > 0) {

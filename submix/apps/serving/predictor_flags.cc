@@ -57,8 +57,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> ConnectEnsemble(
     options.vocabulary = manifest.external->vocabulary;
   } else {
     SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                            model::LoadDecoderConfig(base::JoinPath(
-                                ensemble::PublicDirectory(ensemble_directory), "config.json")));
+                            model::LoadConfigOf(ensemble::PublicDirectory(ensemble_directory)));
     options.vocabulary = std::min(config.vocab_size, tokenizer.vocab_size());
   }
   return external::ConnectPredictor(options);

@@ -50,8 +50,7 @@ Status CheckPublicModel(const ContextsOptions& options) {
                           ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::LoadTrainingCost(options.public_directory).status());
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
-                                                 options.public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   const int tokens = options.contexts.tokens;
   if (tokens >= ensemble::Contexts::kLeastTokens && tokens <= config.context_length / 2) {
     return contexts::FrameOf(options.contexts, *tokenizer).status();

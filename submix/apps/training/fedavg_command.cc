@@ -436,8 +436,7 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
       command, action, [&command](FedAvgCommandOptions& given) -> Status {
         if (!given.model.public_directory.empty()) {
           SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                                  model::LoadDecoderConfig(
-                                      base::JoinPath(given.model.public_directory, "config.json")));
+                                  model::LoadConfigOf(given.model.public_directory));
           TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.model.adapter);
         }
         return RunFedAvg(given);

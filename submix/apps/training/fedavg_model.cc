@@ -47,8 +47,7 @@ ModelOrError MakeLstm(const FedAvgModelOptions& options, train::Ranks* ranks) {
 }
 
 ModelOrError LoadPublic(const FedAvgModelOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
-                                                 options.public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   train::FederatedDecoderOptions wanted;
   wanted.public_directory = options.public_directory;
   SUBMIX_ASSIGN_OR_RETURN(wanted.lora, AdapterOf(options.adapter, config.layers));

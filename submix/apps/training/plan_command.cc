@@ -15,7 +15,6 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/plan_times.h"
-#include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/contenders.h"
 #include "submix/eval/measuring/expected_share.h"
@@ -84,8 +83,7 @@ StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<U
 
 StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
   if (directory.empty()) return true;
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadDecoderConfig(base::JoinPath(directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(directory));
   return config.family == "gpt2" && config.layers == kMeasuredLayers &&
          config.width == kMeasuredWidth;
 }

@@ -118,9 +118,7 @@ double MachineTimes::AnswerMilliseconds(const eval::Contender& contender) const 
 }
 
 StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double tokens_a_user) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const model::DecoderConfig config,
-      model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadConfigOf(public_directory));
   train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
   recipe.precision = DefaultTrainingPrecision();
   MachineTimes times = {.block_positions = recipe.block_tokens - 1};

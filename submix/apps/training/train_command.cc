@@ -11,7 +11,6 @@
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/private_training_flags.h"
 #include "submix/apps/training/process_ranks.h"
-#include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
@@ -70,8 +69,7 @@ void PrintWhatNow(const train::EnsembleTrainingOptions& training) {
 base::Status RunTrain(const CLI::App& command, TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadDecoderConfig(base::JoinPath(
-                                                 training.public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(training.public_directory));
   TakeUnsaid(command, RecipeOf(options, config), options.fine_tune);
   SUBMIX_ASSIGN_OR_RETURN(training.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));
   if (training.ranks != nullptr && !training.ranks->is_root()) {

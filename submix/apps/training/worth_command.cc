@@ -243,8 +243,7 @@ Status RunWorth(const WorthOptions& options) {
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
   SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadDecoderConfig(base::JoinPath(
-                              ensemble::PublicDirectory(options.ensemble), "config.json")));
+                          model::LoadConfigOf(ensemble::PublicDirectory(options.ensemble)));
   SUBMIX_ASSIGN_OR_RETURN(Texts texts,
                           LoadReal(options, manifest, *tokenizer, config.context_length));
   for (const std::string& path : options.synthetic) {
