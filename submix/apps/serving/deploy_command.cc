@@ -1,25 +1,133 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/external_flags.h"
 #include "submix/apps/serving/mechanism_flags.h"
+#include "submix/base/digest.h"
+#include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/batches.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/tokenizer/tokenizer.h"
 
 namespace submix::apps {
 namespace {
+
+using base::Status;
+using base::StatusOr;
+
+// --- Models that run outside Submix
+
+struct ExternalFlags {
+  std::string digest;     // empty: an ensemble that was trained here
+  std::string partition;  // empty: the digest stands for it
+  std::string tokenizer;
+  int parts = 0;
+  int halves = 1;
+  int vocabulary = 0;
+
+  bool is_given() const { return !digest.empty(); }
+};
+
+void AddExternalFlags(Flags flags, ExternalFlags& external) {
+  CLI::Option* const digest = flags.Add(
+      "--external", external.digest,
+      "The models run outside Submix: 64 hex digits that identify them, such as SHA-256 of their "
+      "weights; the ensemble is then a new directory, or the same again");
+  CLI::Option* const parts =
+      flags.Add("--parts", external.parts, kPositive, "With --external: parts of the users");
+  CLI::Option* const vocabulary = flags.Add("--vocabulary", external.vocabulary, kPositive,
+                                            "With --external: numbers in a row of logits");
+  CLI::Option* const halves = flags.Add("--halves", external.halves, OneOf({"1", "2"}),
+                                        "With --external: members a part, 2 for pairs");
+  CLI::Option* const partition = flags.Add(
+      "--partition", external.partition,
+      "With --external: a name for how the users are divided; --after an ensemble of the same name "
+      "and number of parts, each part begins with what it has spent");
+  CLI::Option* const tokenizer = flags.Add(
+      "--tokenizer", external.tokenizer, kDirectory,
+      "With --external: directory of the public model's tokenizer, for `serve` and `generate`; "
+      "without it only Python's `submix.open` can answer");
+  digest->needs(parts)->needs(vocabulary);
+  for (CLI::Option* const option : {parts, vocabulary, halves, partition, tokenizer}) {
+    option->needs(digest);
+  }
+}
+
+// What the ensemble keeps of the tokenizer's directory: also what the public model has cost.
+StatusOr<std::vector<std::string>> FilesOf(const ExternalFlags& external) {
+  if (external.tokenizer.empty()) return std::vector<std::string>();
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
+                          tokenizer::Tokenizer::LoadFor(external.tokenizer, external.vocabulary));
+  if (external.vocabulary > tokenizer->vocab_size()) {
+    return base::FailedPreconditionError(
+        external.tokenizer + ": has " + std::to_string(tokenizer->vocab_size()) +
+        " entries, fewer than --vocabulary " + std::to_string(external.vocabulary) +
+        ": leave the logits of padding out");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(auto names, tokenizer::Tokenizer::FileNames(external.tokenizer));
+  if (base::FileExists(base::JoinPath(external.tokenizer, ensemble::kTrainingCostFile))) {
+    names.emplace_back(ensemble::kTrainingCostFile);
+  }
+  return names;
+}
+
+// The manifest that the flags say. Errors: those of the tokenizer's files; kInvalidArgument for a
+// digest that is none; kFailedPrecondition for a tokenizer that does not fit the vocabulary.
+StatusOr<ensemble::Manifest> ManifestOf(const ExternalFlags& external) {
+  const auto digest = base::Sha256FromHex(external.digest);
+  if (!digest.ok()) {
+    return base::InvalidArgumentError("--external: expected 64 hex digits, found " +
+                                      external.digest);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto files, FilesOf(external));
+  const std::string hex = base::ToHex(*digest);
+  return ensemble::ExternalManifest({hex, external.vocabulary},
+                                    external.partition.empty() ? hex : external.partition,
+                                    external.parts, external.halves, external.tokenizer, files);
+}
+
+// A budget belongs to the data: the same models in another directory are the same ensemble. Errors:
+// kAlreadyExists for one beside `ensemble_directory` that is deployed, unless one of the
+// deployments `after` is its own; those of reading these.
+Status CheckIsDeployedNowhereElse(const ensemble::Manifest& manifest,
+                                  const std::string& ensemble_directory,
+                                  const std::vector<std::string>& after) {
+  std::set<std::string> counted_in;
+  for (const std::string& deployment : after) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
+    counted_in.insert(config.lineage);
+  }
+  for (const std::string& directory : ensemble::EnsemblesBeside(ensemble_directory)) {
+    const auto other = ensemble::LoadManifest(directory);
+    if (!other.ok() || !other->external || other->external->sha256 != manifest.external->sha256) {
+      continue;
+    }
+    for (const ensemble::DeploymentEntry& entry : other->deployments) {
+      if (counted_in.contains(entry.lineage)) continue;
+      return base::AlreadyExistsError(
+          directory + ": the same external ensemble, deployed as " + entry.name +
+          "; a budget belongs to the data, so a second one would add to it: use that deployment, "
+          "or count it in with --after");
+    }
+  }
+  return base::OkStatus();
+}
+
+// --- The command
 
 struct DeployOptions {
   std::string ensemble;
@@ -36,8 +144,8 @@ struct DeployOptions {
   engine::DeploymentOptions declared;
 };
 
-base::Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& manifest,
-                           engine::DeploymentOptions& declared) {
+Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& manifest,
+                     engine::DeploymentOptions& declared) {
   mechanism::AskedBudget asked = {.epsilon = declared.epsilon,
                                   .for_users = options.unit == "user",
                                   .delta = declared.delta,
@@ -66,7 +174,7 @@ void PrintCaution(double delta, const ensemble::Manifest& manifest) {
   }
 }
 
-base::Status DeployOne(DeployOptions options) {
+Status DeployOne(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
   const ExternalFlags& external = options.external;
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, external.is_given()
@@ -88,7 +196,7 @@ base::Status DeployOne(DeployOptions options) {
                                   options.ledger, mechanism::MakeAnyMechanism, options.after);
 }
 
-base::Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
+Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployment,
       engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kReadOnly,
@@ -116,7 +224,7 @@ base::Status PrintDeployment(const std::string& deployment_directory, std::size_
 }
 
 // Batches of users: each gets a budget of its own, and one user's text is in one of them.
-base::Status RunDeploy(const DeployOptions& options) {
+Status RunDeploy(const DeployOptions& options) {
   std::vector<std::string> batches;
   if (!options.external.is_given()) {
     SUBMIX_ASSIGN_OR_RETURN(batches, ensemble::BatchesIn(options.ensemble));
