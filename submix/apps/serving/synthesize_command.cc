@@ -1,10 +1,12 @@
 // `submix synthesize`: many documents from a deployment, into a file.
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,15 +16,17 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/document_file.h"
-#include "submix/apps/serving/document_prompts.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/serving/request_flags.h"
+#include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
+#include "submix/corpus/text_lines.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/synthesis.h"
 #include "submix/ensemble/batches.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/tokenizer/characters.h"
 
 namespace submix::apps {
 namespace {
@@ -30,6 +34,92 @@ namespace {
 using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
+
+// --- What documents are to be about
+
+// Public, and for one document each.
+struct DocumentPrompt {
+  std::string text;
+  std::string label;  // that `text` was made of; empty: none
+};
+
+StatusOr<std::string> ReadPrompt(const std::string& path, std::int64_t line,
+                                 std::string_view text) {
+  const std::string where = path + ":" + std::to_string(line);
+  if (path.ends_with(".jsonl")) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto object, base::JsonObject::Parse(text, where));
+    return object.Text("prompt");
+  }
+  if (tokenizer::FindIllFormed(text, 0) == text.size()) return std::string(text);
+  return base::InvalidArgumentError(where + ": not UTF-8: convert the file to UTF-8");
+}
+
+// Of a file: one a line, blank lines skipped; in a .jsonl file {"prompt": "…"}. Errors: those of
+// corpus::ReadLines and JsonObject; kInvalidArgument for a file without any.
+StatusOr<std::vector<DocumentPrompt>> PromptsFromFile(const std::string& path) {
+  std::vector<DocumentPrompt> prompts;
+  SUBMIX_RETURN_IF_ERROR(
+      corpus::ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
+        if (text.find_first_not_of(" \t\r") == std::string_view::npos) return base::OkStatus();
+        SUBMIX_ASSIGN_OR_RETURN(std::string prompt, ReadPrompt(path, line, text));
+        prompts.push_back({std::move(prompt), ""});
+        return base::OkStatus();
+      }));
+  if (prompts.empty()) return base::InvalidArgumentError(path + ": no prompt: give one a line");
+  return prompts;
+}
+
+struct LabelCount {
+  std::string label;
+  int documents = 0;
+};
+
+StatusOr<LabelCount> ParseLabel(const std::string& text) {
+  constexpr int kMostDocuments = 10'000'000;
+  LabelCount label;
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string::npos && colon > 0) {
+    label.label = text.substr(0, colon);
+    const char* const end = text.data() + text.size();
+    const auto [parsed_to, error] = std::from_chars(text.data() + colon + 1, end, label.documents);
+    if (error != std::errc() || parsed_to != end) label.documents = 0;
+  }
+  if (label.documents >= 1 && label.documents <= kMostDocuments) return label;
+  return base::InvalidArgumentError(
+      "--labels: expected a label and how many documents, such as "
+      "good:120, found " +
+      base::Quoted(text));
+}
+
+// Of a template that holds "{label}", and labels with how many documents each is for, "good:120".
+// They take turns, so that a beginning of the list is as balanced as the whole. Errors:
+// kInvalidArgument for any other template or label.
+StatusOr<std::vector<DocumentPrompt>> PromptsFromLabels(const std::string& text_template,
+                                                        const std::vector<std::string>& labels) {
+  constexpr std::string_view kPlace = "{label}";
+  const std::size_t place = text_template.find(kPlace);
+  if (place == std::string::npos || labels.empty()) {
+    return base::InvalidArgumentError(
+        "--template: needs --labels, and {label} in its text where they go");
+  }
+  std::vector<LabelCount> counts;
+  for (const std::string& text : labels) {
+    SUBMIX_ASSIGN_OR_RETURN(auto count, ParseLabel(text));
+    counts.push_back(std::move(count));
+  }
+  std::vector<DocumentPrompt> prompts;
+  while (!counts.empty()) {
+    for (LabelCount& count : counts) {
+      std::string text = text_template;
+      prompts.push_back({text.replace(place, kPlace.size(), count.label), count.label});
+      --count.documents;
+    }
+    std::erase_if(counts, [](const LabelCount& count) { return count.documents == 0; });
+  }
+  return prompts;
+}
+
+// --- The command
 
 struct SynthesizeOptions {
   std::string deployment;
