@@ -1,9 +1,7 @@
 // `submix attack membership`: was this text part of the training? By what was served alone.
 #include <array>
 #include <cmath>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/apps/attacking/attack_target.h"

@@ -1,7 +1,6 @@
 // `submix attack`, and its sub-commands on texts, extraction, exposure and targeted: what models
 // and mechanisms give away of texts to somebody who knows the words before them. Each text is
 // attacked under a fresh budget, so that all of it is spent on that text.
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>

@@ -11,7 +11,6 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/scratch_directory.h"
 #include "submix/apps/serving/predictor_flags.h"
-#include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/audits/timing_audit.h"
 

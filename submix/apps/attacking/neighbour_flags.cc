@@ -1,11 +1,9 @@
 #include "submix/apps/attacking/neighbour_flags.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/audits/asked_queries.h"

@@ -1,6 +1,5 @@
 // `submix evaluate`: held-out perplexity of mechanisms and baselines, one pass over the models.
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

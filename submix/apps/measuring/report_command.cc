@@ -1,6 +1,5 @@
 // `submix report`: one page about a deployment that a privacy officer can read.
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 

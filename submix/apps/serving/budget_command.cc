@@ -1,5 +1,4 @@
 // `submix budget`: the operator's view of a ledger.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>

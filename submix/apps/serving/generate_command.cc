@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>

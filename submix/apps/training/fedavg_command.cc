@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -12,7 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/accounting/promise.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
@@ -27,7 +25,6 @@
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_metrics.h"
 #include "submix/train/fine_tuning/training_recipe.h"
-#include "submix/train/numerics/torch_environment.h"
 
 namespace submix::apps {
 namespace {

@@ -1,6 +1,5 @@
 // `submix forget`: unlearn a user, and go on with the same ledger.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "submix/apps/measuring/corpus_flags.h"

@@ -1,6 +1,5 @@
 // `submix pretrain`: a public model from raw text.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "submix/apps/flags.h"

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <string>
 
 #ifdef SUBMIX_HAS_MPI
 #include <mpi.h>

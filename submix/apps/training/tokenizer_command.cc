@@ -1,6 +1,5 @@
 // `submix tokenizer`: a byte-level BPE from text.
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,5 @@
 // `submix train`: an ensemble from user-keyed text, or one model trained with differential privacy.
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
