@@ -240,8 +240,7 @@ class Demo {
 
   Status Evaluate() {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(
-                                                      ensemble::PublicDirectory(File("ensemble"))));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(File("ensemble")));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                             LoadEnsembles({}, *tokenizer, File("ensemble"), {File("fine_tuned")}));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
@@ -314,7 +313,7 @@ class Demo {
 
   Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
     const std::string model = ensemble::PublicDirectory(File("planted_ensemble"));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(model));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(File("planted_ensemble")));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                             LoadPredictor({}, model, {member}, tokenizer->vocab_size()));
     const auto random = base::MakeSystemRandomSource();

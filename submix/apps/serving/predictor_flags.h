@@ -56,8 +56,7 @@ using PredictorLoader = std::function<base::StatusOr<std::unique_ptr<ensemble::P
 // any command runs.
 void SetTorchPredictorLoader(PredictorLoader loader);
 
-// The tokenizer of an ensemble. Errors: those of LoadFittingTokenizer; kFailedPrecondition for
-// external models without one.
+// Errors: LoadFittingTokenizer's; kFailedPrecondition for external models without a tokenizer.
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadEnsembleTokenizer(
     const std::string& ensemble_directory);
 
