@@ -81,10 +81,7 @@ StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
   target.ensemble_directory = flags.directory;
   std::vector<std::string> names = flags.against;
   if (base::FileExists(engine::DeploymentConfigPath(flags.directory))) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const engine::Deployment deployment,
-        engine::OpenDeployment(flags.directory, engine::DeploymentAccess::kReadOnly,
-                               mechanism::MakeAnyMechanism));
+    SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment deployment, ReadDeployment(flags.directory));
     const engine::DeploymentOptions& declared = deployment.config.options;
     target.ensemble_directory = deployment.config.ensemble_directory;
     SUBMIX_RETURN_IF_ERROR(AddMechanism(declared.mechanism, declared.epsilon, target));

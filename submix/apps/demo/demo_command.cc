@@ -332,10 +332,7 @@ class Demo {
   Status ShowLedger() {
     Heading(5, "The ledger: what every answer above has cost (operator's view)");
     for (const char* name : {"deployment", "planted_deployment"}) {
-      SUBMIX_ASSIGN_OR_RETURN(
-          const auto deployment,
-          engine::OpenDeployment(File(name), engine::DeploymentAccess::kReadOnly,
-                                 mechanism::MakeAnyMechanism));
+      SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(File(name)));
       SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());
       SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
       SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());

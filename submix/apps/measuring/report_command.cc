@@ -5,10 +5,9 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/file_system.h"
-#include "submix/engine/deployment.h"
 #include "submix/eval/pages/report.h"
-#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -20,10 +19,7 @@ struct ReportOptions {
 };
 
 base::Status RunReport(const ReportOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
-                             mechanism::MakeAnyMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
   SUBMIX_ASSIGN_OR_RETURN(const std::string page,
                           eval::DeploymentReport(deployment, options.results));
   // It shows what has been spent: nobody else's business.

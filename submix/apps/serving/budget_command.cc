@@ -8,11 +8,11 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_view.h"
-#include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
 namespace {
@@ -74,10 +74,7 @@ base::Status MoveLedger(const BudgetOptions& options) {
 base::Status RunBudget(const BudgetOptions& options) {
   if (options.restore_anchor) return RestoreAnchor(options.deployment);
   if (!options.move_to.empty()) return MoveLedger(options);
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
-                             mechanism::MakeAnyMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
   SUBMIX_ASSIGN_OR_RETURN(const auto head, deployment.ledger->head());
   if (options.verify) SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());

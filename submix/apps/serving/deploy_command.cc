@@ -9,6 +9,7 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
+#include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
@@ -197,10 +198,7 @@ Status DeployOne(DeployOptions options) {
 }
 
 Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto deployment,
-      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kReadOnly,
-                             mechanism::MakeAnyMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(deployment_directory));
   std::printf("Made %s: %d parts, %s\n\n", deployment_directory.c_str(),
               deployment.config.options.mechanism.num_parts,
               deployment.config.options.mechanism.name.c_str());

@@ -17,6 +17,7 @@
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/external/external_predictor.h"
+#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/end_tokens.h"
 
@@ -240,6 +241,11 @@ StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
     text += base::ToHex(ensemble::EnsembleFingerprint(manifest)) + "\n";
   }
   return base::Sha256(text);
+}
+
+StatusOr<engine::Deployment> ReadDeployment(const std::string& deployment_directory) {
+  return engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kReadOnly,
+                                mechanism::MakeAnyMechanism);
 }
 
 StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(

@@ -79,9 +79,12 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadEnsembles(
 base::StatusOr<base::Sha256Digest> ModelsDigest(const PredictorFlags& flags,
                                                 const std::vector<std::string>& ensembles);
 
-// --- A deployment with its models loaded: what `generate`, `serve` and `demo` ask
+// --- Deployments
 
-// Owns everything the engine stands on.
+// To look at, beside what charges it, whatever its mechanism. Errors: those of OpenDeployment.
+base::StatusOr<engine::Deployment> ReadDeployment(const std::string& deployment_directory);
+
+// What `generate`, `synthesize`, `serve` and `demo` ask. Owns everything the engine stands on.
 struct DeployedEngine {
   engine::Deployment deployment;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;

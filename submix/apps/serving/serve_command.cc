@@ -27,7 +27,6 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
 
@@ -152,10 +151,7 @@ base::StatusOr<std::unique_ptr<const chat::ChatFormat>> LoadChatFormat(
 }
 
 Status Check(const ServeOptions& options, ServeConfig config) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto deployment,
-      engine::OpenDeployment(options.deployment, engine::DeploymentAccess::kReadOnly,
-                             mechanism::MakeAnyMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           LoadEnsembleTokenizer(deployment.config.ensemble_directory));

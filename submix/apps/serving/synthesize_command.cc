@@ -25,7 +25,6 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/synthesis.h"
 #include "submix/ensemble/batches.h"
-#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/tokenizer/characters.h"
 
 namespace submix::apps {
@@ -262,10 +261,7 @@ class Synthesis {
     SUBMIX_RETURN_IF_ERROR(CheckDeployment(*open_, deployed_->deployment));
     for (const Batch& batch : batches_) {
       if (&batch == open_) continue;
-      SUBMIX_ASSIGN_OR_RETURN(
-          const auto deployment,
-          engine::OpenDeployment(batch.deployment, engine::DeploymentAccess::kReadOnly,
-                                 mechanism::MakeAnyMechanism));
+      SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(batch.deployment));
       SUBMIX_RETURN_IF_ERROR(CheckDeployment(batch, deployment));
     }
     return base::OkStatus();
