@@ -117,11 +117,10 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
     if (Find(commands, argv[1]) == nullptr) return RunOtherProgram(argv, other_program);
   }
   CLI::App app(
-      "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on "
-      "disjoint,\n"
-      "user-keyed parts of private text and answers by mixing it with a public model, under a "
-      "privacy\n"
-      "budget that is durable. Start with `submix demo`, or `submix COMMAND --help`.",
+      "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on\n"
+      "disjoint, user-keyed parts of private text and answers by mixing it with a public model,\n"
+      "under a privacy budget that is durable. Start with `submix demo`, or\n"
+      "`submix COMMAND --help`.",
       "submix");
   app.set_version_flag("--version", "submix " SUBMIX_VERSION);
   app.require_subcommand(1);

@@ -423,9 +423,9 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
     command.get_option("--public-text")->required(is_federated && is_trained);
   });
   command.footer(
-      "Trains what the figure needs (ensembles are kept in OUT and shared between figures), "
-      "scores\n"
-      "all settings of an ensemble in one pass, and writes OUT/NAME.csv, .json, .svg and .html.\n"
+      "Trains what the figure needs (ensembles are kept in OUT and shared between figures),\n"
+      "scores all settings of an ensemble in one pass, and writes OUT/NAME.csv, .json, .svg and\n"
+      ".html.\n"
       "Interrupted? The same command goes on where it was.\n"
       "Example: submix reproduce submix-fig3 --public gpt2 --corpus wikitext.train.txt \\\n"
       "             --users-are-blocks 512 --heldout wikitext.test.txt --out figures\n"

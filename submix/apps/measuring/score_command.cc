@@ -140,8 +140,8 @@ void AddScoreCommand(CLI::App& command, Action& action) {
   flags.Add("--json", options.json,
             "One JSON object, with the log-probability of every token by each model, in nats");
   command.footer(
-      "Nothing here is private: it shows whether a model loads and says what another program says "
-      "of it.\n"
+      "Nothing here is private: it shows whether a model loads and says what another program\n"
+      "says of it.\n"
       "What is longer than the context is scored in pieces, each from its own beginning.\n"
       "Example: submix score data/public_model --text README.md\n"
       "         submix score gpt2 --adapter my_adapter --tokens 464,2068,7586 --precision f32 "

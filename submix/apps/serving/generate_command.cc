@@ -79,8 +79,8 @@ void AddGenerateCommand(CLI::App& command, Action& action) {
   flags.Add("--json", options.json, "One JSON object a completion");
   command.footer(
       "Every token is charged to the deployment's ledger before it appears.\n"
-      "It answers whoever may read the deployment's own files, so it asks for no --research, as "
-      "`submix serve` does\nfor clients: what a mechanism that is not proven says here is the "
+      "It answers whoever may read the deployment's own files, so it asks for no --research, as\n"
+      "`submix serve` does for clients: what a mechanism that is not proven says here is the\n"
       "operator's to pass on or not.\n"
       "Example: submix generate my_deployment \"My lord,\" --max-tokens 40 --temperature 0.8");
 }

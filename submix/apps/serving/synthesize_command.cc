@@ -402,12 +402,11 @@ void AddSynthesizeCommand(CLI::App& command, Action& action) {
   flags.Add("--json", options.json, "One JSON object at the end");
   command.footer(
       "Every token is charged before it is drawn; what leaves may be kept and passed on without\n"
-      "further cost. Without prompts, documents begin as texts of the corpus do. Interrupted? The\n"
-      "same command goes on with the documents that are missing; those that had not ended are\n"
-      "written anew, and what they were charged stays charged. Of a model that was trained\n"
-      "privately (`submix deploy my_model/released my_deployment --mechanism public`) every "
-      "number\n"
-      "of documents is free.\n"
+      "further cost. Without prompts, documents begin as texts of the corpus do. Interrupted?\n"
+      "The same command goes on with the documents that are missing; those that had not ended\n"
+      "are written anew, and what they were charged stays charged. Of a model that was trained\n"
+      "privately (`submix deploy my_model/released my_deployment --mechanism public`) every\n"
+      "number of documents is free.\n"
       "Example: submix synthesize my_deployment reviews.jsonl --max-tokens 128 \\\n"
       "             --template \"A {label} review: \" --labels good:120,bad:80");
 }

@@ -327,11 +327,9 @@ void AddContextsCommand(CLI::App& command, Action& action) {
           "what one part is (docs/privacy.md, Public keys); users beyond the parts are not read")
       ->excludes(adapters);
   command.footer(
-      "Nothing is trained: it takes seconds, and so does `submix forget`, which with --adapters "
-      "trains\n"
-      "one again. A query holds up others while the records that bm25 has found are read; without "
-      "it they\n"
-      "are read once.\n"
+      "Nothing is trained: it takes seconds, and so does `submix forget`, which with --adapters\n"
+      "trains one again. A query holds up others while the records that bm25 has found are\n"
+      "read; without it they are read once.\n"
       "Example: submix contexts text.jsonl my_ensemble --public gpt2 --parts 32 --context-tokens "
       "256");
 }

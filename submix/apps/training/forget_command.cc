@@ -123,9 +123,8 @@ void AddForgetCommand(CLI::App& command, Action& action) {
   flags.Require("--user", options.user, "The user key");
   flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");
   command.footer(
-      "Stop the server first. Exact for the models; what the user's text has cost so far stays in "
-      "the\n"
-      "spent budget, which covers it (docs/privacy.md).\n"
+      "Stop the server first. Exact for the models; what the user's text has cost so far stays\n"
+      "in the spent budget, which covers it (docs/privacy.md).\n"
       "Example: submix forget my_ensemble --corpus text.jsonl --user u00017 --deployment "
       "my_deployment");
 }

@@ -325,12 +325,11 @@ void AddPlanCommand(CLI::App& command, Action& action) {
       ->needs(command.get_option("--public"));
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
-      "Reads no text: say what is public. Columns: parts of an ensemble; passes of training over "
-      "the\ntext; order and charge (nats at the order, an answer) that the ensemble declares; "
-      "clip, "
-      "dclip's\nwindow in nats; answers that every part can surely back; epsilons, at --delta; "
-      "tokens a "
-      "part;\nkept, the share of the non-private gain that is expected. --json says more.\n"
+      "Reads no text: say what is public. Columns: parts of an ensemble; passes of training\n"
+      "over the text; order and charge (nats at the order, an answer) that the ensemble\n"
+      "declares; clip, dclip's window in nats; answers that every part can surely back;\n"
+      "epsilons, at --delta; tokens a part; kept, the share of the non-private gain that is\n"
+      "expected. --json says more.\n"
       "Example: submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --answers 10240\n"
       "         submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --kept 0.6");
 }

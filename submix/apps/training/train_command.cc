@@ -314,10 +314,9 @@ void AddTrainCommand(CLI::App& command, Action& action) {
       "docs/private_training.md.\n"
       "--parts 1 trains the non-private baseline for `submix evaluate --fine-tuned`.\n"
       "Example: submix train text.jsonl my_ensemble --public gpt2 --parts 32\n"
-      "--private dp-sgd trains one model that is (epsilon, delta)-private for each user and "
-      "answers\n"
-      "without limit; every step is paid for in ENSEMBLE/training before its noise is drawn.\n"
-      "--batch-size is then how many of a user's blocks go through the model together.\n"
+      "--private dp-sgd trains one model that is (epsilon, delta)-private for each user and\n"
+      "answers without limit; every step is paid for in ENSEMBLE/training before its noise is\n"
+      "drawn. --batch-size is then how many of a user's blocks go through the model together.\n"
       "Example: submix train text.jsonl my_model --public gpt2 --private dp-sgd --epsilon 8");
 }
 

@@ -287,9 +287,8 @@ void AddWorthCommand(CLI::App& command, Action& action) {
   AddPredictorFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
-      "As many tokens of every text are read, those of the smallest, by the recipe that `submix "
-      "train`\n"
-      "recommends for so many; the real text is a sample of users who were read.\n"
+      "As many tokens of every text are read, those of the smallest, by the recipe that\n"
+      "`submix train` recommends for so many; the real text is a sample of users who were read.\n"
       "Interrupted? Run the same command again: finished models are kept, the last one goes on.\n"
       "Example: submix worth reviews.jsonl --corpus text.jsonl --ensemble my_ensemble --models "
       "worth");
