@@ -6,10 +6,25 @@
 
 namespace submix::apps {
 
-// --max-tokens, --temperature, --top-k, --top-p and --stop. `request` must outlive the command.
-void AddRequestFlags(Flags flags, engine::Request& request);
+// `request` must outlive the command.
+inline void AddRequestFlags(Flags flags, engine::Request& request) {
+  flags.Add("--max-tokens", request.max_tokens, "Most tokens to add");
+  flags.Add("--temperature", request.sampling.temperature,
+            "Sharpens (< 1) or flattens (> 1) every model before mixing");
+  flags.Add("--top-k", request.sampling.top_k,
+            "Keep the public model's k likeliest tokens; 0 = all");
+  flags.Add(
+      "--top-k-plus", request.sampling.top_k_plus,
+      "With dclip and filtered-dclip, instead of --top-k: keep every token that members could "
+      "bring among the mixture's k likeliest; 0 = off");
+  flags.Add("--top-p", request.sampling.top_p,
+            "Keep the public model's likeliest tokens of this mass");
+  flags.Add("--stop", request.stop, "End before this text; may be given again")->delimiter('\0');
+}
 
 // "stop" or "length", as OpenAI's API says it.
-const char* FinishText(engine::FinishReason reason);
+inline const char* FinishText(engine::FinishReason reason) {
+  return reason == engine::FinishReason::kStop ? "stop" : "length";
+}
 
 }  // namespace submix::apps
