@@ -46,10 +46,11 @@ struct EvaluateOptions {
   bool json = false;
 };
 
-// One copy of every setting for every value.
+// One copy of every setting for every value; without any, the settings as they are.
 template <typename Value, typename Set>
 void Multiply(std::vector<eval::EvaluationSetting>& settings, const std::vector<Value>& values,
               const Set& set) {
+  if (values.empty()) return;
   std::vector<eval::EvaluationSetting> product;
   for (const eval::EvaluationSetting& setting : settings) {
     for (const Value& value : values) set(product.emplace_back(setting), value);
@@ -67,8 +68,6 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
     orders.push_back(order);
   }
   if (orders.empty()) orders.push_back(mechanism::RecommendedOrder());
-  std::vector<double> leakages = options.target_leakages;
-  if (leakages.empty()) leakages.push_back(0);
   std::vector<Setting> settings(1);
   settings[0].mechanism.num_parts = num_parts;
   Multiply(settings, options.queries, [](Setting& s, std::int64_t value) { s.queries = value; });
@@ -80,12 +79,10 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
   }
   Multiply(settings, orders, [](Setting& s, auto value) { s.mechanism.order = value; });
   Multiply(settings, options.epsilons, [](Setting& s, double value) { s.epsilon = value; });
-  Multiply(settings, leakages,
+  Multiply(settings, options.target_leakages,
            [](Setting& s, double value) { s.mechanism.target_leakage = value; });
-  if (!options.max_mixing_weights.empty()) {
-    Multiply(settings, options.max_mixing_weights,
-             [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
-  }
+  Multiply(settings, options.max_mixing_weights,
+           [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
   return settings;
 }
 
@@ -114,10 +111,7 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
 }
 
 Status CheckUnits(const EvaluateOptions& options) {
-  const auto has = [&](const char* unit) {
-    return std::count(options.units.begin(), options.units.end(), unit) > 0;
-  };
-  if (!options.target_leakages.empty() && has("user")) {
+  if (!options.target_leakages.empty() && std::ranges::count(options.units, "user") > 0) {
     return base::InvalidArgumentError(
         "--target-leakage: follows from the promise where --unit is user; leave it out");
   }
