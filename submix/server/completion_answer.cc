@@ -126,7 +126,7 @@ class StreamedCompletionAnswer final : public CompletionAnswer {
       events += ErrorEvent(*error);
       return true;
     }
-    if (call_.include_usage) events += call_.writer.UsageEvent(usage());
+    events += call_.writer.UsageEvent(usage());
     events += kDoneEvent;
     return true;
   }

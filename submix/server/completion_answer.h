@@ -16,7 +16,6 @@ struct AnsweredCall {
   std::unique_ptr<RequestVisit> visit;
   std::vector<std::unique_ptr<engine::Completion>> completions;  // one a choice, by its index
   ResponseWriter writer;
-  bool include_usage = false;  // of a stream
 };
 
 // Destroyed before their end they have been hung up on: that cancels, and is recorded so.

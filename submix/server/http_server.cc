@@ -209,8 +209,7 @@ HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) 
 
   ResponseWriter writer(endpoint, visit->record.id, std::time(nullptr), options_.model,
                         call.include_usage);
-  AnsweredCall answered{std::move(visit), *std::move(completions), std::move(writer),
-                        call.include_usage};
+  AnsweredCall answered{std::move(visit), *std::move(completions), std::move(writer)};
   return call.stream ? StreamedAnswer(std::move(answered)) : WholeAnswer(std::move(answered));
 }
 

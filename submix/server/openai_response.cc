@@ -62,12 +62,12 @@ std::string ErrorBody(const ApiError& error) { return Dump(ErrorObject(error)); 
 std::string ErrorEvent(const ApiError& error) { return Event(ErrorObject(error)); }
 
 ResponseWriter::ResponseWriter(Endpoint endpoint, std::string_view id, std::int64_t created,
-                               std::string model, bool null_usage)
+                               std::string model, bool include_usage)
     : endpoint_(endpoint),
       id_((endpoint == Endpoint::kChat ? "chatcmpl-" : "cmpl-") + std::string(id)),
       created_(created),
       model_(std::move(model)),
-      null_usage_(null_usage) {}
+      include_usage_(include_usage) {}
 
 std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& usage) const {
   const bool chat = endpoint_ == Endpoint::kChat;
@@ -100,7 +100,7 @@ std::string ResponseWriter::OpeningEvent(int index) const {
   const Json delta = {{"role", "assistant"}, {"content", ""}};
   Json chunk = Chunk(endpoint_, id_, created_, model_,
                      Json::array({ChoiceObject({.index = index}, "delta", delta)}));
-  if (null_usage_) chunk["usage"] = nullptr;
+  if (include_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
 }
 
@@ -113,11 +113,12 @@ std::string ResponseWriter::Event(const Choice& choice) const {
   Json entry = endpoint_ == Endpoint::kChat ? ChoiceObject(choice, "delta", delta)
                                             : ChoiceObject(choice, "text", choice.text);
   Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array({std::move(entry)}));
-  if (null_usage_) chunk["usage"] = nullptr;
+  if (include_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
 }
 
 std::string ResponseWriter::UsageEvent(const Usage& usage) const {
+  if (!include_usage_) return "";
   Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array());
   chunk["usage"] = UsageObject(usage);
   return server::Event(chunk);

@@ -35,17 +35,17 @@ struct Choice {
 // Writes the answer of one call. Immutable.
 class ResponseWriter {
  public:
-  // `id` is random and public, `created` in seconds since 1970. `null_usage`: every chunk names a
-  // usage that only the last one has (stream_options.include_usage).
+  // `id` is random and public, `created` in seconds since 1970. `include_usage`: a stream ends with
+  // its usage, and every chunk before names one that is null.
   ResponseWriter(Endpoint endpoint, std::string_view id, std::int64_t created, std::string model,
-                 bool null_usage);
+                 bool include_usage);
 
   // What the answer calls itself.
   const std::string& id() const { return id_; }
   // The whole answer of a call that does not stream.
   std::string Whole(std::span<const Choice> choices, const Usage& usage) const;
   // Events of a stream: what opens a choice (empty for completions), what one token added to it,
-  // the usage of all.
+  // the usage of all (empty if it is not included).
   std::string OpeningEvent(int index) const;
   std::string Event(const Choice& choice) const;
   std::string UsageEvent(const Usage& usage) const;
@@ -55,7 +55,7 @@ class ResponseWriter {
   const std::string id_;
   const std::int64_t created_;
   const std::string model_;
-  const bool null_usage_;
+  const bool include_usage_;
 };
 
 // GET /v1/models and /v1/models/{model}.

@@ -21,8 +21,8 @@ std::vector<json> Objects(std::string_view events) {
   return objects;
 }
 
-ResponseWriter Writer(Endpoint endpoint, bool null_usage = false) {
-  return ResponseWriter(endpoint, "abc", 1'700'000'000, "m", null_usage);
+ResponseWriter Writer(Endpoint endpoint, bool include_usage = false) {
+  return ResponseWriter(endpoint, "abc", 1'700'000'000, "m", include_usage);
 }
 
 TEST(OpenAiResponse, ACompletion) {
@@ -74,7 +74,7 @@ TEST(OpenAiResponse, AStreamOfAChatEndsWithAnEmptyDelta) {
 }
 
 TEST(OpenAiResponse, UsageComesLastAndIsNullBefore) {
-  const ResponseWriter writer = Writer(Endpoint::kChat, /*null_usage=*/true);
+  const ResponseWriter writer = Writer(Endpoint::kChat, /*include_usage=*/true);
   const auto events =
       Objects(writer.OpeningEvent(0) + writer.Event({0, "x"}) + writer.UsageEvent({1, 2}));
   EXPECT_TRUE(events[0]["usage"].is_null() && events[0].contains("usage"));
