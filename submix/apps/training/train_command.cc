@@ -47,15 +47,16 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
   Flags flags(command);
   train::PrivateTrainingOptions& options = training.options;
   options.training.expected_batch = 0;  // nobody said
-  constexpr const char* kGroup = "Private training (one model, differentially private itself)";
+  constexpr const char* kPrivateGroup =
+      "Private training (one model, differentially private itself)";
   CLI::Option* const mechanism = flags.Add(
       "--private", training.mechanism, OneOf({"dp-sgd"}),
       "dp-sgd: clipped gradients of users, with noise; the model may then be asked without limit");
   for (const char* other : {"--parts", "--halves", "--members-at-a-time"}) {
     mechanism->excludes(command.get_option(other));
   }
-  const auto add = [&](CLI::Option* option) { option->needs(mechanism)->group(kGroup); };
-  mechanism->group(kGroup);
+  const auto add = [&](CLI::Option* option) { option->needs(mechanism)->group(kPrivateGroup); };
+  mechanism->group(kPrivateGroup);
   add(flags.Add("--epsilon", options.target.epsilon, kPositive,
                 "Target at --delta; training stops before the step that would exceed it"));
   add(flags.Add("--delta", options.target.delta, kDelta, "Well below 1 / users"));
