@@ -25,8 +25,9 @@ namespace submix::divergence {
 double LargestFeasible(double upper, double target, int evaluations,
                        const std::function<double(double)>& cost);
 
-// The largest x in [0, upper] that was found to fit, to 2 upper * 2^-halvings; 0 if none was. `fits`
-// holds up to some point. It is called so many times, for 0 < x <= upper, whatever it returns.
+// The largest x in [0, upper] that was found to fit, to 2 upper * 2^-halvings; 0 if none was.
+// `fits` holds up to some point. It is called so many times, for 0 < x <= upper, whatever it
+// returns.
 template <typename Fits>
 double LargestByHalving(double upper, int halvings, const Fits& fits) {
   double feasible = 0;

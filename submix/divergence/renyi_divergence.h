@@ -15,9 +15,9 @@
 
 namespace submix::divergence {
 
-// Requires: equal sizes. The pmfs should sum to 1 (kPmfSumTolerance); if p's sum is off by e and q's by d,
-// the result is off by up to about (order |e - d| + |d|) / |order - 1| from the divergence of the
-// normalised pmfs, which the non-cancelling form mostly hides.
+// Requires: equal sizes. The pmfs should sum to 1 (kPmfSumTolerance); if p's sum is off by e and
+// q's by d, the result is off by up to about (order |e - d| + |d|) / |order - 1| from the
+// divergence of the normalised pmfs, which the non-cancelling form mostly hides.
 double RenyiDivergence(std::span<const double> p, std::span<const double> q, RenyiOrder order);
 
 // The same for p / total and q / total, from exact integer differences: no normalisation error at
