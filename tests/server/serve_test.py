@@ -15,7 +15,8 @@ import subprocess
 import sys
 import unittest
 
-from submix_process import SOURCE, Server, WorkFolderTest, ask, install_openai_client, make_deployment, make_key, run
+from submix_process import (SOURCE, Server, WorkFolderTest, ask, completion, install_openai_client, make_deployment,
+                            make_ensemble, make_key, run)
 
 OPERATOR_KEY = "an operator's own key"
 
@@ -109,6 +110,20 @@ class ServeTest(WorkFolderTest):
         with Server(self.deployment, "--port", 0) as server:
             error = run("serve", self.deployment, "--port", 0, expect=1).stderr
             self.assertIn("another process has this ledger open", error)
+            server.stop()
+
+    def test_what_is_not_proven_is_answered_by_whoever_says_research(self):
+        folder = self.work / "research"
+        folder.mkdir()
+        deployment = folder / "tales"
+        run("deploy", make_ensemble(folder), deployment, "--mechanism", "adapmixed", "--research")
+        self.assertIn("--research serves it", run("serve", deployment, "--port", 0, expect=1).stderr)
+        run("generate", deployment, "My lord,", "--max-tokens", 4)
+        with Server(deployment, "--port", 0, "--research") as server:
+            self.assertEqual(server.model, "tales-research")
+            status, text = ask(server.address, "POST", "/v1/completions", make_key(deployment, "test"),
+                               completion(server.model))
+            self.assertEqual(status, 200, text)
             server.stop()
 
     def test_serves_and_stops_gracefully(self):

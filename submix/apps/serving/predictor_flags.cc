@@ -254,7 +254,8 @@ StatusOr<std::unique_ptr<DeployedEngine>> OpenDeployedEngine(
   auto deployed = std::make_unique<DeployedEngine>();
   SUBMIX_ASSIGN_OR_RETURN(
       deployed->deployment,
-      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge));
+      engine::OpenDeployment(deployment_directory, engine::DeploymentAccess::kCharge,
+                             mechanism::MakeAnyMechanism));
   const std::string& ensemble_directory = deployed->deployment.config.ensemble_directory;
   SUBMIX_ASSIGN_OR_RETURN(deployed->tokenizer, LoadEnsembleTokenizer(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto end_tokens,
