@@ -69,11 +69,22 @@ bool MayHaveReadItsUsers(const ensemble::Manifest& manifest) {
 }
 
 base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
-    const std::string& ensemble_directory, const ensemble::Manifest& manifest) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto cost, ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
+    const std::string& public_directory, const ensemble::Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(public_directory));
   if (!cost) return std::optional<accounting::PublicTraining>();
   return std::optional(TrainingOf(*cost, manifest));
+}
+
+base::Status DeclareBudget(const std::string& public_directory, const ensemble::Manifest& manifest,
+                           mechanism::AskedBudget asked, const mechanism::MechanismMaker& make,
+                           DeploymentOptions& declared) {
+  asked.public_keys = manifest.has_public_keys();
+  SUBMIX_ASSIGN_OR_RETURN(asked.public_training, PublicTrainingOf(public_directory, manifest));
+  SUBMIX_ASSIGN_OR_RETURN(const auto part,
+                          mechanism::DeclareBudget(declared.mechanism, asked, make));
+  declared.mechanism = part.mechanism;
+  declared.epsilon = part.epsilon;
+  return base::OkStatus();
 }
 
 }  // namespace submix::engine

@@ -9,15 +9,24 @@
 #include "submix/accounting/trained_public.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
+#include "submix/mechanism/baselines/user_budget.h"
 
 namespace submix::engine {
 
 accounting::Promise DeploymentPromise(const Deployment& deployment);
 
-// How an ensemble's public model was trained; none if it is public. Errors: those of
+// How the public model in a directory was trained; none if it is public. Errors: those of
 // LoadTrainingCost.
 base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
-    const std::string& ensemble_directory, const ensemble::Manifest& manifest);
+    const std::string& public_directory, const ensemble::Manifest& manifest);
+
+// Puts into `declared` what keeps `asked` of this ensemble: its mechanism and epsilon, given its
+// list of users and what its public model cost, whatever `asked` says of these. Errors: those of
+// PublicTrainingOf and of mechanism::DeclareBudget.
+base::Status DeclareBudget(const std::string& public_directory, const ensemble::Manifest& manifest,
+                           mechanism::AskedBudget asked, const mechanism::MechanismMaker& make,
+                           DeploymentOptions& declared);
+
 // Whether users of the ensemble may be among those whose text it was trained on.
 bool MayHaveReadItsUsers(const ensemble::Manifest& manifest);
 

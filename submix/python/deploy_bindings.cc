@@ -10,6 +10,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
@@ -41,13 +42,11 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, d
   if (max_mixing_weight) declared.mechanism.max_mixing_weight = *max_mixing_weight;
   declared.delta = delta;
   declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(when_exhausted));
-  mechanism::AskedBudget budget = {epsilon, unit == "user", {},
-                                   delta,   queries,        manifest.has_public_keys()};
-  if (order) budget.order = ValueOrRaise(RenyiOrder::Create(*order));
-  const auto part =
-      ValueOrRaise(DeclareBudget(declared.mechanism, budget, mechanism::MakeMechanism));
-  declared.mechanism = part.mechanism;
-  declared.epsilon = part.epsilon;
+  mechanism::AskedBudget asked = {
+      .epsilon = epsilon, .for_users = unit == "user", .delta = delta, .queries = queries};
+  if (order) asked.order = ValueOrRaise(RenyiOrder::Create(*order));
+  RaiseIfError(engine::DeclareBudget(ensemble::PublicDirectory(ensemble), manifest, asked,
+                                     mechanism::MakeMechanism, declared));
   RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
                                         mechanism::MakeMechanism, after));
   const auto made =

@@ -12,7 +12,7 @@ import unittest
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
-from submix_process import BUILD, WorkFolderTest, make_ensemble, run
+from submix_process import BUILD, WorkFolderTest, make_ensemble, make_private_model, promised_epsilon, run
 
 sys.path.insert(0, str(BUILD / "python"))
 import submix
@@ -50,6 +50,22 @@ class DeployTest(WorkFolderTest):
                 self.assertEqual(self.declared(python), self.declared(command))
                 with submix.open(python) as deployment:
                     self.assertEqual(deployment.statement, promise)
+
+    def test_a_promise_to_users_counts_what_the_public_model_cost(self):
+        folder = self.work / "private"
+        folder.mkdir()
+        ensemble = make_ensemble(folder, make_private_model(folder / "model"))
+        for mechanism in ("dclip", "filtered-submix"):
+            with self.subTest(mechanism), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                above, beside = (shutil.copytree(ensemble, folder / f"{name}_{mechanism}") for name in "ab")
+                promise = submix.deploy(str(above), str(folder / mechanism), mechanism=mechanism, unit="user", epsilon=8,
+                                        delta=1e-5)
+                self.assertAlmostEqual(promised_epsilon(promise, 1e-5), 8, delta=0.1)
+                self.assertLessEqual(promised_epsilon(promise, 1e-5), 8)
+                run("deploy", beside, folder / f"command_{mechanism}", "--mechanism", mechanism, "--unit", "user",
+                    "--epsilon", 8, "--delta", 1e-5)
+                self.assertEqual(self.declared(folder / mechanism), self.declared(folder / f"command_{mechanism}"))
 
     def test_few_users_are_warned_of_a_large_delta(self):
         with self.assertWarnsRegex(UserWarning, "For you alone"):

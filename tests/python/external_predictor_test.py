@@ -17,7 +17,7 @@ import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
 from streaming_clients import Answer, FaultTest, main, releases
-from submix_process import BUILD, SOURCE, ask, completion, make_key, run
+from submix_process import BUILD, SOURCE, ask, completion, make_key, make_private_model, promised_epsilon, run
 
 sys.path.insert(0, str(BUILD / "python"))
 import submix
@@ -291,6 +291,11 @@ class DeploymentTest(ExternalTest):
         retrained = digest_of("without somebody")
         later = self.deploy("--partition", "users", "--after", deployment, name="later", digest=retrained, ensemble="new")
         self.assertEqual(spent(later), old)
+
+    def test_a_promise_to_users_counts_what_the_public_model_cost(self):
+        promise = run(*self.deploy_command("ensemble", "tales", "--tokenizer", make_private_model(self.folder / "model")),
+                      "--unit", "user", "--epsilon", 8, "--delta", 1e-5).stdout
+        self.assertLessEqual(promised_epsilon(promise, 1e-5), 8)
 
     def test_what_does_not_fit_is_refused(self):
         wrong = self.deploy_command("ensemble", "tales", "--tokenizer", MODEL)

@@ -6,6 +6,7 @@ Reads BUILD_DIR and SOURCE_DIR from the command line of the test that imports it
 import http.client
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -24,16 +25,32 @@ def run(*arguments, expect=0):
     return result
 
 
-def make_ensemble(work):
+def make_ensemble(work, public=SOURCE / "data/public_model"):
     """A tiny ensemble; returns its directory."""
     with open(work / "text.jsonl", "w") as corpus:
         for user in "abcdefghijkl":
             text = f"The {user} of the house went out to see the sea and the hill."
             corpus.write(json.dumps({"user": user, "text": text}) + "\n")
-    run("train", work / "text.jsonl", work / "ensemble", "--public", SOURCE / "data/public_model", "--parts", 2,
-        "--rank", 2, "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2,
-        "--threads", 1, "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
+    run("train", work / "text.jsonl", work / "ensemble", "--public", public, "--parts", 2, "--rank", 2,
+        "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2, "--threads", 1,
+        "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
     return work / "ensemble"
+
+
+def make_private_model(directory):
+    """The public model, as if DP-SGD had trained it on users' text; returns its directory."""
+    shutil.copytree(SOURCE / "data/public_model", directory)
+    (directory / "private_training.json").write_text(json.dumps({
+        "format": 1, "mechanism": "dp-sgd", "unit": "user", "sampling_probability": 0.01, "noise_multiplier": 1.1,
+        "steps": 500, "delta": 1e-5, "epsilon": 3}))
+    return directory
+
+
+def promised_epsilon(text, delta):
+    """What a statement promises to one user in (epsilon, delta)."""
+    promise = re.search(r"\(([0-9.]+), ([0-9e.-]+)\)-differentially private for one", " ".join(text.split()))
+    assert promise and float(promise[2]) == delta, text
+    return float(promise[1])
 
 
 def make_deployment(work, *options, epsilon=2):

@@ -173,8 +173,9 @@ Status RunEvaluate(const EvaluateOptions& options) {
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   EvaluationSheet sheet;
-  SUBMIX_ASSIGN_OR_RETURN(sheet.public_training,
-                          engine::PublicTrainingOf(options.ensemble, manifest));
+  SUBMIX_ASSIGN_OR_RETURN(
+      sheet.public_training,
+      engine::PublicTrainingOf(ensemble::PublicDirectory(options.ensemble), manifest));
   SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
   std::vector<std::string> extra;
   if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);

@@ -150,18 +150,16 @@ Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& man
   mechanism::AskedBudget asked = {.epsilon = declared.epsilon,
                                   .for_users = options.unit == "user",
                                   .delta = declared.delta,
-                                  .queries = options.queries,
-                                  .public_keys = manifest.has_public_keys()};
-  SUBMIX_ASSIGN_OR_RETURN(asked.public_training,
-                          engine::PublicTrainingOf(options.ensemble, manifest));
+                                  .queries = options.queries};
   if (!options.order.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(asked.order, divergence::RenyiOrder::Parse(options.order));
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto part, mechanism::DeclareBudget(declared.mechanism, asked,
-                                                                    mechanism::MakeAnyMechanism));
-  declared.mechanism = part.mechanism;
-  declared.epsilon = part.epsilon;
-  return base::OkStatus();
+  // An external ensemble is made of the tokenizer's directory once this has succeeded.
+  const std::string public_directory = options.external.tokenizer.empty()
+                                           ? ensemble::PublicDirectory(options.ensemble)
+                                           : options.external.tokenizer;
+  return engine::DeclareBudget(public_directory, manifest, asked, mechanism::MakeAnyMechanism,
+                               declared);
 }
 
 // How many users there are depends on who is in the corpus: what follows is the operator's.
