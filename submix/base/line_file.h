@@ -26,8 +26,8 @@ class LineFile {
   static StatusOr<LineFile> Open(const std::string& path, const Sink& sink);
 
   // Once it returns, the line survives power loss. Requires: no "\n" in it. Errors:
-  // kResourceExhausted when the disk is full, kInternal: the file then has at most a beginning of
-  // the line, which Open drops, and must not be appended to.
+  // kResourceExhausted when the disk is full, kNotFound, kInternal: the file then has at most a
+  // beginning of the line, which Open drops, and must not be appended to.
   Status Append(std::string_view line);
 
  private:

@@ -15,7 +15,8 @@ inline std::string NumberText(double value, int digits = 6) {
 }
 
 // Of seconds since 1970, in UTC: RFC 3339 to the second, "2026-01-31T09:30:00Z", or as strftime's
-// `format` says. Thread-safe.
+// `format` says, whose names of days and months are the process's locale's: English, since nothing
+// of ours sets another. Thread-safe.
 inline std::string UtcTime(std::time_t seconds, const char* format = "%Y-%m-%dT%H:%M:%SZ") {
   std::tm parts{};
   gmtime_r(&seconds, &parts);

@@ -83,7 +83,7 @@ class ChatFormat::Writer {
       : style_(style), tokenizer_(tokenizer), now_(now) {}
 
   const ChatStyle& style() const { return style_; }
-  // "24 Nov 2026"
+  // "24 Nov 2026", in UTC.
   std::string date() const {
     return style_.date.empty() ? base::UtcTime(now_, "%d %b %Y") : style_.date;
   }

@@ -23,8 +23,15 @@ constexpr float kLeastMagnitude = 0x1p-100f;
 constexpr float kRoundToInteger = 0x1.8p23f;
 
 std::size_t BytesOf(ActivationFormat format) {
-  constexpr std::size_t kBytes[] = {4, 2, 1};
-  return kBytes[static_cast<std::size_t>(format)];
+  switch (format) {
+    case ActivationFormat::kFloat32:
+      return 4;
+    case ActivationFormat::kBfloat16:
+      return 2;
+    case ActivationFormat::kInt8:
+      return 1;
+  }
+  return 0;
 }
 
 void ToBfloat16(const float* row, std::size_t count, std::uint16_t* out) {

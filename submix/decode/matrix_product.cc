@@ -118,6 +118,7 @@ void Read(const model::TensorView& tensor, std::size_t first, std::span<float> o
 MatrixProduct::MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers,
                              int most_columns)
     : inputs_(inputs), outputs_(outputs), format_(format) {
+  SUBMIX_CHECK(inputs > 0 && outputs > 0, "a product's shape");
   // A multiple of the workers, so that none waits for another's last block.
   const int at_once = workers * most_columns;
   const int blocks = (outputs + at_once - 1) / at_once * workers;

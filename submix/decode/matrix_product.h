@@ -74,8 +74,8 @@ class MatrixProduct {
   virtual void Multiply(int block, const Operands& operands) const = 0;
 
  protected:
-  // The outputs are cut into blocks of whole panels but for the last, of at most `most_columns`,
-  // and as many as keep the workers equally busy.
+  // The outputs are cut into blocks of whole panels but for the last, of at most `most_columns`
+  // (whole panels), and as many as keep the workers equally busy. Requires: inputs, outputs > 0.
   MatrixProduct(int inputs, int outputs, ActivationFormat format, int workers, int most_columns);
 
   // The share of the operands' results that has these columns.

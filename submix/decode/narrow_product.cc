@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "submix/base/check.h"
+#include "submix/base/instruction_sets.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/narrow_kernels.h"
 
@@ -42,7 +43,7 @@ class NarrowProduct final : public MatrixProduct {
                       MostColumns(ActivationRowBytes(kFormat<Sum>, inputs))),
         row_bytes_(ActivationRowBytes(kFormat<Sum>, inputs)),
         words_(static_cast<int>(row_bytes_ / sizeof(std::uint32_t))) {
-    SUBMIX_CHECK(inputs > 0 && inputs <= kMostInputs && outputs > 0, "a product's shape");
+    SUBMIX_CHECK(inputs <= kMostInputs, "a product's shape");
   }
 
   std::size_t packed_bytes() const override { return PanelBegin(outputs() + kPanelColumns - 1); }
@@ -105,8 +106,11 @@ class NarrowProduct final : public MatrixProduct {
 std::unique_ptr<MatrixProduct> MakeNarrowProduct(Precision precision, int inputs, int outputs,
                                                  int workers) {
   if (precision == Precision::kInt8) {
+    SUBMIX_CHECK(ProcessorMultipliesInt8(), "no AVX-512 VNNI");
     return std::make_unique<NarrowProduct<std::int32_t>>(inputs, outputs, workers);
   }
+  SUBMIX_CHECK(precision == Precision::kBfloat16 && ProcessorMultipliesBfloat16(),
+               "no AVX-512 bf16");
   return std::make_unique<NarrowProduct<float>>(inputs, outputs, workers);
 }
 

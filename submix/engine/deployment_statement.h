@@ -27,7 +27,8 @@ base::Status DeclareBudget(const std::string& public_directory, const ensemble::
                            mechanism::AskedBudget asked, const mechanism::MechanismMaker& make,
                            DeploymentOptions& declared);
 
-// Whether users of the ensemble may be among those whose text it was trained on.
+// Whether users of the ensemble may be among those whose text its public model was trained on: then
+// what that cost counts for them, too.
 bool MayHaveReadItsUsers(const ensemble::Manifest& manifest);
 
 }  // namespace submix::engine

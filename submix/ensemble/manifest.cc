@@ -222,7 +222,7 @@ Json MemberJson(const MemberEntry& member) {
 }
 
 Json DeploymentJson(const DeploymentEntry& deployment) {
-  const Json order = std::isinf(deployment.order) ? Json(kInfinity) : Json(deployment.order);
+  const Json order = deployment.order == HUGE_VAL ? Json(kInfinity) : Json(deployment.order);
   return {{"name", deployment.name},
           {"lineage", deployment.lineage},
           {"mechanism", deployment.mechanism},

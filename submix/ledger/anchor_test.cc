@@ -127,6 +127,8 @@ TEST_F(AnchorTest, RefusesAFileWithoutAWholeSlot) {
                                      std::string(kAnchorBytes, '0'), std::string(5000, ' ')}) {
     Overwrite(content);
     EXPECT_THAT(ReadAnchor(path_), StatusIs(StatusCode::kDataLoss, _));
+    EXPECT_THAT(AdvanceAnchor(path_, {lineage_, HeadAt(3)}), StatusIs(StatusCode::kDataLoss, _));
+    EXPECT_EQ(Content(), content);
   }
 }
 

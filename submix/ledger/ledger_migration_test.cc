@@ -36,6 +36,12 @@ class LedgerMigrationTest : public LedgerFixture {
     return budgets;
   }
 
+  int FormatThere() const {
+    auto connection = SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadOnly);
+    EXPECT_THAT(connection, base::IsOk());
+    return ReadFormat(*connection).value();
+  }
+
   LedgerMigrationTest() { options_.fingerprint = base::Sha256("rebound deployment"); }
 };
 
@@ -98,11 +104,18 @@ TEST_F(LedgerMigrationTest, AnOldLedgerThatDoesNotAddUpIsRefusedUntouched) {
   }
   EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kDataLoss, HasSubstr("account 0")));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(
-      auto connection,
-      SqliteConnection::Open(options_.location, SqliteConnection::Mode::kReadOnly));
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const int format, ReadFormat(connection));
-  EXPECT_EQ(format, 1);
+  EXPECT_EQ(FormatThere(), 1);
+}
+
+TEST_F(LedgerMigrationTest, AnOldLedgerWhoseAnchorCannotBeWrittenIsRefusedUntouched) {
+  Take("format1");
+  using std::filesystem::perms;
+  std::filesystem::permissions(directory_.path(), perms::all);
+  std::filesystem::permissions(options_.location, perms::all);
+  std::filesystem::permissions(options_.anchor_path, perms::owner_read | perms::others_read);
+  EXPECT_EXIT(ExitWithCodeOfOpen(options_),
+              ::testing::ExitedWithCode(static_cast<int>(StatusCode::kFailedPrecondition)), "");
+  EXPECT_EQ(FormatThere(), 1);
 }
 
 TEST_F(LedgerMigrationTest, AnOldLedgerIsHeldToItsAnchor) {

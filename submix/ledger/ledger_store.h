@@ -22,8 +22,10 @@ struct LedgerStore {
   base::StatusOr<LedgerContents> (*read_without_anchor)(const DurableLedgerOptions& options);
 };
 
+// The embedded ledger: one SQLite file (WAL, full sync), one writer, and an anchor file outside it.
 const LedgerStore& SqliteStore();
-// Where PostgreSQL is left out of the build all is kUnimplemented.
+// The shared ledger: a PostgreSQL database that several servers charge at the same time, and an
+// anchor file beside each. Where PostgreSQL is left out of the build all is kUnimplemented.
 const LedgerStore& PostgresStore();
 
 // Makes a ledger in PostgreSQL of this state and of the records that `for_each_record` visits,

@@ -306,6 +306,8 @@ base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& 
   SUBMIX_RETURN_IF_ERROR(CheckExists(options));
   SUBMIX_ASSIGN_OR_RETURN(auto lock, LockForWriting(path));
   SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition anchor, AnchorOf(options, path));
+  // It is there already: whether it can be written is known before the ledger is touched.
+  SUBMIX_RETURN_IF_ERROR(AdvanceAnchor(options.anchor_path, anchor).status());
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, Mode::kReadWrite));
   SUBMIX_ASSIGN_OR_RETURN(const int format, ReadFormat(connection));

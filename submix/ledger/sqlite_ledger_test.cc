@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "submix/base/file_system.h"
 #include "submix/ledger/durable_ledger.h"
@@ -309,12 +308,6 @@ TEST_F(SqliteLedgerTest, AFullDiskMakesNoLedger) {
   }
   EXPECT_FALSE(std::filesystem::exists(options_.location));
   Create({100});
-}
-
-// What Open says to a user who may not write. Root may always: becomes nobody, in a child process.
-void ExitWithCodeOfOpen(const DurableLedgerOptions& options) {
-  if (geteuid() == 0 && setuid(65534) != 0) _exit(99);
-  _exit(static_cast<int>(DurableLedger::Open(options).status().code()));
 }
 
 TEST_F(SqliteLedgerTest, AReadOnlyFileIsRefused) {

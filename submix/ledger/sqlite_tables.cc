@@ -174,10 +174,13 @@ base::StatusOr<StoredLedger> ReadStored(SqliteConnection& connection, int format
 }
 
 base::StatusOr<StoredLedger> ReadSnapshot(SqliteConnection& connection, std::int64_t anchored) {
+  struct Transaction {
+    SqliteConnection& connection;
+    ~Transaction() { (void)connection.Execute("COMMIT"); }
+  };
   SUBMIX_RETURN_IF_ERROR(connection.Execute("BEGIN"));
-  auto stored = ReadNewestFormat(connection, anchored);
-  (void)connection.Execute("COMMIT");
-  return stored;
+  const Transaction ends{connection};  // also where memory runs out
+  return ReadNewestFormat(connection, anchored);
 }
 
 base::StatusOr<StoredLedger> ReadVerified(const std::string& path, std::int64_t anchored) {

@@ -150,6 +150,7 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
     const double scale = divergence::LargestByHalving(1, kHalvings, [&](double tried) {
       return SpreadCharge(spread, tried, others(), options_.order) <= within;
     });
+    SUBMIX_CHECK(scale >= 0 && scale <= 1, "the other parts' charges are for scales up to 1");
     const double nats = SpreadCharge(spread, scale, others(), options_.order);
     charges[i] = FixedNats::RoundUp(accounting::Outward(nats));
     scales[i] = scale;

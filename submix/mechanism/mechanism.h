@@ -68,7 +68,7 @@ class Mechanism {
   // False: no guarantee at all, no budget pays for it, and it cannot be deployed; for evaluation
   // and attacks, where OperatorView::Participants lets everybody take part.
   virtual bool is_private() const { return true; }
-  // The sound one, but for research that counts as its paper does.
+  // The sound one, for charges that are part-local; research that counts otherwise says so here.
   virtual accounting::ChargeRule charge_rule() const { return accounting::ChargeRule::kPerPart; }
   // True if every answer costs every part the same public constant, above zero and per part: then
   // all accounts come to their end with the same answer, and which one that is is public.

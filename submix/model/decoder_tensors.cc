@@ -113,12 +113,14 @@ std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor) {
 
 base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
                                                     const WeightFiles& files) {
+  const std::vector<DecoderTensor> tensors = DecoderTensors(config);
+  const DecoderTensor& first = tensors.front();
+  const bool are_bare = !files.contains(FullName(config, first)) && files.contains(first.name);
   std::vector<TensorView> views;
-  for (const DecoderTensor& tensor : DecoderTensors(config)) {
-    const std::string full_name = FullName(config, tensor);
-    const bool is_bare = !files.contains(full_name) && files.contains(tensor.name);
-    SUBMIX_ASSIGN_OR_RETURN(views.emplace_back(),
-                            files.Find(is_bare ? tensor.name : full_name, tensor.shape));
+  for (const DecoderTensor& tensor : tensors) {
+    SUBMIX_ASSIGN_OR_RETURN(
+        views.emplace_back(),
+        files.Find(are_bare ? tensor.name : FullName(config, tensor), tensor.shape));
   }
   return views;
 }

@@ -64,7 +64,7 @@ std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config);
 // As it is called in a file: behind ModelPrefix, but for the unembedding.
 std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor);
 
-// All of DecoderTensors in a model's files, with or without ModelPrefix. Errors: those of
+// All of DecoderTensors in a model's files, with ModelPrefix or all without. Errors: those of
 // WeightFiles::Find.
 base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
                                                     const WeightFiles& files);

@@ -126,8 +126,15 @@ void Widen16(std::span<const std::byte> bytes, std::span<float> out, Widen widen
 }  // namespace
 
 std::string_view DtypeName(Dtype dtype) {
-  constexpr std::string_view kNames[] = {"F32", "F16", "BF16"};
-  return kNames[static_cast<std::size_t>(dtype)];
+  switch (dtype) {
+    case Dtype::kF32:
+      return "F32";
+    case Dtype::kF16:
+      return "F16";
+    case Dtype::kBf16:
+      return "BF16";
+  }
+  return "";
 }
 
 std::size_t DtypeBytes(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }

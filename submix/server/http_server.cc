@@ -299,6 +299,7 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
 base::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
                                                               engine::Scheduler& scheduler,
                                                               const engine::ApiKeys* keys) {
+  SUBMIX_CHECK(options.chat_format != nullptr, "how conversations are written must be said");
   auto server = std::make_unique<Endpoints>(options, scheduler, keys);
   SUBMIX_RETURN_IF_ERROR(server->Start());
   return std::unique_ptr<HttpServer>(std::move(server));

@@ -43,7 +43,8 @@ struct HttpRequest {
   bool has_header(std::string_view name) const;
 };
 
-// Of the random name that an answer has in logs, for its client and for the operator.
+// Of the random name that an answer has in logs, for its client and for the operator. It says
+// nothing: neither how many answers there were nor when.
 inline constexpr std::size_t kIdBytes = 12;
 
 struct HttpResponse;

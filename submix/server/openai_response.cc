@@ -73,9 +73,10 @@ std::string ResponseWriter::Whole(std::span<const Choice> choices, const Usage& 
   const bool chat = endpoint_ == Endpoint::kChat;
   Json list = Json::array();
   for (const Choice& choice : choices) {
-    const Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    list.push_back(chat ? ChoiceObject(choice, "message", message)
-                        : ChoiceObject(choice, "text", choice.text));
+    list.push_back(
+        chat ? ChoiceObject(choice, "message",
+                            {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}})
+             : ChoiceObject(choice, "text", choice.text));
   }
   return Dump({{"id", id_},
                {"object", chat ? "chat.completion" : "text_completion"},
@@ -97,9 +98,8 @@ static Json Chunk(Endpoint endpoint, const std::string& id, std::int64_t created
 
 std::string ResponseWriter::OpeningEvent(int index) const {
   if (endpoint_ == Endpoint::kCompletions) return "";
-  const Json delta = {{"role", "assistant"}, {"content", ""}};
-  Json chunk = Chunk(endpoint_, id_, created_, model_,
-                     Json::array({ChoiceObject({.index = index}, "delta", delta)}));
+  Json opening = ChoiceObject({.index = index}, "delta", {{"role", "assistant"}, {"content", ""}});
+  Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array({std::move(opening)}));
   if (include_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);
 }
@@ -109,9 +109,11 @@ std::string ResponseWriter::Event(const Choice& choice) const {
   if (endpoint_ == Endpoint::kChat && ends && !choice.text.empty()) {
     return Event({choice.index, choice.text}) + Event({choice.index, "", choice.finish_reason});
   }
-  const Json delta = choice.text.empty() ? Json::object() : Json{{"content", choice.text}};
-  Json entry = endpoint_ == Endpoint::kChat ? ChoiceObject(choice, "delta", delta)
-                                            : ChoiceObject(choice, "text", choice.text);
+  Json entry =
+      endpoint_ == Endpoint::kCompletions
+          ? ChoiceObject(choice, "text", choice.text)
+          : ChoiceObject(choice, "delta",
+                         choice.text.empty() ? Json::object() : Json{{"content", choice.text}});
   Json chunk = Chunk(endpoint_, id_, created_, model_, Json::array({std::move(entry)}));
   if (include_usage_) chunk["usage"] = nullptr;
   return server::Event(chunk);

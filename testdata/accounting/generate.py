@@ -12,10 +12,10 @@ rdp.txt, each from its definition (integrals and sums as they stand, no rearrang
     laplace             R ORDER VALUE            LaplaceRdp
     dp-decoding         WEIGHT V ORDER VALUE     DpDecodingRdp
     subsampled-gaussian Q Z ORDER VALUE          SubsampledGaussianRdp
-    tight, general      R P ORDER VALUE          PoissonAmplifiedRdp of GaussianRdp(R)
+    tight, general      R P ORDER VALUE          PoissonAmplifiedRdp of GaussianRdp(R); general: its test's own form
     pmixed              BETA S P ORDER VALUE     PmixedAnswerRdp
     gnmax               SCALE ORDER VALUE COUNT… GnmaxDataDependentRdp
-    smooth-release      BETA S ORDER VALUE       SmoothReleaseRdp
+    smooth-release      BETA S ORDER VALUE       the divergence that gnmax_rdp_test.cc holds a published formula to
     zcdp-delta          RHO EPSILON VALUE        DeltaForZcdp
 Takes some minutes.
 """

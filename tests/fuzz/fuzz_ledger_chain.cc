@@ -74,6 +74,9 @@ std::string SignedAnchor(std::string_view input) {
 void CheckAnchorFile(const std::string& path) {
   const auto position = ledger::ReadAnchor(path);
   if (!position.ok()) return;
+  const auto unmoved = ledger::AdvanceAnchor(path, *position);
+  SUBMIX_CHECK(unmoved.ok() && unmoved->head.records == position->head.records,
+               "what can be read can be opened");
   if (position->head.records == std::numeric_limits<std::int64_t>::max()) return;
   const ledger::AnchorPosition next{position->lineage,
                                     {position->head.records + 1, position->head.hash}};

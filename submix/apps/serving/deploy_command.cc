@@ -88,6 +88,7 @@ StatusOr<std::vector<std::string>> FilesOf(const ExternalFlags& external) {
 
 // The manifest that the flags say. Errors: those of the tokenizer's files; kInvalidArgument for a
 // digest that is none; kFailedPrecondition for a tokenizer that does not fit the vocabulary.
+// Requires: external.is_given().
 StatusOr<ensemble::Manifest> ManifestOf(const ExternalFlags& external) {
   const auto digest = base::Sha256FromHex(external.digest);
   if (!digest.ok()) {

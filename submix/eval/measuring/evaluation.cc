@@ -286,12 +286,11 @@ class SettingGroup {
 
   // Of the run that is being scored.
   std::int64_t queries_in_run_ = 0;
-  std::vector<RunLosses> losses_;               // as ScoredPosition::losses
-  std::vector<std::int64_t> hits_;              // as ScoredPosition::hits
-  std::vector<RunLosses> setting_losses_;       // [settings]
-  std::vector<SimulatedDeployment> simulated_;  // [settings]
-  std::vector<std::optional<double>>
-      noise_scales_;  // [settings], of lower bounds; none: the exact law
+  std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
+  std::vector<std::int64_t> hits_;                   // as ScoredPosition::hits
+  std::vector<RunLosses> setting_losses_;            // [settings]
+  std::vector<SimulatedDeployment> simulated_;       // [settings]
+  std::vector<std::optional<double>> noise_scales_;  // [settings]; none: the exact law
 };
 
 // All groups of a plan, fed by one pass.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
@@ -76,5 +77,11 @@ class LedgerFixture : public ::testing::Test {
   DurableLedgerOptions options_{directory_.File("ledger.sqlite"), directory_.File("anchor"),
                                 base::Sha256("deployment")};
 };
+
+// What Open says to a user who may not write. Root may always: becomes nobody, in a child process.
+inline void ExitWithCodeOfOpen(const DurableLedgerOptions& options) {
+  if (geteuid() == 0 && setuid(65534) != 0) _exit(99);
+  _exit(static_cast<int>(DurableLedger::Open(options).status().code()));
+}
 
 }  // namespace submix::ledger

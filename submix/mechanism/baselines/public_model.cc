@@ -1,6 +1,7 @@
 #include "submix/mechanism/baselines/public_model.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "submix/mechanism/baselines/all_or_public.h"
@@ -31,8 +32,10 @@ base::StatusOr<std::unique_ptr<Proposal>> PublicModel::Propose(
   std::vector<std::uint64_t> weights(predictions.support_size());
   QuantiseLaw(predictions.public_pmf,
               LargestIndex(predictions.public_pmf.data(), predictions.support_size()), weights);
+  std::vector<std::uint64_t> same = weights;
   return std::unique_ptr<Proposal>(std::make_unique<AllOrPublicProposal>(
-      release_id, std::vector<accounting::FixedNats>(remaining.size()), weights, weights));
+      release_id, std::vector<accounting::FixedNats>(remaining.size()), std::move(same),
+      std::move(weights)));
 }
 
 }  // namespace submix::mechanism

@@ -18,10 +18,15 @@ base::StatusOr<std::unique_ptr<EnsembleMean>> EnsembleMean::Create(
 }
 
 accounting::PrivacyStatement EnsembleMean::Statement(accounting::FixedNats) const {
-  accounting::PrivacyStatement statement = accounting::PartLevelStatement(
-      std::string(name()), options_.order, accounting::FixedNats::Unpayable(),
-      "not private: the mean of all members, for evaluation and attacks only");
+  accounting::PrivacyStatement statement;
+  statement.mechanism = name();
+  statement.unit = accounting::PrivacyUnit::kPart;
+  statement.adjacency = accounting::Adjacency::kNull;
+  statement.order = options_.order;
+  statement.epsilon = accounting::FixedNats::Unpayable();
+  statement.worst_case = true;
   statement.proven = false;
+  statement.proof = "not private: the mean of all members, for evaluation and attacks only";
   return statement;
 }
 

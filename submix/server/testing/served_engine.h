@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "submix/base/testing/temporary_directory.h"
 #include "submix/chat/chat_format.h"
 #include "submix/engine/answer_cache.h"
 #include "submix/engine/scheduler.h"
@@ -41,7 +42,7 @@ class ServedEngine {
                     .value();
     if (options.http.chat_format == nullptr) {
       options.http.chat_format =
-          chat::ChatFormat::Load("", "plain", scheduler->tokenizer()).value();
+          chat::ChatFormat::Load(no_model_.path(), "plain", scheduler->tokenizer()).value();
     }
     http = HttpServer::Start(options.http, *scheduler, options.keys).value();
   }
@@ -60,6 +61,7 @@ class ServedEngine {
   std::unique_ptr<engine::Scheduler> scheduler;
 
  private:
+  const base::TemporaryDirectory no_model_;  // has no template of chats
   mutable std::mutex mutex_;
   std::vector<RequestRecord> records_;  // guarded by mutex_
 

@@ -54,13 +54,22 @@ void BroadcastVector(Ranks& ranks, Values& values) {
 
 // Sequences of tokens, as many and as long as the root's.
 inline void BroadcastTokens(Ranks& ranks, std::vector<std::vector<base::TokenId>>& sequences) {
+  std::uint64_t count = sequences.size();
+  BroadcastValue(ranks, count);
+  sequences.resize(count);
   std::vector<std::uint64_t> lengths;
-  for (const std::vector<base::TokenId>& sequence : sequences) lengths.push_back(sequence.size());
+  std::vector<base::TokenId> tokens;
+  for (const std::vector<base::TokenId>& sequence : sequences) {
+    lengths.push_back(sequence.size());
+    tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+  }
   BroadcastVector(ranks, lengths);
-  sequences.resize(lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    sequences[i].resize(lengths[i]);
-    ranks.Broadcast(std::as_writable_bytes(std::span(sequences[i])));
+  BroadcastVector(ranks, tokens);
+  auto next = tokens.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto end = next + static_cast<std::ptrdiff_t>(lengths[i]);
+    sequences[i].assign(next, end);
+    next = end;
   }
 }
 

@@ -46,8 +46,9 @@ base::Status SaveModel(const PublicModel& like, std::span<const float> values,
   const ParameterVectors vectors = WeightVectors(like.config);
   SUBMIX_CHECK(vectors.back().end == values.size(), "values do not fit the model");
   std::vector<model::NamedTensor> tensors;
+  std::size_t next = 0;
   for (const model::DecoderTensor& tensor : model::DecoderTensors(like.config)) {
-    const ParameterVector& vector = vectors[tensors.size()];
+    const ParameterVector& vector = vectors[next++];
     tensors.push_back({model::FullName(like.config, tensor), tensor.shape,
                        values.subspan(vector.begin, vector.size())});
   }
