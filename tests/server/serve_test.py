@@ -116,7 +116,8 @@ class ServeTest(WorkFolderTest):
         folder = self.work / "research"
         folder.mkdir()
         deployment = folder / "tales"
-        run("deploy", make_ensemble(folder), deployment, "--mechanism", "adapmixed", "--research")
+        run("deploy", make_ensemble(folder), deployment, "--mechanism", "adapmixed",
+            "--ball-radius", 0.1, "--research")
         self.assertIn("--research serves it", run("serve", deployment, "--port", 0, expect=1).stderr)
         run("generate", deployment, "My lord,", "--max-tokens", 4)
         with Server(deployment, "--port", 0, "--research") as server:
