@@ -23,7 +23,7 @@ using divergence::RenyiOrder;
 // Relative error of the sums behind a variance, with room to spare: 2^20 tokens of 2^-53 each.
 constexpr double kSumError = 0x1p-32;
 // Of the scale of a part.
-constexpr int kHalvings = 50;
+constexpr int kScaleHalvings = 50;
 
 // The log ratios of one part in blocks, always in the same order.
 class PartRatios {
@@ -147,7 +147,7 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredDClip::Propose(
     const RatioSpread spread =
         SpreadOf(PartRatios(predictions, part, scores, window_), scores, weight);
     const double within = accounting::Inward(limit.ToNatsRoundedUp());
-    const double scale = divergence::LargestByHalving(1, kHalvings, [&](double tried) {
+    const double scale = divergence::LargestByHalving(1, kScaleHalvings, [&](double tried) {
       return SpreadCharge(spread, tried, others(), options_.order) <= within;
     });
     SUBMIX_CHECK(scale >= 0 && scale <= 1, "the other parts' charges are for scales up to 1");
