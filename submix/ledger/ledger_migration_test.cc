@@ -112,7 +112,8 @@ TEST_F(LedgerMigrationTest, AnOldLedgerWhoseAnchorCannotBeWrittenIsRefusedUntouc
   using std::filesystem::perms;
   std::filesystem::permissions(directory_.path(), perms::all);
   std::filesystem::permissions(options_.location, perms::all);
-  std::filesystem::permissions(options_.anchor_path, perms::owner_read | perms::others_read);
+  std::filesystem::permissions(options_.anchor_path,
+                               perms::owner_read | perms::group_read | perms::others_read);
   EXPECT_EXIT(ExitWithCodeOfOpen(options_),
               ::testing::ExitedWithCode(static_cast<int>(StatusCode::kFailedPrecondition)), "");
   EXPECT_EQ(FormatThere(), 1);
