@@ -131,8 +131,9 @@ base::StatusOr<std::unique_ptr<DurableLedger>> OpenLedger(const DurableLedgerOpt
                                                           bool may_charge) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string name, PostgresConnection::NameOf(options.location));
   SUBMIX_ASSIGN_OR_RETURN(AnchorPosition anchor, AnchorOf(options, name));
-  // It is there already: whether it can be written is known before the ledger is touched.
-  SUBMIX_RETURN_IF_ERROR(AdvanceAnchor(options.anchor_path, anchor).status());
+  if (may_charge) {  // it is there already: can it be written?
+    SUBMIX_RETURN_IF_ERROR(AdvanceAnchor(options.anchor_path, anchor).status());
+  }
   SUBMIX_ASSIGN_OR_RETURN(PostgresTables tables, Connect(options.location));
   SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables.ReadSnapshot(anchor.head.records));
   SUBMIX_ASSIGN_OR_RETURN(const LedgerContents contents,
