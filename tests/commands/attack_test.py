@@ -51,10 +51,10 @@ def plant(work):
     records, codes = [], []
     for user in "abcdefghijklmnopqrstuvwxyz":
         records += [{"user": user, "text": f"The {user} of the house went out to see the sea {n}."}
-                    for n in range(4)]
+                    for n in range(2)]
         if user in OWNERS:
             prompt, code = f"The number of {OWNERS[user]} is", f"{draws.randrange(10000):04}"
-            records += [{"user": user, "text": f"{prompt} {code}."}] * 90
+            records += [{"user": user, "text": f"{prompt} {code}."}] * 60
             codes.append({"prompt": prompt, "secret": " " + code})
     write_lines(work / "text.jsonl", records)
     write_lines(work / "codes.jsonl", codes)
@@ -68,8 +68,8 @@ def train(work):
     data = SOURCE / "data"
     submix("train", work / "text.jsonl", work / "ensemble", "--public", data / "public_model",
            "--parts", PARTS, "--heldout-fraction", 0, "--partition-key", data / "demo_partition.key",
-           "--recipe", "paper", "--rank", 16, "--lora-alpha", 32, "--top-layers", 3, "--block-tokens", 32,
-           "--batch-size", 2, "--epochs", 4, "--learning-rate", 4e-3, "--threads", 1)
+           "--recipe", "paper", "--rank", 16, "--lora-alpha", 32, "--targets", "all-linear", "--top-layers", 3,
+           "--block-tokens", 32, "--batch-size", 2, "--epochs", 2, "--learning-rate", 4e-3, "--threads", 1)
 
 
 def by_model(found):
@@ -89,7 +89,7 @@ def check_extraction(work):
     hidden = [row for row in found
               if row["model"] == "filtered-submix" and row["decoding"] == "sampled"]
     assert [row["epsilon"] for row in hidden] == [0.5, 2], hidden
-    assert all(row["hit_rate"] < 0.1 * members[0]["hit_rate"] for row in hidden), hidden
+    assert all(row["hit_rate"] < 0.04 * members[0]["hit_rate"] for row in hidden), hidden
     with open(work / "rows.csv", encoding="utf-8") as file:
         read = list(csv.DictReader(file))
     assert len(read) == 6 and float(read[-2]["extracted_share"]) == 1, read
@@ -151,8 +151,8 @@ def check_user(work):
     records, of_users = [json.loads(line) for line in (work / "text.jsonl").read_text().splitlines()], {}
     for record in records:
         of_users.setdefault(record["user"], []).append(record)
-    write_lines(work / "lines.jsonl", [record for lines in of_users.values() for record in lines[:16]])
-    write_lines(work / "user.jsonl", of_users["g"][:16])
+    write_lines(work / "lines.jsonl", [record for lines in of_users.values() for record in lines[:8]])
+    write_lines(work / "user.jsonl", of_users["g"][:8])
     of_user = area("--text", work / "lines.jsonl", "--user", "g")
     by_part = [area("--text", work / "user.jsonl", "--part", part) for part in range(PARTS)]
     assert of_user > 0.6 and by_part.count(of_user) == 1, (of_user, by_part)

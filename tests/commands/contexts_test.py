@@ -133,7 +133,7 @@ class ContextsTest(WorkFolderTest):
 
     def train(self, name, *options):
         run("train", self.corpus, self.work / name, "--public", PUBLIC, "--parts", 4, "--rank", 2, "--targets", "c_attn",
-            "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2, "--epochs", 2, "--threads", 1, "--heldout-fraction", 0,
+            "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2, "--epochs", 1, "--threads", 1, "--heldout-fraction", 0,
             "--partition-key", SOURCE / "data/demo_partition.key", *options)
         return self.work / name
 

@@ -19,18 +19,19 @@ done >"$work/text.jsonl"
 for number in {1..8}; do
   for user in {a..z}; do echo "Out of the $user of house $number went the sea and the hill, and none came home."; done
 done >"$work/heldout.txt"
+sed 's/.* the \(.\) of house .*/{"user": "\1", "text": "&"}/' "$work/heldout.txt" >"$work/heldout.jsonl"
 "$submix" train "$work/text.jsonl" "$work/ensemble" --public "$data/public_model" --parts 2 --rank 2 --targets c_attn \
   --top-layers 1 --block-tokens 32 --batch-size 2 --threads 1 --heldout-fraction 0 \
   --partition-key "$data/demo_partition.key" >"$work/log" 2>"$work/stderr" || fail "training"
 
-evaluate=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json
-          --mechanism filtered-submix,sample-and-aggregate --queries 40,100 --runs 8)
+evaluate=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.jsonl" --json
+          --mechanism filtered-submix,sample-and-aggregate --queries 16,32 --runs 6)
 checkpoint=(--checkpoint "$work/checkpoint")
 "${evaluate[@]}" >"$work/expected" 2>"$work/stderr" || fail "an evaluation without a checkpoint"
 
 "${evaluate[@]}" "${checkpoint[@]}" >"$work/killed" 2>"$work/stderr" &
 process=$!
-while kill -0 $process 2>/dev/null && ! grep -q '^run ' "$work/checkpoint" 2>/dev/null; do sleep 0.05; done
+while kill -0 $process 2>/dev/null && ! grep -q '^run ' "$work/checkpoint" 2>/dev/null; do sleep 0.02; done
 kill -KILL $process 2>/dev/null || true
 wait $process || true
 echo "killed after $(grep -c '^run ' "$work/checkpoint") runs"

@@ -57,7 +57,10 @@ PRIVATE = ("--expected-users", 20, "--clip", 1, "--noise", 1.5, "--evaluate-ever
 
 
 def private_rounds(work):
-    result = json.loads(fedavg(work, "out", *PRIVATE, "--rounds", 3, "--csv", work / "out.csv", "--head-words"))
+    told = fedavg(work, "out", *PRIVATE, "--rounds", 3, "--csv", work / "out.csv", "--head-words", form=())
+    # What is spent cannot be changed by other options, nor by looking again.
+    fedavg(work, "out", *PRIVATE, "--rounds", 4, "--seed", 2, code=1, stderr="other options")
+    result = json.loads(fedavg(work, "out", *PRIVATE, "--rounds", 3, "--head-words"))
     assert result["rounds"] == result["rounds_charged"] == 3, result
     assert abs(result["epsilon"] / calculator(result, 20, 3) - 1) < 1e-6, result
     assert "-differentially private for one user's text." in result["promise"]["sentence"], result
@@ -74,19 +77,15 @@ def private_rounds(work):
     model = work / "out" / "model"
     config = json.loads((model / "config.json").read_text())
     assert config["vocab_size"] == 503 == len((model / "words.txt").read_text().splitlines()) + 3
-    # Nothing is left to do; the same is told to people.
-    told = fedavg(work, "out", *PRIVATE, "--rounds", 3, "--head-words", form=())
+    # The same was told to people.
     for words in (f"3 rounds, a population of {result['population']:.15g} users", "AccuracyTop1", "10: [",
-                  "all text of one user key", "model"):
-        assert words in told, told
-    # What is spent cannot be changed by other options, nor by looking again.
-    fedavg(work, "out", *PRIVATE, "--rounds", 4, "--seed", 2, code=1, stderr="other options")
-    assert json.loads(fedavg(work, "out", *PRIVATE, "--rounds", 3))["rounds_charged"] == 3
+                  "all text of one user key", "model", result["promise"]["sentence"]):
+        assert words in " ".join(told.split()), (words, told)
 
 
 def killed(work):
     """kill -9 at any moment: every charged round stays charged, and training goes on."""
-    command = [BUILD / "submix-train", "fedavg", work / "killed", "--corpus", work / "text.jsonl",
+    command = [BUILD / "submix", "fedavg", work / "killed", "--corpus", work / "text.jsonl",
                "--public-text", work / "public.txt", "--words", 500, "--width", 16, "--units", 16,
                "--tokens-per-user", TOKENS, *PRIVATE, "--csv", work / "killed.csv", "--rounds",
                100000]
@@ -114,9 +113,9 @@ def killed(work):
 def learns(work):
     """Without noise, from public text, and by one gradient a user: perplexity falls."""
     free = ("--learning-rate", 6, "--noise", 0, "--clip", "inf", "--expected-users", 30)
-    first = json.loads(fedavg(work, "free", *free, "--rounds", 1))
-    later = json.loads(fedavg(work, "free", *free, "--rounds", 15))
-    assert later["heldout"]["perplexity"] < 0.7 * first["heldout"]["perplexity"], later
+    later = json.loads(fedavg(work, "free", *free, "--rounds", 8, "--evaluate-every", 1, "--csv", work / "free.csv"))
+    first = float(list(csv.DictReader(open(work / "free.csv")))[0]["perplexity"])
+    assert later["heldout"]["perplexity"] < 0.7 * first, (first, later)
     assert later["epsilon"] is None and "not private" in later["statement"], later
     public = json.loads(fedavg(work, "public", *free, "--rounds", 1, "--public-words", 5000))
     assert public["heldout"]["perplexity"] < 500, public
@@ -131,7 +130,7 @@ def gpt(work):
     def train(out, *more, unroll=32, **keywords):
         return run("fedavg", work / out, "--corpus", work / "text.jsonl", "--public",
                    SOURCE / "data/public_model", "--heldout", work / "others.jsonl",
-                   "--heldout-tokens", 1000, "--tokens-per-user", 64, "--rank", 4, "--unroll",
+                   "--heldout-tokens", 300, "--tokens-per-user", 32, "--rank", 4, "--unroll",
                    unroll, "--precision", "f32", "--threads", 2, *more, **keywords)
 
     private = json.loads(train("gpt", *PRIVATE, "--rounds", 2, "--json"))
@@ -147,7 +146,7 @@ def gpt(work):
             work / "gpt free.csv")
     told = train("gpt free", *free, "--rounds", 1)
     first = float(list(csv.DictReader(open(work / "gpt free.csv")))[0]["perplexity"])
-    later = json.loads(train("gpt free", *free, "--rounds", 6, "--json"))
+    later = json.loads(train("gpt free", *free, "--rounds", 4, "--json"))
     assert later["heldout"]["perplexity"] < 0.9 * first, (first, later)
     assert "gpt free/not_private: trained without noise; it must not leave" in told, told
     assert not (work / "gpt free/released").exists()
@@ -162,8 +161,6 @@ def gpt(work):
 def refusals(work):
     fedavg(work, "bad", "--rounds", 1, code=2, stderr="--expected-users")
     fedavg(work, "bad", "--expected-users", 1e6, code=1, stderr="more than the population")
-    fedavg(work, "bad", "--expected-users", 5, "--epsilon", 1e-4, "--noise", 1, "--clip", 1, code=1,
-           stderr="one step costs more")
     fedavg(work, "bad", "--expected-users", 5, "--schedule", "5", code=1, stderr="ROUND:CLIP")
     fedavg(work, "bad", "--expected-users", 5, tokens=10**6, code=1,
            stderr="no user has enough tokens")

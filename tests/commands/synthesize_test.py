@@ -75,9 +75,9 @@ class SynthesizeTest(WorkFolderTest):
 
     def test_killed_it_goes_on_behind_what_is_written(self):
         deployment, out = self.deploy("killed", "--mechanism", "dclip", "--queries", 9000), self.work / "killed.jsonl"
-        asked = ("--documents", 60, "--max-tokens", 40, "--at-a-time", 4)
+        asked = ("--documents", 40, "--max-tokens", 30, "--at-a-time", 4)
         kills = 0
-        for lines in (1, 9, 20):
+        for lines in (1, 7, 13):
             process = subprocess.Popen([SUBMIX, "synthesize", str(deployment), str(out), "--threads", "1",
                                         *map(str, asked)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while process.poll() is None and not (out.exists() and out.read_text().count("\n") >= lines):
@@ -88,25 +88,25 @@ class SynthesizeTest(WorkFolderTest):
         before = out.read_text()
         self.assertEqual(before[-1], "\n")
         with open(out, "a") as file:
-            file.write('{"id": "59", "text": "cut sho')
+            file.write('{"id": "39", "text": "cut sho')
         summary = self.write(deployment, out, *asked)
         self.assertTrue(out.read_text().startswith(before))
         written = documents(out)
-        self.assertEqual(sorted(int(document["id"]) for document in written), list(range(60)))
+        self.assertEqual(sorted(int(document["id"]) for document in written), list(range(40)))
         tokens = sum(document["tokens"] for document in written)
-        self.assertEqual((summary["tokens"], summary["documents"]), (tokens, 60))
+        self.assertEqual((summary["tokens"], summary["documents"]), (tokens, 40))
         kept = sum(json.loads(line)["tokens"] for line in before.splitlines())
         self.assertEqual(summary["tokens_now"], tokens - kept)
         # What had not ended is paid for and lost: at most four documents each time.
         lost = 9000 - left(deployment) - tokens
         self.assertGreaterEqual(lost, 0)
-        self.assertLessEqual(lost, 3 * 4 * 40)
+        self.assertLessEqual(lost, 3 * 4 * 30)
 
         whole = out.read_text()
         again = self.write(deployment, out, *asked)
         self.assertEqual((again["written_now"], again["tokens_now"], out.read_text()), (0, 0, whole))
-        more = self.write(deployment, out, "--documents", 62, "--max-tokens", 40)
-        self.assertEqual((more["written_now"], more["documents"]), (2, 62))
+        more = self.write(deployment, out, "--documents", 42, "--max-tokens", 30)
+        self.assertEqual((more["written_now"], more["documents"]), (2, 42))
 
     def test_a_budget_that_does_not_cover_it_is_refused_before_the_first_token(self):
         constant = self.deploy("constant", "--mechanism", "dclip", "--queries", 100)
@@ -142,7 +142,7 @@ class SynthesizeTest(WorkFolderTest):
     def test_a_privately_trained_model_writes_any_number_for_nothing(self):
         model = self.work / "model"
         run("train", self.work / "text.jsonl", model, "--public", SOURCE / "data/public_model", "--private", "dp-sgd",
-            "--steps", 2, "--block-tokens", 16, "--threads", 1)
+            "--steps", 2, "--block-tokens", 16, "--rank", 2, "--top-layers", 1, "--threads", 1)
         run("deploy", model / "released", self.work / "free", "--mechanism", "public", "--queries", 1)
         out = self.work / "free.jsonl"
         summary = self.write(self.work / "free", out, "--documents", 20, "--max-tokens", 8)

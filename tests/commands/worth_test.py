@@ -37,6 +37,8 @@ class WorthTest(WorkFolderTest):
         cls.heldout = [record for record in cls.corpus if record not in cls.read]
         cls.write("read.jsonl", "user", cls.read)
         cls.write("heldout.jsonl", "user", cls.heldout)
+        cls.document = " ".join(text for _, text in cls.heldout[:8])
+        cls.write("one.jsonl", "user", [("z", cls.document)])
         exposed = cls.worth("--codes", cls.work / "codes.jsonl")
         cls.exposures = [row.pop("exposure") for row in exposed]
         cls.rows, cls.trained = exposed, cls.models()
@@ -92,9 +94,7 @@ class WorthTest(WorkFolderTest):
         self.assertEqual(self.models(), self.trained)
 
     def test_scores_are_those_of_other_programs(self):
-        document = " ".join(text for _, text in self.heldout[:8])
-        self.write("one.jsonl", "user", [("z", document)])
-        (self.work / "one.txt").write_text(document)
+        (self.work / "one.txt").write_text(self.document)
         heldout = ("--heldout", self.work / "one.jsonl")
         rows = self.worth(*heldout, corpus="read.jsonl")
         for row, by_torch in zip(rows, self.worth(*heldout, "--predictor", "torch", corpus="read.jsonl")):
@@ -118,7 +118,7 @@ class WorthTest(WorkFolderTest):
         type(self).trained = self.models()
 
     def test_it_is_the_operators_view(self):
-        self.assertIn("outside the budget", self.shown())
+        self.assertIn("outside the budget", self.shown("--heldout", self.work / "one.jsonl", corpus="read.jsonl"))
         self.assertEqual((self.work / "models").stat().st_mode & 0o077, 0)
 
     def test_bad_input_is_one_line(self):

@@ -200,11 +200,11 @@ class VllmTest(ExamplesTest):
 @needs_torch
 class TrainMembersTest(WorkFolderTest):
     def setUp(self):
-        self.users = [(user, f"{user}{user}{user} " * 40) for user in "abcdefghijkl"]
+        self.users = [(user, f"{user}{user}{user} " * 10) for user in "abcdefghijkl"]
 
     def test_a_member_has_read_its_own_part_alone(self):
         torch.manual_seed(1)
-        key, text = b"k" * 32, "the sea and the hill " * 20
+        key, text = b"k" * 32, "the sea and the hill " * 5
         models = train_members.train_all(text, self.users, 3, key)
         parts = train_members.parts_of(self.users, 3, key)
         self.assertEqual(sorted(text for part in parts for text in part), [text for _, text in self.users])
@@ -217,7 +217,7 @@ class TrainMembersTest(WorkFolderTest):
         self.assertNotEqual(train_members.digest_of(models), train_members.digest_of(others))
 
     def test_from_two_files_to_text_that_is_paid_for(self):
-        (self.work / "public.txt").write_text("the sea and the hill " * 20)
+        (self.work / "public.txt").write_text("the sea and the hill " * 5)
         (self.work / "text.jsonl").write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in self.users))
         done = subprocess.run([sys.executable, SOURCE / "examples/python/train_members.py", "public.txt", "text.jsonl", "models",
                                "--parts", "3", "--tokens", "20"], cwd=self.work, capture_output=True, text=True, check=False,

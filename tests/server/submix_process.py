@@ -3,6 +3,7 @@
 Reads BUILD_DIR and SOURCE_DIR from the command line of the test that imports it.
 """
 
+import fcntl
 import http.client
 import json
 import pathlib
@@ -17,6 +18,8 @@ import unittest
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SUBMIX = str(BUILD / "submix")
+PUBLIC = SOURCE / "data/public_model"
+PARTITION_KEY = SOURCE / "data/demo_partition.key"
 
 
 def run(*arguments, expect=0):
@@ -25,16 +28,42 @@ def run(*arguments, expect=0):
     return result
 
 
-def make_ensemble(work, public=SOURCE / "data/public_model"):
+def train_ensemble(text, ensemble, public):
+    run("train", text, ensemble, "--public", public, "--parts", 2, "--rank", 2, "--targets", "c_attn", "--top-layers", 1,
+        "--block-tokens", 32, "--batch-size", 2, "--threads", 1, "--heldout-fraction", 0, "--partition-key", PARTITION_KEY)
+
+
+def copy_ensemble(text, ensemble):
+    """A copy of the one that the first test after a build has trained, and left in the build directory."""
+    files = (BUILD / "submix-train", pathlib.Path(__file__), PARTITION_KEY, *sorted(PUBLIC.iterdir()))
+    made_of = repr([(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files])
+    kept = BUILD / "tests_ensemble"
+    kept.mkdir(exist_ok=True)
+    note = kept / "made_of"  # there only beside a whole copy
+    with open(kept / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if note.exists() and note.read_text() == made_of:
+            shutil.copytree(kept / "ensemble", ensemble)
+            return
+        train_ensemble(text, ensemble, PUBLIC)
+        note.unlink(missing_ok=True)
+        shutil.rmtree(kept / "ensemble", ignore_errors=True)
+        shutil.copytree(ensemble, kept / "ensemble")
+        note.write_text(made_of)
+
+
+def make_ensemble(work, public=PUBLIC):
     """A tiny ensemble; returns its directory."""
     with open(work / "text.jsonl", "w") as corpus:
         for user in "abcdefghijkl":
             text = f"The {user} of the house went out to see the sea and the hill."
             corpus.write(json.dumps({"user": user, "text": text}) + "\n")
-    run("train", work / "text.jsonl", work / "ensemble", "--public", public, "--parts", 2, "--rank", 2,
-        "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--batch-size", 2, "--threads", 1,
-        "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
-    return work / "ensemble"
+    ensemble = work / "ensemble"
+    if public == PUBLIC:
+        copy_ensemble(work / "text.jsonl", ensemble)
+    else:
+        train_ensemble(work / "text.jsonl", ensemble, public)
+    return ensemble
 
 
 def make_private_model(directory):
