@@ -57,18 +57,6 @@ const Entry* Find(std::span<const Entry> entries, std::string_view name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-// Replaces this process. Returns only if that failed.
-int RunOtherProgram(char** argv, std::string_view other_program) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string path = (self.parent_path() / other_program).string();
-  base::SetMathLibraryDefaults();  // or submix-train would start twice
-  ::execv(path.c_str(), argv);
-  std::fprintf(stderr, "submix: cannot run %s: %s; this command needs it beside this program\n",
-               path.c_str(), std::strerror(errno));
-  return kFailure;
-}
-
 // "a, b, c" of the commands that could have followed; empty if none could.
 std::string Choices(const CLI::App& app) {
   std::string names;
@@ -106,6 +94,16 @@ int Parse(CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
+base::Status RunOtherProgram(char** argv, std::string_view other_program) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string path = (self.parent_path() / other_program).string();
+  base::SetMathLibraryDefaults();  // or submix-train would start twice
+  ::execv(path.c_str(), argv);
+  return base::UnavailableError("cannot run " + path + ": " + std::strerror(errno) +
+                                "; this command needs it beside this program");
+}
+
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program) {
   if (argc > 1 && argv[1][0] != '-') {
@@ -114,7 +112,11 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
                    argv[1]);
       return kWrongUse;
     }
-    if (Find(commands, argv[1]) == nullptr) return RunOtherProgram(argv, other_program);
+    if (Find(commands, argv[1]) == nullptr) {
+      const base::Status failed = RunOtherProgram(argv, other_program);
+      std::fprintf(stderr, "submix: %s\n", failed.message().c_str());
+      return kFailure;
+    }
   }
   CLI::App app(
       "Submix: private next-token prediction. Fine-tunes an ensemble of small adapters on\n"

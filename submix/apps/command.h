@@ -28,4 +28,8 @@ struct Command {
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program);
 
+// Replaces this process by the other program, beside this one, with the same arguments. Returns
+// only if that fails: kUnavailable.
+base::Status RunOtherProgram(char** argv, std::string_view other_program);
+
 }  // namespace submix::apps

@@ -16,7 +16,8 @@ void AddCompareCommand(CLI::App& command, Action& action);
 void AddReportCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
 
-// Run by both: with libtorch's predictor in `submix-train`.
+// Run by both: with libtorch's predictor in `submix-train`, which alone measures times of training.
+void AddPlanCommand(CLI::App& command, Action& action);
 void AddGenerateCommand(CLI::App& command, Action& action);
 void AddSynthesizeCommand(CLI::App& command, Action& action);
 void AddEvaluateCommand(CLI::App& command, Action& action);
@@ -25,7 +26,6 @@ void AddAttackCommand(CLI::App& command, Action& action);
 void AddAuditCommand(CLI::App& command, Action& action);
 
 // Run by `submix-train`.
-void AddPlanCommand(CLI::App& command, Action& action);
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
 void AddContextsCommand(CLI::App& command, Action& action);

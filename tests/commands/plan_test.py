@@ -113,6 +113,18 @@ class PlanTest(unittest.TestCase):
         self.assertIn("nothing is trained within 1e-06 minutes", refused.stderr)
         self.assertEqual(run("plan", *ASKED, "--minutes", 60).returncode, 2)  # of which model?
 
+    def test_needs_the_other_program_only_to_measure(self):
+        with tempfile.TemporaryDirectory() as alone:
+            program = shutil.copy(BUILD / "submix", alone)
+            asked = [program, "plan", *ASKED]
+            planned = subprocess.run([*asked, "--json"], capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(planned.stdout)["rows"], answer("plan", *ASKED))
+            measured = subprocess.run([*asked, "--public", self.public, "--minutes", "60"], capture_output=True, text=True,
+                                      check=False)
+            self.assertEqual(measured.returncode, 1)
+            self.assertRegex(measured.stderr, rf"^submix plan: cannot run {alone}/submix-train: .*; this command needs it "
+                                              "beside this program\n$")
+
     def test_wrong_questions_end_in_one_line(self):
         for words, *arguments in (("find the third", "--users", 3600, "--tokens-per-user", 2400),
                                   ("--kept asks", *ASKED, "--kept", 0.5),

@@ -9,6 +9,7 @@
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/training/plan_times.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/train/models/torch_predictor.h"
 #include "submix/train/numerics/torch_environment.h"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
   if (IsStartedTooOften(argc > 1 ? argv[1] : "")) return 2;
   submix::train::PrepareTorchProcess(argv);
   SetTorchPredictorLoader(LoadTorchPredictor);
+  SetTimesMeasure(MeasureTimes);
   constexpr Command kOwn[] = {
       {"demo", AddDemoCommand},           {"pretrain", AddPretrainCommand},
       {"train", AddTrainCommand},         {"fedavg", AddFedavgCommand},

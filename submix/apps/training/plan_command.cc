@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "submix/accounting/calculators/counted_release.h"
@@ -41,6 +43,11 @@ struct PlanOptions {
   std::optional<double> minutes;
   bool json = false;
 };
+
+std::function<decltype(MeasureTimes)>& TimesMeasure() {
+  static std::function<decltype(MeasureTimes)> measure;
+  return measure;
+}
 
 constexpr double kWishedShare = 0.5;
 
@@ -152,6 +159,26 @@ struct Known {
   std::optional<MachineTimes> times;
 };
 
+double TrainingMinutes(const MachineTimes& times, const Contender& contender) {
+  const eval::PlanInput& input = contender.input;
+  const double positions =
+      input.users * std::ceil(input.tokens_a_user / times.block_positions) * times.block_positions;
+  double seconds_a_position = 0;
+  if (contender.is_ensemble()) {
+    seconds_a_position += contender.passes / times.ensemble_positions_a_second;
+  }
+  if (contender.steps > 0) {
+    seconds_a_position += static_cast<double>(contender.steps) * contender.sampling_probability /
+                          times.dp_sgd_positions_a_second;
+  }
+  return seconds_a_position * positions / 60;
+}
+
+double AnswerMilliseconds(const MachineTimes& times, const Contender& contender) {
+  return times.public_milliseconds +
+         (contender.is_ensemble() ? contender.parts * times.member_milliseconds : 0);
+}
+
 std::string NameOf(const Contender& contender) {
   return contender.mechanism + (contender.is_over_dp_sgd() ? " over dp-sgd" : "");
 }
@@ -172,8 +199,8 @@ Json RowOf(const Contender& contender, const Known& known) {
   row["tokens"] = std::llround(contender.tokens_a_part);
   row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
   if (known.times) {
-    row["train_minutes"] = TimeJson(known.times->TrainingMinutes(contender));
-    row["ms_per_answer"] = TimeJson(known.times->AnswerMilliseconds(contender));
+    row["train_minutes"] = TimeJson(TrainingMinutes(*known.times, contender));
+    row["ms_per_answer"] = TimeJson(AnswerMilliseconds(*known.times, contender));
   }
   return row;
 }
@@ -263,10 +290,10 @@ Status LeaveInTime(const PlanOptions& options, const MachineTimes& times,
                    std::vector<Contender>& contenders) {
   double shortest = std::numeric_limits<double>::infinity();
   for (const Contender& contender : contenders) {
-    shortest = std::min(shortest, times.TrainingMinutes(contender));
+    shortest = std::min(shortest, TrainingMinutes(times, contender));
   }
   std::erase_if(contenders, [&](const Contender& contender) {
-    return times.TrainingMinutes(contender) > *options.minutes;
+    return TrainingMinutes(times, contender) > *options.minutes;
   });
   if (!contenders.empty()) return base::OkStatus();
   return base::InvalidArgumentError("nothing is trained within " + NumberText(*options.minutes) +
@@ -280,7 +307,8 @@ Status RunPlan(const PlanOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(known.is_measured_model, IsLikeTheMeasuredModel(options.public_model));
   SUBMIX_ASSIGN_OR_RETURN(auto contenders, Ask(options, known.unknown));
   if (options.minutes) {
-    SUBMIX_ASSIGN_OR_RETURN(known.times, MeasureTimes(options.public_model, options.tokens_a_user));
+    SUBMIX_ASSIGN_OR_RETURN(known.times,
+                            TimesMeasure()(options.public_model, options.tokens_a_user));
     SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
   }
   AccountReport report;
@@ -298,6 +326,10 @@ Status RunPlan(const PlanOptions& options) {
 }
 
 }  // namespace
+
+void SetTimesMeasure(std::function<decltype(MeasureTimes)> measure) {
+  TimesMeasure() = std::move(measure);
+}
 
 void AddPlanCommand(CLI::App& command, Action& action) {
   PlanOptions& options = SetAction<PlanOptions>(command, action, RunPlan);

@@ -99,24 +99,6 @@ StatusOr<double> AnswerMilliseconds(const std::string& public_directory,
 
 }  // namespace
 
-double MachineTimes::TrainingMinutes(const eval::Contender& contender) const {
-  const eval::PlanInput& input = contender.input;
-  const double positions =
-      input.users * std::ceil(input.tokens_a_user / block_positions) * block_positions;
-  double seconds_a_position = 0;
-  if (contender.is_ensemble()) seconds_a_position += contender.passes / ensemble_positions_a_second;
-  if (contender.steps > 0) {
-    seconds_a_position += static_cast<double>(contender.steps) * contender.sampling_probability /
-                          dp_sgd_positions_a_second;
-  }
-  return seconds_a_position * positions / 60;
-}
-
-double MachineTimes::AnswerMilliseconds(const eval::Contender& contender) const {
-  return public_milliseconds +
-         (contender.is_ensemble() ? contender.parts * member_milliseconds : 0);
-}
-
 StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double tokens_a_user) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadConfigOf(public_directory));
   train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});

@@ -1,10 +1,10 @@
 // What ways to answer take on this machine, by a calibration of some seconds on random tokens.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "submix/base/status.h"
-#include "submix/eval/measuring/contenders.h"
 
 namespace submix::apps {
 
@@ -17,13 +17,14 @@ struct MachineTimes {
   // One answer alone: of the public model, and what each member adds.
   double public_milliseconds = 0;
   double member_milliseconds = 0;
-
-  double TrainingMinutes(const eval::Contender& contender) const;
-  double AnswerMilliseconds(const eval::Contender& contender) const;
 };
 
 // Shows a progress bar. One thread at a time. Errors: those of reading the public model.
 base::StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory,
                                           double tokens_a_user);
+
+// What `submix plan --minutes` calls: MeasureTimes in `submix-train`; `submix` starts that program.
+// Before any command runs.
+void SetTimesMeasure(std::function<decltype(MeasureTimes)> measure);
 
 }  // namespace submix::apps
