@@ -93,7 +93,8 @@ class WorstRest {
   double Ascend(std::vector<double>& moves) const {
     constexpr int kGrid = 24;
     double best = Divergence(moves);
-    for (int round = 0; round < 6; ++round) {
+    for (double before = -1; before < best;) {
+      before = best;
       for (double& move : moves) {
         double kept = move;
         for (int i = 0; i <= kGrid; ++i) {

@@ -22,12 +22,12 @@ using divergence::RenyiOrder;
 double ReferenceExcess(const MemberPair& pair, double weight, RenyiOrder order) {
   const double total = static_cast<double>(kTotalWeight);
   const double spread = total - static_cast<double>(pair.public_pmf.size());
-  Pmf den;
-  Pmf shift;
-  for (std::size_t x = 0; x < pair.public_pmf.size(); ++x) {
-    den.push_back((1 - weight) * (1 + spread * pair.public_pmf[x]) +
-                  weight * (1 + spread * pair.second[x]));
-    shift.push_back(weight * spread * (pair.first[x] - pair.second[x]));
+  Pmf den(pair.public_pmf.size());
+  Pmf shift(pair.public_pmf.size());
+  for (std::size_t x = 0; x < den.size(); ++x) {
+    den[x] =
+        (1 - weight) * (1 + spread * pair.public_pmf[x]) + weight * (1 + spread * pair.second[x]);
+    shift[x] = weight * spread * (pair.first[x] - pair.second[x]);
   }
   return ExactExcess(den, shift, 0, total, order).forward;
 }
@@ -36,7 +36,7 @@ double ReferenceWeight(const MemberPair& pair, double target, RenyiOrder order) 
   if (ReferenceExcess(pair, 1, order) <= target) return 1;
   double low = 0;
   double high = 1;
-  for (int i = 0; i < 200; ++i) {
+  while (high - low > 1e-12 * high) {
     const double middle = (low + high) / 2;
     (ReferenceExcess(pair, middle, order) <= target ? low : high) = middle;
   }
