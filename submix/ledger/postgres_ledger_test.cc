@@ -399,6 +399,21 @@ TEST_F(PostgresLedgerTest, AServerNeedsOnlyTheRightsOfTheManual) {
   EXPECT_THAT(ChargeOne(*overreaching, {1}), StatusIs(StatusCode::kFailedPrecondition, _));
 }
 
+TEST_F(PostgresLedgerTest, OnlyWhoChargesMustBeAbleToWriteTheAnchor) {
+  Create({100});
+  using std::filesystem::perms;
+  std::filesystem::permissions(directory_.path(), perms::all);
+  std::string sockets = Sql("SHOW unix_socket_directories");
+  sockets.resize(sockets.find('\n'));
+  std::filesystem::permissions(sockets, perms::others_exec, std::filesystem::perm_options::add);
+  std::filesystem::permissions(options_.anchor_path,
+                               perms::owner_read | perms::group_read | perms::others_read);
+  EXPECT_EXIT(ExitWithCodeOfOpen(options_),
+              ::testing::ExitedWithCode(static_cast<int>(StatusCode::kFailedPrecondition)), "");
+  EXPECT_EXIT(ExitWithCodeOfOpen(options_, DurableLedger::OpenReadOnly),
+              ::testing::ExitedWithCode(static_cast<int>(StatusCode::kOk)), "");
+}
+
 TEST_F(PostgresLedgerTest, APasswordIsRefusedAndNeverShown) {
   const auto refused =
       StatusIs(StatusCode::kInvalidArgument, AllOf(HasSubstr("pgpass"), Not(HasSubstr("hush"))));

@@ -78,10 +78,12 @@ class LedgerFixture : public ::testing::Test {
                                 base::Sha256("deployment")};
 };
 
-// What Open says to a user who may not write. Root may always: becomes nobody, in a child process.
-inline void ExitWithCodeOfOpen(const DurableLedgerOptions& options) {
+// What Open, or OpenReadOnly, says to a user who may not write. Root may always: becomes nobody, in
+// a child process.
+inline void ExitWithCodeOfOpen(const DurableLedgerOptions& options,
+                               decltype(&DurableLedger::Open) open = DurableLedger::Open) {
   if (geteuid() == 0 && setuid(65534) != 0) _exit(99);
-  _exit(static_cast<int>(DurableLedger::Open(options).status().code()));
+  _exit(static_cast<int>(open(options).status().code()));
 }
 
 }  // namespace submix::ledger
