@@ -139,7 +139,7 @@ function(submix_collect_tests labels)
 endfunction()
 
 # What most rooms include of other libraries, read once by clang for all that are compiled with these options. gcc
-# is no faster by it, and then takes std::string's own code for ours and warns of it falsely.
+# is hardly faster by it, and then takes std::string's own code for ours and warns of it falsely.
 function(submix_reuse_standard_headers target options)
   if(NOT CMAKE_UNITY_BUILD OR NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     return()

@@ -171,6 +171,10 @@ class FamiliesTest(WorkFolderTest):
         learned = json.loads(run("score", made, "--text", self.public_text, "--json").stdout)["models"][0]
         self.assertLess(learned["perplexity"], 20)
         self.assert_close(log_probabilities(made, torch=True), log_probabilities(made))
+        error = run("pretrain", self.public_text, "--architecture", "llama", "--tokenizer", self.tokenizer, "-o",
+                    self.work / "bad", "--width", 32, "--heads", 4, "--key-value-heads", 3, expect=1).stderr
+        self.assertEqual(error.count("\n"), 1, error)
+        self.assertIn("divides attention_heads", error)
 
 
 if __name__ == "__main__":

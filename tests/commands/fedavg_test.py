@@ -161,6 +161,8 @@ def gpt(work):
 def refusals(work):
     fedavg(work, "bad", "--rounds", 1, code=2, stderr="--expected-users")
     fedavg(work, "bad", "--expected-users", 1e6, code=1, stderr="more than the population")
+    fedavg(work, "bad", "--expected-users", 5, "--epsilon", 1e-4, "--noise", 1, "--clip", 1, code=1,
+           stderr="one step costs more")
     fedavg(work, "bad", "--expected-users", 5, "--schedule", "5", code=1, stderr="ROUND:CLIP")
     fedavg(work, "bad", "--expected-users", 5, tokens=10**6, code=1,
            stderr="no user has enough tokens")

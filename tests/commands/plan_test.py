@@ -128,12 +128,14 @@ class PlanTest(unittest.TestCase):
     def test_wrong_questions_end_in_one_line(self):
         for words, *arguments in (("find the third", "--users", 3600, "--tokens-per-user", 2400),
                                   ("--kept asks", *ASKED, "--kept", 0.5),
+                                  ("nothing that was measured", *ASKED[:6], "--kept", 0.99),
                                   ("nothing that was measured", *ASKED[:2], "--tokens-per-user", 20, "--epsilon", 8)):
             result = run("plan", *arguments)
             self.assertEqual(result.returncode, 1, result)
             self.assertEqual(len(result.stderr.splitlines()), 1, result)
             self.assertIn(words, result.stderr)
         self.assertEqual(run("plan", *ASKED, "--epsilon", "nan").returncode, 2)
+        self.assertEqual(run("plan", "--users", 10, "--epsilon", 1).returncode, 2)
 
     def test_the_commands_do_what_the_table_says(self):
         """On some of Shakespeare's lines: too few to expect anything of, but enough to run."""

@@ -17,7 +17,6 @@ import unittest
 BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
 USERS = 30
 BATCH = 13
-EPOCHS = ["--epochs", 4]
 
 
 def submix(*arguments, code=0, stderr=""):
@@ -49,8 +48,7 @@ class PrivateTrainingTest(unittest.TestCase):
                 for _ in range(2):
                     text = f"The tide comes in at {draws.randrange(10)} and nobody sees it."
                     file.write(json.dumps({"user": f"u{user}", "text": text}) + "\n")
-        cls.told = submix(*training(cls.work, "model", *EPOCHS))
-        cls.report = json.loads(submix(*training(cls.work, "model", *EPOCHS, "--json")))  # of what is there
+        cls.report = json.loads(submix(*training(cls.work, "model", "--epochs", 4, "--json")))
 
     def test_epsilon_is_that_of_the_calculator(self):
         report = self.report
@@ -71,13 +69,11 @@ class PrivateTrainingTest(unittest.TestCase):
         self.assertIn("counts as public", " ".join(report["assumptions"]))
 
     def test_the_same_command_again_spends_nothing(self):
+        text = submix(*training(self.work, "model", "--epochs", 4))
         for row in ("unit              all text of one user key", "neighbours        present or absent"):
-            self.assertIn(row, self.told)
-        # What people were told of the training itself is what is there after the second command.
-        self.assertNotIn("lost to interruptions", self.told)
-        self.assertEqual(self.report["steps_charged"], self.report["steps"])
-        for line in (f"{self.report['steps']} private steps", self.report["promise"]["sentence"]):
-            self.assertIn(line, " ".join(self.told.split()))
+            self.assertIn(row, text)
+        again = json.loads(submix(*training(self.work, "model", "--epochs", 4, "--json")))
+        self.assertEqual(again, self.report)
         submix(*training(self.work, "model", "--epochs", 5), code=1, stderr="other options")
         submix("forget", self.work / "model", "--corpus", self.work / "text.jsonl", "--user", "u1",
                code=1, stderr="differential privacy")
@@ -171,7 +167,7 @@ class PrivateTrainingTest(unittest.TestCase):
         submix("train", self.work / "text.jsonl", self.work / "refused", "--public",
                SOURCE / "data/public_model", "--clip", 1, code=2, stderr="--private")
         submix(*base, "--noise-multiplier", 0, code=2, stderr="above 0")
-        submix(*base, "--noise-multiplier", 0.2, code=1, stderr="one step costs more")
+        submix(*base, "--noise-multiplier", 0.01, code=1, stderr="one step costs more")
         small = [a if a != BATCH else 1000 for a in base]
         submix(*small, code=1, stderr="at most the number of users")
 
