@@ -141,8 +141,7 @@ void ExpectSame(const EvaluationResult& a, const EvaluationResult& b) {
 
 TEST(ResumedEvaluationTest, GivesTheBitsOfAnUninterruptedOne) {
   base::TemporaryDirectory directory;
-  // Around the end of the first run of 20, at that of the first run of 50, before that of all.
-  for (const int stop : {19, 20, 33, 50, 99}) {
+  for (const int stop : {0, 1, 19, 20, 33, 50, 67, 99}) {
     SCOPED_TRACE(stop);
     const EvaluationCheckpoint checkpoint{directory.File(std::to_string(stop)), {}};
     InterruptedPredictor interrupted(stop);
