@@ -133,6 +133,13 @@ StatusOr<FileIdentity> IdentityOf(const std::string& path) {
   return FileIdentity{info.st_dev, info.st_ino};
 }
 
+Status CheckNotNewer(const std::string& path, std::int64_t format, std::int64_t newest) {
+  if (format <= newest) return OkStatus();
+  return FailedPreconditionError(path + ": written by a newer Submix (format " +
+                                 std::to_string(format) + "; this one reads up to " +
+                                 std::to_string(newest) + "); upgrade");
+}
+
 Status MakeDirectories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);

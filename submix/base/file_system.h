@@ -31,6 +31,9 @@ struct MappedFile {
 // Errors: kNotFound; kDataLoss for what is not a regular file; kInternal.
 StatusOr<MappedFile> MapFile(const std::string& path);
 bool FileExists(const std::string& path);
+// For formats that number themselves: Ok if this Submix, whose newest is `newest`, knows `format`.
+// Errors: kFailedPrecondition.
+Status CheckNotNewer(const std::string& path, std::int64_t format, std::int64_t newest);
 // Which file a path leads to, whatever it holds. While somebody has a file open, no other one that
 // takes its name is the same.
 struct FileIdentity {

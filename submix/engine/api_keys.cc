@@ -67,11 +67,7 @@ StatusOr<std::vector<ApiKey>> ParseKeys(const std::string& text, const std::stri
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject object,
                           JsonObject::Parse(text, "not a file of API keys: " + path));
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, object.Integer("format", 1, INT64_MAX));
-  if (format > kKeysFormat) {
-    return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
-                                         std::to_string(format) + ", this one reads up to " +
-                                         std::to_string(kKeysFormat) + "); upgrade");
-  }
+  SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(path, format, kKeysFormat));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<JsonObject> entries, object.Objects("keys"));
   std::vector<ApiKey> keys;
   for (const JsonObject& entry : entries) {

@@ -159,11 +159,7 @@ StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
 
 StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const int format, object.Int("format", 1, INT_MAX));
-  if (format > DeploymentConfig::kFormat) {
-    return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
-                                         std::to_string(format) + ", this one reads up to " +
-                                         std::to_string(DeploymentConfig::kFormat) + "); upgrade");
-  }
+  SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(path, format, DeploymentConfig::kFormat));
   DeploymentConfig config;
   SUBMIX_ASSIGN_OR_RETURN(config.ensemble_directory, object.Text("ensemble"));
   SUBMIX_ASSIGN_OR_RETURN(const std::string fingerprint, object.Text("ensemble_fingerprint"));

@@ -23,10 +23,7 @@ std::string PathIn(const std::string& deployment_directory) {
 
 Status CheckFormat(SqliteConnection& connection) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, connection.QueryInt("PRAGMA user_version"));
-  if (format <= kUsageFormat) return base::OkStatus();
-  return base::FailedPreconditionError(connection.path() + ": written by a newer Submix (format " +
-                                       std::to_string(format) + ", this one reads up to " +
-                                       std::to_string(kUsageFormat) + "); upgrade");
+  return base::CheckNotNewer(connection.path(), format, kUsageFormat);
 }
 
 // Ok if the tables are there already.

@@ -50,10 +50,7 @@ bool IsListablePath(std::string_view path) {
 
 base::Status CheckFormat(const JsonObject& json, const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, json.Integer("format", 1, INT64_MAX));
-  if (format <= Manifest::kFormat) return base::OkStatus();
-  return base::FailedPreconditionError(path + ": written by a newer Submix (format " +
-                                       std::to_string(format) + "; this one reads up to " +
-                                       std::to_string(Manifest::kFormat) + "); upgrade");
+  return base::CheckNotNewer(path, format, Manifest::kFormat);
 }
 
 base::Status ReadLineage(const JsonObject& json, Manifest& manifest) {

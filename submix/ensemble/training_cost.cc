@@ -9,11 +9,16 @@
 #include "submix/base/number_text.h"
 
 namespace submix::ensemble {
+namespace {
+
+constexpr int kFormat = 1;
+
+}  // namespace
 
 std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double delta) {
   const auto number = [](double value) { return base::NumberText(value, 17); };
   const std::pair<const char*, std::string> fields[] = {
-      {"format", "1"},
+      {"format", std::to_string(kFormat)},
       {"mechanism", base::JsonText(cost.mechanism)},
       {"unit", cost.unit_is_user ? "\"user\"" : "\"document\""},
       {"adjacency", "\"present or absent\""},
@@ -34,9 +39,7 @@ base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& 
   if (!base::FileExists(path)) return std::optional<TrainingCost>();
   SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject json, base::JsonObject::Load(path));
   SUBMIX_ASSIGN_OR_RETURN(const int format, json.Int("format", 1, std::numeric_limits<int>::max()));
-  if (format > 1) {
-    return base::FailedPreconditionError(path + ": written by a newer Submix");
-  }
+  SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(path, format, kFormat));
   TrainingCost cost;
   SUBMIX_ASSIGN_OR_RETURN(cost.mechanism, json.Text("mechanism"));
   SUBMIX_ASSIGN_OR_RETURN(const std::string unit, json.Text("unit"));

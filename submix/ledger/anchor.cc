@@ -156,10 +156,14 @@ base::StatusOr<AnchorPosition> AdvanceAnchor(const std::string& path,
                                          ": replaced by another ledger's anchor; put this "
                                          "ledger's back");
   }
-  if (newest.position.head.records >= position.head.records) return newest.position;
-  const auto slot = static_cast<std::size_t>((newest.slot + 1) % kNumSlots);
-  SUBMIX_RETURN_IF_ERROR(Write(descriptor, slot * kSlotBytes, EncodeSlot(position), path));
-  return position;
+  // What is there is written again: fdatasync may have failed for whoever wrote it, or a kill come
+  // first, and no later fdatasync tells. A torn write of the same bytes changes none.
+  const bool is_there = newest.position.head.records >= position.head.records;
+  const AnchorPosition& newer = is_there ? newest.position : position;
+  const auto slot =
+      static_cast<std::size_t>(is_there ? newest.slot : (newest.slot + 1) % kNumSlots);
+  SUBMIX_RETURN_IF_ERROR(Write(descriptor, slot * kSlotBytes, EncodeSlot(newer), path));
+  return newer;
 }
 
 }  // namespace submix::ledger

@@ -22,7 +22,7 @@ base::Status CreateAnchor(const std::string& path, const AnchorPosition& positio
 // The newest position that the file holds. Errors: kNotFound, kDataLoss if no slot is whole.
 base::StatusOr<AnchorPosition> ReadAnchor(const std::string& path);
 
-// Moves the anchor to `position`, durably, unless it is there or further; returns where it is then.
+// Moves the anchor to `position` unless it is there or further; returns where it durably is then.
 // A crash on the way leaves the old position or the new one. Several processes may advance one
 // anchor. Errors: kResourceExhausted, kInternal; kDataLoss, kFailedPrecondition if the file may not
 // be written, or somebody damaged it or put another ledger's in its place.

@@ -1,5 +1,6 @@
 #include "submix/ledger/anchor.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -71,6 +72,18 @@ TEST_F(AnchorTest, SeveralProcessesAdvanceItAndNoneMovesItBack) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
   EXPECT_EQ(position.head.records, 6);
   EXPECT_EQ(position.head.hash, HeadAt(6).hash);
+}
+
+TEST_F(AnchorTest, WhatMayNotBeDurableIsWrittenAgain) {
+  AdvanceTo(3);
+  for (const std::int64_t records : {3, 2}) {
+    const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+    std::filesystem::last_write_time(path_, long_ago);
+    const std::string before = Content();
+    SUBMIX_ASSERT_OK(AdvanceAnchor(path_, {lineage_, HeadAt(records)}));
+    EXPECT_GT(std::filesystem::last_write_time(path_), long_ago + std::chrono::minutes(30));
+    EXPECT_EQ(Content(), before);
+  }
 }
 
 TEST_F(AnchorTest, IsNotAdvancedInTheFileOfAnotherLedger) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "submix/base/file_system.h"
+
 namespace submix::ledger {
 namespace {
 
@@ -46,10 +48,7 @@ base::Status CheckKnownFormat(int format, const std::string& name) {
   if (format < kOldestFormat) {
     return base::DataLossError(name + ": damaged: format " + std::to_string(format));
   }
-  if (format <= kNewestFormat) return base::OkStatus();
-  return base::FailedPreconditionError(name + ": written by a newer Submix (format " +
-                                       std::to_string(format) + ", this one reads up to " +
-                                       std::to_string(kNewestFormat) + "); upgrade Submix");
+  return base::CheckNotNewer(name, format, kNewestFormat);
 }
 
 base::Status CheckNewestFormat(int format, const std::string& name) {

@@ -85,7 +85,7 @@ TEST_F(SqliteLedgerTest, RefusesANewerFormatUntouched) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, base::Sha256OfFile(options_.location));
   EXPECT_THAT(DurableLedger::Open(options_),
               StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("format 3, this one reads up to 2); upgrade")));
+                       HasSubstr("format 3; this one reads up to 2); upgrade")));
   EXPECT_THAT(DurableLedger::OpenReadOnly(options_), StatusIs(StatusCode::kFailedPrecondition, _));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, base::Sha256OfFile(options_.location));
   EXPECT_EQ(before, after);

@@ -31,10 +31,7 @@ Status CheckRun(const std::string& path, const DocumentFile::Run& run) {
   }
   SUBMIX_RETURN_IF_ERROR(statement.status());
   SUBMIX_ASSIGN_OR_RETURN(const int format, statement->Int("format", 1, INT_MAX));
-  if (format > kFormat) {
-    return base::FailedPreconditionError(StatementPath(path) +
-                                         ": written by a newer Submix; upgrade");
-  }
+  SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(StatementPath(path), format, kFormat));
   SUBMIX_ASSIGN_OR_RETURN(auto found, statement->TextMap("run"));
   for (const auto& [name, value] : run) {
     if (found[name] == value) continue;
