@@ -1,5 +1,5 @@
 // Privacy amounts as integers: what the ledger stores and adds. No floating-point sum can drift,
-// and the direction of rounding is in the name (design contract 8).
+// and the direction of rounding is in the name (contract 8).
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
 // What a privacy number means: no epsilon is shown without unit, adjacency, order, scope and proof
-// status (design contract 9). How people read it: promise.h.
+// status (contract 9). How people read it: promise.h.
 #pragma once
 
 #include <optional>

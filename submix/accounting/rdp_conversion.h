@@ -34,7 +34,7 @@ struct EpsilonDelta {
 // Of every (epsilon, delta) that is printed, where nobody asks for another.
 inline constexpr double kDefaultDelta = 1e-6;
 
-// Some 200 orders from 1.01 to 65,536, dense enough that the best of them gives an epsilon within
+// Some 270 orders from 1.01 to 65,536, dense enough that the best of them gives an epsilon within
 // about 0.1 % of the best real order, all integers to 64 among them; and infinity.
 std::vector<divergence::RenyiOrder> DefaultOrders();
 // 2, 3, …, last.

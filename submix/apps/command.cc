@@ -28,7 +28,7 @@ constexpr CommandHelp kCommands[] = {
     {"demo", "The whole story on bundled data, in a few minutes"},
     {"plan", "Which mechanism, how many parts, which budget: from public numbers alone"},
     {"tokenizer", "Learn a byte-level BPE tokenizer from text"},
-    {"pretrain", "Train a public GPT-2-architecture model from text (resumable)"},
+    {"pretrain", "Train a small public model, a GPT-2 or a Llama, from text (resumable)"},
     {"train", "Train a private ensemble on user-keyed text (resumable)"},
     {"contexts", "A private ensemble without training: members read their parts' records"},
     {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)"},

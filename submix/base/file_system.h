@@ -1,4 +1,5 @@
-// Files whose loss would matter: manifests, keys, deployments, anchors. Thread-safe.
+// Files whose loss would matter: manifests, keys, deployments, anchors. Thread-safe, but for two
+// writers of one path.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ namespace submix::base {
 StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces `path` by `content` atomically and durably: a reader, and a machine that loses power,
 // see the old content or the new, never a mixture. `mode` is the permission bits.
-// Errors: kResourceExhausted when the disk is full (the old content stays), kInternal.
+// Errors: kResourceExhausted when the disk is full (the old content stays), kNotFound without the
+// directory, kInternal.
 Status WriteFile(const std::string& path, std::string_view content, int mode = 0644);
 // Adds to the end of a file that is there; what is added survives power loss once this returns.
 // Errors: kNotFound, kInternal; kResourceExhausted when the disk is full: a beginning may be there.

@@ -21,8 +21,9 @@ class LineFile {
 
   // Makes the file, or calls `sink` for every line that is there. Bytes behind the last "\n" were
   // on their way when a crash came: they are dropped, once the sink has taken all lines. Errors:
-  // kUnavailable if another process has it open; kNotFound, kInternal for what is no file that can
-  // be written; the sink's first error, which leaves the file as it was.
+  // kUnavailable if another process has it open; kNotFound, kDataLoss, kInternal for what is no
+  // file that can be written; kResourceExhausted; the sink's first error, which leaves the file as
+  // it was.
   static StatusOr<LineFile> Open(const std::string& path, const Sink& sink);
 
   // Once it returns, the line survives power loss. Requires: no "\n" in it. Errors:

@@ -93,7 +93,7 @@ TEST(RenyiDivergenceTest, AgreesWithTheProofsPageOnPmfs) {
   EXPECT_NEAR(RenyiDivergence(p, q, RenyiOrder::Two()), 0.17435338714478, 1e-13);
   EXPECT_NEAR(RenyiDivergence(q, p, RenyiOrder::Two()), 0.14842000511827, 1e-13);
   EXPECT_NEAR(SymmetricRenyiDivergence(p, q, RenyiOrder::Two()), 0.17435338714478, 1e-13);
-  // A member that always answers against one that never does: the seed's stopping example.
+  // A member that always answers against one that never does: the SubMix paper's stopping example.
   EXPECT_NEAR(RenyiDivergence(Pmf{1, 0, 0, 0}, Pmf(4, 0.25), RenyiOrder::Two()), std::log(4),
               1e-14);
   EXPECT_EQ(RenyiDivergence(Pmf(4, 0.25), Pmf{1, 0, 0, 0}, RenyiOrder::Two()), kInfinity);

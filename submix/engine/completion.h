@@ -20,7 +20,7 @@ enum class CompletionEnd {
   kRunning,
   kFinished,   // the last event's finish_reason says why (200)
   kCancelled,  // by Cancel
-  kDeadline,   // the submission's deadline has passed (408 or 504)
+  kDeadline,   // the submission's deadline has passed (504)
   // The deployment's fixed number of answers is used up, and it declares that it then refuses: no
   // request will be answered any more (429 insufficient_quota).
   kExhausted,

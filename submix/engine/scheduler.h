@@ -74,7 +74,7 @@ class Scheduler {
   // parentheses:
   //   kInvalidArgument     a request itself is wrong: EngineCore::Check; or the call has more
   //                        choices than ever fit into the queue (400)
-  //   kResourceExhausted   the queue is full, or the key's share of it: later (429 or 503)
+  //   kResourceExhausted   the queue is full, or the key's share of it: later (429)
   //   kFailedPrecondition  the key's quota, or the deployment's fixed number of answers, is used
   //   up:
   //                        trying again does not help (429 insufficient_quota)

@@ -68,7 +68,7 @@ TEST(CounterexampleTest, ExactLeaveOneOutChargesLeakThroughTheOthers) {
 
 // If one short part makes all parts renew their leases and forfeit what is left of them, a
 // block of .1 is 7,727 tokens of difference, each worth .0395 nats. Ours has no leases: a step's
-// charges are one transaction over all parts (design contract 1), and no part sees another's
+// charges are one transaction over all parts (contract 1), and no part sees another's
 // account (ChargePerPartTest.NoPartSeesAnother).
 TEST(CounterexampleTest, JointRenewalShowsWorldsApart) {
   const RenyiOrder order = RenyiOrder::Two();

@@ -32,7 +32,7 @@ TEST(DpDecodingRdpTest, AgreesWithThePaper) {
 }
 
 // The sizes of the paper.
-TEST(DpDecodingRdpTest, AgreesWithTheMathematicsPage) {
+TEST(DpDecodingRdpTest, AgreesWithWorkedExamples) {
   EXPECT_NEAR(DpDecodingRdp(0.5, 50257, RenyiOrder::Infinity()), 10.8, 0.05);
   EXPECT_NEAR(DpDecodingRdp(0.5, 50257, RenyiOrder::Two()), 10.1, 0.05);
   EXPECT_NEAR(DpDecodingRdp(0.1, 50257, RenyiOrder::Infinity()), 8.63, 0.005);

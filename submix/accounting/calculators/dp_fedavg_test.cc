@@ -47,7 +47,7 @@ TEST(DpFedavgTest, ReproducesTable2) {
 }
 
 // Numbers of the paper's prose, and what the improved conversion gives.
-TEST(DpFedavgTest, AgreesWithTheMathematicsPage) {
+TEST(DpFedavgTest, AgreesWithWorkedExamples) {
   const auto epsilon = [](double users_per_round, std::int64_t rounds) {
     return FedAvgEpsilon({763430, users_per_round, 1, rounds, 1e-9}).value();
   };

@@ -17,7 +17,7 @@ using divergence::RenyiOrder;
 RenyiOrder Order(double value) { return RenyiOrder::Create(value).value(); }
 
 // At epsilon 2.
-TEST(ExtractionBoundTest, AgreesWithTheMathematicsPage) {
+TEST(ExtractionBoundTest, AgreesWithWorkedExamples) {
   EXPECT_NEAR(FanoExtractionBound(2, 1e5), 0.234, 5e-4);
   EXPECT_NEAR(RenyiExtractionBound({Order(2), 2}, 1e5), 0.0086, 5e-5);
   EXPECT_NEAR(RenyiExtractionBound({Order(8), 2}, 1e5), 0.00024, 5e-6);

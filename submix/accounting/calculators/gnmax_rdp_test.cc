@@ -30,7 +30,7 @@ TEST(GnmaxRdpTest, AgreesWithHighPrecision) {
   });
 }
 
-TEST(GnmaxRdpTest, AgreesWithTheMathematicsPage) {
+TEST(GnmaxRdpTest, AgreesWithWorkedExamples) {
   EXPECT_NEAR(GnmaxRdp(10, RenyiOrder::Two()), 0.02, 1e-16);
   EXPECT_NEAR(GnmaxDataDependentRdp(PageVotes(), 10, RenyiOrder::Two()), 0.0009, 5e-5);
 }

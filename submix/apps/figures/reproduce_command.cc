@@ -1,4 +1,4 @@
-// `submix reproduce`: one figure or table of the seed papers, from text to picture.
+// `submix reproduce`: one figure or table of the papers, from text to picture.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -265,7 +265,7 @@ void AddDeployCommand(CLI::App& command, Action& action) {
             "One of: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.declared.epsilon,
             "Budget for ever. Of every part: nats of Renyi divergence at --order");
-  flags.Add("--order", options.order, "The Renyi order that binds, in (0, inf]; default: 8");
+  flags.Add("--order", options.order, "The Renyi order that binds, in [1, inf]; default: 8");
   AddPromiseFlags(flags, options.unit, options.declared.delta);
   flags.Add(
       "--queries", options.queries, kPositive,

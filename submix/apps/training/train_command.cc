@@ -300,7 +300,8 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   flags
       .Add("--tokens-a-part", options.tokens_a_part, kPositive,
            "About how many tokens a part has, a public number for the recipe: from 20,000 on a "
-           "part is read three times. Do not count private text for it")
+           "part is read three times, from 1,000,000 on once in larger batches. Do not count "
+           "private text for it")
       ->default_str("few");
   AddFineTuneFlags(command, options.fine_tune);
   for (const char* name :

@@ -1,4 +1,4 @@
-// The seed papers' figures and tables as studies: SubMix (Ginart et al. 2022), PMixED and
+// The papers' figures and tables as studies: SubMix (Ginart et al. 2022), PMixED and
 // AdaPMixED (Flemings et al. 2024), DP decoding (Majmudar et al. 2022); and where we stand, the
 // share of the non-private improvement that each mechanism keeps, by the number of parts, at part
 // level and as promises to users. Beside the paper's own mechanism each carries sound ones at the

@@ -2,8 +2,7 @@
 // parts, each drawn with a public probability p, anew for every token; the public law if nobody was
 // drawn.
 //
-// The subset is independent of all data and shown to nobody, so by symmetry a token's law is
-// exactly
+// The subset is independent of all data and shown to nobody: by symmetry a token's law is exactly
 //     (1 - q) h0 + (q/k) sum m_i,   q = 1 - (1 - p)^k,
 // with part i null as well. So the charge of that law is the charge, without an amplification lemma
 // (docs/privacy.md, Theorem 7).

@@ -1,5 +1,4 @@
-// Equation 2 of SubMix: the largest mixing weight at which a part's two halves stay close to each
-// other,
+// Equation 2 of SubMix: the largest mixing weight at which a part's two halves stay close,
 //     max { lambda <= 1 : D(lambda a + (1-lambda) h0 || lambda b + (1-lambda) h0) <= beta }.
 //
 // Laws have the resolution of the integers and no zeros: p counts as (1 + (W - V) p) / W.

@@ -53,7 +53,7 @@ TEST(PublishedPMixedTest, RenyiBallLawsAreInTheBallAndNearItsEdge) {
   }
 }
 
-// B3.1: two parts in the ball of order 3 that claim 1.98 and differ by 4.36. The published rule
+// Two parts in the ball of order 3 that claim 1.98 and differ by 4.36. The published rule
 // lets them through; the worst-case ball does not.
 TEST(PublishedPMixedTest, OneOrderIsNotAllOrders) {
   const double beta = .3;

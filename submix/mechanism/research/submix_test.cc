@@ -132,7 +132,7 @@ TEST(SubmixTest, IsAlgorithm2) {
 
 // Where the official code departs from the paper: this is the paper's side.
 
-TEST(SubmixTest, LeavesAPartOutOfTheMeanOverParts) {  // row 1: not over the vocabulary
+TEST(SubmixTest, LeavesAPartOutOfTheMeanOverParts) {  // not over the vocabulary
   const Pmf public_pmf{.5, .3, .2};
   const Pmf same{.6, .3, .1};
   const Pmf other{.1, .1, .8};
@@ -144,7 +144,7 @@ TEST(SubmixTest, LeavesAPartOutOfTheMeanOverParts) {  // row 1: not over the voc
   EXPECT_NEAR(proposal->charges()[2].ToNatsRoundedUp(), expected, 1e-9);
 }
 
-TEST(SubmixTest, ChargesBothDirectionsOfTheEnsembleAgainstItsNeighbour) {  // row 2
+TEST(SubmixTest, ChargesBothDirectionsOfTheEnsembleAgainstItsNeighbour) {
   // A token that only part 0 likes: the ensemble against its neighbour is the dear direction, and
   // has nothing to do with the ensemble against the part's own mix.
   const Pmf public_pmf{1 - 1e-6, 1e-6};
@@ -160,7 +160,7 @@ TEST(SubmixTest, ChargesBothDirectionsOfTheEnsembleAgainstItsNeighbour) {  // ro
   EXPECT_NEAR(proposal->charges()[0].ToNatsRoundedUp(), forward, 1e-8);
 }
 
-TEST(SubmixTest, PaysInFullForWhatBothHalvesMemorised) {  // row 5
+TEST(SubmixTest, PaysInFullForWhatBothHalvesMemorised) {
   // Equation 2 sees no difference between the halves, so the weight is 1; the charge tells.
   const Pmf public_pmf{1 - 1e-9, 1e-9};
   const Pmf secret{1e-9, 1 - 1e-9};
@@ -172,14 +172,14 @@ TEST(SubmixTest, PaysInFullForWhatBothHalvesMemorised) {  // row 5
   EXPECT_NEAR(OperatorView::Probability(mixture, 1), 1, 1e-8);
 }
 
-TEST(SubmixTest, ReachesAWeightOfExactlyOne) {  // row 6: not a power of 0.93
+TEST(SubmixTest, ReachesAWeightOfExactlyOne) {  // not a power of 0.93
   const Pmf public_pmf{.5, .5};
   auto proposal = Propose(*Make(1, .1), public_pmf, {{.8, .2}, {.78, .22}});
   const auto mixture = std::move(*proposal).Mix({true}, no_randomness);
   EXPECT_NEAR(OperatorView::Probability(mixture, 0), .79, 1e-12);
 }
 
-TEST(SubmixTest, AHalfThatIsNoPmfMakesItsPartThePublicModel) {  // row 6: NaN must not pass
+TEST(SubmixTest, AHalfThatIsNoPmfMakesItsPartThePublicModel) {  // NaN must not pass
   const Pmf public_pmf{.5, .3, .2};
   const Pmf good{.2, .6, .2};
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -5,9 +5,8 @@
 //     ENSEMBLE/public/      the public model that it started from
 //     ENSEMBLE/members/00/  the adapter (PEFT) or, with all weights trained, the whole model
 //     ENSEMBLE/training/    the ledger of the training: account "training"
-//     ENSEMBLE/released/    what may leave: an ensemble whose public model is the private model
-//     with
-//                           its adapter merged in, with private_training.json, which says what it
+//     ENSEMBLE/released/    what may leave: an ensemble whose public model is the private one with
+//                           its adapter merged in, and private_training.json, which says what it
 //                           cost; its one member adapts nothing
 #pragma once
 
