@@ -127,6 +127,13 @@ base::Status Write(int descriptor, std::size_t start, std::string_view bytes,
 
 }  // namespace
 
+base::Status OtherBranchError(const std::string& anchor_path) {
+  return base::DataLossError(anchor_path +
+                             ": has seen records that this ledger does not hold: a copy of the "
+                             "ledger is charged, too; stop both, and keep the one that `submix "
+                             "budget verify` accepts");
+}
+
 base::Status CreateAnchor(const std::string& path, const AnchorPosition& position) {
   if (base::FileExists(path)) {
     return base::AlreadyExistsError(path +
@@ -155,6 +162,10 @@ base::StatusOr<AnchorPosition> AdvanceAnchor(const std::string& path,
     return base::FailedPreconditionError(path +
                                          ": replaced by another ledger's anchor; put this "
                                          "ledger's back");
+  }
+  if (newest.position.head.records == position.head.records &&
+      newest.position.head.hash != position.head.hash) {
+    return OtherBranchError(path);
   }
   // What is there is written again: fdatasync may have failed for whoever wrote it, or a kill come
   // first, and no later fdatasync tells. A torn write of the same bytes changes none.

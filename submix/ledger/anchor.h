@@ -16,6 +16,9 @@ struct AnchorPosition {
   Ledger::Head head;
 };
 
+// kDataLoss: two copies of one ledger are charged, beside one anchor.
+base::Status OtherBranchError(const std::string& anchor_path);
+
 // A new file. Errors: kAlreadyExists, kNotFound without the folder, kResourceExhausted.
 base::Status CreateAnchor(const std::string& path, const AnchorPosition& position);
 
@@ -25,7 +28,8 @@ base::StatusOr<AnchorPosition> ReadAnchor(const std::string& path);
 // Moves the anchor to `position` unless it is there or further; returns where it durably is then.
 // A crash on the way leaves the old position or the new one. Several processes may advance one
 // anchor. Errors: kResourceExhausted, kInternal; kDataLoss, kFailedPrecondition if the file may not
-// be written, or somebody damaged it or put another ledger's in its place.
+// be written, or somebody damaged it or put another ledger's in its place; OtherBranchError if it
+// holds another record of this number.
 base::StatusOr<AnchorPosition> AdvanceAnchor(const std::string& path,
                                              const AnchorPosition& position);
 

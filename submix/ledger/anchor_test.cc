@@ -86,6 +86,14 @@ TEST_F(AnchorTest, WhatMayNotBeDurableIsWrittenAgain) {
   }
 }
 
+TEST_F(AnchorTest, AnotherRecordOfTheSameNumberIsAnotherBranch) {
+  AdvanceTo(3);
+  EXPECT_THAT(AdvanceAnchor(path_, {lineage_, {3, base::Sha256("another")}}),
+              StatusIs(StatusCode::kDataLoss, _));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const AnchorPosition position, ReadAnchor(path_));
+  EXPECT_EQ(position.head.hash, HeadAt(3).hash);
+}
+
 TEST_F(AnchorTest, IsNotAdvancedInTheFileOfAnotherLedger) {
   AdvanceTo(2);
   std::filesystem::remove(path_);

@@ -56,6 +56,13 @@ base::Status VerifyAgainstAnchor(const DurableLedgerOptions& options) {
   return CheckStored(std::move(stored), options.fingerprint, &anchor, options.location).status();
 }
 
+// Of a ledger with one writer: nobody else can have moved its anchor further.
+base::Status AdvanceAlone(const std::string& anchor_path, const AnchorPosition& position) {
+  SUBMIX_ASSIGN_OR_RETURN(const AnchorPosition found, AdvanceAnchor(anchor_path, position));
+  return found.head.records == position.head.records ? base::OkStatus()
+                                                     : OtherBranchError(anchor_path);
+}
+
 // What a ledger that is open for charging consists of.
 constexpr std::array<const char*, 3> kSuffixes = {"", "-wal", "-shm"};
 using FileIdentities = std::array<base::FileIdentity, kSuffixes.size()>;
@@ -194,8 +201,7 @@ class SqliteWriter final : public DurableLedger {
     const base::Status in_place = CheckInPlace(*file_);
     was_taken_away_ = !in_place.ok();
     SUBMIX_RETURN_IF_ERROR(in_place);
-    return AdvanceAnchor(options_.anchor_path, {after.lineage, {record.number, record.hash}})
-        .status();
+    return AdvanceAlone(options_.anchor_path, {after.lineage, {record.number, record.hash}});
   }
 
   // Opens the file anew and makes the record in doubt durable, unless it is. Requires: doubt.
@@ -223,8 +229,7 @@ class SqliteWriter final : public DurableLedger {
     if (!is_there) {
       SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after, file_->connection));
     }
-    return AdvanceAnchor(options_.anchor_path, {anchor.lineage, {record.number, record.hash}})
-        .status();
+    return AdvanceAlone(options_.anchor_path, {anchor.lineage, {record.number, record.hash}});
   }
 
   const DurableLedgerOptions options_;
@@ -320,8 +325,7 @@ base::StatusOr<std::unique_ptr<DurableLedger>> Open(const DurableLedgerOptions& 
     SUBMIX_RETURN_IF_ERROR(MigrateTables(file.connection));
     SUBMIX_ASSIGN_OR_RETURN(contents, ReadBeside(file.connection, options.fingerprint, anchor));
   }
-  SUBMIX_RETURN_IF_ERROR(
-      AdvanceAnchor(options.anchor_path, {anchor.lineage, contents.head}).status());
+  SUBMIX_RETURN_IF_ERROR(AdvanceAlone(options.anchor_path, {anchor.lineage, contents.head}));
   return std::unique_ptr<DurableLedger>(
       new SqliteWriter(options, std::move(lock), std::move(file), std::move(contents)));
 }

@@ -74,6 +74,24 @@ TEST_F(SqliteLedgerTest, ASecondWriterPastTheLockCannotSpendTwice) {
   SUBMIX_EXPECT_OK(first->Verify());
 }
 
+// Such as a migration in which the old server was not stopped.
+TEST_F(SqliteLedgerTest, ACopyBesideTheSameAnchorIsNoticedAtItsFirstCharge) {
+  Create({100});
+  DurableLedgerOptions copied = options_;
+  copied.location = directory_.File("copy.sqlite");
+  std::filesystem::copy_file(options_.location, copied.location);
+  const auto ledger = Open();
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto copy, DurableLedger::Open(copied));
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {1}));
+  EXPECT_THAT(ChargeOne(*copy, {2}), StatusIs(StatusCode::kDataLoss, HasSubstr("copy")))
+      << "same record";
+  SUBMIX_ASSERT_OK(ChargeOne(*ledger, {3}));
+  EXPECT_FALSE(copy->Recover().ok());
+  EXPECT_FALSE(ChargeOne(*copy, {4}).ok()) << "it refuses from now on";
+  EXPECT_EQ(SpentOf(*ledger), (Units{4}));
+  SUBMIX_EXPECT_OK(ledger->Verify());
+}
+
 TEST_F(SqliteLedgerTest, RefusesANewerFormatUntouched) {
   Create({100});
   {
