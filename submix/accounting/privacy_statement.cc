@@ -86,6 +86,13 @@ PrivacyStatement ResearchStatement(std::string mechanism, RenyiOrder order, Fixe
   return statement;
 }
 
+PrivacyStatement WithEarlierAnswers(const PrivacyStatement& answers, RenyiOrder order,
+                                    FixedNats epsilon) {
+  if (!answers.worst_case || !answers.proven) return answers;
+  return PartLevelStatement(answers.mechanism, order, epsilon,
+                            answers.proof + "; earlier answers: Theorem 16");
+}
+
 std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement) {
   std::vector<RdpBound> bounds = {{statement.order, statement.epsilon.ToNatsRoundedUp()}};
   bounds.insert(bounds.end(), statement.further_bounds.begin(), statement.further_bounds.end());

@@ -68,6 +68,11 @@ PrivacyStatement PartLevelStatement(std::string mechanism, divergence::RenyiOrde
 PrivacyStatement ResearchStatement(std::string mechanism, divergence::RenyiOrder order,
                                    FixedNats epsilon, std::string gap);
 
+// What remains of a statement whose budget also pays for answers of earlier deployments (Theorem
+// 16): `epsilon` nats at the declared `order`, since no other bound is known of each of them.
+PrivacyStatement WithEarlierAnswers(const PrivacyStatement& answers, divergence::RenyiOrder order,
+                                    FixedNats epsilon);
+
 // For the statement's own unit, at the same time: (order, epsilon) first, then further orders.
 std::vector<RdpBound> StatedBounds(const PrivacyStatement& statement);
 

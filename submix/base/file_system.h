@@ -75,6 +75,10 @@ StatusOr<std::unique_ptr<FileLock>> LockFile(const std::string& path);
 // "a/b" from "a" and "b".
 std::string JoinPath(std::string_view directory, std::string_view name);
 
+// "/x/a.suffix" from "a", "a/" and "a/." in /x, and from a link to /x/a: where something is built
+// that is renamed to "/x/a", PathBeside(a, ""), at the end.
+std::string PathBeside(const std::string& place, std::string_view suffix);
+
 // "c" from "a/b/c"; empty from "a/".
 std::string BaseName(std::string_view path);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include <sodium.h>
@@ -45,12 +46,28 @@ std::string RandomHex(std::size_t bytes) {
   return ToHex(entropy);
 }
 
+namespace {
+
+class SystemRandomSource final : public RandomSource {
+ public:
+  SystemRandomSource() { SystemRandomSource::Rekey(); }
+
+  void Fill(std::span<std::byte> bytes) override { stream_->Fill(bytes); }
+  void Rekey() override {
+    std::array<std::byte, ChaChaRandomSource::kKeyBytes> key;
+    FillWithEntropy(key);
+    stream_.emplace(key);
+    sodium_memzero(key.data(), key.size());
+  }
+
+ private:
+  std::optional<ChaChaRandomSource> stream_;
+};
+
+}  // namespace
+
 std::unique_ptr<RandomSource> MakeSystemRandomSource() {
-  std::array<std::byte, ChaChaRandomSource::kKeyBytes> key;
-  FillWithEntropy(key);
-  auto source = std::make_unique<ChaChaRandomSource>(key);
-  sodium_memzero(key.data(), key.size());
-  return source;
+  return std::make_unique<SystemRandomSource>();
 }
 
 ChaChaRandomSource::ChaChaRandomSource(std::span<const std::byte, kKeyBytes> key) {

@@ -17,6 +17,9 @@ class RandomSource {
   // Fills `bytes` with uniform random bytes. Cannot fail: a source that has no entropy must not
   // exist.
   virtual void Fill(std::span<std::byte> bytes) = 0;
+  // From here on a copy of this process, a fork's, draws other numbers. A source with a given key
+  // goes on with its stream.
+  virtual void Rekey() {}
 
   // Uniform on {0 .. 2^64 - 1}.
   std::uint64_t NextUint64();
@@ -29,7 +32,8 @@ class RandomSource {
   virtual bool NextBernoulli(std::uint64_t numerator, std::uint64_t denominator);
 };
 
-// The CSPRNG of products: ChaCha20 keyed by the operating system's entropy (libsodium).
+// The CSPRNG of products: ChaCha20 keyed by the operating system's entropy (libsodium), anew at
+// every Rekey.
 std::unique_ptr<RandomSource> MakeSystemRandomSource();
 
 // Overwrites `bytes` with entropy from the operating system: for keys.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "submix/base/repeatable_random.h"
 #include "submix/base/testing/seeded_random.h"
@@ -39,6 +41,31 @@ TEST(RandomTest, SeedDeterminesTheStream) {
   auto c = MakeSeededRandomSource(2);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(a->NextUint64(), b->NextUint64());
   EXPECT_NE(a->NextUint64(), c->NextUint64());
+}
+
+TEST(RandomTest, AForkDrawsOtherNumbersOnceRekeyed) {
+  const auto source = MakeSystemRandomSource();
+  std::array<int, 2> ends;
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  source->Rekey();
+  const std::uint64_t number = source->NextUint64();
+  if (child == 0) _exit(write(ends[1], &number, sizeof number) == sizeof number ? 0 : 1);
+  std::uint64_t of_child = 0;
+  EXPECT_EQ(read(ends[0], &of_child, sizeof of_child), sizeof of_child);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_NE(number, of_child);
+  for (const int end : ends) close(end);
+}
+
+TEST(RandomTest, ASeededStreamGoesOnWhenRekeyed) {
+  auto rekeyed = MakeSeededRandomSource(1);
+  auto other = MakeSeededRandomSource(1);
+  for (int i = 0; i < 100; ++i) {
+    rekeyed->Rekey();
+    ASSERT_EQ(rekeyed->NextUint64(), other->NextUint64());
+  }
 }
 
 TEST(RandomTest, TheKeyDeterminesARepeatableStream) {

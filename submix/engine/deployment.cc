@@ -207,6 +207,14 @@ Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
   return ensemble::VerifyFiles(manifest, ensemble_directory);
 }
 
+Status CheckIsFree(const std::string& deployment_directory) {
+  if (!base::FileExists(deployment_directory)) return base::OkStatus();
+  const auto names = base::ListDirectory(deployment_directory);
+  if (names.ok() && names->empty()) return base::OkStatus();
+  return base::AlreadyExistsError(deployment_directory +
+                                  ": not an empty directory; give a new one for the deployment");
+}
+
 // A crash between the two last steps of CreateDeployment leaves a whole deployment, known to the
 // manifest, under its unfinished name. True if there was one; it has its place now.
 StatusOr<bool> FinishInterrupted(const ensemble::Manifest& manifest, const std::string& unfinished,
@@ -219,6 +227,26 @@ StatusOr<bool> FinishInterrupted(const ensemble::Manifest& manifest, const std::
     return true;
   }
   return false;
+}
+
+// Fingerprints alone do not tell deployments of the same options on one ensemble apart.
+Status CheckLineage(const Deployment& deployment, const std::string& deployment_directory) {
+  const std::string& lineage = deployment.config.lineage;
+  if (deployment.ledger->lineage() != lineage) {
+    return base::FailedPreconditionError(deployment_directory +
+                                         ": its ledger is another deployment's; put its own back "
+                                         "(docs/operating.md, Restore)");
+  }
+  for (const ensemble::DeploymentEntry& entry : deployment.manifest.deployments) {
+    if (entry.lineage == lineage) return base::OkStatus();
+  }
+  const std::string& ensemble = deployment.config.ensemble_directory;
+  return base::FailedPreconditionError(
+      ensemble + ": does not know the deployment " + deployment_directory +
+      ", so that nothing would keep a second one from spending a budget of its own; put the "
+      "manifest.json back that the ensemble had after `submix deploy`, or go on with `submix "
+      "deploy " +
+      ensemble + " NEW --after " + deployment_directory + "`");
 }
 
 std::vector<ledger::Account> NewAccounts(const std::vector<accounting::FixedNats>& spent,
@@ -303,9 +331,9 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
   return base::WriteFile(DeploymentConfigPath(deployment_directory), object.dump(2) + "\n");
 }
 
-Status CreateDeployment(const std::string& deployment_directory,
-                        const std::string& ensemble_directory, const DeploymentOptions& options,
-                        const std::string& ledger_location, const mechanism::MechanismMaker& make,
+Status CreateDeployment(const std::string& directory, const std::string& ensemble_directory,
+                        const DeploymentOptions& options, const std::string& ledger_location,
+                        const mechanism::MechanismMaker& make,
                         const std::vector<std::string>& after) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
@@ -313,6 +341,7 @@ Status CreateDeployment(const std::string& deployment_directory,
         "a ledger outside the deployment's directory is a PostgreSQL database, "
         "postgresql://HOST/DATABASE");
   }
+  const std::string deployment_directory = base::PathBeside(directory, "");
   if (base::FileExists(base::JoinPath(deployment_directory, kAnchor))) {
     return base::AlreadyExistsError(
         deployment_directory +
@@ -321,7 +350,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
-  const std::string unfinished = deployment_directory + ".unfinished";
+  const std::string unfinished = base::PathBeside(deployment_directory, ".unfinished");
   SUBMIX_ASSIGN_OR_RETURN(const bool finished,
                           FinishInterrupted(manifest, unfinished, deployment_directory));
   if (finished) return base::OkStatus();
@@ -330,10 +359,7 @@ Status CreateDeployment(const std::string& deployment_directory,
   config.options.mechanism.num_parts = manifest.num_parts;
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options, make));
   SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
-  if (const auto names = base::ListDirectory(deployment_directory); names.ok() && !names->empty()) {
-    return base::AlreadyExistsError(deployment_directory +
-                                    ": not empty; give a new directory for the deployment");
-  }
+  SUBMIX_RETURN_IF_ERROR(CheckIsFree(deployment_directory));
 
   config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
   config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
@@ -348,14 +374,13 @@ Status CreateDeployment(const std::string& deployment_directory,
 
   // The manifest first: a ledger that the ensemble does not know of must never be able to answer.
   ensemble::DeploymentEntry entry;
-  entry.name = std::filesystem::path(deployment_directory).filename();
+  entry.name = base::BaseName(deployment_directory);
   entry.lineage = config.lineage;
   entry.mechanism = options.mechanism.name;
   entry.epsilon = options.epsilon;
   entry.order = options.mechanism.order.value();
   manifest.deployments.push_back(entry);
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
-  SUBMIX_RETURN_IF_ERROR(base::RemoveAll(deployment_directory));
   return base::Rename(unfinished, deployment_directory);
 }
 
@@ -390,6 +415,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         ": ended: what it spent counts in a later deployment, made with --after; use that one");
   }
   deployment.ledger = *std::move(ledger);
+  SUBMIX_RETURN_IF_ERROR(CheckLineage(deployment, deployment_directory));
   return deployment;
 }
 

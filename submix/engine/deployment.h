@@ -100,9 +100,10 @@ enum class DeploymentAccess {
 };
 
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
-// the deployment's, the ledger against the deployment. Errors: kFailedPrecondition if the ensemble
-// changed after the deployment was made, or if the deployment has ended; those of LoadTrainingCost;
-// the ledger's errors.
+// the deployment's, the ledger and the manifest's list against the deployment. Errors:
+// kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if
+// the ledger is another's, or if the deployment has ended; those of LoadTrainingCost; the ledger's
+// errors.
 base::StatusOr<Deployment> OpenDeployment(
     const std::string& deployment_directory, DeploymentAccess access,
     const mechanism::MechanismMaker& make = mechanism::MakeMechanism);

@@ -15,15 +15,6 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
           .same_users = MayHaveReadItsUsers(manifest)};
 }
 
-// Of all deployments together, what their common order says: no other is known of each of them.
-accounting::PrivacyStatement TogetherWithEarlier(const accounting::PrivacyStatement& answers,
-                                                 const DeploymentOptions& options,
-                                                 accounting::FixedNats budget) {
-  if (!answers.worst_case || !answers.proven) return answers;
-  return accounting::PartLevelStatement(answers.mechanism, options.mechanism.order, budget,
-                                        answers.proof + "; earlier answers: Theorem 16");
-}
-
 void SayWhatIsCountedIn(const EarlierBudgets& earlier, accounting::Promise& promise) {
   promise.sentence += " The answers of " + std::to_string(earlier.lineages.size()) +
                       " earlier deployment(s) are counted in.";
@@ -49,7 +40,9 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   const EarlierBudgets& earlier = deployment.config.earlier;
   const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
   accounting::PrivacyStatement answers = deployment.mechanism->Statement(budget);
-  if (!earlier.lineages.empty()) answers = TogetherWithEarlier(answers, options, budget);
+  if (!earlier.lineages.empty()) {
+    answers = accounting::WithEarlierAnswers(answers, options.mechanism.order, budget);
+  }
   answers.delta = options.delta;
   answers.public_keys = deployment.config.public_keys;
   accounting::Promise promise =
@@ -76,9 +69,13 @@ base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
 }
 
 base::Status DeclareBudget(const std::string& public_directory, const ensemble::Manifest& manifest,
-                           mechanism::AskedBudget asked, const mechanism::MechanismMaker& make,
-                           DeploymentOptions& declared) {
+                           const std::vector<std::string>& after, mechanism::AskedBudget asked,
+                           const mechanism::MechanismMaker& make, DeploymentOptions& declared) {
   asked.public_keys = manifest.has_public_keys();
+  if (!after.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(const DeploymentConfig earlier, LoadDeploymentConfig(after.front()));
+    asked.earlier_order = earlier.options.mechanism.order;
+  }
   SUBMIX_ASSIGN_OR_RETURN(asked.public_training, PublicTrainingOf(public_directory, manifest));
   SUBMIX_ASSIGN_OR_RETURN(const auto part,
                           mechanism::DeclareBudget(declared.mechanism, asked, make));

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "submix/accounting/promise.h"
 #include "submix/accounting/trained_public.h"
@@ -20,12 +21,13 @@ accounting::Promise DeploymentPromise(const Deployment& deployment);
 base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
     const std::string& public_directory, const ensemble::Manifest& manifest);
 
-// Puts into `declared` what keeps `asked` of this ensemble: its mechanism and epsilon, given its
-// list of users and what its public model cost, whatever `asked` says of these. Errors: those of
-// PublicTrainingOf and of mechanism::DeclareBudget.
+// Puts into `declared` what keeps `asked` of this ensemble, deployed after the deployments `after`:
+// its mechanism and epsilon, given these, its list of users and what its public model cost,
+// whatever `asked` says of them. Errors: those of PublicTrainingOf, LoadDeploymentConfig and
+// mechanism::DeclareBudget.
 base::Status DeclareBudget(const std::string& public_directory, const ensemble::Manifest& manifest,
-                           mechanism::AskedBudget asked, const mechanism::MechanismMaker& make,
-                           DeploymentOptions& declared);
+                           const std::vector<std::string>& after, mechanism::AskedBudget asked,
+                           const mechanism::MechanismMaker& make, DeploymentOptions& declared);
 
 // Whether users of the ensemble may be among those whose text its public model was trained on: then
 // what that cost counts for them, too.

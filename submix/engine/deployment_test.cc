@@ -290,6 +290,59 @@ TEST_F(DeploymentTest, ACrashBeforeTheLastRenameIsFinishedByTheNextTry) {
   SUBMIX_EXPECT_OK(OpenDeployment(deployment_, DeploymentAccess::kCharge));
 }
 
+TEST_F(DeploymentTest, ADirectoryMayBeWrittenInAnyWay) {
+  const std::string target = directory_.File("elsewhere");
+  SUBMIX_ASSERT_OK(base::MakeDirectories(target));
+  std::filesystem::create_directory_symlink(target, deployment_);
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_ + "/./", ensemble_, options_));
+  SUBMIX_EXPECT_OK(OpenDeployment(target, DeploymentAccess::kCharge));
+  SUBMIX_EXPECT_OK(OpenDeployment(deployment_ + "/", DeploymentAccess::kCharge));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
+  EXPECT_EQ(manifest.deployments.front().name, "elsewhere");
+}
+
+TEST_F(DeploymentTest, AFileInItsPlaceStays) {
+  SUBMIX_ASSERT_OK(base::WriteFile(deployment_, "notes"));
+  EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("not an empty directory")));
+  EXPECT_EQ(*base::ReadFile(deployment_), "notes");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto manifest, ensemble::LoadManifest(ensemble_));
+  EXPECT_TRUE(manifest.deployments.empty());
+}
+
+TEST_F(DeploymentTest, IsOpenedOnlyWhereTheEnsembleListsIt) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, ensemble::LoadManifest(ensemble_));
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto after, ensemble::LoadManifest(ensemble_));
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(before, ensemble_));
+  for (const auto access : {DeploymentAccess::kCharge, DeploymentAccess::kReadOnly}) {
+    EXPECT_THAT(OpenDeployment(deployment_, access),
+                StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--after")));
+  }
+  // The mend that the message names counts what was spent, and ends it.
+  const std::string second = directory_.File("second");
+  SUBMIX_ASSERT_OK(
+      CreateDeployment(second, ensemble_, options_, "", mechanism::MakeMechanism, {deployment_}));
+  SUBMIX_EXPECT_OK(OpenDeployment(second, DeploymentAccess::kReadOnly));
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(after, ensemble_));
+  EXPECT_THAT(OpenDeployment(deployment_, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+}
+
+TEST_F(DeploymentTest, IsNotOpenedOnTheLedgerOfAnother) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto before, ensemble::LoadManifest(ensemble_));
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(before, ensemble_));
+  const std::string second = directory_.File("second");
+  SUBMIX_ASSERT_OK(CreateDeployment(second, ensemble_, options_));
+  for (const char* file : {"/ledger.sqlite", "/anchor"}) {
+    std::filesystem::copy_file(deployment_ + file, second + file,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  EXPECT_THAT(OpenDeployment(second, DeploymentAccess::kCharge),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another deployment's")));
+}
+
 TEST_F(DeploymentTest, PublicKeysAreTheEnsemblesAndBindTheLedger) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_));
   manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};

@@ -48,6 +48,8 @@ StatusOr<std::vector<SampledToken>> PrivateSampler::Sample(std::span<const Predi
   SUBMIX_RETURN_IF_ERROR(Map(predictions, division));
   std::vector<SampledToken> tokens(predictions.size());
   if (predicted_.empty()) return tokens;
+  // Two processes that draw the same numbers would show what their mixtures differ by.
+  parts_.random->Rekey();
   SUBMIX_ASSIGN_OR_RETURN(Proposals proposals, Propose(division));
   SUBMIX_ASSIGN_OR_RETURN(auto receipts, Charge(proposals));
   if (proposals.front()->leads_to_screen()) {

@@ -64,10 +64,9 @@ Status MakeExternalEnsemble(const Manifest& manifest, const std::string& tokeniz
     return CheckIsThere(manifest, ensemble_directory);
   }
   // Built beside its place and renamed at the end: a crash leaves no half ensemble.
-  const auto place = std::filesystem::path(ensemble_directory + "/").lexically_normal();
-  const std::string unfinished = place.parent_path().string() + ".unfinished";
+  const std::string unfinished = base::PathBeside(ensemble_directory, ".unfinished");
   const Status built = Build(manifest, tokenizer_directory, unfinished);
-  if (built.ok()) return base::Rename(unfinished, ensemble_directory);
+  if (built.ok()) return base::Rename(unfinished, base::PathBeside(ensemble_directory, ""));
   (void)base::RemoveAll(unfinished);
   return built;
 }

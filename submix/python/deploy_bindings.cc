@@ -45,7 +45,7 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, d
   mechanism::AskedBudget asked = {
       .epsilon = epsilon, .for_users = unit == "user", .delta = delta, .queries = queries};
   if (order) asked.order = ValueOrRaise(RenyiOrder::Create(*order));
-  RaiseIfError(engine::DeclareBudget(ensemble::PublicDirectory(ensemble), manifest, asked,
+  RaiseIfError(engine::DeclareBudget(ensemble::PublicDirectory(ensemble), manifest, after, asked,
                                      mechanism::MakeMechanism, declared));
   RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
                                         mechanism::MakeMechanism, after));

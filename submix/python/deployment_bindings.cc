@@ -13,6 +13,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
@@ -50,14 +51,14 @@ void ConcurrentForEach(int count, const std::function<void(int)>& body) {
 // interpreter's lock.
 class OpenedDeployment {
  public:
-  explicit OpenedDeployment(const std::string& directory)
-      : deployment_(
-            ValueOrRaise(engine::OpenDeployment(directory, engine::DeploymentAccess::kCharge))),
-        random_(base::MakeSystemRandomSource()),
-        sampler_(ValueOrRaise(engine::PrivateSampler::Create(
-            {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
-             deployment_.config.options.when_exhausted},
-            deployment_.manifest.num_members()))) {}
+  // In a fork of the process that made it, it is of no use, and left as it is: the ledger's
+  // connection is the parent's, and a lock that a thread held there stays held here.
+  static std::shared_ptr<OpenedDeployment> Open(const std::string& directory) {
+    return {new OpenedDeployment(directory), [](OpenedDeployment* deployment) {
+              if (!deployment->IsOfParent()) delete deployment;
+            }};
+  }
+  bool IsOfParent() const { return getpid() != process_; }
 
   const engine::Deployment& deployment() const { return deployment_; }
 
@@ -70,6 +71,16 @@ class OpenedDeployment {
   }
 
  private:
+  explicit OpenedDeployment(const std::string& directory)
+      : deployment_(
+            ValueOrRaise(engine::OpenDeployment(directory, engine::DeploymentAccess::kCharge))),
+        random_(base::MakeSystemRandomSource()),
+        sampler_(ValueOrRaise(engine::PrivateSampler::Create(
+            {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
+             deployment_.config.options.when_exhausted},
+            deployment_.manifest.num_members()))) {}
+
+  const pid_t process_ = getpid();
   const engine::Deployment deployment_;
   const std::unique_ptr<base::RandomSource> random_;
   const std::unique_ptr<engine::PrivateSampler> sampler_;
@@ -108,19 +119,22 @@ engine::Prediction PredictionOf(const py::array_t<float>& logits, const Sampling
   return {all.first(vocabulary), all.subspan(vocabulary), options};
 }
 
-base::Status ClosedError() {
-  return base::FailedPreconditionError("the deployment is closed: open it again");
+std::shared_ptr<OpenedDeployment> Usable(std::shared_ptr<OpenedDeployment> deployment) {
+  if (deployment == nullptr) {
+    RaiseIfError(base::FailedPreconditionError("the deployment is closed: open it again"));
+  }
+  if (deployment->IsOfParent()) {
+    RaiseIfError(base::FailedPreconditionError(
+        "the deployment was opened before this process was forked: open it in each worker"));
+  }
+  return deployment;
 }
 
 class Deployment {
  public:
-  explicit Deployment(const std::string& directory)
-      : opened_(std::make_shared<OpenedDeployment>(directory)) {}
+  explicit Deployment(const std::string& directory) : opened_(OpenedDeployment::Open(directory)) {}
 
-  std::shared_ptr<OpenedDeployment> opened() const {
-    if (opened_ == nullptr) RaiseIfError(ClosedError());
-    return opened_;
-  }
+  std::shared_ptr<OpenedDeployment> opened() const { return Usable(opened_); }
   void Close() { opened_.reset(); }
 
   std::string Statement() const {
@@ -158,8 +172,7 @@ class Sampler {
       RaiseIfError(base::InvalidArgumentError("options: expected one for each of the " +
                                               std::to_string(logits.size()) + " sequences"));
     }
-    const auto deployment = deployment_.lock();
-    if (deployment == nullptr) RaiseIfError(ClosedError());
+    const auto deployment = Usable(deployment_.lock());
     std::vector<py::array_t<float>> arrays;
     std::vector<engine::Prediction> step;
     for (std::size_t s = 0; s < logits.size(); ++s) {

@@ -121,6 +121,25 @@ class SamplerTest(WorkFolderTest):
         self.assertIn(one, range(100))
         self.assertGreater(self.deployment.budget[0].spent - before, 8 * cost * 0.99)
 
+    def test_a_fork_must_open_its_own(self):
+        self.sampler.sample(self.logits)
+        before = spent(self.directory)
+        child = os.fork()
+        if child == 0:
+            refusals = 0
+            for use in (lambda: self.sampler.sample(self.logits), lambda: self.deployment.statement,
+                        lambda: self.deployment.sampler(), lambda: self.deployment.budget):
+                try:
+                    use()
+                except submix.Error as error:
+                    refusals += "forked" in str(error)
+            self.deployment.close()
+            os._exit(refusals)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 4)
+        self.assertEqual(spent(self.directory), before)
+        self.sampler.sample(self.logits)
+        self.assertGreater(spent(self.directory)[0], before[0])
+
     def test_one_process_charges_a_file(self):
         with self.assertRaisesRegex(submix.Error, "another process|in use|holds"):
             submix.open(str(self.directory))

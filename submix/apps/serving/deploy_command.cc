@@ -159,8 +159,8 @@ Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& man
   const std::string public_directory = options.external.tokenizer.empty()
                                            ? ensemble::PublicDirectory(options.ensemble)
                                            : options.external.tokenizer;
-  return engine::DeclareBudget(public_directory, manifest, asked, mechanism::MakeAnyMechanism,
-                               declared);
+  return engine::DeclareBudget(public_directory, manifest, options.after, asked,
+                               mechanism::MakeAnyMechanism, declared);
 }
 
 // How many users there are depends on who is in the corpus: what follows is the operator's.

@@ -257,10 +257,9 @@ Status RunContexts(ContextsOptions options) {
                                     ": not empty; give a new directory for the ensemble");
   }
   SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
-  const auto place = std::filesystem::path(options.ensemble + "/").lexically_normal();
-  const std::string unfinished = place.parent_path().string() + ".unfinished";
+  const std::string unfinished = base::PathBeside(options.ensemble, ".unfinished");
   Status made = BuildAll(options, unfinished);
-  if (made.ok()) made = base::Rename(unfinished, options.ensemble);
+  if (made.ok()) made = base::Rename(unfinished, base::PathBeside(options.ensemble, ""));
   if (!made.ok()) {
     (void)base::RemoveAll(unfinished);
     return made;

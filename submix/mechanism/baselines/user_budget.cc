@@ -61,7 +61,11 @@ class Search {
   // The cost of the declaration to one user, in the promise's terms.
   StatusOr<double> UserCost(const PartBudget& declared) const {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make_(declared.mechanism));
-    auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
+    const auto budget = accounting::FixedNats::RoundDown(declared.epsilon);
+    auto statement = mechanism->Statement(budget);
+    if (promise_.earlier_order) {
+      statement = accounting::WithEarlierAnswers(statement, declared.mechanism.order, budget);
+    }
     statement.public_keys = promise_.public_keys;
     if (!statement.proven || !statement.worst_case) {
       return base::FailedPreconditionError(
@@ -101,6 +105,7 @@ class Search {
 };
 
 StatusOr<std::vector<RenyiOrder>> OrdersToTry(const UserPromise& promise) {
+  if (promise.earlier_order) return std::vector<RenyiOrder>{*promise.earlier_order};
   std::vector<RenyiOrder> orders;
   if (promise.delta > 0) {
     for (const double order : kDeclaredOrders) orders.push_back(*RenyiOrder::Create(order));
@@ -132,7 +137,10 @@ StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t
     return base::InvalidArgumentError(
         asked.name + ": no budget keeps a promise of " + base::NumberText(promise.epsilon) +
         " nats to users" +
-        (CountsTraining(promise) ? ", from whom the public model's training took some" : ""));
+        (CountsTraining(promise) ? ", from whom the public model's training took some" : "") +
+        (promise.earlier_order ? " at order " + promise.earlier_order->ToString() +
+                                     ", that of the earlier deployments"
+                               : ""));
   }
   SUBMIX_ASSIGN_OR_RETURN(kept.user_epsilon, search.UserCost(kept));
   return kept;
@@ -154,9 +162,14 @@ StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBud
         "target leakage: follows from the promise where the unit is user; leave it out");
   }
   const double delta = budget.order ? 0 : budget.delta;
-  return KeepUserPromise(
-      mechanism, budget.queries,
-      {budget.epsilon, mechanism.order, delta, budget.public_keys, budget.public_training}, make);
+  return KeepUserPromise(mechanism, budget.queries,
+                         {.epsilon = budget.epsilon,
+                          .order = mechanism.order,
+                          .delta = delta,
+                          .public_keys = budget.public_keys,
+                          .earlier_order = budget.earlier_order,
+                          .public_training = budget.public_training},
+                         make);
 }
 
 }  // namespace submix::mechanism

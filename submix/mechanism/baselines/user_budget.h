@@ -19,6 +19,9 @@ struct UserPromise {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();  // without meaning with a delta
   double delta = 0;                                              // 0: Rényi
   bool public_keys = false;  // each part is one user of a public list
+  // That of earlier deployments, for whose answers the budget pays, too (Theorem 16): the only one
+  // that can be declared then.
+  std::optional<divergence::RenyiOrder> earlier_order = {};
   // That of the model below, whose loss counts as well where its users may be the same (Theorem
   // 15).
   std::optional<accounting::PublicTraining> public_training = {};
@@ -50,6 +53,7 @@ struct AskedBudget {
   std::int64_t queries = 1024;  // answers that every part can surely back; without meaning beside a
                                 // target leakage
   bool public_keys = false;     // as in UserPromise
+  std::optional<divergence::RenyiOrder> earlier_order = {};        // as in UserPromise
   std::optional<accounting::PublicTraining> public_training = {};  // as in UserPromise
 };
 

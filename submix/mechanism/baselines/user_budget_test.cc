@@ -101,6 +101,33 @@ TEST(UserBudgetTest, ATrainingOnOthersCostsNothingAndOneOfDocumentsLeavesNothing
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("documents")));
 }
 
+// Theorem 16: of earlier answers one order is known, and no bound for users but Theorem 5's.
+TEST(UserBudgetTest, EarlierAnswersLeaveTheirOrderAndTheoremFive) {
+  const RenyiOrder order = RenyiOrder::Create(8).value();
+  for (const char* name : {"filtered-submix", "dclip"}) {
+    const auto user_bounds = [&](const PartBudget& kept) {
+      EXPECT_EQ(kept.mechanism.order, order);
+      const auto budget = accounting::FixedNats::RoundDown(kept.epsilon);
+      return accounting::StatedUserLevelBounds(accounting::WithEarlierAnswers(
+          MakeMechanism(kept.mechanism).value()->Statement(budget), order, budget));
+    };
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget with_delta,
+                                Keep(name, {.epsilon = 8, .delta = 1e-5, .earlier_order = order}));
+    const auto best = accounting::BestEpsilon(user_bounds(with_delta), 1e-5,
+                                              accounting::ConversionKind::kImproved);
+    EXPECT_LE(best->epsilon, 8) << name;
+    EXPECT_GT(best->epsilon, 7.99) << name;
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const PartBudget renyi,
+                                Keep(name, {.epsilon = 2, .earlier_order = order}));
+    const auto bounds = user_bounds(renyi);
+    EXPECT_GE(bounds.front().order.value(), 2) << name;
+    EXPECT_LE(bounds.front().rdp, 2) << name;
+    EXPECT_THAT(Keep(name, {.epsilon = 2, .order = order, .earlier_order = order}),
+                StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("earlier")))
+        << "Theorem 5 from order 8 leads below it";
+  }
+}
+
 // What one part is promised: the whole of what is asked for, at the order that is asked for.
 TEST(UserBudgetTest, OneUserAPartOfAPublicListCostsNoFactor) {
   for (const char* name : {"filtered-submix", "dclip"}) {

@@ -133,8 +133,8 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
     }
   }
   // From the start, so that the finished directory appears whole.
-  SUBMIX_RETURN_IF_ERROR(
-      ensemble::CopyTokenizer(options.tokenizer_directory, options.output_directory + ".partial"));
+  SUBMIX_RETURN_IF_ERROR(ensemble::CopyTokenizer(
+      options.tokenizer_directory, base::PathBeside(options.output_directory, ".partial")));
   WeightInitializer initialize(start.config, options.seed);
   for (const ParameterVector& vector : WeightVectors(start.config)) {
     start.tensors.push_back(initialize(vector));
