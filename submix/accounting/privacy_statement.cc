@@ -139,11 +139,14 @@ std::string FormatCost(double nats) {
   return base::NumberText(std::ceil(nats / unit * (1 - kTolerance)) * unit);
 }
 
-std::string FormatOrder(RenyiOrder order) {
-  const double value = order.value();
-  if (order.is_infinite() || !(value > 0)) return order.ToString();
+std::string FormatAllowance(double value) {
+  if (!(value > 0) || std::isinf(value)) return base::NumberText(value);
   const double unit = LastDigit(value);
   return base::NumberText(std::floor(value / unit * (1 + kTolerance)) * unit);
+}
+
+std::string FormatOrder(RenyiOrder order) {
+  return order.is_infinite() ? order.ToString() : FormatAllowance(order.value());
 }
 
 }  // namespace submix::accounting

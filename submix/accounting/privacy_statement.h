@@ -88,6 +88,8 @@ std::optional<PrivacyStatement> UserLevelStatement(const PrivacyStatement& state
 
 // A privacy cost with four digits, rounded up.
 std::string FormatCost(double nats);
+// What a cost may be at most, with four digits, rounded down.
+std::string FormatAllowance(double nats);
 // The order of a bound with four digits, rounded down: what holds at an order holds below it.
 std::string FormatOrder(divergence::RenyiOrder order);
 

@@ -101,6 +101,12 @@ TEST(PrivacyStatementTest, ShownCostsAreRoundedUp) {
   EXPECT_EQ(FormatCost(FixedNats::Unpayable().ToNatsRoundedUp()), "inf");
 }
 
+TEST(PrivacyStatementTest, ShownAllowancesAreRoundedDown) {
+  EXPECT_EQ(FormatAllowance(6.45695), "6.456");
+  EXPECT_EQ(FormatAllowance(0.1 + 0.2), "0.3");
+  EXPECT_EQ(FormatAllowance(0), "0");
+}
+
 TEST(PrivacyStatementTest, ShownOrdersAreRoundedDown) {
   EXPECT_EQ(FormatOrder(RenyiOrder::Create(5.0 / 3).value()), "1.666");
   EXPECT_EQ(FormatOrder(RenyiOrder::Create(4.21).value()), "4.21");

@@ -1,5 +1,6 @@
 #include "submix/engine/deployment.h"
 
+#include <filesystem>
 #include <limits>
 
 #include "submix/base/file_system.h"

@@ -51,6 +51,10 @@ check(abs(row["epsilon"] - 6.987) < 0.01 and abs(row["user_epsilon"] - 16.277) <
 check(row["exact_from"] < row["exact_to"] < row["epsilon"], row)
 part, user = answer("convert", "--order", "8", "--rdp", "2", "--delta", "1e-5")["rows"]
 check(abs(part["epsilon"] - 3.21) < 0.01 and abs(user["epsilon"] - 7.10) < 0.01, part, user)
+# What an epsilon allows is shown so that it keeps that epsilon.
+shown = run("convert", "--order", "8", "--epsilon", "8").stdout
+allowed = next(line.split()[2] for line in shown.splitlines() if line.split()[:1] == ["part"])
+check(allowed == "6.456" and answer("convert", "--order", "8", "--rdp", allowed)["rows"][0]["epsilon"] <= 8, shown)
 rows = answer("pmixed")["rows"]
 check(len(rows) == 80 and abs(rows[1]["beta"] - 0.194) < 5e-4, rows[:2])
 check(abs(answer("extraction", "--candidates", "1e5")["rows"][0]["success"] - 0.0086) < 5e-5)

@@ -67,6 +67,15 @@ class AfterTest(WorkFolderTest):
         for command in (("generate", old, "The sea"), ("budget", old)):
             self.assertIn("ended", run(*command, expect=1).stderr)
 
+        # A promise to users counts the earlier answers in, at the one order that is known of them.
+        third = self.work / "third"
+        run("deploy", away, third, "--unit", "user", "--epsilon", 8, "--mechanism", "dclip", "--queries", 16, "--after", new)
+        promise = json.loads(run("budget", third, "--json").stdout)["promise"]
+        of_user = next(row["user"] for row in promise["table"] if row["label"] == "(epsilon, delta)")
+        epsilon = float(of_user.strip("(").split(",")[0])
+        self.assertLessEqual(epsilon, 8)
+        self.assertGreater(epsilon, 7.9)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

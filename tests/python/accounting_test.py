@@ -127,7 +127,7 @@ class AccountingTest(unittest.TestCase):
                        "--parts", 8, "--order", 3)
         targets = accounting.pmixed(8, 1e-5, 100, 0.1, 8, 3)
         self.assertEqual(targets.beta[1:], [row["beta"] for row in report["rows"]])
-        self.assertEqual(targets.rdp_per_answer, report["rows"][0]["answer_rdp"])
+        self.assertEqual(targets.rdp_per_answer, report["rows"][0]["largest_rdp"])
         self.assertEqual(targets.statement, report["statements"]["epsilon"])
 
     def test_what_is_out_of_range_is_named(self):

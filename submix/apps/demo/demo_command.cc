@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/accounting/privacy_statement.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
@@ -88,12 +89,12 @@ void PrintPerplexityTable(const DemoReport& report) {
   std::printf(
       "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over speakers; %zu "
       "disjoint\n"
-      "  runs of %lld answers), at epsilon = %g, order %s; the part that spent most spent %.3f.\n"
+      "  runs of %lld answers), at epsilon = %g, order %s; the part that spent most spent %s.\n"
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
       static_cast<long long>(baselines.queries), setting.setting.epsilon,
-      setting.setting.mechanism.order.ToString().c_str(), setting.epsilon_spent_max,
-      report.private_tokens_per_second);
+      setting.setting.mechanism.order.ToString().c_str(),
+      accounting::FormatCost(setting.epsilon_spent_max).c_str(), report.private_tokens_per_second);
 }
 
 Status WriteSummary(const DemoOptions& options, const DemoReport& report, const std::string& path) {
@@ -343,9 +344,11 @@ class Demo {
         sum += account.spent.ToNatsRoundedUp();
       }
       std::printf(
-          "   %-20s %4lld records, chain whole; spent of %g: most %.4f, mean %.4f over %zu parts\n",
-          name, static_cast<long long>(head.records), options_.declared.epsilon, most,
-          sum / static_cast<double>(accounts.size()), accounts.size());
+          "   %-20s %4lld records, chain whole; spent of %g: most %s, mean %s over %zu parts\n",
+          name, static_cast<long long>(head.records), options_.declared.epsilon,
+          accounting::FormatCost(most).c_str(),
+          accounting::FormatCost(sum / static_cast<double>(accounts.size())).c_str(),
+          accounts.size());
     }
     return base::OkStatus();
   }

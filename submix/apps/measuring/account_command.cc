@@ -132,7 +132,7 @@ Status RunPmixed(const PmixedOptions& options) {
   for (int drawn = 1; drawn <= options.settings.num_parts; ++drawn) {
     report.rows.push_back(Json{{"parts_drawn", drawn},
                                {"beta", targets.beta[drawn]},
-                               {"answer_rdp", targets.rdp_per_answer},
+                               {"largest_rdp", targets.rdp_per_answer},
                                {"order", options.settings.order},
                                {"epsilon", options.settings.epsilon},
                                {"delta", options.settings.delta}});
@@ -175,13 +175,14 @@ PrivacyStatement Given(PrivacyUnit unit, Adjacency adjacency) {
   return accounting::ProvenStatement(unit, adjacency, "if the bound given is");
 }
 
-StatusOr<Json> ConversionRow(const char* unit, const RdpBound& bound, double delta) {
+StatusOr<Json> ConversionRow(const char* unit, const RdpBound& bound, const char* rdp_name,
+                             double delta) {
   SUBMIX_ASSIGN_OR_RETURN(const double classic,
                           EpsilonForDelta(bound, delta, ConversionKind::kClassic));
   SUBMIX_ASSIGN_OR_RETURN(const double improved,
                           EpsilonForDelta(bound, delta, ConversionKind::kImproved));
   return Json{{"unit", unit},        {"order", OrderJson(bound.order)},
-              {"rdp", bound.rdp},    {"classic_epsilon", classic},
+              {rdp_name, bound.rdp}, {"classic_epsilon", classic},
               {"epsilon", improved}, {"delta", delta}};
 }
 
@@ -206,8 +207,10 @@ Status RunConvert(const BoundOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto level, accounting::UserLevelFromPartOrder(order));
   const RdpBound user = {level.order, level.factor * part.rdp};
   report.title = "From Renyi divergence to (epsilon, delta), at this order alone";
-  SUBMIX_ASSIGN_OR_RETURN(Json part_row, ConversionRow("part", part, options.delta));
-  SUBMIX_ASSIGN_OR_RETURN(Json user_row, ConversionRow("user key", user, options.delta));
+  // Asked from an epsilon it is what the divergence may be.
+  const char* const rdp_name = options.epsilon >= 0 ? "largest_rdp" : "rdp";
+  SUBMIX_ASSIGN_OR_RETURN(Json part_row, ConversionRow("part", part, rdp_name, options.delta));
+  SUBMIX_ASSIGN_OR_RETURN(Json user_row, ConversionRow("user key", user, rdp_name, options.delta));
   report.rows = {part_row, user_row};
   report.statements.push_back({"user_key", Given(PrivacyUnit::kUserKey, Adjacency::kReplace)});
   PrintReport(report, options.json);

@@ -27,6 +27,7 @@ std::string CellText(const std::string& key, const Json& value) {
   }
   if (!value.is_number_float()) return value.dump();
   if (!std::isfinite(value.get<double>())) return "-";
+  if (key == "largest_rdp") return accounting::FormatAllowance(value.get<double>());
   if (key.ends_with("epsilon") || key.ends_with("rdp")) {
     return accounting::FormatCost(value.get<double>());
   }

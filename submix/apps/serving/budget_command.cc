@@ -43,7 +43,7 @@ void PrintForPeople(const engine::Deployment& deployment,
       "Operator's view: never show it to clients; acting on it is a release of its own.\n\n");
   std::printf("%-10s %12s %12s %14s\n", "part", "spent", "budget", "sure answers");
   for (const ledger::Account& account : accounts) {
-    const double spent = account.spent.ToNatsRoundedUp();
+    const double spent = std::ceil(account.spent.ToNatsRoundedUp() * 1e6) / 1e6;
     const double budget = account.budget.ToNatsRoundedUp();
     std::printf(
         "%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <sstream>
 
+#include "submix/accounting/privacy_statement.h"
 #include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_environment.h"
@@ -168,8 +170,8 @@ class Trainer {
   // One step: sum, pay, noise, update. Nothing private leaves the sum before the charge is durable.
   Status Step(std::int64_t expected_batch, base::ProgressBar& progress) {
     const double epsilon = budget_.EpsilonAfter(account_.steps_charged() + 1).epsilon;
-    char note[64];
-    std::snprintf(note, sizeof note, "epsilon %.3g of %.3g", epsilon, budget_.target().epsilon);
+    const std::string note = "epsilon " + accounting::FormatCost(epsilon) + " of " +
+                             base::NumberText(budget_.target().epsilon);
     std::int64_t shown = 0;
     const auto show = [&] {
       if (shown == expected_batch) return;
