@@ -96,8 +96,11 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
     for (eval::EvaluationSetting setting : settings) {
       auto& promise = sheet.promises.emplace_back();
       if (unit == "user") {
-        promise = {setting.epsilon, setting.mechanism.order, delta, public_keys,
-                   sheet.public_training};
+        promise = mechanism::UserPromise{.epsilon = setting.epsilon,
+                                         .order = setting.mechanism.order,
+                                         .delta = delta,
+                                         .public_keys = public_keys,
+                                         .public_training = sheet.public_training};
         SUBMIX_ASSIGN_OR_RETURN(const auto kept,
                                 mechanism::KeepUserPromise(setting.mechanism, setting.queries,
                                                            *promise, mechanism::MakeAnyMechanism));
