@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <type_traits>
@@ -51,6 +52,15 @@ const CLI::Validator kCount = Number("a whole number from 1 to 2^53", [](double 
 });
 const CLI::Validator kFile = CLI::detail::ExistingFileValidator();
 const CLI::Validator kDirectory = CLI::detail::ExistingDirectoryValidator();
+const CLI::Validator kOutputFile(
+    [](const std::string& path) {
+      namespace fs = std::filesystem;
+      if (fs::is_directory(path)) return path + " is a directory: name a file in it";
+      const fs::path parent = fs::path(path).parent_path();
+      if (parent.empty() || fs::is_directory(parent)) return std::string();
+      return path + ": there is no directory " + parent.string() + ": make it first";
+    },
+    "");
 
 CLI::Validator OneOf(std::vector<std::string> words) { return CLI::IsMember(std::move(words)); }
 

@@ -25,6 +25,8 @@ extern const CLI::Validator kCount;        // a whole number from 1 to 2^53
 // Conditions on words.
 extern const CLI::Validator kFile;       // is there
 extern const CLI::Validator kDirectory;  // is there
+// Is to be written, and is looked at before the work whose result it takes: its directory is there.
+extern const CLI::Validator kOutputFile;
 CLI::Validator OneOf(std::vector<std::string> words);
 
 // Adds options to a command, or to a group of them. The variables must outlive the command; their

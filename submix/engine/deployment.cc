@@ -10,6 +10,7 @@
 #include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
 #include "submix/engine/earlier_deployments.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::engine {
@@ -33,7 +34,7 @@ Status CheckOptions(const DeploymentOptions& options) {
   SUBMIX_RETURN_IF_ERROR(CheckDelta(options.delta, ""));
   if (!(options.epsilon > 0 && options.epsilon < kLargestBudget)) {
     return base::InvalidArgumentError("epsilon must be above 0 and below 8192 nats, found " +
-                                      std::to_string(options.epsilon));
+                                      base::NumberText(options.epsilon));
   }
   if (!(options.mechanism.target_leakage > 0 &&
         options.mechanism.target_leakage <= options.epsilon)) {
@@ -41,7 +42,7 @@ Status CheckOptions(const DeploymentOptions& options) {
         "the target leakage (beta, the most one answer may cost a part) must be above 0 and at "
         "most "
         "epsilon, found " +
-        std::to_string(options.mechanism.target_leakage));
+        base::NumberText(options.mechanism.target_leakage));
   }
   return base::OkStatus();
 }
@@ -307,7 +308,8 @@ StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_di
   if (text.status().code() == base::StatusCode::kNotFound) {
     return base::NotFoundError(deployment_directory +
                                ": not a deployment: it has no deployment.json; `submix deploy` "
-                               "makes one from an ensemble");
+                               "makes one from an ensemble" +
+                               ensemble::BatchesHint(deployment_directory));
   }
   SUBMIX_RETURN_IF_ERROR(text.status());
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject object,
@@ -409,7 +411,12 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   auto ledger = access == DeploymentAccess::kCharge ? ledger::DurableLedger::Open(options)
                                                     : ledger::DurableLedger::OpenReadOnly(options);
   if (!ledger.ok()) {
-    if (!HasEnded(options)) return ledger.status();
+    auto ended = ledger::DurableLedger::OpenReadOnly(EndedLedger(options));
+    if (!ended.ok()) return ledger.status();
+    deployment.has_ended = true;
+    ledger = std::move(ended);
+  }
+  if (deployment.has_ended && access == DeploymentAccess::kCharge) {
     return base::FailedPreconditionError(
         deployment_directory +
         ": ended: what it spent counts in a later deployment, made with --after; use that one");

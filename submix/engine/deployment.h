@@ -92,6 +92,7 @@ struct Deployment {
   std::optional<ensemble::TrainingCost> public_training;
   std::unique_ptr<mechanism::Mechanism> mechanism;
   std::unique_ptr<ledger::DurableLedger> ledger;
+  bool has_ended = false;  // a later deployment counts it in; it is open to be read alone
 };
 
 enum class DeploymentAccess {
@@ -102,8 +103,8 @@ enum class DeploymentAccess {
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger and the manifest's list against the deployment. Errors:
 // kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if
-// the ledger is another's, or if the deployment has ended; those of LoadTrainingCost; the ledger's
-// errors.
+// the ledger is another's, or if the deployment has ended and is to be charged; those of
+// LoadTrainingCost; the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(
     const std::string& deployment_directory, DeploymentAccess access,
     const mechanism::MechanismMaker& make = mechanism::MakeMechanism);

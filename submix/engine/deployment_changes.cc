@@ -22,6 +22,12 @@ base::Status RebindLedger(const ledger::DurableLedgerOptions& from,
   return ledger.status();
 }
 
+// What would stop the next binding, too. Other faults of the ledger are those of opening it.
+base::Status CheckNobodyCharges(const ledger::DurableLedgerOptions& options) {
+  const base::Status opened = ledger::DurableLedger::Open(options).status();
+  return opened.code() == base::StatusCode::kUnavailable ? opened : base::OkStatus();
+}
+
 }  // namespace
 
 base::Status MoveLedger(const std::string& deployment_directory, const std::string& location) {
@@ -51,7 +57,7 @@ base::Status RebindDeployment(const std::string& deployment_directory) {
   DeploymentConfig new_config = old_config;
   new_config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
   if (new_config.ensemble_fingerprint == old_config.ensemble_fingerprint) {
-    return base::OkStatus();
+    return CheckNobodyCharges(LedgerOptions(deployment_directory, old_config));
   }
   if (manifest.parent_sha256 != base::ToHex(old_config.ensemble_fingerprint)) {
     return base::FailedPreconditionError(

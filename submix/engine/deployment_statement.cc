@@ -52,6 +52,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
           : PromiseOf(answers);
   if (!earlier.lineages.empty()) SayWhatIsCountedIn(earlier, promise);
   if (deployment.manifest.external.has_value()) SayThatModelsAreOutside(promise);
+  if (deployment.has_ended) promise.sentence += " It has ended: a later deployment counts it in.";
   return promise;
 }
 

@@ -36,4 +36,10 @@ StatusOr<std::vector<std::string>> BatchesIn(const std::string& directory) {
   return batches;
 }
 
+std::string BatchesHint(const std::string& directory) {
+  const auto batches = BatchesIn(directory);
+  if (!batches.ok() || batches->empty()) return "";
+  return "; it holds batches, each with a directory of its own: " + batches->front() + ", ...";
+}
+
 }  // namespace submix::ensemble

@@ -17,4 +17,8 @@ std::string BatchDirectory(const std::string& directory, int batch, int batches)
 // missing, or there are those of two numbers of batches.
 base::StatusOr<std::vector<std::string>> BatchesIn(const std::string& directory);
 
+// What a command that wants one of them adds to its error: "; it holds batches, such as …"; empty
+// if the directory holds none.
+std::string BatchesHint(const std::string& directory);
+
 }  // namespace submix::ensemble

@@ -10,6 +10,7 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/model/decoder_families.h"
 
@@ -326,7 +327,8 @@ base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
   if (json.status().code() == base::StatusCode::kNotFound) {
     return base::NotFoundError(
         ensemble_directory +
-        ": not an ensemble: it has no manifest.json; `submix train` makes one");
+        ": not an ensemble: it has no manifest.json; `submix train` makes one" +
+        BatchesHint(ensemble_directory));
   }
   SUBMIX_RETURN_IF_ERROR(json.status());
   SUBMIX_RETURN_IF_ERROR(CheckFormat(*json, path));

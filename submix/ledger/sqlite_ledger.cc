@@ -38,8 +38,8 @@ base::StatusOr<std::unique_ptr<base::FileLock>> LockForWriting(const std::string
   }
   if (lock.status().code() != base::StatusCode::kUnavailable) return lock;
   return base::UnavailableError(path +
-                                ": another process has this ledger open for charging; stop it, or "
-                                "open the ledger for reading only");
+                                ": another process has this ledger open for charging; stop it "
+                                "first");
 }
 
 base::StatusOr<LedgerContents> ReadBeside(SqliteConnection& connection,

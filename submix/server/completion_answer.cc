@@ -45,11 +45,21 @@ class CompletionAnswer : public UnfinishedAnswer {
     return pieces;
   }
   bool ended() const { return std::ranges::none_of(call_.completions, IsRunning); }
+  // The end of each choice that stopped where the deployment's answers were used up. What the call
+  // has got until then is paid for, and is its answer.
+  std::vector<Choice> CutShort() const {
+    std::vector<Choice> ends;
+    for (std::size_t i = 0; i < call_.completions.size(); ++i) {
+      if (!IsCutShort(call_.completions[i])) continue;
+      ends.push_back({static_cast<int>(i), "", engine::FinishReason::kLength});
+    }
+    return ends;
+  }
   // Of the first choice that did not end well.
   std::optional<ApiError> failure() const {
     for (const auto& completion : call_.completions) {
       const base::Status status = completion->status();
-      if (status.ok()) continue;
+      if (status.ok() || IsCutShort(completion)) continue;
       ApiError error = RefusalError(status);
       if (completion->end() == CompletionEnd::kDeadline) {
         error.status = 504;
@@ -59,12 +69,16 @@ class CompletionAnswer : public UnfinishedAnswer {
     }
     return std::nullopt;
   }
-  RequestRecord& record() { return call_.visit->record; }
+  RequestRecord& record() const { return call_.visit->record; }
   Usage usage() { return {record().prompt_tokens, record().completion_tokens}; }
 
   const AnsweredCall call_;
 
  private:
+  bool IsCutShort(const std::unique_ptr<engine::Completion>& completion) const {
+    return completion->end() == CompletionEnd::kExhausted && record().completion_tokens > 0;
+  }
+
   const engine::WakeFor wakes_for_;
 };
 
@@ -93,6 +107,9 @@ class WholeCompletionAnswer final : public CompletionAnswer {
     if (const auto error = failure()) {
       response = call_.visit->Fail(*error);
       return true;
+    }
+    for (const Choice& end : CutShort()) {
+      whole_[static_cast<std::size_t>(end.index)].finish_reason = end.finish_reason;
     }
     record().status = 200;
     response.body = call_.writer.Whole(whole_, usage());
@@ -126,6 +143,7 @@ class StreamedCompletionAnswer final : public CompletionAnswer {
       events += ErrorEvent(*error);
       return true;
     }
+    for (const Choice& end : CutShort()) events += call_.writer.Event(end);
     events += call_.writer.UsageEvent(usage());
     events += kDoneEvent;
     return true;

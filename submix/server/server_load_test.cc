@@ -156,6 +156,31 @@ TEST(ServerLoad, AFixedNumberOfAnswersIsNeverExceededAndThenRefused) {
   EXPECT_EQ(served.watched.ledger.releases, charged);
 }
 
+TEST(ServerLoad, WhoMeetsTheEndOfTheAnswersGetsWhatWasPaidFor) {
+  ServedEngineOptions options;
+  options.engine.mechanism = "dclip";
+  options.engine.budget = 0.25;
+  options.engine.target_leakage = 0.01;
+  options.engine.when_exhausted = engine::WhenExhausted::kRefuse;
+  const std::string ask = R"({"model":"letters","prompt":"abc","max_tokens":40,"n":2)";
+  for (const bool streams : {false, true}) {
+    ServedEngine served(options);
+    const RawAnswer answer =
+        Post(served.port(), kPath, ask + (streams ? R"(,"stream":true})" : "}"));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    int cut = 0;
+    const std::string end = R"("finish_reason":"length")";
+    for (auto at = answer.body.find(end); at != std::string::npos; ++cut) {
+      at = answer.body.find(end, at + 1);
+    }
+    EXPECT_EQ(cut, 2) << answer.body;
+    EXPECT_EQ(answer.body.find("error"), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.body.find("[DONE]") != std::string::npos, streams);
+    if (!streams) EXPECT_EQ(nlohmann::json::parse(answer.body)["usage"]["completion_tokens"], 25);
+    EXPECT_EQ(Post(served.port(), kPath, ask + "}").status, 429);
+  }
+}
+
 TEST(ServerLoad, SpentPartsAreNotSeenAndNotOverspent) {
   ServedEngineOptions options;
   options.engine.budget = 0.05;

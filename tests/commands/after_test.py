@@ -64,8 +64,10 @@ class AfterTest(WorkFolderTest):
         begun = json.loads(run("budget", new, "--verify", "--json").stdout)
         self.assertEqual({part["spent"] for part in begun["parts"]}, spent)
         self.assertIn("earlier answers", "\n".join(begun["statement"]))
-        for command in (("generate", old, "The sea"), ("budget", old)):
-            self.assertIn("ended", run(*command, expect=1).stderr)
+        self.assertIn("ended", run("generate", old, "The sea", expect=1).stderr)
+        looked_at = run("budget", old, "--verify").stdout
+        self.assertIn("It has ended", " ".join(looked_at.split()))
+        self.assertIn("is whole", looked_at)
 
         # A promise to users counts the earlier answers in, at the one order that is known of them.
         third = self.work / "third"

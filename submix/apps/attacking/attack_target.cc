@@ -129,7 +129,7 @@ std::string AttackedLaw::ModelAndCost() const {
 
 void AddTableFlags(Flags flags, OutputFlags& output) {
   flags.Add("--json", output.json, "One JSON object");
-  flags.Add("--csv", output.csv, "Also write the rows to this file");
+  flags.Add("--csv", output.csv, kOutputFile, "Also write the rows to this file");
 }
 
 void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) {

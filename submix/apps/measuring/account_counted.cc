@@ -203,15 +203,17 @@ Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
     Json row = {{"epsilon", epsilon}, {"delta", options.delta}};
     SUBMIX_ASSIGN_OR_RETURN(const auto most, MostRuns(release.run, target, orders));
     row[key] = most.count;
-    row["order"] = OrderJson(most.order);
+    // Where not one fits, no order is the best.
+    row["order"] = most.count > 0 ? OrderJson(most.order) : Json();
     if (release.user_run) {
       SUBMIX_ASSIGN_OR_RETURN(const auto user, MostRuns(*release.user_run, target, orders));
       row["user_" + key] = user.count;
-      row["user_order"] = OrderJson(user.order);
+      row["user_order"] = user.count > 0 ? OrderJson(user.order) : Json();
     }
     report.rows.push_back(row);
   }
-  report.notes.push_back("the most " + key + " that stay within epsilon, at the best order");
+  report.notes.push_back("the most " + key +
+                         " that stay within epsilon, at the best order that holds");
   PrintReport(report, options.json);
   return base::OkStatus();
 }

@@ -188,6 +188,11 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(auto text,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
+  if (plan.num_fine_tuned > 1) {
+    return base::InvalidArgumentError("--fine-tuned: " + options.fine_tuned + " has " +
+                                      std::to_string(plan.num_fine_tuned) +
+                                      " members; give an ensemble of one part (--parts 1)");
+  }
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
@@ -195,17 +200,15 @@ Status RunEvaluate(const EvaluateOptions& options) {
   progress.Finish();
   SUBMIX_ASSIGN_OR_RETURN(sheet.statements,
                           StatementsOf(sheet.result, options.delta, manifest.has_public_keys()));
-  if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteEvaluationCsv(options.csv, sheet));
-  if (!options.by_user.empty()) {
-    text.users.erase(std::unique(text.users.begin(), text.users.end()), text.users.end());
-    SUBMIX_RETURN_IF_ERROR(WriteUserLossesCsv(options.by_user, sheet, text.users));
-  }
   if (options.json) {
     PrintEvaluationJson(sheet);
   } else {
     PrintEvaluationTable(sheet);
   }
-  return base::OkStatus();
+  if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteEvaluationCsv(options.csv, sheet));
+  if (options.by_user.empty()) return base::OkStatus();
+  text.users.erase(std::unique(text.users.begin(), text.users.end()), text.users.end());
+  return WriteUserLossesCsv(options.by_user, sheet, text.users);
 }
 
 }  // namespace
@@ -239,9 +242,9 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
             "Of what the mechanisms draw: the same command gives the same numbers");
   flags.Add("--checkpoint", options.checkpoint,
             "Keep finished runs in this file; the same command goes on after them");
-  flags.Add("--csv", options.csv, "Also write a CSV file");
+  flags.Add("--csv", options.csv, kOutputFile, "Also write a CSV file");
   flags.Add(
-      "--by-user", options.by_user,
+      "--by-user", options.by_user, kOutputFile,
       "Also write a CSV file of what each held-out user's text lost, in nats: names the users");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(

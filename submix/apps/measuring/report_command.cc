@@ -36,7 +36,7 @@ void AddReportCommand(CLI::App& command, Action& action) {
   flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
   flags.Add("--results", options.results, kDirectory,
             "Directories with what `submix reproduce`, `attack` and `audit` wrote (CSV, SVG)");
-  flags.Add("--out", options.output, "The page; default report.html");
+  flags.Add("--out", options.output, kOutputFile, "The page; default report.html");
   command.footer(
       "The page is self-contained: promises, declarations, ledger (its whole chain is checked),\n"
       "figures, attacks, audits, provenance. It is the operator's: it shows what has been spent.\n"

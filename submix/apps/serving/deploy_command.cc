@@ -268,7 +268,7 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   flags.Add("--order", options.order, "The Renyi order that binds, in [1, inf]; default: 8");
   AddPromiseFlags(flags, options.unit, options.declared.delta);
   flags.Add(
-      "--queries", options.queries, kPositive,
+      "--queries", options.queries, kCount,
       "Answers that every part can surely back, with what --after counts in taken from them; sets "
       "the cap on one charge to epsilon / queries");
   flags.Add("--target-leakage", options.declared.mechanism.target_leakage,

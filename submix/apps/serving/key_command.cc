@@ -117,9 +117,9 @@ void AddKeyCommand(CLI::App& command, Action& action) {
   KeyOptions& to_create = AddVerb(create, action, RunCreate);
   Flags flags(create);
   flags.Require("--name", to_create.name, "Whose key it is; one name, one valid key");
-  flags.Add("--max-tokens", to_create.quotas.tokens, kNonNegative,
+  flags.Add("--max-tokens", to_create.quotas.tokens, Between(0, 0x1p53),
             "The most tokens that it may get in its whole life");
-  flags.Add("--max-requests", to_create.quotas.requests, kNonNegative,
+  flags.Add("--max-requests", to_create.quotas.requests, Between(0, 0x1p53),
             "The most requests that it may make in its whole life; each choice counts as one");
   flags.Add("--json", to_create.json, "One JSON object");
   CLI::App& list = *command.add_subcommand("list", "All keys and what they have used");

@@ -290,12 +290,13 @@ class Synthesis {
     const std::int64_t tokens = options_.request.max_tokens;
     const std::vector<std::int64_t>& wanted = is_left ? batch.missing : batch.documents;
     if (std::ssize(wanted) <= covered / tokens) return base::OkStatus();
+    const std::int64_t most = wanted[static_cast<std::size_t>(covered / tokens)];
     return base::FailedPreconditionError(
         batch.deployment + ": its budget surely covers " + std::to_string(covered) +
         (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted.size()) +
-        " documents of --max-tokens " + std::to_string(tokens) + " may need more: --documents " +
-        std::to_string(wanted[static_cast<std::size_t>(covered / tokens)]) +
-        " is the most; write fewer or shorter ones, or deploy with more --queries");
+        " documents of --max-tokens " + std::to_string(tokens) + " may need more: " +
+        (most > 0 ? "--documents " + std::to_string(most) + " is the most" : "not one fits") +
+        "; write fewer or shorter ones, or deploy with more --queries");
   }
 
   Status Write() {

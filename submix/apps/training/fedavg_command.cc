@@ -452,7 +452,7 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
   flags.Add("--evaluate-every", training.evaluate_every, kPositive, "Rounds between evaluations");
   flags.Add("--threads", training.threads, kNonNegative,
             "Users trained at once; 0 = one a processor; any number gives the same model");
-  flags.Add("--csv", options.csv,
+  flags.Add("--csv", options.csv, kOutputFile,
             "A line a round; its column `users` is private: for the operator");
   flags.Add("--json", options.json, "The result as one JSON object");
   command.footer(

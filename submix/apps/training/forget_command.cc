@@ -73,7 +73,9 @@ base::Status ChooseBatch(ForgetOptions& options) {
   const auto count = static_cast<int>(batches.size());
   const int batch = corpus::BatchOf(key, options.user, count);
   options.ensemble = batches[static_cast<std::size_t>(batch)];
-  if (!options.deployment.empty()) {
+  // The directory of all their deployments, or already that of this batch's.
+  if (!options.deployment.empty() &&
+      !base::FileExists(engine::DeploymentConfigPath(options.deployment))) {
     options.deployment = ensemble::BatchDirectory(options.deployment, batch, count);
   }
   return base::OkStatus();
