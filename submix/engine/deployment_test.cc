@@ -344,6 +344,25 @@ TEST_F(DeploymentTest, IsNotOpenedOnTheLedgerOfAnother) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("another deployment's")));
 }
 
+// Who forgets asks first, and trains then.
+TEST_F(DeploymentTest, IsNotBoundAnewWhileSomebodyAnswersNotEvenToTheSame) {
+  SUBMIX_ASSERT_OK(CreateDeployment(deployment_, ensemble_, options_));
+  {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment answering,
+                                OpenDeployment(deployment_, DeploymentAccess::kCharge));
+    EXPECT_THAT(RebindDeployment(deployment_), StatusIs(StatusCode::kUnavailable, _));
+  }
+  SUBMIX_EXPECT_OK(RebindDeployment(deployment_));
+}
+
+TEST_F(DeploymentTest, ADirectoryOfBatchesIsNamedAsOne) {
+  SUBMIX_ASSERT_OK(base::MakeDirectories(directory_.File("all/batch-1-of-1")));
+  for (const base::Status& status : {LoadDeploymentConfig(directory_.File("all")).status(),
+                                     ensemble::LoadManifest(directory_.File("all")).status()}) {
+    EXPECT_THAT(status, StatusIs(StatusCode::kNotFound, HasSubstr("all/batch-1-of-1")));
+  }
+}
+
 TEST_F(DeploymentTest, PublicKeysAreTheEnsemblesAndBindTheLedger) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_));
   manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};

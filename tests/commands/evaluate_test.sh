@@ -74,6 +74,16 @@ for setting, row in zip(result["settings"], rows):
     assert low <= setting["kept"] <= high, setting
 END
 
+# Of several models none is the one of all text; a file that cannot be written is said before the work.
+if "${evaluate[@]}" --fine-tuned "$work/ensemble" >"$work/none.json" 2>"$work/stderr"; then fail "many fine-tuned"; fi
+grep -q "give an ensemble of one part" "$work/stderr" || fail "what --fine-tuned takes"
+for path in "$work/no/file.csv" "$work"; do
+  code=0
+  "${evaluate[@]}" --csv "$path" >"$work/none.json" 2>"$work/stderr" || code=$?
+  [[ $code == 2 && ! -s "$work/none.json" ]] || fail "--csv $path"
+  grep -q -- "--csv" "$work/stderr" || fail "the option is not named"
+done
+
 # Of every user on his own: the sums are the perplexities, and the names those of the text.
 printf '%s\n' '{"user": "ann", "text": "The sea and the hill went out, and none came home."}' \
   '{"user": "bob", "text": "Out of the house went ann to see the hill."}' >"$work/two.jsonl"
