@@ -59,6 +59,36 @@ TEST_F(PrivateSamplerTest, PaysForAStepInOneTransaction) {
   EXPECT_GT(ledger_.SpentByPart(0), 0);
 }
 
+// Notes what is drawn before it is rekeyed: a fork of the process draws the same.
+class RandomBeforeAFork final : public base::RandomSource {
+ public:
+  explicit RandomBeforeAFork(base::RandomSource& source) : source_(source) {}
+  void Fill(std::span<std::byte> bytes) override {
+    draws_shared += is_shared ? 1 : 0;
+    source_.Fill(bytes);
+  }
+  void Rekey() override { is_shared = false; }
+
+  bool is_shared = true;
+  int draws_shared = 0;
+
+ private:
+  base::RandomSource& source_;
+};
+
+TEST_F(PrivateSamplerTest, DrawsNothingThatAForkDrawsToo) {
+  RandomBeforeAFork random(*random_);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto sampler, PrivateSampler::Create({mechanism_.get(), &ledger_, &random}, kParts));
+  for (int step = 0; step < 2; ++step) {
+    random.is_shared = true;
+    random.draws_shared = 0;
+    SUBMIX_ASSERT_OK(sampler->Sample(std::vector{Predict()}));
+    EXPECT_FALSE(random.is_shared);
+    EXPECT_EQ(random.draws_shared, 0);
+  }
+}
+
 TEST_F(PrivateSamplerTest, WithoutAPublicPmfNothingIsCharged) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto sampler, Create(kParts));
   const std::vector<float> broken(kVocabulary, std::numeric_limits<float>::quiet_NaN());
