@@ -51,7 +51,7 @@ class CompletionAnswer : public UnfinishedAnswer {
     std::vector<Choice> ends;
     for (std::size_t i = 0; i < call_.completions.size(); ++i) {
       if (!IsCutShort(call_.completions[i])) continue;
-      ends.push_back({static_cast<int>(i), "", engine::FinishReason::kLength});
+      ends.push_back({static_cast<int>(i), "", engine::FinishReason::kMaxTokens});
     }
     return ends;
   }
