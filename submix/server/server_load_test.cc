@@ -176,7 +176,9 @@ TEST(ServerLoad, WhoMeetsTheEndOfTheAnswersGetsWhatWasPaidFor) {
     EXPECT_EQ(cut, 2) << answer.body;
     EXPECT_EQ(answer.body.find("error"), std::string::npos) << answer.body;
     EXPECT_EQ(answer.body.find("[DONE]") != std::string::npos, streams);
-    if (!streams) EXPECT_EQ(nlohmann::json::parse(answer.body)["usage"]["completion_tokens"], 25);
+    if (!streams) {
+      EXPECT_EQ(nlohmann::json::parse(answer.body)["usage"]["completion_tokens"], 25);
+    }
     EXPECT_EQ(Post(served.port(), kPath, ask + "}").status, 429);
   }
 }
