@@ -96,7 +96,7 @@ class AccountingTest(unittest.TestCase):
                 self.assertEqual(accounting.epsilon(*bound), row["epsilon"])
                 self.assertEqual(accounting.epsilon(*bound, classic=True), row["classic_epsilon"])
         row = shown("convert", "--order", 8, "--epsilon", 4, "--delta", DELTA)["rows"][0]
-        self.assertEqual(accounting.rdp(4, DELTA, 8), row["rdp"])
+        self.assertEqual(accounting.rdp(4, DELTA, 8), row["largest_rdp"])
         row = shown("convert", "--rho", 0.3, "--delta", DELTA)["rows"][0]
         self.assertEqual(accounting.zcdp_epsilon(0.3, DELTA), row["epsilon"])
         self.assertAlmostEqual(accounting.epsilon(1, 3, 1e-5, classic=True), 1 + math.log(1e5) / 2)
