@@ -63,7 +63,7 @@ base::StatusOr<ListeningSocket> ListenOnPort(const std::string& host, int port) 
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const std::string name = host + ":" + std::to_string(port);
+  const std::string name = port == 0 ? host : host + ":" + std::to_string(port);
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
     return base::UnavailableError("cannot listen on " + name + ": " + WhyNotBound(EADDRNOTAVAIL));
   }
@@ -78,12 +78,15 @@ base::StatusOr<ListeningSocket> ListenOnPort(const std::string& host, int port) 
   return socket;
 }
 
+Status CheckLength(const std::string& path) {
+  if (path.size() < sizeof sockaddr_un::sun_path) return base::OkStatus();
+  return base::UnavailableError("cannot listen on " + path + ": " + std::strerror(ENAMETOOLONG));
+}
+
 base::StatusOr<ListeningSocket> ListenOnPath(const std::string& path) {
+  SUBMIX_RETURN_IF_ERROR(CheckLength(path));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return base::UnavailableError("cannot listen on " + path + ": " + std::strerror(ENAMETOOLONG));
-  }
   path.copy(address.sun_path, path.size());
   if (std::filesystem::is_socket(path)) ::unlink(path.c_str());
   const mode_t mask = ::umask(0177);
@@ -97,6 +100,13 @@ base::StatusOr<ListeningSocket> ListenOnPath(const std::string& path) {
 base::StatusOr<ListeningSocket> OpenListeningSocket(const ListenerOptions& options) {
   if (!options.unix_socket.empty()) return ListenOnPath(options.unix_socket);
   return ListenOnPort(options.host, options.port);
+}
+
+Status CheckListeningAddress(const ListenerOptions& options) {
+  if (!options.unix_socket.empty()) return CheckLength(options.unix_socket);
+  SUBMIX_ASSIGN_OR_RETURN(const ListeningSocket socket, ListenOnPort(options.host, 0));
+  ::close(socket.descriptor);
+  return base::OkStatus();
 }
 
 }  // namespace submix::server

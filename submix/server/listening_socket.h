@@ -15,4 +15,7 @@ struct ListeningSocket {
 // Binds and listens. Errors: kUnavailable, saying why.
 base::StatusOr<ListeningSocket> OpenListeningSocket(const ListenerOptions& options);
 
+// Whether this machine has the address, whoever listens on its port at present. Errors: as above.
+base::Status CheckListeningAddress(const ListenerOptions& options);
+
 }  // namespace submix::server
