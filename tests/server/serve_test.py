@@ -7,7 +7,9 @@ stop, and the official openai client from npm.
 The client's part is skipped with a message where node, npm or the registry is missing.
 """
 
+import fcntl
 import json
+import os
 import re
 import signal
 import socket
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import unittest
 
-from submix_process import (SOURCE, Server, WorkFolderTest, ask, completion, install_openai_client, make_deployment,
+from submix_process import (SOURCE, SUBMIX, Server, WorkFolderTest, ask, completion, install_openai_client, make_deployment,
                             make_ensemble, make_key, run)
 
 OPERATOR_KEY = "an operator's own key"
@@ -110,7 +112,19 @@ class ServeTest(WorkFolderTest):
         with Server(self.deployment, "--port", 0) as server:
             error = run("serve", self.deployment, "--port", 0, expect=1).stderr
             self.assertIn("another process has this ledger open", error)
+            # What is checked is the address: that this server has the port now is as it should be.
+            run("serve", self.deployment, "--port", server.address.rpartition(":")[2], "--check")
             server.stop()
+
+    def test_check_refuses_an_address_that_the_start_would_refuse(self):
+        self.refused('[server]\nhost = "not a host"\n', "cannot listen on not a host", "no such address")
+        self.refused('[server]\nhost = "192.0.2.1"\n', "192.0.2.1", "no such address")
+        self.refused(f'[server]\nunix_socket = "/{"a" * 200}"\n', "cannot listen on", "too long")
+        key = f'key_file = "{self.work}/operator.key"\n'
+        for host in ("127.0.0.1", "0.0.0.0", "::"):
+            self.refused(f'[server]\nport = 9090\nhost = "{host}"\n[operator]\n' + key, "one place", "operator.port")
+        place = f'unix_socket = "{self.work}/socket"\n'
+        self.refused("[server]\n" + place + "[operator]\n" + place + key, "one place", "operator.unix_socket")
 
     def test_what_is_not_proven_is_answered_by_whoever_says_research(self):
         folder = self.work / "research"
@@ -168,6 +182,51 @@ class ServeTest(WorkFolderTest):
         self.assertEqual((log[0]["status"], log[0]["completion_tokens"]), (200, tokens))
         self.assertNotIn("lord", json.dumps(log))
         run("budget", self.deployment)
+
+    def test_a_log_reader_that_stalls_or_goes_holds_up_nobody(self):
+        for is_gone in (False, True):
+            with self.subTest(is_gone=is_gone):
+                reader, writer = os.pipe()
+                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+                process = subprocess.Popen([SUBMIX, "serve", self.deployment, "--port", "0"], stderr=writer)
+                self.addCleanup(process.kill)
+                os.close(writer)
+                with open(reader) as log:
+                    address = json.loads(log.readline())["address"]
+                    if is_gone:
+                        log.close()
+                    for _ in range(50):  # of more than 100 bytes each
+                        self.assertEqual(ask(address, "POST", "/v1/completions")[0], 401)
+                    self.assertEqual(ask(address, "GET", "/healthz")[0], 200)
+                    process.terminate()
+                    self.assertEqual(process.wait(timeout=30), 0)
+
+    def test_a_hangup_stops_it_gracefully_unless_it_is_to_survive_its_terminal(self):
+        with Server(self.deployment, "--port", 0) as server:
+            self.assertEqual([entry["event"] for entry in server.stop(signal.SIGHUP)], ["stopping", "stopped"])
+        with Server(self.deployment, "--port", 0, launcher=("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")) as server:
+            server.process.send_signal(signal.SIGHUP)
+            self.assertEqual(ask(server.address, "POST", "/v1/completions", self.key, completion(server.model))[0], 200)
+            server.stop()
+
+    def test_few_open_files_mean_fewer_connections_never_a_ledger_that_cannot_open_its_own(self):
+        def allowed(files):
+            return ("sh", "-c", f'ulimit -n {files}; exec "$@"', "sh")
+        few = subprocess.run([*allowed(64), SUBMIX, "serve", self.deployment, "--port", "0"],
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual((few.returncode, few.stderr.count("\n")), (1, 1), few.stderr)
+        for word in ("may open 64 files", "at least 272", "LimitNOFILE"):
+            self.assertIn(word, few.stderr)
+        with Server(self.deployment, "--port", 0, launcher=allowed(272)) as server:
+            self.assertEqual(server.events["few_open_files"]["connections"], 16)
+            port = int(server.address.rpartition(":")[2])
+            idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(400)]
+            for _ in range(4):
+                status, text = ask(server.address, "POST", "/v1/completions", self.key, completion(server.model))
+                self.assertEqual(status, 200, text)
+            for each in idle:
+                each.close()
+            server.stop()
 
     def test_the_openai_client_works_unchanged(self):
         client = install_openai_client(self.work)

@@ -119,7 +119,7 @@ class Server:
             raise AssertionError("the server did not start")
         self.address = self.events["listening"]["address"]
         self.model = self.events["listening"]["model"]
-        # Read all the time: a full pipe would hold up the server.
+        # Read all the time: lines that a full pipe has no room for are dropped.
         self._log = []
         self._reader = threading.Thread(target=lambda: self._log.extend(self.process.stderr), daemon=True)
         self._reader.start()

@@ -1,12 +1,13 @@
 // `submix serve`: the HTTP server.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -14,12 +15,14 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/serving/serve_config.h"
 #include "submix/base/log.h"
+#include "submix/base/log_writer.h"
 #include "submix/base/number_text.h"
 #include "submix/chat/chat_format.h"
 #include "submix/engine/answer_cache.h"
@@ -27,6 +30,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/server/listening_socket.h"
 #include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
 
@@ -50,15 +54,31 @@ struct ServeOptions {
   bool check = false;
 };
 
-// One JSON object a line on stderr. Thread-safe.
-void WriteLogLine(const char* level, const char* event, const json& details) {
-  static std::mutex mutex;
+// One JSON object a line.
+std::string LogLine(const char* level, const char* event, const json& details) {
   json line = {{"time", base::UtcTime(std::time(nullptr))}, {"level", level}, {"event", event}};
   line.update(details);
-  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-  const std::lock_guard lock(mutex);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
+
+// Clients' requests, the engine's steps and the graceful stop say lines: none of them waits for
+// whoever reads stderr.
+base::LogWriter& LogOnStderr() {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  static base::LogWriter& log =
+      base::LogWriter::Start(STDERR_FILENO, kMostBytes, [](std::int64_t lines) {
+        return LogLine("warning", "log_dropped", {{"lines", lines}});
+      });
+  return log;
+}
+
+// Thread-safe.
+void WriteLogLine(const char* level, const char* event, const json& details) {
+  LogOnStderr().Write(LogLine(level, event, details));
+}
+
+// At the end, for a moment: the reader may be stalled.
+void FlushLog() { LogOnStderr().Flush(std::chrono::seconds(1)); }
 
 void LogRequest(const server::RequestRecord& record) {
   WriteLogLine("info", "request",
@@ -150,14 +170,42 @@ base::StatusOr<std::unique_ptr<const chat::ChatFormat>> LoadChatFormat(
                                 name, tokenizer);
 }
 
+// Each connection is an open file, of which a shell often allows 1,024, and the ledger needs some,
+// too: allows more, or else takes fewer connections. Returns what is to be said of that, if
+// anything. Errors: kResourceExhausted where hardly any would be left.
+base::StatusOr<std::string> FitConnections(ServeConfig& config) {
+  constexpr rlim_t kOthers = 256;
+  constexpr rlim_t kFewest = 16;
+  int& connections = config.http.listener.connections;
+  const rlim_t wanted = static_cast<rlim_t>(connections) + kOthers;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return std::string();
+  const rlimit more{std::min(wanted, files.rlim_max), files.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) files = more;
+  if (files.rlim_cur >= wanted) return std::string();
+  const std::string limit = "this process may open " + std::to_string(files.rlim_cur) + " files";
+  constexpr char kMend[] = ": raise its limit (`ulimit -n`, LimitNOFILE)";
+  if (files.rlim_cur < kOthers + kFewest) {
+    return base::ResourceExhaustedError(limit + ", the server needs at least " +
+                                        std::to_string(kOthers + kFewest) + kMend);
+  }
+  connections = static_cast<int>(files.rlim_cur - kOthers);
+  return limit + ", so it takes fewer than server.connections" + kMend;
+}
+
 Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           LoadEnsembleTokenizer(deployment.config.ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto chat_format,
                           LoadChatFormat(deployment, config.chat_format, *tokenizer));
   const server::ListenerOptions& listener = config.http.listener;
+  SUBMIX_RETURN_IF_ERROR(server::CheckListeningAddress(listener));
+  if (config.operator_server) {
+    SUBMIX_RETURN_IF_ERROR(server::CheckListeningAddress(config.operator_server->listener));
+  }
   SUBMIX_ASSIGN_OR_RETURN(const std::string tls, TlsText(listener));
   const engine::ApiKeys keys(options.deployment);
   SUBMIX_ASSIGN_OR_RETURN(const auto list, keys.List());
@@ -172,36 +220,26 @@ Status Check(const ServeOptions& options, ServeConfig config) {
           ? Address(config.operator_server->listener, config.operator_server->listener.port).c_str()
           : "off");
   std::printf(
-      "connections  %d\nbatch        %d, and %d waiting\ncache        answers %s, prefixes "
+      "connections  %d%s\nbatch        %d, and %d waiting\ncache        answers %s, prefixes "
       "%s\n\n%s",
-      listener.connections, config.scheduler.max_live, config.scheduler.max_waiting,
+      listener.connections, few_files.empty() ? "" : ("; " + few_files).c_str(),
+      config.scheduler.max_live, config.scheduler.max_waiting,
       config.cache_bytes_per_key > 0 ? "on" : "off",
       config.prefix_tokens_per_key > 0 ? "on" : "off",
       engine::DeploymentPromise(deployment).ToText().c_str());
   return base::OkStatus();
 }
 
-// Each connection is an open file, of which a shell often allows 1,024.
-void AllowOpenFiles(const ServeConfig& config) {
-  constexpr rlim_t kOthers = 256;
-  const rlim_t wanted = static_cast<rlim_t>(config.http.listener.connections) + kOthers;
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
-  files.rlim_cur = std::min(wanted, files.rlim_max);
-  if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur == wanted) return;
-  WriteLogLine(
-      "warning", "few_open_files",
-      {{"message", "this process may open " + std::to_string(files.rlim_cur) +
-                       " files, fewer than server.connections: raise its limit (`ulimit -n`, "
-                       "LimitNOFILE), or give fewer connections"}});
-}
-
-// Blocks the signals that stop the server, for this thread and all that it starts from now on.
+// Blocks the signals that stop the server, for this thread and all that it starts from now on. A
+// SIGHUP that is ignored stays so: `nohup` wants the server to survive its terminal.
 sigset_t BlockStopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  struct sigaction on_hangup {};
+  ::sigaction(SIGHUP, nullptr, &on_hangup);
+  if (on_hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -214,6 +252,7 @@ sigset_t BlockStopSignals() {
                  "a step did not end: the ledger or the predictor does not answer. What it was "
                  "asked to charge may "
                  "have been charged; nothing of it was released"}});
+  FlushLog();
   std::_Exit(1);
 }
 
@@ -227,9 +266,12 @@ void AwaitStop(const sigset_t& stop_signals) {
   }
 }
 
-Status Serve(const ServeOptions& options, ServeConfig config) {
-  const sigset_t stop_signals = BlockStopSignals();
-  AllowOpenFiles(config);
+Status Serve(const ServeOptions& options, ServeConfig config, const sigset_t& stop_signals) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
+  if (!few_files.empty()) {
+    WriteLogLine("warning", "few_open_files",
+                 {{"message", few_files}, {"connections", config.http.listener.connections}});
+  }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto deployed,
       OpenDeployedEngine(options.deployment, config.predictor, config.prefix_tokens_per_key));
@@ -262,8 +304,8 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
       {{"address", Address(config.http.listener, http->port())}, {"model", config.http.model}});
 
   AwaitStop(stop_signals);
-  WriteLogLine("info", "stopping", {{"seconds", config.stop_time.count() / 1'000}});
   pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);  // a second one ends the process at once
+  WriteLogLine("info", "stopping", {{"seconds", config.stop_time.count() / 1'000}});
   http->Stop(std::chrono::steady_clock::now() + config.stop_time);
   if (!scheduler->has_stopped()) EndWithoutTheEngine();
   WriteLogLine("info", "stopped", json::object());
@@ -273,11 +315,15 @@ Status Serve(const ServeOptions& options, ServeConfig config) {
 Status RunServe(const ServeOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(ServeConfig config, Configure(options));
   if (options.check) return Check(options, std::move(config));
+  const sigset_t stop_signals = BlockStopSignals();
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads the log may go away
   base::SetLogSink([](base::LogSeverity severity, std::string_view line) {
     constexpr const char* kLevels[] = {"info", "warning", "error"};
     WriteLogLine(kLevels[static_cast<std::size_t>(severity)], "message", {{"message", line}});
   });
-  return Serve(options, std::move(config));
+  const Status status = Serve(options, std::move(config), stop_signals);
+  FlushLog();
+  return status;
 }
 
 }  // namespace

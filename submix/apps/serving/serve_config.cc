@@ -265,6 +265,15 @@ bool IsLoopback(const server::ListenerOptions& listener) {
          listener.host == "localhost";
 }
 
+// Whether one that listens would be in the other's way.
+bool HaveOnePlace(const server::ListenerOptions& http, const server::ListenerOptions& loopback) {
+  if (!http.unix_socket.empty() || !loopback.unix_socket.empty()) {
+    return http.unix_socket == loopback.unix_socket;
+  }
+  return http.port != 0 && http.port == loopback.port &&
+         (http.host == loopback.host || http.host == "0.0.0.0" || http.host == "::");
+}
+
 }  // namespace
 
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
@@ -289,8 +298,13 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (listener.certificate.empty() != listener.private_key.empty()) {
     return base::InvalidArgumentError("TLS needs both, tls.certificate and tls.private_key");
   }
-  if (config.operator_server) return server::CheckOperatorOptions(*config.operator_server);
-  return base::OkStatus();
+  if (!config.operator_server) return base::OkStatus();
+  if (HaveOnePlace(listener, config.operator_server->listener)) {
+    return base::InvalidArgumentError(
+        "server and operator would listen in one place: give operator.port, or "
+        "operator.unix_socket, another value than the server's");
+  }
+  return server::CheckOperatorOptions(*config.operator_server);
 }
 
 }  // namespace submix::apps

@@ -35,7 +35,7 @@ struct ServeConfig {
 // of the wrong kind or out of range.
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path);
 
-// What would be unsafe together. Errors: kInvalidArgument.
+// What would be unsafe together, or in each other's way. Errors: kInvalidArgument.
 base::Status CheckServeConfig(const ServeConfig& config);
 
 }  // namespace submix::apps
