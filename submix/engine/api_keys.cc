@@ -9,6 +9,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/base/random.h"
+#include "submix/engine/engine_health.h"
 
 namespace submix::engine {
 namespace {
@@ -164,10 +165,12 @@ Status ApiKeys::Revoke(std::string_view id_or_name) {
 }
 
 StatusOr<ApiKey> ApiKeys::Authenticate(std::string_view secret) const {
-  SUBMIX_ASSIGN_OR_RETURN(const std::vector<ApiKey> keys, List());
+  const auto keys = List();
+  LogChange(path_, was_readable_.exchange(keys.ok()), keys.status());
+  if (!keys.ok()) return keys.status();
   const base::Sha256Digest digest = base::Sha256(secret);
   const ApiKey* found = nullptr;
-  for (const ApiKey& key : keys) {
+  for (const ApiKey& key : *keys) {
     if (SameDigest(key.secret_sha256, digest) && !key.revoked) found = &key;
   }
   if (found == nullptr) return base::NotFoundError("this API key does not exist, or is revoked");

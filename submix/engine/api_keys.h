@@ -2,6 +2,7 @@
 // own. Format: docs/deployment_format.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -49,13 +50,15 @@ class ApiKeys {
   base::StatusOr<std::vector<ApiKey>> List() const;
 
   // The key of this secret. Takes the same time wherever and whether it is found. Errors: kNotFound
-  // if there is none that is not revoked (401); those of List: then nobody gets in.
+  // if there is none that is not revoked (401); those of List: then nobody gets in, and the log
+  // says why, once.
   base::StatusOr<ApiKey> Authenticate(std::string_view secret) const;
 
  private:
   base::Status Change(const std::function<base::Status(std::vector<ApiKey>&)>& change);
 
   const std::string path_;
+  mutable std::atomic<bool> was_readable_ = true;  // at the last Authenticate
   mutable std::mutex mutex_;
   // Guarded by mutex_: the file as last read, and what it says.
   mutable std::string text_;

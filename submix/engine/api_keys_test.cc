@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "submix/base/file_system.h"
+#include "submix/base/log.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 
@@ -12,6 +13,8 @@ namespace api_keys_test {
 using base::StatusCode;
 using base::StatusIs;
 using testing::_;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -91,6 +94,24 @@ TEST_F(ApiKeysTest, DamagedAndNewerFilesLetNobodyIn) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer Submix")));
   SUBMIX_ASSERT_OK(base::WriteFile(path_, text));
   SUBMIX_EXPECT_OK(keys_.Authenticate(created.secret));
+}
+
+TEST_F(ApiKeysTest, TheLogSaysOnceWhyNobodyGetsInAndWhenThatIsOver) {
+  std::vector<std::string> log;
+  base::SetLogSink([&](base::LogSeverity, std::string_view line) { log.emplace_back(line); });
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {}));
+  const std::string text = File();
+  for (int i = 0; i < 2; ++i) {
+    SUBMIX_ASSERT_OK(base::WriteFile(path_, "{"));
+    for (int tries = 0; tries < 3; ++tries) (void)keys_.Authenticate(created.secret);
+    SUBMIX_ASSERT_OK(base::WriteFile(path_, text));
+    for (int tries = 0; tries < 3; ++tries) (void)keys_.Authenticate(created.secret);
+  }
+  (void)keys_.Authenticate("a wrong one");
+  base::SetLogSink(nullptr);
+  const auto is_cause = AllOf(HasSubstr(path_), HasSubstr("not a file of API keys"));
+  const auto is_over = AllOf(HasSubstr(path_), HasSubstr("well again"));
+  EXPECT_THAT(log, ElementsAre(is_cause, is_over, is_cause, is_over));
 }
 
 TEST_F(ApiKeysTest, ANameIsOneLivingKeys) {

@@ -6,15 +6,12 @@
 #include "submix/base/log.h"
 
 namespace submix::engine {
-namespace {
 
-void LogChange(const char* name, bool was_ok, const base::Status& status) {
+void LogChange(std::string_view name, bool was_ok, const base::Status& status) {
   if (status.ok() == was_ok) return;
   if (status.ok()) return base::Log(base::LogSeverity::kInfo, std::string(name) + ": well again");
   base::Log(base::LogSeverity::kError, std::string(name) + ": " + status.ToString());
 }
-
-}  // namespace
 
 base::Status EngineHealth::overall() const {
   const std::lock_guard guard(mutex_);

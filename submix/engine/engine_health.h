@@ -6,10 +6,14 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "submix/base/status.h"
 
 namespace submix::engine {
+
+// Logs `status` where it is the first that is not ok, and that `name` is well again.
+void LogChange(std::string_view name, bool was_ok, const base::Status& status);
 
 // Thread-safe. Logs what changes, not each attempt.
 class EngineHealth {
