@@ -1,11 +1,21 @@
 #include "submix/server/error_response.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "submix/server/openai_response.h"
 
 namespace submix::server {
+namespace {
+
+// The field that Scheduler::Submit finds wrong, where the parser of bodies does not know its range.
+std::string FieldOf(std::string_view message) {
+  if (message.starts_with("top_k_plus:")) return "top_k_plus";
+  return message.starts_with("prompts x n ") ? "n" : "prompt";
+}
+
+}  // namespace
 
 ApiError HttpError(int status) {
   static constexpr std::pair<int, std::string_view> kMessages[] = {
@@ -29,7 +39,7 @@ ApiError RefusalError(const base::Status& status) {
   ApiError error{.message = status.message()};
   switch (status.code()) {
     case base::StatusCode::kInvalidArgument:
-      error.param = "prompt";  // the one field whose range the parser of bodies does not know
+      error.param = FieldOf(status.message());
       break;
     case base::StatusCode::kFailedPrecondition:
       error.status = 429;

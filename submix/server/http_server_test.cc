@@ -450,6 +450,23 @@ TEST(HttpServer, TextThatCannotFitIsRefusedBeforeItIsEncoded) {
   EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("65 bytes"));
 }
 
+TEST(HttpServer, WhatTheEngineRefusesNamesTheFieldToo) {
+  ServedEngineOptions options;
+  options.scheduler.max_waiting_per_key = 2;
+  ServedEngine served(options);
+  const std::string chat = R"({"model":"letters","messages":[{"role":"user","content":"abc"}],)";
+  for (const auto& [fields, param] :
+       {std::pair{R"("top_k_plus":5)", "top_k_plus"},
+        std::pair{R"("top_k":5,"top_k_plus":5)", "top_k_plus"}, std::pair{R"("n":3)", "n"}}) {
+    for (const RawAnswer& answer :
+         {Post(served.port(), kCompletions, CompletionBody(fields)),
+          Post(served.port(), "/v1/chat/completions", chat + fields + "}")}) {
+      EXPECT_EQ(answer.status, 400) << fields;
+      EXPECT_EQ(json::parse(answer.body)["error"]["param"], param) << answer.body;
+    }
+  }
+}
+
 TEST(HttpServer, RecordsHoldNoText) {
   ServedEngine served;
   Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
