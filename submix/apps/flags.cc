@@ -45,6 +45,8 @@ const CLI::Validator kNonNegative =
     Number("a number >= 0", [](double value) { return value >= 0 && std::isfinite(value); });
 const CLI::Validator kProbability =
     Number("a number in [0, 1]", [](double value) { return value >= 0 && value <= 1; });
+const CLI::Validator kShare =
+    Number("a number in (0, 1]", [](double value) { return value > 0 && value <= 1; });
 const CLI::Validator kDelta =
     Number("a number in (0, 1)", [](double value) { return value > 0 && value < 1; });
 const CLI::Validator kCount = Number("a whole number from 1 to 2^53", [](double value) {

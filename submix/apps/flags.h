@@ -19,6 +19,7 @@ CLI::Validator Between(double least, double most);
 extern const CLI::Validator kPositive;     // above 0, finite
 extern const CLI::Validator kNonNegative;  // finite
 extern const CLI::Validator kProbability;  // in [0, 1]
+extern const CLI::Validator kShare;        // in (0, 1]
 extern const CLI::Validator kDelta;        // in (0, 1)
 extern const CLI::Validator kCount;        // a whole number from 1 to 2^53
 

@@ -110,8 +110,15 @@ generate=("$submix" generate)
 long=$(printf 'word %.0s' $(seq 600))
 expect 1 "context" "${generate[@]}" "$work/deployment" "$long"
 expect 1 "empty" "${generate[@]}" "$work/deployment" ""
-expect 1 "temperature" "${generate[@]}" "$work/deployment" "The" --temperature 0
-expect 1 "top_p" "${generate[@]}" "$work/deployment" "The" --top-p 2
+expect 1 "top_k_plus" "${generate[@]}" "$work/deployment" "The" --top-k-plus 5
+if [ -s "$work/stdout" ]; then
+  failures=$((failures + 1))
+  echo "FAILED: a prompt was printed before it was refused"
+fi
+expect 2 "--temperature: expected" "${generate[@]}" "$work/deployment" "The" --temperature 0
+expect 2 "--top-p: expected" "${generate[@]}" "$work/deployment" "The" --top-p 2
+expect 2 "--top-k: expected" "${generate[@]}" "$work/deployment" "The" --top-k -1
+expect 2 "--max-tokens: expected" "${generate[@]}" "$work/deployment" "The" --max-tokens 0
 "${generate[@]}" "$work/deployment" "The" --max-tokens 2 >/dev/null || failures=$((failures + 1))
 
 # The ledger: an older copy, another's, opened twice, a newer format.

@@ -192,8 +192,8 @@ class SynthesizeTest(WorkFolderTest):
                 ("--labels", 2, ("--template", "{label}")),
                 ("--template", 2, ("--labels", "a:1", "--documents", 2)),
                 ("--documents", 2, ("--documents", 0)),
-                ("temperature", 1, ("--documents", 1, "--temperature", 0)),
-                ("max_tokens", 1, ("--documents", 1, "--max-tokens", 0))):
+                ("--temperature", 2, ("--documents", 1, "--temperature", 0)),
+                ("--max-tokens", 2, ("--documents", 1, "--max-tokens", 0))):
             self.refused(reason, deployment, out, *options, expect=code)
         self.refused("nowhere", deployment, self.work / "nowhere/out.jsonl", "--documents", 1)
         self.assertFalse(out.exists())
