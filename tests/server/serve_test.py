@@ -121,7 +121,7 @@ class ServeTest(WorkFolderTest):
         self.refused('[server]\nhost = "192.0.2.1"\n', "192.0.2.1", "no such address")
         self.refused(f'[server]\nunix_socket = "/{"a" * 200}"\n', "cannot listen on", "too long")
         key = f'key_file = "{self.work}/operator.key"\n'
-        for host in ("127.0.0.1", "0.0.0.0", "::"):
+        for host in ("127.0.0.1", "localhost", "0.0.0.0", "::"):
             self.refused(f'[server]\nport = 9090\nhost = "{host}"\n[operator]\n' + key, "one place", "operator.port")
         place = f'unix_socket = "{self.work}/socket"\n'
         self.refused("[server]\n" + place + "[operator]\n" + place + key, "one place", "operator.unix_socket")

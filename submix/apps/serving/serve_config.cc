@@ -265,13 +265,13 @@ bool IsLoopback(const server::ListenerOptions& listener) {
          listener.host == "localhost";
 }
 
-// Whether one that listens would be in the other's way.
+// Whether one would be in the other's way, or hardly told from it: the operator's is on loopback.
 bool HaveOnePlace(const server::ListenerOptions& http, const server::ListenerOptions& loopback) {
   if (!http.unix_socket.empty() || !loopback.unix_socket.empty()) {
     return http.unix_socket == loopback.unix_socket;
   }
-  return http.port != 0 && http.port == loopback.port &&
-         (http.host == loopback.host || http.host == "0.0.0.0" || http.host == "::");
+  const bool includes_loopback = IsLoopback(http) || http.host == "0.0.0.0" || http.host == "::";
+  return includes_loopback && http.port != 0 && http.port == loopback.port;
 }
 
 }  // namespace
