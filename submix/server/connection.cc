@@ -6,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "submix/base/check.h"
 #include "submix/server/response_text.h"
 
 namespace submix::server {
@@ -89,6 +90,7 @@ void Connection::StopTimer() { timer_.expires_at(std::chrono::steady_clock::time
 void Connection::OnTimeout() {
   const bool is_idle = phase_ == Phase::kHead && in_.empty();
   if (is_idle) return BeginClosing();
+  if (is_writing_) return Close();  // who leaves bytes unread would not read a refusal either
   if (phase_ == Phase::kHead || phase_ == Phase::kBody) return Refuse(408);
   Close();
 }
@@ -354,6 +356,7 @@ void Connection::OnPieceWritten(const Error& error) {
 }
 
 void Connection::Write(std::string bytes, void (Connection::*then)(const Error&)) {
+  SUBMIX_CHECK(!is_writing_, "bytes that are being written must stay until they have left");
   is_writing_ = true;
   out_ = std::move(bytes);
   if (phase_ != Phase::kBody) SetTimer(options_.write_timeout);

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include "submix/base/testing/temporary_directory.h"
 #include "submix/server/testing/raw_client.h"
 
 namespace submix::server {
@@ -310,6 +311,30 @@ TEST_F(ListenerTest, WhoDoesNotReadIsCutOff) {
   whole.Send(GetText("/large"));
   std::this_thread::sleep_for(milliseconds(800));
   EXPECT_LT(whole.ReadAll().size(), 32u << 20);
+}
+
+TEST_F(ListenerTest, APermissionThatNobodyReadsIsNotWrittenOver) {
+  const base::TemporaryDirectory directory;
+  const auto answers_to = [&](int probes, const std::string& last, const ListenerOptions& options) {
+    Listen(options);
+    RawClient client(options.unix_socket);
+    std::string requests;
+    for (int i = 0; i < probes; ++i) requests += GetText("/probe");
+    client.Send(requests + last);
+    EXPECT_TRUE(client.HasServerEnded());
+    return client.ReadAll();
+  };
+  const int held = Count(
+      answers_to(900, "",
+                 {.unix_socket = directory.File("first"), .write_timeout = milliseconds(300)}),
+      "HTTP/1.1 200 OK\r\n");
+  ASSERT_LT(held, 900) << "as many answers as the socket holds";
+  const std::string answers = answers_to(
+      held, "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+      {.unix_socket = directory.File("second"), .body_timeout = milliseconds(300)});
+  EXPECT_EQ(Count(answers, "HTTP/1.1 200 OK\r\n"), held);
+  EXPECT_EQ(Count(answers, "\r\n\r\n"), held);
+  EXPECT_THAT(answers, testing::EndsWith("\r\n\r\n")) << "nothing comes behind the last of them";
 }
 
 TEST_F(ListenerTest, ProbesDoNotWaitForWorkers) {

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace submix::server {
@@ -32,6 +33,13 @@ class RawClient {
     connected_ =
         ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
+  explicit RawClient(const std::string& unix_socket) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    unix_socket.copy(address.sun_path, sizeof address.sun_path - 1);
+    connected_ =
+        ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
   ~RawClient() { HangUp(); }
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
@@ -49,6 +57,11 @@ class RawClient {
   void CloseSendingHalf() { ::shutdown(socket_, SHUT_WR); }
   void HangUp() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+  // The server has closed the connection, or does so within ten seconds; nothing is read.
+  bool HasServerEnded() {
+    pollfd ended{socket_, POLLRDHUP, 0};
+    return ::poll(&ended, 1, 10'000) > 0;
   }
   // What comes next, at most `patience`. Empty: nothing came, or the connection ended.
   std::string Read(std::chrono::milliseconds patience) {
