@@ -132,9 +132,13 @@ class StreamedCompletionAnswer final : public CompletionAnswer {
     for (; opened_ < call_.completions.size(); ++opened_) {
       events += call_.writer.OpeningEvent(static_cast<int>(opened_));
     }
-    for (const Choice& choice : Next()) {
-      const bool is_last = choice.finish_reason != engine::FinishReason::kNone;
-      if (is_last || !choice.text.empty()) events += call_.writer.Event(choice);
+    // On to something to write: what is left then is asked for when that has left.
+    for (auto pieces = Next(); !pieces.empty(); pieces = Next()) {
+      for (const Choice& choice : pieces) {
+        const bool is_last = choice.finish_reason != engine::FinishReason::kNone;
+        if (is_last || !choice.text.empty()) events += call_.writer.Event(choice);
+      }
+      if (!events.empty()) break;
     }
     if (!ended()) return false;
     const auto error = failure();

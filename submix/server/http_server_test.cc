@@ -214,6 +214,25 @@ TEST(HttpServer, TheCacheAnswersAgainForFree) {
   EXPECT_EQ(served.watched.ledger.releases, 120);
 }
 
+// All of its tokens are there before the first is taken.
+TEST(HttpServer, ACachedStreamEndsThoughTextWasHeldBack) {
+  engine::AnswerCache cache(1 << 20);
+  ServedEngineOptions options;
+  options.cache = &cache;
+  ServedEngine served(options);
+  const std::string body =
+      CompletionBody(R"("max_tokens":60,"stream":true,"stop":["a!","e!","i!","m!"])");
+  for (int time = 0; time < 2; ++time) {
+    std::string text;
+    for (const json& event : Events(Post(served.port(), kCompletions, body).body)) {
+      text += event["choices"][0]["text"];
+    }
+    EXPECT_EQ(text.size(), 60u);
+    EXPECT_NE(text.find_first_of("aeim"), std::string::npos) << "nothing was held back";
+  }
+  EXPECT_EQ(served.watched.ledger.releases, 60);
+}
+
 TEST(HttpServer, AClientThatHangsUpCancels) {
   ServedEngine served;
   for (const char* stream : {"true", "false"}) {

@@ -56,8 +56,9 @@ class UnfinishedAnswer {
   virtual ~UnfinishedAnswer() = default;
   // From now on `wake` is called, by any thread, whenever Proceed may have more. It does not block.
   virtual void SetWaker(std::function<void()> wake) = 0;
-  // Puts what has come into `response`: of a stream, the next bytes into its body; of another, all
-  // of it, once all is there. True: that was the end. Does not wait.
+  // Puts what has come into `response`: of a stream, the next bytes into its body, and is called
+  // again once they have left; of another, all of it, once all is there. True: that was the end.
+  // Does not wait, nor leave what has come where it puts nothing: the next wake may be the last.
   virtual bool Proceed(HttpResponse& response) = 0;
 };
 
