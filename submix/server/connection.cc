@@ -69,9 +69,7 @@ void Connection::Stop() {
 }
 
 void Connection::MakeRoom() {
-  if (phase_ == Phase::kHandshake || phase_ == Phase::kHead || phase_ == Phase::kClosing) {
-    return Close();
-  }
+  if (phase_ != Phase::kWork) return Close();
   closes_ = true;  // its request came in the meantime
 }
 
@@ -197,8 +195,9 @@ bool Connection::Admit() {
   HttpHandler& handler = surroundings_.handler;
   auto refusal = Guarded(handler, [&] { return handler.Refuse(*request_); });
   const Standing standing = request_->standing;
-  const bool has_seat = standing == Standing::kKeyHolder ? surroundings_.seats.ShowKey(seat_)
-                                                         : !surroundings_.seats.IsGuest(seat_);
+  const bool has_seat = standing == Standing::kKeyHolder
+                            ? surroundings_.seats.ShowKey(seat_, request_->key)
+                            : !surroundings_.seats.IsGuest(seat_);
   if (!has_seat) {
     closes_ = true;
     if (standing != Standing::kProbe) refusal = handler.Error(503);
@@ -210,6 +209,7 @@ bool Connection::Admit() {
 
 void Connection::AwaitBody() {
   phase_ = Phase::kBody;
+  surroundings_.seats.Wait(seat_);
   SetTimer(options_.body_timeout);
   if (expects_continue_ && in_.empty()) {
     return Write("HTTP/1.1 100 Continue\r\n\r\n", &Connection::OnContinued);
@@ -252,6 +252,7 @@ bool Connection::CountBody() {
 
 void Connection::Handle() {
   phase_ = Phase::kWork;
+  surroundings_.seats.Work(seat_);
   StopTimer();
   HttpHandler& handler = surroundings_.handler;
   if (!handler.TakesLong(*request_)) {
@@ -360,6 +361,7 @@ void Connection::Write(std::string bytes, void (Connection::*then)(const Error&)
   is_writing_ = true;
   out_ = std::move(bytes);
   if (phase_ != Phase::kBody) SetTimer(options_.write_timeout);
+  if (phase_ == Phase::kWrite) surroundings_.seats.Wait(seat_);
   transport_->Write(asio::buffer(out_),
                     [self = shared_from_this(), then](const Error& error, std::size_t) {
                       self->is_writing_ = false;

@@ -1,7 +1,5 @@
 #include "submix/server/connection_seats.h"
 
-#include "submix/base/check.h"
-
 namespace submix::server {
 namespace {
 
@@ -9,56 +7,61 @@ constexpr int kMostGuests = 64;
 
 }  // namespace
 
-int& ConnectionSeats::CountOf(Kind kind) {
-  SUBMIX_CHECK(kind != Kind::kNone, "nobody is counted before it has entered");
-  if (kind == Kind::kGuest) return guests_;
-  return kind == Kind::kUnknown ? unknown_ : key_holders_;
+void ConnectionSeats::Join(Seat& seat, Group* group) {
+  StopWaiting(seat);
+  for (const auto& [each, change] : {std::pair(seat.group_, -1), std::pair(group, 1)}) {
+    if (each == nullptr) continue;
+    each->seats += change;
+    if (each != &guests_) taken_ += change;
+  }
+  seat.group_ = group;
 }
 
-void ConnectionSeats::Become(Seat& seat, Kind kind) {
+void ConnectionSeats::StartWaiting(Seat& seat) {
   StopWaiting(seat);
-  if (seat.kind_ != Kind::kNone) --CountOf(seat.kind_);
-  seat.kind_ = kind;
-  if (seat.kind_ != Kind::kNone) ++CountOf(seat.kind_);
+  if (seat.group_ == nullptr) return;
+  std::list<Seat*>& waiting = seat.group_->waiting;
+  seat.place_ = waiting.insert(waiting.end(), &seat);
+  seat.waits_ = true;
 }
 
 void ConnectionSeats::StopWaiting(Seat& seat) {
   if (!seat.waits_) return;
-  WaitingLike(seat).erase(seat.place_);
+  seat.group_->waiting.erase(seat.place_);
   seat.waits_ = false;
 }
 
-bool ConnectionSeats::MakeRoom(std::list<Seat*>& waiting) {
-  if (waiting.empty()) return false;
-  Seat& longest = *waiting.front();
-  Become(longest, Kind::kNone);
+bool ConnectionSeats::MakeRoom(Group& group) {
+  if (group.waiting.empty()) return false;
+  Seat& longest = *group.waiting.front();
+  Join(longest, nullptr);
   longest.make_room_();
   return true;
 }
 
+ConnectionSeats::Group& ConnectionSeats::LargestBut(Group& key) {
+  Group* largest = &key;
+  for (auto& [name, each] : keys_) {
+    if (!each.waiting.empty() && each.seats > largest->seats) largest = &each;
+  }
+  return *largest;
+}
+
 bool ConnectionSeats::Enter(Seat& seat) {
   const std::lock_guard lock(mutex_);
-  const bool is_free = unknown_ < most_unknown_ && unknown_ + key_holders_ < most_;
-  if (is_free || MakeRoom(waiting_unknown_)) {
-    Become(seat, Kind::kUnknown);
+  const bool is_free = unknown_.seats < most_unknown_ && taken_ < most_;
+  if (is_free || MakeRoom(unknown_)) {
+    Join(seat, &unknown_);
     return true;
   }
-  if (guests_ >= kMostGuests && !MakeRoom(waiting_guests_)) return false;
-  Become(seat, Kind::kGuest);
+  if (guests_.seats >= kMostGuests && !MakeRoom(guests_)) return false;
+  Join(seat, &guests_);
   return true;
 }
 
 void ConnectionSeats::Leave(Seat& seat) {
   const std::lock_guard lock(mutex_);
-  Become(seat, Kind::kNone);
-}
-
-void ConnectionSeats::StartWaiting(Seat& seat) {
-  if (seat.kind_ != Kind::kGuest && seat.kind_ != Kind::kUnknown) return;
-  StopWaiting(seat);
-  std::list<Seat*>& waiting = WaitingLike(seat);
-  seat.place_ = waiting.insert(waiting.end(), &seat);
-  seat.waits_ = true;
+  Join(seat, nullptr);
 }
 
 void ConnectionSeats::Wait(Seat& seat) {
@@ -68,10 +71,10 @@ void ConnectionSeats::Wait(Seat& seat) {
 
 void ConnectionSeats::TakeLeave(Seat& seat) {
   const std::lock_guard lock(mutex_);
-  if (seat.kind_ == Kind::kNone) return;
-  Become(seat, Kind::kNone);
-  if (guests_ >= kMostGuests) MakeRoom(waiting_guests_);
-  Become(seat, Kind::kGuest);
+  if (seat.group_ == nullptr) return;
+  Join(seat, nullptr);
+  if (guests_.seats >= kMostGuests) MakeRoom(guests_);
+  Join(seat, &guests_);
   StartWaiting(seat);
 }
 
@@ -80,23 +83,26 @@ void ConnectionSeats::Work(Seat& seat) {
   StopWaiting(seat);
 }
 
-bool ConnectionSeats::ShowKey(Seat& seat) {
+bool ConnectionSeats::ShowKey(Seat& seat, const std::string& key) {
   const std::lock_guard lock(mutex_);
+  Group& group = keys_[key];
   // A guest has no seat yet; who was just asked to make room, while its header came, has none left.
-  const bool has_seat = seat.kind_ == Kind::kUnknown || seat.kind_ == Kind::kKeyHolder;
-  if (!has_seat && unknown_ + key_holders_ >= most_ && !MakeRoom(waiting_unknown_)) return false;
-  Become(seat, Kind::kKeyHolder);
+  const bool has_seat = seat.group_ != nullptr && seat.group_ != &guests_;
+  const bool is_free = has_seat || taken_ < most_;
+  if (!is_free && !MakeRoom(unknown_) && !MakeRoom(LargestBut(group))) return false;
+  Join(seat, &group);
   return true;
 }
 
 bool ConnectionSeats::IsGuest(const Seat& seat) const {
   const std::lock_guard lock(mutex_);
-  return seat.kind_ == Kind::kGuest;
+  return seat.group_ == &guests_;
 }
 
 void ConnectionSeats::FreeOne() {
   const std::lock_guard lock(mutex_);
-  if (!MakeRoom(waiting_guests_)) MakeRoom(waiting_unknown_);
+  Group none;
+  if (!MakeRoom(guests_) && !MakeRoom(unknown_)) MakeRoom(LargestBut(none));
 }
 
 }  // namespace submix::server

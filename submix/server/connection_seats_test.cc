@@ -52,19 +52,34 @@ TEST_F(ConnectionSeatsTest, APartIsKeptForKeys) {
   Come(/*waits=*/false);
   Come(/*waits=*/false);
   auto& guest = Come();
-  EXPECT_TRUE(seats.ShowKey(guest));
+  EXPECT_TRUE(seats.ShowKey(guest, "key"));
   EXPECT_FALSE(seats.IsGuest(guest));
-  EXPECT_TRUE(seats.ShowKey(Come()));
-  EXPECT_FALSE(seats.ShowKey(Come())) << "all four are taken";
+  EXPECT_TRUE(seats.ShowKey(Come(), "key"));
+  EXPECT_FALSE(seats.ShowKey(Come(), "key")) << "all four are taken";
   EXPECT_THAT(left, IsEmpty());
   seats.Leave(guest);
-  EXPECT_TRUE(seats.ShowKey(Come()));
+  EXPECT_TRUE(seats.ShowKey(Come(), "key"));
 }
 
 TEST_F(ConnectionSeatsTest, KeysNeedNotStayInTheirPart) {
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(seats.ShowKey(Come()));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(seats.ShowKey(Come(), "key"));
   EXPECT_TRUE(seats.IsGuest(Come()));
   EXPECT_THAT(left, IsEmpty());
+}
+
+TEST_F(ConnectionSeatsTest, TheKeyThatHoldsMostMakesRoomForOthers) {
+  for (const char* key : {"few", "most", "most", "most"}) {
+    auto& client = Come();
+    EXPECT_TRUE(seats.ShowKey(client, key));
+    seats.Wait(client);
+  }
+  EXPECT_TRUE(seats.ShowKey(Come(), "new"));
+  EXPECT_THAT(left, ElementsAre(1)) << "of the three it has waited longest";
+  EXPECT_TRUE(seats.ShowKey(Come(), "few"));
+  EXPECT_THAT(left, ElementsAre(1, 2));
+  EXPECT_TRUE(seats.ShowKey(Come(), "few"));
+  EXPECT_THAT(left, ElementsAre(1, 2, 0)) << "no key holds more than it does itself";
+  EXPECT_FALSE(seats.ShowKey(Come(), "few")) << "its own are at work";
 }
 
 TEST_F(ConnectionSeatsTest, GuestsMakeRoomForGuests) {
@@ -86,7 +101,7 @@ TEST_F(ConnectionSeatsTest, LeavingFreesASeatOnce) {
 TEST_F(ConnectionSeatsTest, WhoTakesLeaveHoldsNoSeat) {
   for (int i = 0; i < 100; ++i) {
     auto& client = Come();
-    EXPECT_TRUE(seats.ShowKey(client)) << i;
+    EXPECT_TRUE(seats.ShowKey(client, "key")) << i;
     seats.TakeLeave(client);
   }
   EXPECT_EQ(left.size(), 36u) << "as guests they are at most 64";
@@ -98,6 +113,11 @@ TEST_F(ConnectionSeatsTest, OneIsFreedOnDemand) {
   seats.FreeOne();
   seats.FreeOne();
   EXPECT_THAT(left, ElementsAre(1));
+  auto& holder = Come();
+  EXPECT_TRUE(seats.ShowKey(holder, "key"));
+  seats.Wait(holder);
+  seats.FreeOne();
+  EXPECT_THAT(left, ElementsAre(1, 2));
 }
 
 }  // namespace connection_seats_test

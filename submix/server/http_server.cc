@@ -148,6 +148,7 @@ std::optional<ApiError> Endpoints::WhyRefused(HttpRequest& head) const {
   auto key = Authenticate(keys_, head);
   if (auto* wrong_key = std::get_if<ApiError>(&key)) return std::move(*wrong_key);
   if (keys_ != nullptr) head.standing = Standing::kKeyHolder;
+  head.key = std::get<engine::ApiKey>(key).id;
   head.admission = std::get<engine::ApiKey>(std::move(key));
   if (is_models) return std::nullopt;
   if (is_draining_) return HttpError(503);

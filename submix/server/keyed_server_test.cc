@@ -75,6 +75,29 @@ TEST_F(KeyedServer, ConnectionsWithoutAKeyDoNotShutOutKeysAndProbes) {
   }
 }
 
+// Whether it waits with its next request or with the rest of one.
+TEST_F(KeyedServer, OneKeyDoesNotShutOutOthers) {
+  ServedEngineOptions options;
+  options.http.listener.connections = 8;
+  options.http.listener.idle_timeout = std::chrono::minutes(10);
+  Serve(options);
+  const std::string bearer = "Host: x\r\nAuthorization: Bearer " + MakeKey() + "\r\n";
+  const std::string models = "GET /v1/models HTTP/1.1\r\n" + bearer + "\r\n";
+  const std::string begun = "POST /v1/completions HTTP/1.1\r\n" + bearer +
+                            "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+  const std::string key = MakeKey();
+  for (const std::string& request : {models, begun}) {
+    std::vector<std::unique_ptr<RawClient>> crowd;
+    for (int i = 0; i < 8; ++i) {
+      crowd.push_back(std::make_unique<RawClient>(served_->port()));
+      crowd.back()->Send(request);
+      EXPECT_NE(crowd.back()->Read(std::chrono::seconds(10)), "");
+    }
+    EXPECT_EQ(Post(served_->port(), kCompletions, CompletionBody(), key).status, 200);
+    EXPECT_TRUE(crowd.front()->HasServerEnded());
+  }
+}
+
 TEST_F(KeyedServer, KeysAreReadAsTheyWereSent) {
   Serve();
   const std::string key = MakeKey();

@@ -36,6 +36,7 @@ struct HttpRequest {
   // What Refuse leaves for Handle of the same request.
   std::any admission = {};
   Standing standing = Standing::kUnknown;
+  std::string key = {};  // the key's id; who holds most connections makes room for others
 
   // The value of a header, `name` in lower case; those of several lines with ", " between them;
   // empty if there is none.
@@ -79,7 +80,8 @@ class HttpHandler {
   virtual bool TakesBody(const HttpRequest& head) const = 0;
   // Called with every header, before a body is read, by a thread that must not be held up. A
   // response: the body is not read, the connection ends if there is one. Else what it puts into
-  // head.admission comes back with the whole request. Says head.standing in either case.
+  // head.admission comes back with the whole request. Says head.standing, and head.key, in either
+  // case.
   virtual std::optional<HttpResponse> Refuse(HttpRequest& head) = 0;
   // Whether Handle of this request may take longer than a moment: then a worker does it.
   virtual bool TakesLong(const HttpRequest& request) const = 0;

@@ -78,7 +78,8 @@ class Handler final : public HttpHandler {
     return head.method == "POST" && head.path == "/echo";
   }
   std::optional<HttpResponse> Refuse(HttpRequest& head) override {
-    if (head.has_header("x-key")) head.standing = Standing::kKeyHolder;
+    head.key = head.header("x-key");
+    if (!head.key.empty()) head.standing = Standing::kKeyHolder;
     if (head.path == "/probe") head.standing = Standing::kProbe;
     if (head.has_header("x-refused")) return Error(401);
     return std::nullopt;
@@ -311,6 +312,20 @@ TEST_F(ListenerTest, WhoDoesNotReadIsCutOff) {
   whole.Send(GetText("/large"));
   std::this_thread::sleep_for(milliseconds(800));
   EXPECT_LT(whole.ReadAll().size(), 32u << 20);
+}
+
+TEST_F(ListenerTest, WhoDoesNotReadMakesRoom) {
+  ListenerOptions options;
+  options.connections = 2;
+  Listen(options);
+  RawClient first(listener->port());
+  RawClient second(listener->port());
+  for (RawClient* client : {&first, &second}) {
+    client->Send(GetText("/large", "X-Key: one\r\n"));
+    EXPECT_THAT(client->Read(std::chrono::seconds(10)), StartsWith("HTTP/1.1 200 "));
+  }
+  EXPECT_THAT(Exchange(GetText("/", std::string("X-Key: other\r\n") + kClose)),
+              StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(ListenerTest, APermissionThatNobodyReadsIsNotWrittenOver) {
