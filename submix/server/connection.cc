@@ -27,7 +27,7 @@ auto Guarded(HttpHandler& handler, const Call& call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception&) {
-    return handler.Error(500);
+    return handler.Error(500, {});
   }
 }
 
@@ -135,7 +135,7 @@ void Connection::OnHandshake(const Error& error) {
   if (phase_ == Phase::kClosed) return;
   if (!error) return AwaitRequest(options_.header_timeout);
   if (!SpokePlainHttp(error)) return Close();
-  HttpResponse wrong = surroundings_.handler.Error(400);
+  HttpResponse wrong = surroundings_.handler.Error(400, {});
   wrong.body = "This port speaks HTTPS: use https:// in the address.\n";
   wrong.content_type = "text/plain";
   transport_->SendPlain(HeadText(wrong, BodyFraming::kLength, {}) + wrong.body);
@@ -200,7 +200,7 @@ bool Connection::Admit() {
                             : !surroundings_.seats.IsGuest(seat_);
   if (!has_seat) {
     closes_ = true;
-    if (standing != Standing::kProbe) refusal = handler.Error(503);
+    if (!refusal && standing != Standing::kProbe) refusal = handler.Error(503, *request_);
   }
   if (!refusal) return true;
   OnResponse(*std::move(refusal));
@@ -314,7 +314,7 @@ void Connection::Proceed() {
 void Connection::Refuse(int status) {
   closes_ = true;
   if (request_ == nullptr) request_ = std::make_shared<HttpRequest>();
-  OnResponse(surroundings_.handler.Error(status));
+  OnResponse(surroundings_.handler.Error(status, *request_));
 }
 
 std::chrono::milliseconds Connection::IdleTime() const {

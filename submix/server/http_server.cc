@@ -32,12 +32,6 @@ ApiError WrongModel(const std::string& served) {
           .code = "model_not_found"};
 }
 
-HttpResponse MethodError(const char* allowed) {
-  HttpResponse response = ErrorResponse(HttpError(405));
-  response.headers.emplace_back("Allow", allowed);
-  return response;
-}
-
 // How many completion requests are between their arrival and their last byte.
 class OpenRequests {
  public:
@@ -93,17 +87,24 @@ class Endpoints final : public HttpServer, private HttpHandler {
   std::optional<HttpResponse> Refuse(HttpRequest& head) override;
   bool TakesLong(const HttpRequest& request) const override { return IsCompletion(request); }
   HttpResponse Handle(const HttpRequest& request) override;
-  HttpResponse Error(int status) override { return ErrorResponse(HttpError(status)); }
+  HttpResponse Error(int status, const HttpRequest& head) override {
+    return Fail(HttpError(status), head);
+  }
 
+  static bool IsOfCompletions(const HttpRequest& request) {
+    return request.path == kCompletionsPath || request.path == kChatPath;
+  }
   static bool IsCompletion(const HttpRequest& request) {
-    return request.method == "POST" &&
-           (request.path == kCompletionsPath || request.path == kChatPath);
+    return request.method == "POST" && IsOfCompletions(request);
   }
   static bool IsProbe(const HttpRequest& request) {
     return request.path == "/readyz" || request.path == "/healthz";
   }
   // Counts and records it at its end.
-  std::unique_ptr<RequestVisit> Arrive(const std::string& path);
+  std::unique_ptr<RequestVisit> Arrive(const HttpRequest& request);
+  // Counted and recorded where it was to be a completion.
+  HttpResponse Fail(const ApiError& error, const HttpRequest& request);
+  HttpResponse MethodError(const char* allowed, const HttpRequest& request);
   // Also leaves the key with the request.
   std::optional<ApiError> WhyRefused(HttpRequest& head) const;
   HttpResponse Models(const HttpRequest& request) const;
@@ -127,13 +128,25 @@ class Endpoints final : public HttpServer, private HttpHandler {
   std::unique_ptr<Listener> listener_;  // last: its threads use what is above
 };
 
-std::unique_ptr<RequestVisit> Endpoints::Arrive(const std::string& path) {
+std::unique_ptr<RequestVisit> Endpoints::Arrive(const HttpRequest& request) {
   open_requests_.Enter();
-  return std::make_unique<RequestVisit>(path, [this](const RequestRecord& record) {
+  auto visit = std::make_unique<RequestVisit>(request.path, [this](const RequestRecord& record) {
     answers_.Add(record.status);
     if (options_.on_request) options_.on_request(record);
     open_requests_.Leave();
   });
+  visit->record.key = request.key;
+  return visit;
+}
+
+HttpResponse Endpoints::Fail(const ApiError& error, const HttpRequest& request) {
+  return IsOfCompletions(request) ? Arrive(request)->Fail(error) : ErrorResponse(error);
+}
+
+HttpResponse Endpoints::MethodError(const char* allowed, const HttpRequest& request) {
+  HttpResponse response = Error(405, request);
+  response.headers.emplace_back("Allow", allowed);
+  return response;
 }
 
 // The key is looked up here, once a request: who waits for its body is admitted already.
@@ -159,7 +172,7 @@ std::optional<HttpResponse> Endpoints::Refuse(HttpRequest& head) {
   if (IsProbe(head)) head.standing = Standing::kProbe;
   const auto error = WhyRefused(head);
   if (!error) return std::nullopt;
-  return IsCompletion(head) ? Arrive(head.path)->Fail(*error) : ErrorResponse(*error);
+  return Fail(*error, head);
 }
 
 HttpResponse Endpoints::Handle(const HttpRequest& request) {
@@ -170,9 +183,9 @@ HttpResponse Endpoints::Handle(const HttpRequest& request) {
   if (auto page = PageResponse(Page::kPlayground, request)) return *std::move(page);
   const bool is_models = path == kModelsPath || path.starts_with("/v1/models/");
   const bool is_metrics = path == "/metrics" && options_.metrics;
-  if (path == kCompletionsPath || path == kChatPath) return MethodError("POST");
-  if (!is_models && !is_metrics && !IsProbe(request)) return Error(404);
-  if (request.method != "GET" && request.method != "HEAD") return MethodError("GET, HEAD");
+  if (IsOfCompletions(request)) return MethodError("POST", request);
+  if (!is_models && !is_metrics && !IsProbe(request)) return Error(404, request);
+  if (request.method != "GET" && request.method != "HEAD") return MethodError("GET, HEAD", request);
   if (is_models) return Models(request);
   if (path == "/readyz") return Ready();
   if (path == "/healthz") return {.body = R"({"status":"ok"})"};
@@ -196,10 +209,9 @@ HttpResponse Endpoints::Ready() const {
 }
 
 HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) {
-  auto visit = Arrive(request.path);
+  auto visit = Arrive(request);
   const auto* const key = std::any_cast<engine::ApiKey>(&request.admission);
   SUBMIX_CHECK(key != nullptr, "who posts a body has been admitted");
-  visit->record.key = key->id;
   const auto parsed = ParseCall(endpoint, request.body, options_.parse);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return visit->Fail(*error);
   const auto& call = std::get<CompletionCall>(parsed);

@@ -486,17 +486,5 @@ TEST(HttpServer, WhatTheEngineRefusesNamesTheFieldToo) {
   }
 }
 
-TEST(HttpServer, RecordsHoldNoText) {
-  ServedEngine served;
-  Post(served.port(), kCompletions, CompletionBody(R"("max_tokens":5)"));
-  ASSERT_TRUE(Eventually([&] { return served.records().size() == 1; }));
-  const RequestRecord record = served.records().front();
-  EXPECT_EQ(record.endpoint, kCompletions);
-  EXPECT_EQ(record.status, 200);
-  EXPECT_EQ(record.prompt_tokens, 3);
-  EXPECT_EQ(record.completion_tokens, 5);
-  EXPECT_FALSE(record.streamed);
-}
-
 }  // namespace http_server_test
 }  // namespace submix::server

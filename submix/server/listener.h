@@ -87,7 +87,8 @@ class HttpHandler {
   virtual bool TakesLong(const HttpRequest& request) const = 0;
   virtual HttpResponse Handle(const HttpRequest& request) = 0;
   // The answer where the request does not reach Handle: malformed, too large, too many connections.
-  virtual HttpResponse Error(int status) = 0;
+  // An empty `head`: it is not known, or Refuse or Handle failed at it.
+  virtual HttpResponse Error(int status, const HttpRequest& head) = 0;
 };
 
 struct ListenerOptions {

@@ -81,7 +81,7 @@ class Handler final : public HttpHandler {
     head.key = head.header("x-key");
     if (!head.key.empty()) head.standing = Standing::kKeyHolder;
     if (head.path == "/probe") head.standing = Standing::kProbe;
-    if (head.has_header("x-refused")) return Error(401);
+    if (head.has_header("x-refused")) return Error(401, head);
     return std::nullopt;
   }
   bool TakesLong(const HttpRequest& request) const override { return request.path != "/probe"; }
@@ -100,7 +100,9 @@ class Handler final : public HttpHandler {
     }
     return response;
   }
-  HttpResponse Error(int status) override { return {.status = status, .body = "refused"}; }
+  HttpResponse Error(int status, const HttpRequest& /*head*/) override {
+    return {.status = status, .body = "refused"};
+  }
 
   Source source;
   std::atomic<int> handled{0};

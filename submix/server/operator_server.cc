@@ -48,7 +48,7 @@ class LedgerHandler final : public HttpHandler {
   bool TakesLong(const HttpRequest& request) const override {
     return request.path.starts_with("/ledger");
   }
-  HttpResponse Error(int status) override {
+  HttpResponse Error(int status, const HttpRequest& /*head*/) override {
     return {.status = status,
             .body = ErrorBody({.message = "GET /ledger, /ledger/verify or /metrics."})};
   }
@@ -56,14 +56,14 @@ class LedgerHandler final : public HttpHandler {
     if (auto page = PageResponse(Page::kOperator, request)) return *std::move(page);
     const bool verifies = request.path == "/ledger/verify";
     if (request.method != "GET") {
-      HttpResponse response = Error(405);
+      HttpResponse response = Error(405, request);
       response.headers.emplace_back("Allow", "GET");
       return response;
     }
     if (request.path == "/metrics") {
       return {.content_type = std::string(kMetricsType), .body = OperatorMetricsText(counters_)};
     }
-    if (!verifies && request.path != "/ledger") return Error(404);
+    if (!verifies && request.path != "/ledger") return Error(404, request);
     auto object = LedgerObject(deployment_);
     if (!object.ok()) {
       return {.status = 500, .body = ErrorBody({.message = object.status().message()})};

@@ -16,7 +16,7 @@ struct RequestRecord {
   std::string id;
   std::string endpoint;  // its path
   std::string key;       // id of the API key; empty if there is none
-  int status = 200;      // of HTTP; 499: the client hung up
+  int status = 500;      // of HTTP; 499: the client hung up; 500 until it is known
   bool streamed = false;
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
