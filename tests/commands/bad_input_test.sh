@@ -60,6 +60,22 @@ expect 2 "--parts excludes --adapters" "${contexts[@]}" --adapters "$data/public
 expect 1 "not an ensemble" "${contexts[@]}" --adapters "$data/public_model"
 absent "$work/c"
 
+expect 2 "parts: expected a number from 1 to 32767" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 999999999
+expect 2 "partition-key" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --partition-key "$work/none.key"
+
+# Options of a training: refused before anything is written, so that the good one below can be made there.
+for wrong in "block-tokens 1" "learning-rate inf" "learning-rate 2" "lora-alpha nan" "weight-decay -1" "warmup-fraction 7" \
+             "rank 100000" "threads -1"; do
+  read -r option value <<<"$wrong"
+  for private in "" "--private dp-sgd"; do
+    expect 1 "${option//-/_}: expected .* found $value" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" \
+           "--$option" "$value" $private
+  done
+done
+expect 1 "unknown target module" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" "${two[@]}" --targets q_proj
+expect 1 "lora_alpha: expected" "$submix" fedavg "$work/ensemble" --corpus "$work/good.jsonl" "${public[@]}" --expected-users 3 --lora-alpha nan
+absent "$work/ensemble"
+
 # The corpus.
 : >"$work/empty.jsonl"
 expect 1 "empty.jsonl" "${train[@]}" "$work/empty.jsonl" "$work/e1" "${public[@]}" "${two[@]}" "${options[@]}"

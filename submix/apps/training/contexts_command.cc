@@ -25,6 +25,7 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/decoder_tensors.h"
 
@@ -290,7 +291,7 @@ void AddContextsCommand(CLI::App& command, Action& action) {
       "Each part's adapter: an ensemble that `submix train` made of these users, "
       "whose parts and key are taken");
   flags
-      .Add("--parts", options.partition.num_parts, kPositive,
+      .Add("--parts", options.partition.num_parts, Between(1, mechanism::kMaxParts),
            "Disjoint sets of users; more parts cost less privacy each")
       ->excludes(adapters);
   flags

@@ -16,6 +16,7 @@
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/number_text.h"
 #include "submix/base/text_table.h"
+#include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"
@@ -278,7 +279,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   flags.Require(
       "--public", training.public_directory, kDirectory,
       "Public model: a directory in Hugging Face's layout (docs/models.md has the families)");
-  flags.Add("--parts", training.partition.num_parts, kPositive,
+  flags.Add("--parts", training.partition.num_parts, Between(1, mechanism::kMaxParts),
             "Disjoint sets of users; more parts cost less privacy each, and know less");
   flags.Add("--halves", training.partition.halves, Between(1, 2),
             "Members a part: 2 makes the pairs that `submix` needs");
@@ -287,7 +288,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
   flags.Add("--public-trained-on", options.public_trained_on, OneOf({"same-users", "other-users"}),
             "Where --public is a model trained privately: other-users if no user of this corpus "
             "was among its users; with same-users, the default, statements add both losses");
-  flags.Add("--partition-key", training.partition_key_path,
+  flags.Add("--partition-key", training.partition_key_path, kFile,
             "32-byte key file of another ensemble, to partition alike; default: a new secret");
   flags.Add(
       "--after", options.after,

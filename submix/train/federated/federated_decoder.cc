@@ -114,6 +114,7 @@ StatusOr<std::unique_ptr<FederatedDecoder>> FederatedDecoder::Load(
   return CatchTorchErrors([&]() -> StatusOr<std::unique_ptr<FederatedDecoder>> {
     auto model = std::make_unique<PublicModel>();
     SUBMIX_ASSIGN_OR_RETURN(*model, LoadPublicModel(options.public_directory, options.precision));
+    SUBMIX_RETURN_IF_ERROR(CheckAdapterOptions(options.lora, model->config));
     SUBMIX_ASSIGN_OR_RETURN(std::string description, Describe(options, model->config.family));
     std::unique_ptr<FederatedDecoder> decoder(new FederatedDecoder(
         options, std::move(model), std::move(tokenizer), std::move(description)));

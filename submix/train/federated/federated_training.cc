@@ -13,6 +13,8 @@
 #include "submix/base/processors.h"
 #include "submix/train/federated/client_updates.h"
 #include "submix/train/federated/federated_checkpoint.h"
+#include "submix/train/fine_tuning/training_options.h"
+#include "submix/train/numerics/optimiser.h"
 #include "submix/train/numerics/torch_errors.h"
 #include "submix/train/sampled_gaussian/gaussian_noise.h"
 #include "submix/train/sampled_gaussian/poisson_sampling.h"
@@ -25,6 +27,7 @@ using base::StatusOr;
 using base::TokenId;
 
 constexpr std::size_t kSmoothed = 5;  // evaluations
+constexpr double kMostRate = 1e6;     // beyond it updates overflow, and count as zero
 constexpr double kMostNats = 8191;    // more than anybody would call a promise; FixedNats holds it
 
 // What a round is done with, after the schedule.
@@ -62,6 +65,10 @@ base::Status CheckOptions(const FederatedOptions& options, const FederatedData& 
   if (is_noisy && !std::isfinite(options.clipping.norm)) {
     return refuse("noise without clipping: the noise is a multiple of the clipping norm");
   }
+  if (is_noisy) {
+    SUBMIX_RETURN_IF_ERROR(
+        CheckRange("clip", options.clipping.norm, 1 / kLongestClip, kLongestClip));
+  }
   const double q = options.estimator.sampling_probability;
   if (!(q > 0 && q <= 1)) return refuse("sampling probability: expected a number in (0, 1]");
   if (!(options.estimator.weight > 0 && std::isfinite(options.estimator.weight))) {
@@ -72,9 +79,8 @@ base::Status CheckOptions(const FederatedOptions& options, const FederatedData& 
   if (options.target_epsilon.has_value() && !(*options.target_epsilon > 0 && is_private)) {
     return refuse("a target epsilon is above 0 and needs noise");
   }
-  if (!(local.learning_rate > 0 && std::isfinite(local.learning_rate))) {
-    return refuse("learning rate: expected more than 0");
-  }
+  SUBMIX_RETURN_IF_ERROR(
+      CheckRange("learning_rate", local.learning_rate, 1 / kMostRate, kMostRate));
   if (local.epochs < 1 || local.batch_size < 1 || local.unroll < 1 || options.rounds < 1 ||
       options.evaluate_every < 1 || options.full_weight_tokens < 1 || options.threads < 0) {
     return refuse(
@@ -177,6 +183,8 @@ class FederatedRun {
   }
   base::Status Begin();
   base::Status Save();
+  // A function of the noisy averages alone, so that to say it costs nothing.
+  base::Status CheckParameters() const;
   std::vector<std::size_t> SampleUsers();
   // The average with the noise of an experiment, if any: against no receipt, for no promise.
   void AverageWithoutPrivacy(const ClippedSum& sum, const RoundSettings& settings);
@@ -240,12 +248,19 @@ base::Status FederatedRun::Prepare() {
         account_, TrainingAccount::Open(AccountDirectory(), identity_, order, state_.history,
                                         RoundOf(state_.round + 1)));
   }
-  return base::OkStatus();
+  return CheckParameters();
 }
 
 base::Status FederatedRun::Save() {
   if (account_ != nullptr) state_.history = account_->history();
   return SaveFederatedState(CheckpointPath(), identity_, state_);
+}
+
+base::Status FederatedRun::CheckParameters() const {
+  if (AreFinite(state_.parameters)) return base::OkStatus();
+  return base::FailedPreconditionError(
+      options_.directory + ": the parameters after round " + std::to_string(state_.round) +
+      " are not finite; nothing more is charged; train anew with a lower learning rate");
 }
 
 StatusOr<double> FederatedRun::Epsilon() const {
@@ -347,6 +362,10 @@ StatusOr<FederatedResult> FederatedRun::Run(
     if (!done) {
       result.target_reached = true;
       break;
+    }
+    if (const base::Status status = CheckParameters(); !status.ok()) {
+      SUBMIX_RETURN_IF_ERROR(Save());  // started again, it must not pay for another end
+      return status;
     }
     SUBMIX_RETURN_IF_ERROR(Evaluate(report));
     SUBMIX_RETURN_IF_ERROR(Save());

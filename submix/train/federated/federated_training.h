@@ -98,11 +98,11 @@ struct FederatedResult {
 
 // Trains, or goes on from the directory's checkpoint, which is written after every round. Who takes
 // part and all noise come from `random`; nothing else is random. Errors: kInvalidArgument for
-// options out of range; kFailedPrecondition for a checkpoint of another training; kUnavailable if
-// another process trains in the directory, or should_stop said so; kResourceExhausted if there is
-// no target and no ledger can hold what a round costs; those of the ledger, of files
-// and of libtorch. After success the other ranks are dismissed; after an error they wait, and are
-// to be ended.
+// options out of range; kFailedPrecondition for a checkpoint of another training, and for
+// parameters that are not finite, after which no further round is charged; kUnavailable if another
+// process trains in the directory, or should_stop said so; kResourceExhausted if there is no target
+// and no ledger can hold what a round costs; those of the ledger, of files and of libtorch. After
+// success the other ranks are dismissed; after an error they wait, and are to be ended.
 base::StatusOr<FederatedResult> TrainFederated(
     const FederatedOptions& options, const FederatedData& data, base::RandomSource& random,
     base::ProgressStyle progress,

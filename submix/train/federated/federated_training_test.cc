@@ -216,6 +216,17 @@ TEST_F(FederatedTrainingTest, EndsBeforeTheRoundThatWouldPassTheTarget) {
   EXPECT_THAT(Train(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("one step costs more")));
 }
 
+TEST_F(FederatedTrainingTest, ParametersThatAreNotFiniteAreNoticedBeforeMoreIsCharged) {
+  options_.clipping.norm = 1e30;
+  options_.estimator.weight = 1e-9;  // noise that float32 cannot hold
+  const auto fails = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("round 1 are not finite"));
+  EXPECT_THAT(Train(), fails);
+  const std::string anchor = options_.directory + "/training/anchor";  // moves with every charge
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string charged, base::ReadFile(anchor));
+  EXPECT_THAT(Train(), fails);
+  EXPECT_EQ(base::ReadFile(anchor).value(), charged);
+}
+
 TEST_F(FederatedTrainingTest, SaysThatNoLedgerHoldsNoiseThatHidesNothing) {
   options_.noise_multiplier = 1e-4;
   EXPECT_THAT(Train(), StatusIs(StatusCode::kResourceExhausted, HasSubstr("more noise")));
@@ -343,7 +354,9 @@ TEST_F(FederatedTrainingTest, RefusesOptionsOutOfRange) {
   });
   expect_refused("delta", [](auto& o) { o.delta = 1; });
   expect_refused("target", [](auto& o) { o.target_epsilon = 0; });
-  expect_refused("learning rate", [](auto& o) { o.local.learning_rate = NAN; });
+  expect_refused("clip", [](auto& o) { o.clipping.norm = 1e300; });
+  expect_refused("learning_rate", [](auto& o) { o.local.learning_rate = NAN; });
+  expect_refused("learning_rate", [](auto& o) { o.local.learning_rate = 1e300; });
   expect_refused("counts", [](auto& o) { o.rounds = 0; });
   expect_refused("schedule", [](auto& o) { o.schedule = {{5, 1, {}}, {5, 1, {}}}; });
   expect_refused("all rounds or for none", [](auto& o) { o.schedule = {{5, 1, 0.0}}; });

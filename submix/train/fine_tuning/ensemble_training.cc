@@ -11,6 +11,7 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/model/decoder_config.h"
 #include "submix/model/decoder_tensors.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 
@@ -118,6 +119,8 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckFineTuneOptions(options.fine_tune, config));
   SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(options.public_directory));
   if (options.public_trained_on_others && !cost.has_value()) {
     return base::InvalidArgumentError(options.public_directory +

@@ -34,7 +34,8 @@ struct EnsembleTrainingOptions {
   Ranks* ranks = nullptr;
 };
 
-// Trains what is missing. Errors: those of the corpus and of the public model; kFailedPrecondition
+// Trains what is missing. Errors: before anything is written, those of the public model and of
+// CheckFineTuneOptions; those of the corpus and of FineTuneMembers; kFailedPrecondition
 // if the directory holds an ensemble of other options; kResourceExhausted on a full disk (run it
 // again to go on); kUnavailable if somebody else writes it. After an error the other ranks wait,
 // and are to be ended.

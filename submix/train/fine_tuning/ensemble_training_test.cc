@@ -135,6 +135,19 @@ TEST_F(EnsembleTrainingTest, MakesACompleteEnsembleThatVerifies) {
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
 }
 
+TEST_F(EnsembleTrainingTest, OptionsOutOfRangeAreRefusedBeforeAnythingIsWritten) {
+  EnsembleTrainingOptions options = Options("e", "corpus.jsonl");
+  options.fine_tune.block_tokens = 1;
+  EXPECT_THAT(TrainEnsemble(options, kSilent),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("block_tokens")));
+  options = Options("e", "corpus.jsonl");
+  options.fine_tune.lora->target_modules = {"q_proj"};
+  EXPECT_THAT(TrainEnsemble(options, kSilent),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("q_proj")));
+  EXPECT_FALSE(base::FileExists(File("e")));
+  SUBMIX_EXPECT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
+}
+
 // Theorem 5 compares worlds that differ in one user, who may be alone in a part or in a half.
 TEST_F(EnsembleTrainingTest, EveryDataSetMakesAnEnsembleInWhichWhoHasNoTextIsThePublicModel) {
   struct DataSet {

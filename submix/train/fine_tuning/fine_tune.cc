@@ -72,11 +72,12 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
 
 base::Status CheckFineTuneOptions(const FineTuneOptions& options,
                                   const model::DecoderConfig& config) {
-  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
-  if (options.epochs < 1) return refuse("epochs: expected 1 or more");
-  if (options.batch_size < 1) return refuse("batch_size: expected 1 or more");
-  if (options.members_at_a_time < 1) return refuse("members_at_a_time: expected 1 or more");
-  if (!(options.gradient_clip >= 0)) return refuse("gradient_clip: expected 0 or more");
+  SUBMIX_RETURN_IF_ERROR(CheckRange("epochs", options.epochs, 1, kMostEpochs));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("batch_size", options.batch_size, 1, kMostRows));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("members_at_a_time", options.members_at_a_time, 1, kMostRows));
+  if (!(options.gradient_clip >= 0)) {
+    return base::InvalidArgumentError("gradient_clip: expected 0 or more");
+  }
   return CheckTrainingOptions(options, config);
 }
 

@@ -58,7 +58,8 @@ struct TaskShare {
 // interrupted goes on from its last checkpoint and ends with the same bits as if it had not been
 // (for one number of threads). Errors: those of reading the public model; kInvalidArgument for
 // options out of range, blocks that are too long or token ids outside the model's vocabulary;
-// kFailedPrecondition for a checkpoint of another training; kUnavailable if should_stop said so.
+// kFailedPrecondition for a checkpoint of another training, and if a member's weights or its last
+// batch's loss are not finite; kUnavailable if should_stop said so.
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,
                              TaskShare share = {});

@@ -1,6 +1,8 @@
 #include "submix/train/fine_tuning/fine_tune.h"
 
 #include <cmath>
+#include <fstream>
+#include <limits>
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -217,6 +219,24 @@ TEST_F(FineTuneTest, TrainsInBfloat16) {
   ExpectLearned(Task("bf16", 6, 5), 0.9);
 }
 
+// What no data set brings about is brought about by the public model: its last weight is no number.
+TEST_F(FineTuneTest, AMemberThatIsNotFiniteIsNeverWritten) {
+  {
+    std::fstream file(public_directory() + "/model.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-std::streamoff(sizeof(float)), std::ios::end);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
+  }
+  for (const bool full : {false, true}) {
+    if (full) options_.lora.reset();
+    const MemberTask task = Task(full ? "full" : "adapter", 6, 5);
+    EXPECT_THAT(Train({task}), StatusIs(StatusCode::kFailedPrecondition,
+                                        HasSubstr("not finite; train with a lower learning rate")));
+    EXPECT_FALSE(base::FileExists(task.output_directory));
+  }
+}
+
 TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
   MemberTask foreign = Task("a", 3, 4);
   foreign.blocks[1] = {1, 53};
@@ -232,7 +252,7 @@ TEST_F(FineTuneTest, RefusesWhatDoesNotFitTheModel) {
   options_.block_tokens = 9;
   options_.learning_rate.peak = std::nan("");
   EXPECT_THAT(Train({Task("a", 3, 4)}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("learning rate")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("learning_rate")));
 }
 
 }  // namespace fine_tune_test

@@ -21,6 +21,14 @@ std::vector<std::size_t> UsableBlocks(const MemberTask& task) {
   return usable;
 }
 
+// Whose weights these are, even the operator need not know.
+base::Status CheckTrained(bool has_loss, std::span<const float> weights) {
+  if (has_loss && AreFinite(weights)) return base::OkStatus();
+  return base::FailedPreconditionError(
+      "the loss or the weights of a model in training are not finite; train with a lower learning "
+      "rate");
+}
+
 // Names one member's training: what is shared, its seed and its text.
 std::string MemberIdentity(const std::string& shared, const MemberTask& task) {
   std::string bytes = shared + "\n" + std::to_string(task.seed) + "\n";
@@ -147,7 +155,8 @@ base::Status GroupTrainer::Update(int group) {
   Member& member = *groups_[static_cast<std::size_t>(group)].member;
   FlatParameters& parameters = models_.parameters();
   const double norm = GradientNorm(parameters.gradients(group));
-  if (std::isfinite(norm)) {
+  const bool is_finite = std::isfinite(norm);
+  if (is_finite) {
     const double limit = options_.gradient_clip;
     const double scale = limit > 0 && norm > limit ? limit / norm : 1.0;
     const double rate = LearningRate(options_.learning_rate, member.state.step, member.total_steps);
@@ -156,6 +165,10 @@ base::Status GroupTrainer::Update(int group) {
   } else {
     // This member's batch overflowed: it alone goes without this update.
     ++member.state.step;
+  }
+  const bool is_last = member.state.step == member.total_steps;
+  if (is_last || !is_finite) {
+    SUBMIX_RETURN_IF_ERROR(CheckTrained(is_finite || !is_last, parameters.values(group)));
   }
   if (options_.checkpoint_every > 0 && member.state.step < member.total_steps &&
       member.state.step % options_.checkpoint_every == 0) {

@@ -3,7 +3,26 @@
 #include <algorithm>
 #include <string>
 
+#include "submix/base/number_text.h"
+
 namespace submix::train {
+namespace {
+
+// Most that AdamW's rate and alpha may be, far above what trains anything.
+constexpr double kMostRate = 1;
+constexpr double kMostAlpha = 1e6;
+constexpr double kMostThreads = 4096;
+// Least of a number that must be more than 0.
+constexpr double kLeast = 1e-20;
+
+}  // namespace
+
+base::Status CheckRange(const char* option, double value, double least, double most) {
+  if (value >= least && value <= most) return base::OkStatus();
+  const auto text = [](double number) { return base::NumberText(number, /*digits=*/9); };
+  return base::InvalidArgumentError(std::string(option) + ": expected " + text(least) + " to " +
+                                    text(most) + ", found " + text(value));
+}
 
 std::vector<double> IdentityNumbers(const TrainingOptions& options) {
   const LearningRateSchedule& rate = options.learning_rate;
@@ -20,17 +39,32 @@ std::vector<double> IdentityNumbers(const TrainingOptions& options) {
           adamw.weight_decay};
 }
 
+base::Status CheckAdapterOptions(const std::optional<model::LoraConfig>& lora,
+                                 const model::DecoderConfig& config) {
+  if (!lora.has_value()) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto modules, model::AdaptedModules(config, *lora));
+  int widest = 1;
+  for (const model::LoraModule& module : modules) {
+    widest = std::max(widest, std::min(module.inputs, module.outputs));
+  }
+  SUBMIX_RETURN_IF_ERROR(CheckRange("rank", lora->rank, 1, widest));
+  return CheckRange("lora_alpha", lora->lora_alpha, kLeast, kMostAlpha);
+}
+
 base::Status CheckTrainingOptions(const TrainingOptions& options,
                                   const model::DecoderConfig& config) {
-  if (!(options.learning_rate.peak > 0)) {
-    return base::InvalidArgumentError("learning rate: expected more than 0");
-  }
+  const LearningRateSchedule& rate = options.learning_rate;
+  SUBMIX_RETURN_IF_ERROR(CheckRange("learning_rate", rate.peak, kLeast, kMostRate));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("warmup_fraction", rate.warmup_fraction, 0, 1));
+  // An update multiplies weights by 1 - rate * decay.
+  SUBMIX_RETURN_IF_ERROR(CheckRange("weight_decay", options.adamw.weight_decay, 0, 1 / rate.peak));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("threads", options.threads, 0, kMostThreads));
   if (options.block_tokens < 2 || options.block_tokens > config.context_length + 1) {
     return base::InvalidArgumentError(
         "block_tokens: expected 2 to " + std::to_string(config.context_length + 1) +
         " (the model's context and one), found " + std::to_string(options.block_tokens));
   }
-  return base::OkStatus();
+  return CheckAdapterOptions(options.lora, config);
 }
 
 base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,

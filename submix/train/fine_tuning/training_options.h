@@ -29,7 +29,19 @@ struct TrainingOptions {
 // part of a checkpoint's identity.
 std::vector<double> IdentityNumbers(const TrainingOptions& options);
 
-// Errors: kInvalidArgument for a learning rate or block_tokens out of range.
+// Updates, rows and passes beyond which a number is a mistake; products of them stay exact.
+inline constexpr double kMostEpochs = 1 << 20;
+inline constexpr double kMostRows = 1 << 16;
+
+// Errors: kInvalidArgument unless least <= value <= most, naming all four.
+base::Status CheckRange(const char* option, double value, double least, double most);
+
+// Errors: kInvalidArgument for targets and layers that the model lacks, a rank beyond the width of
+// all that it adapts, and an alpha out of range.
+base::Status CheckAdapterOptions(const std::optional<model::LoraConfig>& lora,
+                                 const model::DecoderConfig& config);
+
+// Errors: kInvalidArgument for numbers out of range; those of CheckAdapterOptions.
 base::Status CheckTrainingOptions(const TrainingOptions& options,
                                   const model::DecoderConfig& config);
 

@@ -20,8 +20,8 @@ constexpr double kAllWeightsRate = 1e-4;
 // The upper half of the layers, so that all members share the trunk.
 model::LoraConfig Adapter(const model::DecoderConfig& config) {
   model::LoraConfig lora;
-  lora.rank = 16;
-  lora.lora_alpha = 32;
+  lora.rank = std::min(16, config.width);
+  lora.lora_alpha = 2 * lora.rank;
   lora.target_modules = {"all-linear"};
   if (config.family == "gpt2") {
     lora.target_modules = {"c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};

@@ -15,6 +15,7 @@ model::DecoderConfig Shape(int layers, int width) {
   model::DecoderConfig config;
   config.layers = layers;
   config.width = width;
+  config.attention_heads = 4;
   config.context_length = 512;
   return config;
 }

@@ -53,6 +53,9 @@ double GradientNorm(std::span<const float> gradients) {
   return std::sqrt(total);
 }
 
+// In double, squares of float32 neither overflow nor cancel.
+bool AreFinite(std::span<const float> numbers) { return std::isfinite(GradientNorm(numbers)); }
+
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
                  const ParameterVectors& vectors, double learning_rate, double gradient_scale,
                  const AdamWOptions& options, AdamWState& state) {

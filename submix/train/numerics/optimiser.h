@@ -30,6 +30,9 @@ struct AdamWState {
 // The Euclidean norm, summed in double in an order that does not depend on the number of threads.
 double GradientNorm(std::span<const float> gradients);
 
+// Whether each of the numbers is.
+bool AreFinite(std::span<const float> numbers);
+
 // One update: gradients are multiplied by `gradient_scale` (clipping) first; state.step grows by
 // one. Requires: parameters, gradients and moments of equal size; vectors that cover them.
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,

@@ -22,6 +22,9 @@
 
 namespace submix::train {
 
+// The shortest norm S that noise is scaled by is 1 over this, the longest.
+inline constexpr double kLongestClip = 1e30;
+
 // How a user's update is kept within norm S (McMahan et al. 2018, Section 2).
 struct UpdateClipping {
   double norm = std::numeric_limits<double>::infinity();  // S; infinity: no clipping

@@ -33,24 +33,8 @@ constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 constexpr const char* kStepsFile = "steps";
 // Of the adapters' start: a public constant.
 constexpr std::uint64_t kInitialSeed = 0x5eed0000u;
-constexpr double kLongestClip = 1e30;
-
-Status CheckOptions(const DpSgdOptions& options, const model::DecoderConfig& config) {
-  const auto refuse = [](const std::string& what) { return base::InvalidArgumentError(what); };
-  if (!(options.clip_norm >= 1 / kLongestClip && options.clip_norm <= kLongestClip)) {
-    return refuse("clip: expected more than 0");
-  }
-  if (!(options.expected_batch > 0 && std::isfinite(options.expected_batch))) {
-    return refuse("expected batch: expected more than 0");
-  }
-  // So that no batch comes near what a sum holds.
-  if (options.expected_batch > static_cast<double>(ClippedSum::kMostUpdates) / 2) {
-    return refuse("expected batch: expected at most 2^21 units");
-  }
-  if (options.steps < 1) return refuse("steps: expected 1 or more");
-  if (options.blocks_at_a_time < 1) return refuse("blocks at a time: expected 1 or more");
-  return CheckTrainingOptions(options, config);
-}
+constexpr double kLeastBatch = 1e-9;
+constexpr double kMostSteps = 0x1p53;
 
 std::string StepsPath(const std::string& account_directory) {
   return base::JoinPath(account_directory, kStepsFile);
@@ -164,7 +148,15 @@ class Trainer {
           ": holds more steps than the ledger beside it knows of; restore the newest ledger");
     }
     last_checkpoint_ = std::chrono::steady_clock::now();
-    return base::OkStatus();
+    return CheckWeights();
+  }
+
+  // A function of the noisy sums alone, so that to say it costs nothing.
+  Status CheckWeights() {
+    if (AreFinite(models_.parameters().values(0))) return base::OkStatus();
+    return base::FailedPreconditionError(
+        partial_directory_ + ": the weights after " + std::to_string(state_.step) +
+        " steps are not finite; nothing more is charged; train anew with a lower learning rate");
   }
 
   // One step: sum, pay, noise, update. Nothing private leaves the sum before the charge is durable.
@@ -193,6 +185,10 @@ class Trainer {
     FlatParameters& parameters = models_.parameters();
     AdamWUpdate(parameters.values(0), private_gradient_, parameters.vectors(), rate,
                 /*gradient_scale=*/1, options_.adamw, state_);
+    if (const Status status = CheckWeights(); !status.ok()) {
+      SUBMIX_RETURN_IF_ERROR(SaveCheckpoint());  // started again, it must not pay for another end
+      return status;
+    }
     progress.Advance(expected_batch - shown, note);
     const std::chrono::duration<double> age = std::chrono::steady_clock::now() - last_checkpoint_;
     return age.count() >= options_.checkpoint_seconds ? SaveCheckpoint() : base::OkStatus();
@@ -233,7 +229,7 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
                             base::RandomSource& random, base::ProgressStyle progress) {
   SUBMIX_ASSIGN_OR_RETURN(const PublicModel public_model,
                           LoadPublicModel(public_directory, options.precision));
-  SUBMIX_RETURN_IF_ERROR(CheckOptions(options, public_model.config));
+  SUBMIX_RETURN_IF_ERROR(CheckDpSgdOptions(options, public_model.config));
   for (const TrainingUnit& unit : task.units) {
     SUBMIX_RETURN_IF_ERROR(CheckBlocks(unit, options, public_model.config));
   }
@@ -254,6 +250,17 @@ StatusOr<DpSgdResult> Train(const std::string& public_directory, const DpSgdTask
 }
 
 }  // namespace
+
+Status CheckDpSgdOptions(const DpSgdOptions& options, const model::DecoderConfig& config) {
+  SUBMIX_RETURN_IF_ERROR(CheckRange("clip", options.clip_norm, 1 / kLongestClip, kLongestClip));
+  // So that no batch comes near what a sum holds.
+  constexpr double kMostBatch = static_cast<double>(ClippedSum::kMostUpdates) / 2;
+  SUBMIX_RETURN_IF_ERROR(
+      CheckRange("expected_batch", options.expected_batch, kLeastBatch, kMostBatch));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("steps", static_cast<double>(options.steps), 1, kMostSteps));
+  SUBMIX_RETURN_IF_ERROR(CheckRange("batch_size", options.blocks_at_a_time, 1, kMostRows));
+  return CheckTrainingOptions(options, config);
+}
 
 StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
                                  const DpSgdOptions& options, const accounting::StepBudget& budget,

@@ -29,6 +29,9 @@ struct DpSgdOptions : TrainingOptions {
   double checkpoint_seconds = 60;  // what a crash can lose; 0: a checkpoint a step
 };
 
+// Errors: kInvalidArgument for options out of range, or that the model cannot have.
+base::Status CheckDpSgdOptions(const DpSgdOptions& options, const model::DecoderConfig& config);
+
 // A user, or another unit whose presence is protected: the blocks of all its text.
 using TrainingUnit = std::vector<std::vector<base::TokenId>>;
 
@@ -52,8 +55,9 @@ struct DpSgdResult {
 // 2^-53, independently of everything; `random` decides that and the noise. Units without two tokens
 // in one block never move a gradient. Errors: those of reading the public model and of the account;
 // kInvalidArgument for options out of range, blocks that are too long or token ids outside the
-// model's vocabulary; kFailedPrecondition for a checkpoint of another training; kDataLoss if the
-// account knows of fewer steps than the checkpoint; kUnavailable if should_stop said so.
+// model's vocabulary; kFailedPrecondition for a checkpoint of another training, and for weights
+// that are not finite, of which no further step is charged; kDataLoss if the account knows of fewer
+// steps than the checkpoint; kUnavailable if should_stop said so.
 base::StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
                                        const DpSgdOptions& options,
                                        const accounting::StepBudget& budget,

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "submix/base/file_system.h"
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
@@ -232,6 +233,21 @@ TEST_F(DpSgdTest, GoesOnFromTheLastCheckpointWithoutSpendingTwice) {
   options_.should_stop = nullptr;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DpSgdResult resumed, Train(Task("stopped"), budget, 2));
   EXPECT_EQ(resumed.steps_charged, 6);
+}
+
+TEST_F(DpSgdTest, WeightsThatAreNotFiniteAreNoticedBeforeMoreIsCharged) {
+  const accounting::StepBudget budget = Budget(0.5, 1.3, 50);
+  const DpSgdTask task = Task("a");
+  // A sum that float32 cannot hold: inf / inf in AdamW.
+  options_.clip_norm = 1e30;
+  options_.expected_batch = 1e-9;
+  const auto fails = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("1 steps are not finite"));
+  EXPECT_THAT(Train(task, budget), fails);
+  const std::string anchor = task.account_directory + "/anchor";  // moves with every charge
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string charged, base::ReadFile(anchor));
+  EXPECT_THAT(Train(task, budget), fails);
+  EXPECT_EQ(base::ReadFile(anchor).value(), charged);
+  EXPECT_FALSE(base::FileExists(task.output_directory));
 }
 
 TEST_F(DpSgdTest, RefusesAnOlderLedgerAndAnotherTraining) {

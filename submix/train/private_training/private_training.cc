@@ -11,6 +11,7 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
+#include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 
@@ -170,6 +171,8 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::CheckIsPublic(options.public_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(CheckTrainingOptions(options.training, config));
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
@@ -180,6 +183,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   const std::vector<corpus::UserTokens> units =
       Units(std::move(corpus.members.front()), options.unit, *tokenizer);
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
+  SUBMIX_RETURN_IF_ERROR(CheckDpSgdOptions(plan.options.training, config));
   ensemble::Manifest manifest =
       ensemble::NewManifest(partition, corpus::PartitionKeyId(key),
                             HyperParameters(plan.options, plan.budget, plan.public_units));

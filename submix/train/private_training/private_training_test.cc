@@ -1,5 +1,6 @@
 #include "submix/train/private_training/private_training.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -169,6 +170,23 @@ TEST_F(PrivateTrainingTest, APublicNumberOfUsersStandsInForTheirCount) {
   EXPECT_THAT(Train(options), StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected batch")));
 }
 
+TEST_F(PrivateTrainingTest, OptionsOutOfRangeAreRefusedBeforeAnythingIsWrittenOrCharged) {
+  const auto refused = [&](const char* name, const PrivateTrainingOptions& options) {
+    EXPECT_THAT(Train(options), StatusIs(StatusCode::kInvalidArgument, HasSubstr(name)));
+  };
+  PrivateTrainingOptions options = Options("e");
+  options.training.lora->lora_alpha = std::nan("");
+  refused("lora_alpha", options);
+  options = Options("e");
+  options.training.block_tokens = 1;
+  refused("block_tokens", options);
+  EXPECT_FALSE(base::FileExists(File("e")));
+  options = Options("e");
+  options.training.clip_norm = 1e300;
+  refused("clip", options);
+  SUBMIX_EXPECT_OK(Train(Options("e")));
+}
+
 TEST_F(PrivateTrainingTest, GoesOnAfterAnInterruptionAndKeepsWhatWasSpent) {
   PrivateTrainingOptions options = Options("e");
   options.training.should_stop = [left = 2]() mutable { return left-- == 0; };
@@ -229,6 +247,7 @@ TEST_F(PrivateTrainingTest, OtherTrainingsAndForgettingLeaveItAlone) {
   plain.corpus = File("corpus.jsonl");
   plain.ensemble_directory = File("e");
   plain.partition = {1, 1, 0};
+  plain.fine_tune.block_tokens = 16;
   EXPECT_THAT(TrainEnsemble(plain, kSilent), StatusIs(StatusCode::kFailedPrecondition, _));
   EXPECT_THAT(ForgetUser(File("e"), File("corpus.jsonl"), "user 4", kSilent),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("differential privacy")));
