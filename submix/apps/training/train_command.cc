@@ -250,7 +250,10 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
                                                options.private_training.json ? stderr : stdout));
   }
   if (!options.private_training.json) {
-    PrintWrapped("Recipe: " + train::RecipeText(training.fine_tune));
+    const std::int64_t steps = options.private_training.options.training.steps;
+    PrintWrapped("Recipe: " + (options.is_private()
+                                   ? train::PrivateRecipeText(training.fine_tune, steps)
+                                   : train::RecipeText(training.fine_tune)));
   }
   if (options.is_private()) {
     if (training.ranks != nullptr) {

@@ -34,6 +34,32 @@ double RateFor(const model::DecoderConfig& config, double measured) {
   return measured * std::min(1.0, kMeasuredWidth / config.width);
 }
 
+std::string Count(std::int64_t count, const std::string& one, const std::string& several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+std::string TrainedText(const FineTuneOptions& options) {
+  if (!options.lora.has_value()) return "all weights";
+  const model::LoraConfig& lora = *options.lora;
+  std::string text = "adapters of rank " + std::to_string(lora.rank) + " (alpha " +
+                     NumberText(lora.lora_alpha) + ") on";
+  for (const std::string& module : lora.target_modules) text += " " + module;
+  text += lora.layers.empty() ? " of all layers" : " of layers";
+  for (const int layer : lora.layers) text += " " + std::to_string(layer);
+  return text;
+}
+
+std::string BlocksText(const FineTuneOptions& options) {
+  return std::to_string(options.batch_size) + " blocks of " + std::to_string(options.block_tokens) +
+         " tokens";
+}
+
+std::string RateText(const FineTuneOptions& options) {
+  const LearningRateSchedule& rate = options.learning_rate;
+  return "rate " + NumberText(rate.peak) + " after " + NumberText(100 * rate.warmup_fraction) +
+         " % of the updates";
+}
+
 }  // namespace
 
 FineTuneOptions RecommendedRecipe(const model::DecoderConfig& config, const RecipeInput& input) {
@@ -79,21 +105,18 @@ FineTuneOptions PaperRecipe(const model::DecoderConfig& config, bool all_weights
 }
 
 std::string RecipeText(const FineTuneOptions& options) {
-  std::string text = "all weights";
-  if (const auto& lora = options.lora) {
-    text = "adapters of rank " + std::to_string(lora->rank) + " (alpha " +
-           NumberText(lora->lora_alpha) + ") on";
-    for (const std::string& module : lora->target_modules) text += " " + module;
-    text += lora->layers.empty() ? " of all layers" : " of layers";
-    for (const int layer : lora->layers) text += " " + std::to_string(layer);
-  }
-  const double warm_up = 100 * options.learning_rate.warmup_fraction;
-  return text + "; " + std::to_string(options.epochs) +
-         (options.epochs == 1 ? " pass, " : " passes, ") + std::to_string(options.batch_size) +
-         " blocks of " + std::to_string(options.block_tokens) + " tokens an update, rate " +
-         NumberText(options.learning_rate.peak) + " after " + NumberText(warm_up) +
-         " % of the updates; " + std::to_string(options.members_at_a_time) +
-         " members at a time, " + PrecisionName(options.precision);
+  return TrainedText(options) + "; " + Count(options.epochs, "pass", "passes") + ", " +
+         BlocksText(options) + " an update, " + RateText(options) + "; " +
+         std::to_string(options.members_at_a_time) + " members at a time, " +
+         PrecisionName(options.precision);
+}
+
+std::string PrivateRecipeText(const FineTuneOptions& options, std::int64_t steps) {
+  return TrainedText(options) + "; " +
+         (steps > 0 ? Count(steps, "update", "updates")
+                    : Count(options.epochs, "expected pass", "expected passes")) +
+         ", " + BlocksText(options) + " of a user at a time, " + RateText(options) + "; " +
+         PrecisionName(options.precision);
 }
 
 }  // namespace submix::train

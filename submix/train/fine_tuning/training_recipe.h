@@ -37,4 +37,8 @@ FineTuneOptions PaperRecipe(const model::DecoderConfig& config, bool all_weights
 // time, bf16".
 std::string RecipeText(const FineTuneOptions& options);
 
+// The same of DP-SGD, where a step's batch is drawn from the users; of so many steps or, if 0, by
+// epochs.
+std::string PrivateRecipeText(const FineTuneOptions& options, std::int64_t steps);
+
 }  // namespace submix::train

@@ -93,5 +93,14 @@ TEST(TrainingRecipeTest, IsSaidInOneLine) {
             "4 members at a time, f32");
 }
 
+TEST(TrainingRecipeTest, APrivateOneSaysTheUpdatesThatWereAskedFor) {
+  const FineTuneOptions recipe = RecommendedPrivateRecipe(Shape(2, 256), /*all_weights=*/true);
+  const std::string rest =
+      ", 8 blocks of 129 tokens of a user at a time, rate 0.001 after 0 % of the updates; f32";
+  EXPECT_EQ(PrivateRecipeText(recipe, /*steps=*/0), "all weights; 10 expected passes" + rest);
+  EXPECT_EQ(PrivateRecipeText(recipe, 6), "all weights; 6 updates" + rest);
+  EXPECT_EQ(PrivateRecipeText(recipe, 1), "all weights; 1 update" + rest);
+}
+
 }  // namespace training_recipe_test
 }  // namespace submix::train
