@@ -106,6 +106,8 @@ base::Status RunOtherProgram(char** argv, std::string_view other_program) {
 
 int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program) {
+  // What a long command says at its beginning is read while it runs, also from a file.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (argc > 1 && argv[1][0] != '-') {
     if (Find<CommandHelp>(kCommands, argv[1]) == nullptr) {
       std::fprintf(stderr, "submix: there is no command \"%s\"; `submix --help` lists them\n",

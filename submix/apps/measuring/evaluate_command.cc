@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "submix/accounting/rdp_conversion.h"
+#include "submix/apps/interrupt.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/measuring/evaluation_sheet.h"
 #include "submix/apps/program_commands.h"
@@ -164,6 +165,7 @@ StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
 }
 
 Status RunEvaluate(const EvaluateOptions& options) {
+  if (!options.checkpoint.empty()) SayGoesOnAtInterrupt();
   if (options.corpus.path.empty() == options.heldout.empty()) {
     return base::InvalidArgumentError(
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");

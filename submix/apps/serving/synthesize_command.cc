@@ -14,6 +14,7 @@
 
 #include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
+#include "submix/apps/interrupt.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/document_file.h"
 #include "submix/apps/serving/predictor_flags.h"
@@ -372,6 +373,7 @@ class Synthesis {
 };
 
 Status RunSynthesize(const SynthesizeOptions& options) {
+  SayGoesOnAtInterrupt();
   SUBMIX_ASSIGN_OR_RETURN(auto prompts, LoadPrompts(options));
   SUBMIX_ASSIGN_OR_RETURN(auto deployments, DeploymentsOf(options.deployment));
   return Synthesis(options, std::move(deployments), std::move(prompts)).Run();

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/promise.h"
+#include "submix/apps/interrupt.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/shell_word.h"
@@ -288,6 +289,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeClientUpdates(*training.ranks, *model, training.threads);
   }
+  SayGoesOnAtInterrupt();
   SUBMIX_ASSIGN_OR_RETURN(
       const train::TokenStreams users,
       model->ReadUsers(options.corpus, {options.keep_short_users ? 1 : options.tokens_per_user,

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "submix/apps/flags.h"
+#include "submix/apps/interrupt.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
@@ -17,6 +18,7 @@ struct PretrainCommandOptions {
 };
 
 base::Status RunPretrain(PretrainCommandOptions options) {
+  SayGoesOnAtInterrupt();
   train::PretrainOptions& pretrain = options.pretrain;
   pretrain.training.precision = train::PrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/promise.h"
+#include "submix/apps/interrupt.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
@@ -243,6 +244,7 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
+  SayGoesOnAtInterrupt();
   // One model of all text is never deployed.
   if (training.partition.num_parts > 1 || options.is_private()) {
     SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(training.corpus, training.ensemble_directory,

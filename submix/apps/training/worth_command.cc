@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "submix/apps/interrupt.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
@@ -235,6 +236,7 @@ AccountReport Report(const Texts& texts, std::int64_t tokens,
 }
 
 Status RunWorth(const WorthOptions& options) {
+  SayGoesOnAtInterrupt();
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
   if (manifest.external.has_value()) return ensemble::CheckHasModels(manifest, options.ensemble);
   std::vector<eval::PlantedCode> codes;
