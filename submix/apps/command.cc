@@ -6,7 +6,10 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -66,6 +69,54 @@ std::string Choices(const CLI::App& app) {
   return names;
 }
 
+// Insertions, deletions and replacements that make one word the other (Wagner and Fischer 1974).
+std::size_t EditDistance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+// The option of the command, or of its groups, that a misspelt one may have been; empty if none is
+// near.
+std::string NearestOption(const CLI::App& app, std::string_view misspelt) {
+  std::vector<const CLI::Option*> options = app.get_options();
+  for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!part->get_name().empty()) continue;
+    const std::vector<const CLI::Option*> of_group = part->get_options();
+    options.insert(options.end(), of_group.begin(), of_group.end());
+  }
+  std::string nearest;
+  std::size_t least = 3;
+  for (const CLI::Option* option : options) {
+    for (const std::string& name : option->get_lnames()) {
+      const std::size_t distance = EditDistance(misspelt, "--" + name);
+      if (distance >= least) continue;
+      least = distance;
+      nearest = "--" + name;
+    }
+  }
+  return nearest;
+}
+
+// What is said of the first option on the command line that the command lacks; empty if it has all.
+std::string MisspeltOption(const CLI::App& app) {
+  const std::vector<std::string> unexpected = app.remaining();
+  const auto word = std::ranges::find_if(
+      unexpected, [](const std::string& text) { return text.starts_with('-'); });
+  if (word == unexpected.end()) return "";
+  const std::string option = word->substr(0, word->find('='));
+  const std::string nearest = NearestOption(app, option);
+  return "there is no option " + option + (nearest.empty() ? "" : " (nearest: " + nearest + ")");
+}
+
 // One line: what is wrong, and which --help says more.
 std::string WrongUse(const CLI::App* app, const CLI::Error& error) {
   std::string command = "submix";
@@ -74,6 +125,11 @@ std::string WrongUse(const CLI::App* app, const CLI::Error& error) {
     command += " " + app->get_name();
   }
   std::string what = error.what();
+  if (const std::string misspelt = MisspeltOption(*app); !misspelt.empty()) {
+    what = misspelt;
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    what = "not expected: " + CLI::detail::join(app->remaining(), " ");
+  }
   if (what == "A subcommand is required") what += ": one of " + Choices(*app);
   constexpr std::string_view kOneOfGroup = "Exactly 1 option from [";
   if (what.starts_with(kOneOfGroup)) {  // a group of one: a positional beside a sub-command

@@ -60,6 +60,9 @@ expect 2 "--parts excludes --adapters" "${contexts[@]}" --adapters "$data/public
 expect 1 "not an ensemble" "${contexts[@]}" --adapters "$data/public_model"
 absent "$work/c"
 
+expect 2 "no option --pubic (nearest: --public);" "${train[@]}" "$work/good.jsonl" "$work/e" --pubic "$data/public_model"
+expect 2 "no option --usr (nearest: --user);" "$submix" forget "$work/e" --usr u
+expect 2 "not expected: one two;" "$submix" account dclip one two
 expect 2 "parts: expected a number from 1 to 32767" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 999999999
 expect 2 "partition-key" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --partition-key "$work/none.key"
 
