@@ -93,10 +93,10 @@ class HttpHandler {
 
 struct ListenerOptions {
   std::string host = "127.0.0.1";
-  int port = 0;             // 0: any free one
-  std::string unix_socket;  // if given, instead of host and port; mode 0600
-  std::string certificate;  // PEM files; both or none: TLS
-  std::string private_key;
+  int port = 0;                  // 0: any free one
+  std::string unix_socket;       // if given, instead of host and port; mode 0600
+  std::string certificate = {};  // PEM files; both or none: TLS
+  std::string private_key = {};
   int connections = 4'096;
   int kept_for_keys = 0;  // of them, for clients that have shown a key
   std::size_t body_bytes = 1 << 20;
