@@ -386,6 +386,12 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
   return base::Rename(unfinished, deployment_directory);
 }
 
+Status EndedError(const std::string& deployment_directory) {
+  return base::FailedPreconditionError(
+      deployment_directory +
+      ": ended: what it spent counts in a later deployment, made with --after; use that one");
+}
+
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
                                     DeploymentAccess access,
                                     const mechanism::MechanismMaker& make) {
@@ -417,9 +423,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
     ledger = std::move(ended);
   }
   if (deployment.has_ended && access == DeploymentAccess::kCharge) {
-    return base::FailedPreconditionError(
-        deployment_directory +
-        ": ended: what it spent counts in a later deployment, made with --after; use that one");
+    return EndedError(deployment_directory);
   }
   deployment.ledger = *std::move(ledger);
   SUBMIX_RETURN_IF_ERROR(CheckLineage(deployment, deployment_directory));

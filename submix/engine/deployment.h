@@ -100,6 +100,9 @@ enum class DeploymentAccess {
   kReadOnly,  // beside them
 };
 
+// kFailedPrecondition: what has ended answers no more.
+base::Status EndedError(const std::string& deployment_directory);
+
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger and the manifest's list against the deployment. Errors:
 // kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if

@@ -132,7 +132,7 @@ StatusOr<std::vector<ledger::Account>> ReadAccounts(const Earlier& earlier) {
 // From here on nobody charges it.
 Status End(const Earlier& earlier) {
   const auto options = LedgerOptions(earlier.directory, earlier.config);
-  if (HasEnded(options)) return base::OkStatus();
+  if (ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok()) return base::OkStatus();
   SUBMIX_ASSIGN_OR_RETURN(const auto ledger, ledger::DurableLedger::Open(options));
   return ledger->Rebind(EndedLedger(options).fingerprint);
 }
@@ -172,10 +172,6 @@ ledger::DurableLedgerOptions EndedLedger(ledger::DurableLedgerOptions options) {
   options.fingerprint =
       base::Sha256("submix deployment ended\n" + base::ToHex(options.fingerprint));
   return options;
-}
-
-bool HasEnded(const ledger::DurableLedgerOptions& options) {
-  return ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok();
 }
 
 StatusOr<CarriedOver> CarryOver(const std::vector<std::string>& deployment_directories,

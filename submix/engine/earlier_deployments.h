@@ -40,7 +40,5 @@ base::StatusOr<CarriedOver> CarryOver(const std::vector<std::string>& deployment
 
 // The same ledger once its deployment has ended: bound to what no deployment is.
 ledger::DurableLedgerOptions EndedLedger(ledger::DurableLedgerOptions options);
-// Whether that is what is there. False also where nothing can be read.
-bool HasEnded(const ledger::DurableLedgerOptions& options);
 
 }  // namespace submix::engine

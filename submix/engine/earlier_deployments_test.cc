@@ -211,8 +211,12 @@ TEST_F(EarlierDeploymentsTest, TheEarlierOneEndsAndARefusalEndsNone) {
   SUBMIX_ASSERT_OK(Deploy("new", "dclip", 2, {"old"}));
   EXPECT_THAT(Spent("new"), ElementsAre(.625, .625, .625));
   EXPECT_THAT(Open("old"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
-  EXPECT_THAT(OpenDeployment(DeploymentOf("old"), DeploymentAccess::kReadOnly),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+  // Who audits the new one looks at the old one's chain.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment ended,
+                              OpenDeployment(DeploymentOf("old"), DeploymentAccess::kReadOnly));
+  EXPECT_TRUE(ended.has_ended);
+  EXPECT_THAT(DeploymentPromise(ended).sentence, HasSubstr("It has ended"));
+  SUBMIX_EXPECT_OK(ended.ledger->Verify());
 }
 
 TEST_F(EarlierDeploymentsTest, WhatStopsAfterTheEndIsFinishedByTheNextTry) {

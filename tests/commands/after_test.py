@@ -64,7 +64,8 @@ class AfterTest(WorkFolderTest):
         begun = json.loads(run("budget", new, "--verify", "--json").stdout)
         self.assertEqual({part["spent"] for part in begun["parts"]}, spent)
         self.assertIn("earlier answers", "\n".join(begun["statement"]))
-        self.assertIn("ended", run("generate", old, "The sea", expect=1).stderr)
+        for command in (("generate", old, "The sea"), ("serve", old, "--check")):
+            self.assertIn("ended", run(*command, expect=1).stderr)
         looked_at = run("budget", old, "--verify").stdout
         self.assertIn("It has ended", " ".join(looked_at.split()))
         self.assertIn("is whole", looked_at)
