@@ -131,6 +131,9 @@ std::string WrongUse(const CLI::App* app, const CLI::Error& error) {
     what = "not expected: " + CLI::detail::join(app->remaining(), " ");
   }
   if (what == "A subcommand is required") what += ": one of " + Choices(*app);
+  if (const auto twice = what.find(": At Most 1 required but received"); twice != what.npos) {
+    what = what.substr(0, twice) + " is given more than once";
+  }
   constexpr std::string_view kOneOfGroup = "Exactly 1 option from [";
   if (what.starts_with(kOneOfGroup)) {  // a group of one: a positional beside a sub-command
     what = what.substr(kOneOfGroup.size(), what.find(']') - kOneOfGroup.size()) + " is required";

@@ -61,6 +61,7 @@ expect 1 "not an ensemble" "${contexts[@]}" --adapters "$data/public_model"
 absent "$work/c"
 
 expect 2 "no option --pubic (nearest: --public);" "${train[@]}" "$work/good.jsonl" "$work/e" --pubic "$data/public_model"
+expect 2 "--parts is given more than once;" "${train[@]}" "$work/good.jsonl" "$work/e" --parts 2 --parts 3
 expect 2 "no option --usr (nearest: --user);" "$submix" forget "$work/e" --usr u
 expect 2 "not expected: one two;" "$submix" account dclip one two
 expect 2 "parts: expected a number from 1 to 32767" "${train[@]}" "$work/good.jsonl" "$work/e" "${public[@]}" --parts 999999999
