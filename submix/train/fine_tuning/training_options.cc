@@ -45,7 +45,7 @@ base::Status CheckAdapterOptions(const std::optional<model::LoraConfig>& lora,
   SUBMIX_ASSIGN_OR_RETURN(const auto modules, model::AdaptedModules(config, *lora));
   int widest = 1;
   for (const model::LoraModule& module : modules) {
-    widest = std::max(widest, std::min(module.inputs, module.outputs));
+    widest = std::max({widest, module.inputs, module.outputs});
   }
   SUBMIX_RETURN_IF_ERROR(CheckRange("rank", lora->rank, 1, widest));
   return CheckRange("lora_alpha", lora->lora_alpha, kLeast, kMostAlpha);

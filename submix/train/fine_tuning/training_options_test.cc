@@ -45,7 +45,7 @@ TEST_F(TrainingOptionsTest, NumbersThatTrainNothingAreRefusedByName) {
   ExpectRefused("warmup_fraction", good_.learning_rate.warmup_fraction, {kNan, 7.0, -0.1});
   ExpectRefused("weight_decay", good_.adamw.weight_decay, {kNan, kInfinity, 1e300, -1.0});
   ExpectRefused("lora_alpha", good_.lora->lora_alpha, {kNan, kInfinity, 1e300, 0.0, -1.0});
-  ExpectRefused("rank", good_.lora->rank, {0, 17, 100'000});  // c_attn has 16 channels
+  ExpectRefused("rank", good_.lora->rank, {0, 49, 100'000});  // c_attn has 48 outputs
   ExpectRefused("block_tokens", good_.block_tokens, {-1, 0, 1, 26});
   ExpectRefused("epochs", good_.epochs, {0, std::numeric_limits<int>::max()});
   ExpectRefused("batch_size", good_.batch_size, {0, std::numeric_limits<int>::max()});
