@@ -189,11 +189,10 @@ StatusOr<std::unique_ptr<FileLock>> LockFile(const std::string& path) {
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-std::string PathBeside(const std::string& place, std::string_view suffix) {
+std::string CanonicalPath(const std::string& path) {
   std::error_code error;
-  fs::path whole = fs::weakly_canonical(place, error);
-  if (error) whole = place;
-  return (whole / "").parent_path().string() + std::string(suffix);
+  const fs::path whole = fs::weakly_canonical(path, error);
+  return ((error ? fs::path(path) : whole) / "").parent_path().string();
 }
 
 std::string JoinPath(std::string_view directory, std::string_view name) {

@@ -75,9 +75,9 @@ StatusOr<std::unique_ptr<FileLock>> LockFile(const std::string& path);
 // "a/b" from "a" and "b".
 std::string JoinPath(std::string_view directory, std::string_view name);
 
-// "/x/a.suffix" from "a", "a/" and "a/." in /x, and from a link to /x/a: where something is built
-// that is renamed to "/x/a", PathBeside(a, ""), at the end.
-std::string PathBeside(const std::string& place, std::string_view suffix);
+// "/x/a" from "a", "a/" and "a/." in /x, and from a link to /x/a, whether or not it is there: what
+// is built beside a place that somebody named has this name with a suffix.
+std::string CanonicalPath(const std::string& path);
 
 // "c" from "a/b/c"; empty from "a/".
 std::string BaseName(std::string_view path);

@@ -343,7 +343,7 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
         "a ledger outside the deployment's directory is a PostgreSQL database, "
         "postgresql://HOST/DATABASE");
   }
-  const std::string deployment_directory = base::PathBeside(directory, "");
+  const std::string deployment_directory = base::CanonicalPath(directory);
   if (base::FileExists(base::JoinPath(deployment_directory, kAnchor))) {
     return base::AlreadyExistsError(
         deployment_directory +
@@ -352,7 +352,7 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
-  const std::string unfinished = base::PathBeside(deployment_directory, ".unfinished");
+  const std::string unfinished = deployment_directory + ".unfinished";
   SUBMIX_ASSIGN_OR_RETURN(const bool finished,
                           FinishInterrupted(manifest, unfinished, deployment_directory));
   if (finished) return base::OkStatus();

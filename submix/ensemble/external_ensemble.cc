@@ -64,9 +64,10 @@ Status MakeExternalEnsemble(const Manifest& manifest, const std::string& tokeniz
     return CheckIsThere(manifest, ensemble_directory);
   }
   // Built beside its place and renamed at the end: a crash leaves no half ensemble.
-  const std::string unfinished = base::PathBeside(ensemble_directory, ".unfinished");
+  const std::string place = base::CanonicalPath(ensemble_directory);
+  const std::string unfinished = place + ".unfinished";
   const Status built = Build(manifest, tokenizer_directory, unfinished);
-  if (built.ok()) return base::Rename(unfinished, base::PathBeside(ensemble_directory, ""));
+  if (built.ok()) return base::Rename(unfinished, place);
   (void)base::RemoveAll(unfinished);
   return built;
 }

@@ -258,9 +258,10 @@ Status RunContexts(ContextsOptions options) {
                                     ": not empty; give a new directory for the ensemble");
   }
   SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
-  const std::string unfinished = base::PathBeside(options.ensemble, ".unfinished");
+  const std::string place = base::CanonicalPath(options.ensemble);
+  const std::string unfinished = place + ".unfinished";
   Status made = BuildAll(options, unfinished);
-  if (made.ok()) made = base::Rename(unfinished, base::PathBeside(options.ensemble, ""));
+  if (made.ok()) made = base::Rename(unfinished, place);
   if (!made.ok()) {
     (void)base::RemoveAll(unfinished);
     return made;

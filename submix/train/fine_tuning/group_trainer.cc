@@ -89,7 +89,7 @@ GroupTrainer::Member GroupTrainer::MakeMember(const MemberTask& task) const {
           .order = order,
           .state = AdamWState(models_.parameters().size()),
           .total_steps = options_.epochs * order.steps_per_epoch(),
-          .partial_directory = base::PathBeside(task.output_directory, ".partial"),
+          .partial_directory = task.output_directory + ".partial",
           .identity = MemberIdentity(identity_, task)};
 }
 
@@ -183,8 +183,7 @@ base::Status GroupTrainer::Finish(int group) {
   SUBMIX_RETURN_IF_ERROR(models_.Save(group, member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       base::RemoveAll(base::JoinPath(member.partial_directory, kCheckpointFile)));
-  return base::Rename(member.partial_directory,
-                      base::PathBeside(member.task->output_directory, ""));
+  return base::Rename(member.partial_directory, member.task->output_directory);
 }
 
 }  // namespace submix::train

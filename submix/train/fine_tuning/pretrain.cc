@@ -120,7 +120,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   start.config.end_of_text = tokenizer->end_of_text();
   start.config_json = model::DecoderConfigJson(start.config);
   MemberTask task;
-  task.output_directory = options.output_directory;
+  task.output_directory = base::CanonicalPath(options.output_directory);
   task.seed = options.seed;
   {
     SUBMIX_ASSIGN_OR_RETURN(const std::vector<base::TokenId> tokens,
@@ -133,8 +133,8 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
     }
   }
   // From the start, so that the finished directory appears whole.
-  SUBMIX_RETURN_IF_ERROR(ensemble::CopyTokenizer(
-      options.tokenizer_directory, base::PathBeside(options.output_directory, ".partial")));
+  SUBMIX_RETURN_IF_ERROR(
+      ensemble::CopyTokenizer(options.tokenizer_directory, task.output_directory + ".partial"));
   WeightInitializer initialize(start.config, options.seed);
   for (const ParameterVector& vector : WeightVectors(start.config)) {
     start.tensors.push_back(initialize(vector));
