@@ -64,7 +64,10 @@ Promise OfSameUsers(const PrivacyStatement& answers, const PublicTraining& train
   }
   PromiseLevel user = {"user", of_part,
                        "nothing follows: that needs a proven user-level bound for the answers and "
-                       "a public model trained with users as its unit"};
+                       "a public model trained with users as its unit" +
+                           std::string(answers.public_keys
+                                           ? ", in which one whose records are empty is absent"
+                                           : "")};
   user.statement.unit = PrivacyUnit::kUserKey;
   return MakePromise(
       "Nothing is proven for one user's text, which answers and public model may both have read.",
@@ -106,6 +109,7 @@ PrivacyStatement TrainingStatement(const PublicTraining& training, double delta)
 std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
                                       const PublicTraining& training) {
   if (!answers.worst_case || !answers.proven || training.unit != PrivacyUnit::kUserKey) return {};
+  if (answers.public_keys && !training.empty_is_absent) return {};
   const std::vector<RdpBound> of_users =
       answers.unit == PrivacyUnit::kPart ? StatedUserLevelBounds(answers) : StatedBounds(answers);
   std::vector<RenyiOrder> orders = DefaultOrders();

@@ -20,6 +20,8 @@ struct PublicTraining {
   PrivacyUnit unit = PrivacyUnit::kUserKey;  // whose presence it protects
   // Whether its users may be users of the ensemble above it. If not, no user is in both corpora.
   bool same_users = true;
+  // Whether a user whose records are empty trains nothing, as one who is absent.
+  bool empty_is_absent = true;
 };
 
 // What the training itself promises, at all orders at once.
@@ -30,9 +32,10 @@ PrivacyStatement TrainingStatement(const PublicTraining& training, double delta)
 // promise, then what the training promises to its own; each user is in one of the two corpora.
 Promise PromiseAbovePublicTraining(const PrivacyStatement& answers, const PublicTraining& training);
 
-// Both losses for one user key who is in both corpora, present or absent: at each order the sum,
-// over all answers together. Empty: nothing follows, since the answers are not proven for every
-// data set, say nothing of users, or the training protects documents.
+// Both losses for one user key who is in both corpora, present or absent; with public keys, whose
+// records are emptied or not. At each order the sum, over all answers together. Empty: nothing
+// follows, since the answers are not proven for every data set, say nothing of users, the training
+// protects documents, or with public keys a user whose records are empty has trained.
 std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
                                       const PublicTraining& training);
 

@@ -85,6 +85,20 @@ TEST(TrainedPublicTest, OneUserAPartAddsThePartsBound) {
   EXPECT_THAT(Cells(promise, "neighbours")[0], StartsWith("records emptied"));
 }
 
+// Emptied is not absent where a user without text has a gradient: the clipped sum moves by up to
+// twice the norm (twelve steps: 7.95 printed, 8.96 true).
+TEST(TrainedPublicTest, WhereEmptyUsersTrainNothingFollowsForThoseOfAPublicList) {
+  PublicTraining training = Training();
+  training.empty_is_absent = false;
+  PrivacyStatement answers = Answers(8, 2);
+  EXPECT_FALSE(AddedUserBounds(answers, training).empty());
+  answers.public_keys = true;
+  EXPECT_TRUE(AddedUserBounds(answers, training).empty());
+  const Promise promise = PromiseAbovePublicTraining(answers, training);
+  EXPECT_THAT(promise.sentence, StartsWith("Nothing is proven for one user's text"));
+  EXPECT_THAT(Cells(promise, "(epsilon, delta)")[0], HasSubstr("whose records are empty"));
+}
+
 TEST(TrainedPublicTest, OtherUsersKeepTheirPartsAndHaveAColumnOfTheirOwn) {
   PublicTraining training = Training();
   training.same_users = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "submix/base/check.h"
@@ -15,22 +16,30 @@ using TokensByUser = std::map<std::string, std::vector<base::TokenId>>;
 base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
                                            const tokenizer::Tokenizer& tokenizer) {
   TokensByUser users;
+  std::set<std::string, std::less<>> with_text;
   SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
-    AppendText(tokenizer, record.text, users[record.user]);
+    if (AppendText(tokenizer, record.text, users[record.user])) with_text.insert(record.user);
     return base::OkStatus();
   }));
-  for (auto& [user, tokens] : users) tokens.push_back(tokenizer.end_of_text());
+  for (auto& [user, tokens] : users) {
+    if (with_text.contains(user)) {
+      tokens.push_back(tokenizer.end_of_text());
+    } else {
+      tokens.clear();
+    }
+  }
   return users;
 }
 
 }  // namespace
 
-void AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+bool AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
                 std::vector<base::TokenId>& stream) {
-  const bool has_prefix = !tokenizer.prefix().empty();
-  if (!has_prefix || !stream.empty()) stream.push_back(tokenizer.end_of_text());
+  const std::size_t prefix = tokenizer.prefix().size();
+  if (prefix == 0 || !stream.empty()) stream.push_back(tokenizer.end_of_text());
   const std::vector<base::TokenId> tokens = tokenizer.EncodePrompt(text);
   stream.insert(stream.end(), tokens.begin(), tokens.end());
+  return tokens.size() > prefix;
 }
 
 std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
@@ -38,6 +47,7 @@ std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
   const std::ptrdiff_t shared = tokenizer.prefix().empty() ? 1 : 0;
   std::vector<UserTokens> texts;
   for (const UserTokens& user : users) {
+    if (user.tokens.empty()) continue;
     auto begin = user.tokens.begin();
     for (auto at = begin + 1; at < user.tokens.end(); ++at) {
       if (*at != tokenizer.end_of_text()) continue;

@@ -16,14 +16,17 @@
 
 namespace submix::corpus {
 
-// All text of one user as tokens, with one end_of_text at the end.
+// All text of one user as tokens, with one end_of_text at the end. None at all where no record has
+// a token of text: such a user trains nothing, so that a user whose records are emptied is, for a
+// training, one who is absent (docs/privacy.md, Theorem 14).
 struct UserTokens {
   std::string user;
   std::vector<base::TokenId> tokens;
 };
 
-// Adds a text to a stream, which lacks its last end_of_text until all texts are in.
-void AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+// Adds a text to a stream, which lacks its last end_of_text until all texts are in. Returns whether
+// the text has a token of its own.
+bool AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
                 std::vector<base::TokenId>& stream);
 
 // Every text as a stream of its own: boundaries are tokens that no text can forge.

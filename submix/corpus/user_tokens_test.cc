@@ -141,6 +141,20 @@ TEST_F(PartitionCorpusTest, JoinsEachUsersTextsInFileOrderBetweenBoundaries) {
   EXPECT_THAT(corpus.heldout, IsEmpty());
 }
 
+// Otherwise it would be a unit of private training with a gradient of its own, and emptying a
+// user's records would move more than taking the user out.
+TEST_F(PartitionCorpusTest, AUserWithoutATokenOfTextHasNothingToTrainOn) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const PartitionedCorpus corpus,
+      Partition({{"a", ""}, {"b", "xy"}, {"a", ""}}, PartitionOptions{1, 1, 0}));
+  ASSERT_EQ(corpus.members[0].size(), 2u);
+  const UserTokens& empty = corpus.members[0][0];
+  EXPECT_EQ(empty.user, "a");
+  EXPECT_THAT(empty.tokens, IsEmpty());
+  EXPECT_THAT(CutIntoBlocks({empty}, 8), IsEmpty());
+  EXPECT_THAT(CutIntoTexts({empty}, ByteTokenizer()), IsEmpty());
+}
+
 TEST_F(PartitionCorpusTest, PutsUsersWherePlaceUserSays) {
   const PartitionOptions options{4, 2, 0.2};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const PartitionedCorpus corpus,

@@ -12,7 +12,8 @@ accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
           .steps = cost.steps,
           .unit = cost.unit_is_user ? accounting::PrivacyUnit::kUserKey
                                     : accounting::PrivacyUnit::kTrainingExample,
-          .same_users = MayHaveReadItsUsers(manifest)};
+          .same_users = MayHaveReadItsUsers(manifest),
+          .empty_is_absent = cost.empty_is_absent};
 }
 
 void SayWhatIsCountedIn(const EarlierBudgets& earlier, accounting::Promise& promise) {

@@ -22,6 +22,7 @@ std::string TrainingCostJson(const TrainingCost& cost, double epsilon, double de
       {"mechanism", base::JsonText(cost.mechanism)},
       {"unit", cost.unit_is_user ? "\"user\"" : "\"document\""},
       {"adjacency", "\"present or absent\""},
+      {"empty_users", cost.empty_is_absent ? "\"absent\"" : "\"present\""},
       {"sampling_probability", number(cost.sampling_probability)},
       {"noise_multiplier", number(cost.noise_multiplier)},
       {"steps", std::to_string(cost.steps)},
@@ -62,6 +63,9 @@ base::StatusOr<std::optional<TrainingCost>> LoadTrainingCost(const std::string& 
         "users, so it is nobody's public model");
   }
   SUBMIX_ASSIGN_OR_RETURN(cost.steps, json.Integer("steps", 0, std::int64_t{1} << 53));
+  std::string empty_users = "present";
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("empty_users", empty_users));
+  cost.empty_is_absent = empty_users == "absent";
   return std::optional<TrainingCost>(cost);
 }
 

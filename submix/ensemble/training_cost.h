@@ -24,6 +24,9 @@ struct TrainingCost {
   double sampling_probability = 0;
   double noise_multiplier = 0;  // 0: trained on private text without noise
   std::int64_t steps = 0;
+  // A user without a token of text has no update: one whose records are emptied is one who is
+  // absent. Not so where the file does not say it: it was written before that was seen to.
+  bool empty_is_absent = true;
 };
 
 // The file's content; `epsilon` at `delta` is what these steps cost, for people to read.

@@ -38,6 +38,7 @@ TEST_F(TrainingCostTest, ReadsWhatATrainingCostAndNothingWhereThereWasNone) {
   EXPECT_EQ(cost->sampling_probability, 0.25);
   EXPECT_EQ(cost->noise_multiplier, 1.5);
   EXPECT_EQ(cost->steps, 40);
+  EXPECT_FALSE(cost->empty_is_absent);
   Write(kText, "user", "document");
   EXPECT_FALSE((*LoadTrainingCost(directory_.path()))->unit_is_user);
 }
@@ -52,6 +53,7 @@ TEST_F(TrainingCostTest, ReadsWhatItWrote) {
   EXPECT_EQ(cost->sampling_probability, 0.1);
   EXPECT_EQ(cost->noise_multiplier, 0.7);
   EXPECT_EQ(cost->steps, 12);
+  EXPECT_TRUE(cost->empty_is_absent);
 }
 
 TEST_F(TrainingCostTest, WritesAnyName) {

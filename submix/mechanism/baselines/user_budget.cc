@@ -95,7 +95,11 @@ class Search {
         accounting::AddedUserBounds(statement, *promise_.public_training);
     if (!bounds.empty()) return bounds;
     return base::FailedPreconditionError(
-        "nothing follows for users above this public model, whose training protects documents");
+        promise_.public_training->unit == accounting::PrivacyUnit::kUserKey
+            ? "nothing follows for users of a public list above this public model, in which a user "
+              "whose records are empty has trained, too; train it anew"
+            : "nothing follows for users above this public model, whose training protects "
+              "documents");
   }
 
   const MechanismOptions& asked_;

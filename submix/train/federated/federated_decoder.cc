@@ -133,6 +133,7 @@ StatusOr<TokenStreams> FederatedDecoder::ReadUsers(const corpus::CorpusFile& fil
                                                    const UserWordsLimits& limits) const {
   return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     const std::vector<TokenId> tokens = tokenizer_->EncodePrompt(text);
+    if (tokens.size() == tokenizer_->prefix().size()) return;
     stream.insert(stream.end(), tokens.begin(), tokens.end());
     stream.push_back(tokenizer_->end_of_text());
   });

@@ -22,7 +22,8 @@ struct UserWordsLimits {
 };
 
 // A stream a user: the texts in the order of the file, cut; `append` adds one, and its end, to its
-// user's stream. Users in the order of their keys. Whether a user stays, and with which words,
+// user's stream, and nothing for a text without a token: a user without any is dropped (Theorem 13,
+// as if absent). Users in the order of their keys. Whether a user stays, and with which words,
 // depends on that user alone. Errors: those of corpus::ReadUserRecords. Requires: least_tokens
 // >= 1.
 base::StatusOr<TokenStreams> ReadUserStreams(

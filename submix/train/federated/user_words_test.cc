@@ -34,5 +34,21 @@ TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
   EXPECT_THAT(FirstWords(all, 2), ElementsAre(ElementsAre(4, 1)));
 }
 
+TEST(UserWordsTest, AUserWithoutAWordIsNone) {
+  const base::TemporaryDirectory directory;
+  const std::string path = directory.File("corpus.jsonl");
+  SUBMIX_ASSERT_OK(base::WriteFile(path,
+                                   "{\"user\": \"a\", \"text\": \"\"}\n"
+                                   "{\"user\": \"b\", \"text\": \"one\"}\n"
+                                   "{\"user\": \"a\", \"text\": \" \"}\n"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one"}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto users,
+      ReadUserStreams(path, {}, [&](const std::string& words, std::vector<base::TokenId>& stream) {
+        vocabulary.AppendText(words, stream);
+      }));
+  EXPECT_THAT(users, ElementsAre(ElementsAre(3, 1)));
+}
+
 }  // namespace user_words_test
 }  // namespace submix::train

@@ -160,8 +160,9 @@ TokenId WordVocabulary::IdOf(std::string_view word) const {
 }
 
 void WordVocabulary::AppendText(std::string_view text, std::vector<TokenId>& tokens) const {
+  const std::size_t before = tokens.size();
   SplitIntoWords(text, [&](std::string_view word) { tokens.push_back(IdOf(word)); });
-  tokens.push_back(kEnd);
+  if (tokens.size() > before) tokens.push_back(kEnd);
 }
 
 }  // namespace submix::train

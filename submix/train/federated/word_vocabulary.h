@@ -48,7 +48,7 @@ class WordVocabulary {
   // kUnknown if the normalised word is not in the dictionary.
   base::TokenId IdOf(std::string_view word) const;
 
-  // Appends the text's words and kEnd.
+  // Appends the text's words and kEnd; nothing for a text without a word.
   void AppendText(std::string_view text, std::vector<base::TokenId>& tokens) const;
 
  private:
