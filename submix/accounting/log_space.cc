@@ -14,9 +14,16 @@ constexpr double kExpSeriesTo = 0.2;
 // e^-40 changes no digit of what is 1 or more.
 constexpr double kNoDigit = 40;
 
+template <typename Real>
+Real LogExpm1Of(Real x) {
+  if (x > kNoDigit) return x;
+  return x > 1 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));
+}
+
 }  // namespace
 
-void LogSum::Add(double log_term) {
+template <typename Real>
+void LogSumOf<Real>::Add(Real log_term) {
   if (log_term <= largest_) {
     if (log_term - largest_ > -kNoDigit) scaled_sum_ += std::exp(log_term - largest_);
     return;
@@ -25,14 +32,16 @@ void LogSum::Add(double log_term) {
   largest_ = log_term;
 }
 
-double LogSum::value() const {
+template <typename Real>
+Real LogSumOf<Real>::value() const {
   return largest_ == -kInfinity ? largest_ : largest_ + std::log(scaled_sum_);
 }
 
-double LogExpm1(double x) {
-  if (x > kNoDigit) return x;
-  return x > 1 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));
-}
+template class LogSumOf<double>;
+template class LogSumOf<long double>;
+
+double LogExpm1(double x) { return LogExpm1Of(x); }
+long double LogExpm1(long double x) { return LogExpm1Of(x); }
 
 double Log1mExp(double x) { return x < -1 ? std::log1p(-std::exp(x)) : std::log(-std::expm1(x)); }
 

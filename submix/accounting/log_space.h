@@ -8,19 +8,22 @@ namespace submix::accounting {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The logarithm of a sum of positive terms that are given as logarithms. -infinity is a term of
-// zero; NaN stays. Value; one thread at a time.
-class LogSum {
+// zero; NaN stays. Real is double or long double. Value; one thread at a time.
+template <typename Real>
+class LogSumOf {
  public:
-  void Add(double log_term);
-  double value() const;
+  void Add(Real log_term);
+  Real value() const;
 
  private:
-  double largest_ = -kInfinity;
-  double scaled_sum_ = 0;  // of the terms, divided by the largest
+  Real largest_ = -kInfinity;
+  Real scaled_sum_ = 0;  // of the terms, divided by the largest
 };
+using LogSum = LogSumOf<double>;
 
 // log(e^x - 1), x >= 0.
 double LogExpm1(double x);
+long double LogExpm1(long double x);
 
 // log(1 - e^x), x <= 0.
 double Log1mExp(double x);

@@ -8,25 +8,48 @@
 
 namespace submix::accounting {
 
-double PoissonAmplifiedRdp(const std::function<double(int)>& rdp_at_order,
+namespace {
+
+// A sum that keeps what each addition rounds off, by Kahan's method.
+class CompensatedSum {
+ public:
+  explicit CompensatedSum(long double first) : sum_(first) {}
+  void Add(long double term) {
+    const long double lost_before = term - lost_;
+    const long double sum = sum_ + lost_before;
+    lost_ = (sum - sum_) - lost_before;
+    sum_ = sum;
+  }
+  long double value() const { return sum_; }
+
+ private:
+  long double sum_;
+  long double lost_ = 0;
+};
+
+}  // namespace
+
+double PoissonAmplifiedRdp(const std::function<long double(int)>& rdp_at_order,
                            double sampling_probability, int order) {
   SUBMIX_CHECK(order >= 2, "amplification is stated for integer orders from 2");
-  const double p = sampling_probability;
+  // Terms of 10^6 and more cancel in the logarithms: of these, doubles keep ten digits.
+  const long double p = sampling_probability;
   if (!(p >= 0 && p <= 1)) return kInfinity;
   if (p == 0) return 0;
-  const double without_sampling = CostOrInfinity(rdp_at_order(order));
+  const double without_sampling = CostOrInfinity(static_cast<double>(rdp_at_order(order)));
   if (p == 1) return without_sampling;
-  const double log_odds = std::log(p) - std::log1p(-p);
-  double log_weight = order * std::log1p(-p) + std::log(order) + log_odds;  // of k = 1
-  LogSum excess;
+  const long double log_odds = std::log(p) - std::log1p(-p);
+  CompensatedSum log_weight(order * std::log1p(-p) + log_odds);  // of k = 1
+  log_weight.Add(std::log(static_cast<long double>(order)));
+  LogSumOf<long double> excess;
   for (int k = 2; k <= order; ++k) {
-    log_weight += std::log(static_cast<double>(order - k + 1) / k) + log_odds;
-    const double rdp = rdp_at_order(k);
+    log_weight.Add(std::log(static_cast<long double>(order - k + 1) / k) + log_odds);
+    const long double rdp = rdp_at_order(k);
     if (!(rdp >= 0)) return kInfinity;
-    const double exponent = (k - 1) * rdp;
-    if (exponent > 0) excess.Add(log_weight + LogExpm1(exponent));
+    const long double exponent = (k - 1) * rdp;
+    if (exponent > 0) excess.Add(log_weight.value() + LogExpm1(exponent));
   }
-  return std::min(without_sampling, RdpFromLogExcess(excess.value(), order));
+  return std::min(without_sampling, RdpFromLogExcess(static_cast<double>(excess.value()), order));
 }
 
 }  // namespace submix::accounting

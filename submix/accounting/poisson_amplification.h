@@ -18,8 +18,9 @@ namespace submix::accounting {
 // Nats at `order` after subsampling, from `rdp_at_order`, which is called with 2, 3, …, `order`.
 // Never more than rdp_at_order(order). Infinity if a bound is infinite, NaN or negative, or if
 // sampling_probability is not in [0, 1]. At probability 0 zero, at 1 rdp_at_order(order). Requires:
-// order >= 2. Relative error below 1e-11 for orders up to 10^4.
-double PoissonAmplifiedRdp(const std::function<double(int)>& rdp_at_order,
+// order >= 2. Relative error below 1e-11 for orders up to 10^5, if rdp_at_order has none: where
+// b(k) is small and e^((k-1) D(k)) large, an error of D(k) counts (k-1) D(k)-fold.
+double PoissonAmplifiedRdp(const std::function<long double(int)>& rdp_at_order,
                            double sampling_probability, int order);
 
 }  // namespace submix::accounting

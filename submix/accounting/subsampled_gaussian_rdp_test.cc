@@ -23,6 +23,13 @@ TEST(SubsampledGaussianRdpTest, AgreesWithHighPrecision) {
   });
 }
 
+// Doubles add the logarithms of 65536 weights with an error of 4e-9.
+TEST(SubsampledGaussianRdpTest, LargeWholeOrdersKeepTheStatedDigits) {
+  ExpectReferences("subsampled-gaussian-large", 27, 3, 1e-11, [](const ReferenceRecord& record) {
+    return SubsampledGaussianRdp(record.number(0), record.number(1), record.order(2));
+  });
+}
+
 TEST(SubsampledGaussianRdpTest, KnowsItsEdges) {
   for (const double order : {0.5, 1.0, 1.5, 2.0, 33.0}) {
     EXPECT_EQ(At(order, 0, 1), 0);

@@ -11,7 +11,8 @@ rdp.txt, each from its definition (integrals and sums as they stand, no rearrang
     gaussian            R ORDER VALUE            GaussianRdp
     laplace             R ORDER VALUE            LaplaceRdp
     dp-decoding         WEIGHT V ORDER VALUE     DpDecodingRdp
-    subsampled-gaussian Q Z ORDER VALUE          SubsampledGaussianRdp
+    subsampled-gaussian, subsampled-gaussian-large
+                        Q Z ORDER VALUE          SubsampledGaussianRdp, the latter of orders up to 65536
     tight, general      R P ORDER VALUE          PoissonAmplifiedRdp of GaussianRdp(R); general: its test's own form
     pmixed              BETA S P ORDER VALUE     PmixedAnswerRdp
     gnmax               SCALE ORDER VALUE COUNT… GnmaxDataDependentRdp
@@ -21,7 +22,7 @@ Takes some minutes.
 """
 import os
 
-from mpmath import (binomial, erfc, exp, inf, linspace, log, mp, mpf, npdf, nstr, quad,
+from mpmath import (binomial, erfc, exp, expm1, inf, linspace, log, log1p, mp, mpf, npdf, nstr, quad,
                     sqrt, workdps)
 
 mp.dps = 50
@@ -145,6 +146,16 @@ def subsampled_gaussian(q, z, order):
                  order)
 
 
+def subsampled_gaussian_large(q, z, order):
+    """The same of a whole order, each weight from the one before: no binomial of 65536 is computed."""
+    weight = (1 - q)**order
+    excess = mpf(0)
+    for k in range(1, order + 1):
+        weight *= mpf(order - k + 1) / k * q / (1 - q)
+        excess += weight * expm1(k * (k - 1) / (2 * z * z))
+    return log1p(excess) / (order - 1)
+
+
 def amplified(rdp, p, order, form):
     def term(k):
         if k < 2:
@@ -230,6 +241,11 @@ def write_rdp(path):
                 for order in ("1", "1.01", "1.5", "2", "3.7", "8", "33", "64.5", "1000"):
                     value = subsampled_gaussian(exact(q), exact(z), exact(order))
                     record("subsampled-gaussian", (q, z, order), value)
+        for q in ("1e-3", "0.1", "0.999"):
+            for z in ("1", "64", "1048576"):
+                for order in ("1000", "8192", "65536"):
+                    value = subsampled_gaussian_large(exact(q), exact(z), int(order))
+                    record("subsampled-gaussian-large", (q, z, order), value)
         for form in ("tight", "general"):
             for r in ("0.05", "1", "5"):
                 for p in ("1e-6", "0.03", "0.7"):
