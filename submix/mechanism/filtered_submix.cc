@@ -123,6 +123,18 @@ DirectedExcess ExactExcessOfIntegers(const PublicWeights& base, const PartShift&
                      rest, base.total(), order);
 }
 
+// Whether all members of the part say just what the public model says. Then the part is null, as one
+// whose user's records were emptied, although the shift towards the public law itself is not 0: it
+// takes back what rounding made of that. Looks at every number, whatever the others are.
+bool SaysThePublicLaw(const PartPredictions& predictions, int part) {
+  bool differs = false;
+  for (int half = 0; half < predictions.halves; ++half) {
+    const std::span<const double> member = predictions.member(part, half);
+    for (std::size_t x = 0; x < member.size(); ++x) differs |= member[x] != predictions.public_pmf[x];
+  }
+  return !differs;
+}
+
 // The charge of the part's integers; zero, and a part that sits out, if it is more than `limit`.
 accounting::FixedNats ChargeOf(const PublicWeights& base, const ShiftExcess& kernel,
                                accounting::FixedNats limit, PartShift& shift) {
@@ -179,7 +191,7 @@ base::StatusOr<std::unique_ptr<Proposal>> FilteredSubmix::Propose(
                       predictions.member(part, predictions.halves - 1),
                       TargetExcess(kernel_, limit.ToNatsRoundedUp(), base));
     SUBMIX_CHECK(scaled.scale >= 0 && scaled.scale <= 1, "a scale beyond the largest weight");
-    shifts[i] = {scaled.direction, scaled.scale};
+    shifts[i] = {scaled.direction, SaysThePublicLaw(predictions, part) ? 0 : scaled.scale};
     charges[i] = ChargeOf(base, kernel_, limit, shifts[i]);
   });
   return std::unique_ptr<Proposal>(std::make_unique<FilteredSubmixProposal>(

@@ -217,6 +217,24 @@ TEST(FilteredSubmixTest, IsFreeWhereMembersAgreeWithThePublicModel) {
   for (const FixedNats charge : answer.charges) EXPECT_LE(charge.ToNatsRoundedUp(), 2e-15);
 }
 
+// A user of a public list whose records are emptied leaves a part that says the public law. It is
+// null to the last bit, whether it pays or not (docs/privacy.md, Public keys).
+TEST(FilteredSubmixTest, APartThatSaysThePublicLawIsNull) {
+  const auto random = base::MakeSeededRandomSource(9);
+  for (const std::size_t support_size : {3u, 64u, 65u, 1000u}) {
+    World world = RandomWorld(*random, support_size, 4);
+    world.members[2] = world.public_pmf;
+    const SimulatedPredictions predictions(world.public_pmf, world.members);
+    const auto mechanism = Make(4, 4, .01);
+    const Answer paid = Ask(*mechanism, predictions.view(), Remaining(4, 2), Everyone(4));
+    std::vector<bool> others = Everyone(4);
+    others[2] = false;
+    const Answer unpaid = Ask(*mechanism, predictions.view(), Remaining(4, 2), others);
+    EXPECT_EQ(WeightsOf(paid.mixture, support_size, 4),
+              WeightsOf(unpaid.mixture, support_size, 4));
+  }
+}
+
 TEST(FilteredSubmixTest, WorksOnOneToken) {
   const SimulatedPredictions predictions({1}, {{1}, {1}});
   const Answer answer = Ask(*Make(2, 2, .01), predictions.view(), Remaining(2, 1), Everyone(2));

@@ -7,6 +7,7 @@
 #include "submix/base/check.h"
 #include "submix/mechanism/baselines/ball_charge.h"
 #include "submix/mechanism/baselines/ball_laws.h"
+#include "submix/mechanism/baselines/constant_charge.h"
 #include "submix/mechanism/baselines/secret_subset.h"
 
 namespace submix::mechanism {
@@ -34,6 +35,11 @@ base::StatusOr<std::unique_ptr<PMixed>> PMixed::Create(const MechanismOptions& o
   const FixedNats charge =
       FixedNats::RoundUp(accounting::Outward(BallCharge(BallOf(options, radius), options.order)));
   SUBMIX_CHECK(charge <= limit, "a ball that costs more than it may");
+  if (charge == FixedNats()) {
+    return base::InvalidArgumentError(
+        "target leakage (beta): no answer of pmixed costs so little, found " +
+        std::to_string(options.target_leakage));
+  }
   return std::unique_ptr<PMixed>(new PMixed(options, radius, charge));
 }
 
@@ -44,7 +50,7 @@ accounting::PrivacyStatement PMixed::Statement(FixedNats budget) const {
   accounting::PrivacyStatement statement =
       accounting::PartLevelStatement("pmixed, accounting worst-case", options_.order, budget,
                                      "docs/privacy.md, theorem of the ball");
-  const auto answers = static_cast<double>(budget.units() / charge_.units());
+  const auto answers = static_cast<double>(MostAnswers(budget, charge_));
   statement.user_level_bounds = {
       {options_.order, accounting::Outward(answers * BallReplaceCharge(BallOf(options_, radius_),
                                                                        options_.order))}};

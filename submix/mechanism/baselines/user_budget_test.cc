@@ -200,6 +200,22 @@ TEST(UserBudgetTest, ADeclarationIsTheShareOfOneAnswerOrWhatUsersNeed) {
   EXPECT_EQ(kept.mechanism.target_leakage, 0.001);
 }
 
+// The search tries budgets so small that an answer's charge rounds to nothing.
+TEST(UserBudgetTest, PMixedIsDeclaredAtDefaultOptions) {
+  for (const std::int64_t queries : {1000, 3000}) {
+    for (const double epsilon : {.3, 1.0, 3.0}) {
+      MechanismOptions asked = Asked("pmixed");
+      asked.accounting = ChargeAccounting::kWorstCase;
+      asked.num_parts = 16;
+      SUBMIX_ASSERT_OK_AND_ASSIGN(
+          const PartBudget budget,
+          KeepUserPromise(asked, queries, {.epsilon = epsilon, .delta = 1e-6}, MakeMechanism));
+      EXPECT_LE(budget.user_epsilon, epsilon);
+      EXPECT_GT(budget.user_epsilon, .9 * epsilon);
+    }
+  }
+}
+
 TEST(UserBudgetTest, NothingFollowsFromResearchAndFromNothing) {
   const auto make = [](const MechanismOptions&) -> base::StatusOr<std::unique_ptr<Mechanism>> {
     return std::make_unique<OfThisDataOnly>();
