@@ -26,14 +26,46 @@ bool HasTrainedPublicModel(const ensemble::Manifest& manifest) {
   return manifest.file_sha256.contains(std::string("public/") + ensemble::kTrainingCostFile);
 }
 
-// Same bytes, the cost file included.
+// Same bytes, the cost file included. Of models that run elsewhere only files beside the weights are
+// here, and two trainings with the same options cost the same: what is stated of them decides.
 bool HaveSamePublicModel(const ensemble::Manifest& a, const ensemble::Manifest& b) {
+  if (a.external.has_value() != b.external.has_value()) return false;
+  if (a.external.has_value() && a.external->sha256 != b.external->sha256 &&
+      (a.external->public_sha256.empty() ||
+       a.external->public_sha256 != b.external->public_sha256)) {
+    return false;
+  }
   const auto public_files = [](const ensemble::Manifest& manifest) {
     auto files = manifest.file_sha256;
     std::erase_if(files, [](const auto& file) { return !file.first.starts_with("public/"); });
     return files;
   };
   return public_files(a) == public_files(b);
+}
+
+// No user's loss may be the sum of two that no one statement has (Theorem 16).
+Status CheckCostsOfPublicModelsAddUp(const std::string& directory,
+                                     const ensemble::Manifest& earlier,
+                                     const ensemble::Manifest& later) {
+  if (HasTrainedPublicModel(earlier) && !HaveSamePublicModel(earlier, later)) {
+    const std::string mend = earlier.external.has_value() && later.external.has_value()
+                                 ? ", and say so by the same --public-digest of both"
+                                 : "";
+    return base::FailedPreconditionError(
+        directory +
+        ": its public model was trained on private text at a cost of its own; give the new "
+        "ensemble the same public model" +
+        mend);
+  }
+  if (!HasTrainedPublicModel(later) || MayHaveReadItsUsers(later)) return base::OkStatus();
+  if (HasTrainedPublicModel(earlier) && !MayHaveReadItsUsers(earlier)) return base::OkStatus();
+  return base::FailedPreconditionError(
+      directory +
+      (HasTrainedPublicModel(earlier)
+           ? ": its public model may have read its users, whom the new promise covers"
+           : ": its users may be those whom the new public model was trained on, and no promise "
+             "would count both costs") +
+      "; train the new ensemble without --public-trained-on other-users");
 }
 
 Status CheckAddsUp(const Earlier& earlier, const ensemble::Manifest& manifest,
@@ -55,20 +87,7 @@ Status CheckAddsUp(const Earlier& earlier, const ensemble::Manifest& manifest,
         ": one of both has --public-keys, and what they promise users does not add up; make the "
         "new ensemble as the earlier one was made");
   }
-  if (!HasTrainedPublicModel(manifest)) return base::OkStatus();
-  if (!HaveSamePublicModel(manifest, later.manifest)) {
-    return base::FailedPreconditionError(
-        earlier.directory +
-        ": its public model was trained on private text at a cost of its own; give the new "
-        "ensemble the same public model");
-  }
-  if (MayHaveReadItsUsers(manifest) && !MayHaveReadItsUsers(later.manifest)) {
-    return base::FailedPreconditionError(
-        earlier.directory +
-        ": its public model may have read its users, whom the new promise covers; train the new "
-        "ensemble without --public-trained-on other-users");
-  }
-  return base::OkStatus();
+  return CheckCostsOfPublicModelsAddUp(earlier.directory, manifest, later.manifest);
 }
 
 StatusOr<Earlier> LoadEarlier(const std::string& directory, const LaterDeployment& later,

@@ -30,6 +30,7 @@ class EarlierDeploymentsTest : public testing::Test {
                     const std::string& trained_on = "", bool public_keys = false) const {
     const std::string ensemble = directory_.File(name);
     ensemble::Manifest manifest;
+    manifest.external = external_;
     if (!trained_on.empty()) manifest.hyper_parameters["public_trained_on"] = trained_on;
     if (public_keys) manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};
     manifest.num_parts = kParts;
@@ -39,7 +40,7 @@ class EarlierDeploymentsTest : public testing::Test {
     if (!cost.empty()) {
       SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/public/private_training.json", cost));
     }
-    for (int part = 0; part < kParts; ++part) {
+    for (int part = 0; part < kParts && !external_.has_value(); ++part) {
       ensemble::MemberEntry member;
       member.directory = ensemble::MemberDirectory(part, 0, kParts, 1);
       member.complete = true;
@@ -95,6 +96,7 @@ class EarlierDeploymentsTest : public testing::Test {
   }
 
   base::TemporaryDirectory directory_;
+  std::optional<ensemble::ExternalModels> external_;  // of the ensembles that are made
   divergence::RenyiOrder order_ = divergence::RenyiOrder::Create(8).value();
 };
 
@@ -267,6 +269,47 @@ TEST_F(EarlierDeploymentsTest, RefusesWhatDoesNotAddUp) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("may have read its users")));
   MakeEnsemble("again", kOtherKey, kCost);
   SUBMIX_EXPECT_OK(Deploy("again", "dclip", 4, {"trained"}));
+}
+
+// A user of the earlier ensemble who is one of the later public model's loses what both cost, and
+// would be in neither column of the later promise (5.7 printed, 10.1 true).
+TEST_F(EarlierDeploymentsTest, EarlierUsersMayBeThoseOfTheLaterPublicModel) {
+  MakeEnsemble("plain", kKey);
+  SUBMIX_ASSERT_OK(Deploy("plain", "filtered-submix", 1));
+  MakeEnsemble("strangers", kOtherKey, kCost, "other-users");
+  EXPECT_THAT(Deploy("strangers", "filtered-submix", 2, {"plain"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no promise would count both")));
+  // Counted as the same users', or above the same model and of others each time, it adds up.
+  MakeEnsemble("same", kOtherKey, kCost);
+  SUBMIX_EXPECT_OK(Deploy("same", "filtered-submix", 2, {"plain"}));
+  SUBMIX_ASSERT_OK(Deploy("strangers", "filtered-submix", 1));
+  MakeEnsemble("more_strangers", kKey, kCost, "other-users");
+  SUBMIX_EXPECT_OK(Deploy("more_strangers", "filtered-submix", 2, {"strangers"}));
+}
+
+// Two trainings with the same options leave the same cost file (11.3 printed, 16.2 true).
+TEST_F(EarlierDeploymentsTest, ExternalModelsAreTheSameByTheirDigestsAlone) {
+  const std::string first(64, 'a'), second(64, 'b'), of_public(64, 'c'), another(64, 'd');
+  const auto refused = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--public-digest"));
+  external_ = {first, 100};
+  MakeEnsemble("a", kKey, kCost);
+  SUBMIX_ASSERT_OK(Deploy("a", "filtered-submix", 1));
+  external_ = {second, 100};
+  MakeEnsemble("b", kKey, kCost);
+  EXPECT_THAT(Deploy("b", "filtered-submix", 2, {"a"}), refused);
+  external_ = {first, 100, of_public};
+  MakeEnsemble("c", kKey, kCost);
+  SUBMIX_ASSERT_OK(Deploy("c", "filtered-submix", 1));
+  external_ = {second, 100, another};
+  MakeEnsemble("d", kKey, kCost);
+  EXPECT_THAT(Deploy("d", "filtered-submix", 2, {"c"}), refused);
+  external_ = {second, 100, of_public};
+  MakeEnsemble("e", kKey, kCost);
+  SUBMIX_EXPECT_OK(Deploy("e", "filtered-submix", 2, {"c"}));
+  // The same models again, though nothing is stated of the public one.
+  external_ = {first, 100};
+  MakeEnsemble("f", kOtherKey, kCost);
+  SUBMIX_EXPECT_OK(Deploy("f", "filtered-submix", 2, {"a"}));
 }
 
 // Other lists put other users into the same part, so that no account goes on as the same users';

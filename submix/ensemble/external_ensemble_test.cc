@@ -49,6 +49,14 @@ TEST_F(ExternalEnsembleTest, HoldsTheTokenizerAndWhatIdentifiesTheModels) {
                        AllOf(HasSubstr(place_), HasSubstr("outside Submix"))));
 }
 
+TEST_F(ExternalEnsembleTest, KeepsTheDigestOfThePublicModelAlone) {
+  const ExternalModels models = {std::string(64, 'a'), 100, std::string(64, 'b')};
+  SUBMIX_ASSERT_OK(Make(Example(models)));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest made, LoadManifest(place_));
+  EXPECT_EQ(made.external, models);
+  EXPECT_THAT(Make(Example()), StatusIs(StatusCode::kAlreadyExists, HasSubstr("digest")));
+}
+
 TEST_F(ExternalEnsembleTest, NeedsNoTokenizer) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Manifest manifest,
                               ExternalManifest({std::string(64, 'a'), 7}, "users", 1, 1, "", {}));

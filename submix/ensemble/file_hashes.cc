@@ -71,6 +71,8 @@ base::Sha256Digest EnsembleFingerprint(const Manifest& manifest) {
   if (manifest.external.has_value()) {
     AppendText(bytes, "external", manifest.external->sha256);
     AppendNumber(bytes, "vocabulary", manifest.external->vocabulary);
+    const std::string& of_public = manifest.external->public_sha256;
+    if (!of_public.empty()) AppendText(bytes, "external_public", of_public);
   }
   if (manifest.contexts.has_value()) {
     AppendNumber(bytes, "context_tokens", manifest.contexts->tokens);

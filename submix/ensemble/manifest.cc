@@ -81,6 +81,10 @@ base::StatusOr<ExternalModels> ReadExternal(const JsonObject& json) {
   SUBMIX_ASSIGN_OR_RETURN(external.sha256, json.Text("sha256"));
   SUBMIX_RETURN_IF_ERROR(CheckSha256Hex(json, "sha256", external.sha256));
   SUBMIX_ASSIGN_OR_RETURN(external.vocabulary, json.Int("vocabulary", 1, model::kMaxVocabulary));
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("public_sha256", external.public_sha256));
+  if (!external.public_sha256.empty()) {
+    SUBMIX_RETURN_IF_ERROR(CheckSha256Hex(json, "public_sha256", external.public_sha256));
+  }
   return external;
 }
 
@@ -236,7 +240,14 @@ int FormatOf(const Manifest& manifest) {
         !contexts.has_adapters && !contexts.public_keys && contexts.record_template.empty();
     return is_plain ? 3 : 4;
   }
-  return manifest.external.has_value() ? 2 : 1;
+  if (!manifest.external.has_value()) return 1;
+  return manifest.external->public_sha256.empty() ? 2 : 5;
+}
+
+Json ExternalJson(const ExternalModels& external) {
+  Json object = {{"sha256", external.sha256}, {"vocabulary", external.vocabulary}};
+  if (!external.public_sha256.empty()) object["public_sha256"] = external.public_sha256;
+  return object;
 }
 
 Json ContextsJson(const Contexts& contexts) {
@@ -267,10 +278,7 @@ Json ManifestJson(const Manifest& manifest) {
                  {"forgotten", Json(manifest.forgotten)},
                  {"file_sha256", Json(manifest.file_sha256)}};
   if (manifest.users.has_value()) object["users"] = *manifest.users;
-  if (manifest.external.has_value()) {
-    object["external"] = {{"sha256", manifest.external->sha256},
-                          {"vocabulary", manifest.external->vocabulary}};
-  }
+  if (manifest.external.has_value()) object["external"] = ExternalJson(*manifest.external);
   if (manifest.contexts.has_value()) object["contexts"] = ContextsJson(*manifest.contexts);
   return object;
 }

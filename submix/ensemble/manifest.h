@@ -33,6 +33,7 @@ struct MemberEntry {
 struct ExternalModels {
   std::string sha256;  // 64 hex digits, as the operator states them
   int vocabulary = 0;  // numbers in a row of logits
+  std::string public_sha256 = {};  // of the public model's weights alone; empty: not stated
 
   bool operator==(const ExternalModels&) const = default;
 };
@@ -77,7 +78,7 @@ struct DeploymentEntry {
 };
 
 struct Manifest {
-  static constexpr int kFormat = 4;
+  static constexpr int kFormat = 5;
 
   int generation = 1;
   std::string parent_sha256;  // fingerprint of the generation before; empty for the first

@@ -314,6 +314,10 @@ TEST(EnsembleFingerprintTest, IsTheDocumentedHash) {
   with_external.insert(bytes.find("path"),
                        "external 64:" + std::string(64, 'e') + "\nvocabulary 5:50257\n");
   EXPECT_EQ(EnsembleFingerprint(manifest), base::Sha256(with_external));
+  manifest.external->public_sha256 = std::string(64, 'f');
+  with_external.insert(with_external.find("path"),
+                       "external_public 64:" + std::string(64, 'f') + "\n");
+  EXPECT_EQ(EnsembleFingerprint(manifest), base::Sha256(with_external));
 }
 
 TEST(EnsembleFingerprintTest, ChangesWithWhatDecidesTheAnswers) {

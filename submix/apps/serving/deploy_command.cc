@@ -34,6 +34,7 @@ using base::StatusOr;
 
 struct ExternalFlags {
   std::string digest;     // empty: an ensemble that was trained here
+  std::string public_digest;
   std::string partition;  // empty: the digest stands for it
   std::string tokenizer;
   int parts = 0;
@@ -62,8 +63,12 @@ void AddExternalFlags(Flags flags, ExternalFlags& external) {
       "--tokenizer", external.tokenizer, kDirectory,
       "With --external: directory of the public model's tokenizer, for `serve` and `generate`; "
       "without it only Python's `submix.open` can answer");
+  CLI::Option* const of_public = flags.Add(
+      "--public-digest", external.public_digest,
+      "With --external: 64 hex digits that identify the public model alone; --after needs it where "
+      "that model was trained privately, since only the same one is paid for once");
   digest->needs(parts)->needs(vocabulary);
-  for (CLI::Option* const option : {parts, vocabulary, halves, partition, tokenizer}) {
+  for (CLI::Option* const option : {parts, vocabulary, halves, partition, tokenizer, of_public}) {
     option->needs(digest);
   }
 }
@@ -86,18 +91,25 @@ StatusOr<std::vector<std::string>> FilesOf(const ExternalFlags& external) {
   return names;
 }
 
+// 64 lower-case hex digits.
+StatusOr<std::string> DigestOf(const std::string& flag, const std::string& digits) {
+  const auto digest = base::Sha256FromHex(digits);
+  if (digest.ok()) return base::ToHex(*digest);
+  return base::InvalidArgumentError(flag + ": expected 64 hex digits, found " + digits);
+}
+
 // The manifest that the flags say. Errors: those of the tokenizer's files; kInvalidArgument for a
 // digest that is none; kFailedPrecondition for a tokenizer that does not fit the vocabulary.
 // Requires: external.is_given().
 StatusOr<ensemble::Manifest> ManifestOf(const ExternalFlags& external) {
-  const auto digest = base::Sha256FromHex(external.digest);
-  if (!digest.ok()) {
-    return base::InvalidArgumentError("--external: expected 64 hex digits, found " +
-                                      external.digest);
+  SUBMIX_ASSIGN_OR_RETURN(const std::string hex, DigestOf("--external", external.digest));
+  ensemble::ExternalModels models = {hex, external.vocabulary};
+  if (!external.public_digest.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(models.public_sha256,
+                            DigestOf("--public-digest", external.public_digest));
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto files, FilesOf(external));
-  const std::string hex = base::ToHex(*digest);
-  return ensemble::ExternalManifest({hex, external.vocabulary},
+  return ensemble::ExternalManifest(models,
                                     external.partition.empty() ? hex : external.partition,
                                     external.parts, external.halves, external.tokenizer, files);
 }
