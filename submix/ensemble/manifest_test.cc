@@ -210,14 +210,14 @@ TEST_F(ManifestTest, InfiniteOrdersAreWrittenAsText) {
 }
 
 TEST_F(ManifestTest, ANewerFormatAsksForAnUpgrade) {
-  for (const char* format : {"\"format\": 5", "\"format\": 7000000000"}) {
+  for (const char* format : {"\"format\": 6", "\"format\": 7000000000"}) {
     EXPECT_THAT(LoadWith("\"format\": 1", format),
                 StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(path_), HasSubstr("written by a newer Submix (format "),
-                               HasSubstr("; this one reads up to 4); upgrade"))));
+                               HasSubstr("; this one reads up to 5); upgrade"))));
   }
   // Whatever else a newer one holds.
-  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 5}"));
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, "{\"format\": 6}"));
   EXPECT_THAT(LoadManifest(directory_.path()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("newer")));
 }
