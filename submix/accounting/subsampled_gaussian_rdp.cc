@@ -27,7 +27,8 @@ constexpr double kTail = 10;
 constexpr double kMostSteps = 1 << 20;
 
 double IntegerOrder(double q, double z, int order) {
-  return PoissonAmplifiedRdp([z = static_cast<long double>(z)](int k) { return k / (2 * z * z); }, q, order);
+  return PoissonAmplifiedRdp([z = static_cast<long double>(z)](int k) { return k / (2 * z * z); },
+                             q, order);
 }
 
 // Below this exponent nothing overflows.

@@ -62,12 +62,12 @@ Promise OfSameUsers(const PrivacyStatement& answers, const PublicTraining& train
     const PrivacyStatement sum = AddedStatement(of_part, std::move(bounds));
     return MakePromise(PromiseSentence(sum), {{"user", sum}, part});
   }
-  PromiseLevel user = {"user", of_part,
-                       "nothing follows: that needs a proven user-level bound for the answers and "
-                       "a public model trained with users as its unit" +
-                           std::string(answers.public_keys
-                                           ? ", in which one whose records are empty is absent"
-                                           : "")};
+  PromiseLevel user = {
+      "user", of_part,
+      "nothing follows: that needs a proven user-level bound for the answers and "
+      "a public model trained with users as its unit" +
+          std::string(answers.public_keys ? ", in which one whose records are empty is absent"
+                                          : "")};
   user.statement.unit = PrivacyUnit::kUserKey;
   return MakePromise(
       "Nothing is proven for one user's text, which answers and public model may both have read.",

@@ -1,6 +1,7 @@
 #include "submix/engine/deployment_statement.h"
 
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/mechanism/baselines/declared_effect.h"
 
 namespace submix::engine {
 namespace {
@@ -80,7 +81,7 @@ base::Status DeclareBudget(const std::string& public_directory, const ensemble::
   }
   SUBMIX_ASSIGN_OR_RETURN(asked.public_training, PublicTrainingOf(public_directory, manifest));
   SUBMIX_ASSIGN_OR_RETURN(const auto part,
-                          mechanism::DeclareBudget(declared.mechanism, asked, make));
+                          mechanism::DeclareUsefulBudget(declared.mechanism, asked, make));
   declared.mechanism = part.mechanism;
   declared.epsilon = part.epsilon;
   return base::OkStatus();

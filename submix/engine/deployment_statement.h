@@ -24,7 +24,7 @@ base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
 // Puts into `declared` what keeps `asked` of this ensemble, deployed after the deployments `after`:
 // its mechanism and epsilon, given these, its list of users and what its public model cost,
 // whatever `asked` says of them. Errors: those of PublicTrainingOf, LoadDeploymentConfig and
-// mechanism::DeclareBudget.
+// mechanism::DeclareUsefulBudget.
 base::Status DeclareBudget(const std::string& public_directory, const ensemble::Manifest& manifest,
                            const std::vector<std::string>& after, mechanism::AskedBudget asked,
                            const mechanism::MechanismMaker& make, DeploymentOptions& declared);

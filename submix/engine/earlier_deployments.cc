@@ -26,8 +26,8 @@ bool HasTrainedPublicModel(const ensemble::Manifest& manifest) {
   return manifest.file_sha256.contains(std::string("public/") + ensemble::kTrainingCostFile);
 }
 
-// Same bytes, the cost file included. Of models that run elsewhere only files beside the weights are
-// here, and two trainings with the same options cost the same: what is stated of them decides.
+// Same bytes, the cost file included. Of models that run elsewhere only files beside the weights
+// are here, and two trainings with the same options cost the same: what is stated of them decides.
 bool HaveSamePublicModel(const ensemble::Manifest& a, const ensemble::Manifest& b) {
   if (a.external.has_value() != b.external.has_value()) return false;
   if (a.external.has_value() && a.external->sha256 != b.external->sha256 &&

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "submix/accounting/promise.h"
@@ -13,11 +12,12 @@
 
 namespace submix::engine {
 
-// Answers that the part can surely still back: every charge is at most `target_leakage`, in nats.
+// Answers that the part can surely still back: every charge is at most `target_leakage`, in nats. 0
+// if that is below what a charge can be.
 inline std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
   // No mechanism charges more. As doubles, 2 nats of 2 / 93 nats each are 92 answers.
   const auto most = accounting::FixedNats::RoundDown(target_leakage);
-  if (most == accounting::FixedNats()) return std::numeric_limits<std::int64_t>::max();
+  if (most == accounting::FixedNats()) return 0;
   return mechanism::MostAnswers(account.budget - account.spent, most);
 }
 

@@ -31,8 +31,8 @@ struct MemberEntry {
 
 // Models that run outside Submix, and what tells them from others.
 struct ExternalModels {
-  std::string sha256;  // 64 hex digits, as the operator states them
-  int vocabulary = 0;  // numbers in a row of logits
+  std::string sha256;              // 64 hex digits, as the operator states them
+  int vocabulary = 0;              // numbers in a row of logits
   std::string public_sha256 = {};  // of the public model's weights alone; empty: not stated
 
   bool operator==(const ExternalModels&) const = default;

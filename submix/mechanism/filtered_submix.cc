@@ -123,14 +123,15 @@ DirectedExcess ExactExcessOfIntegers(const PublicWeights& base, const PartShift&
                      rest, base.total(), order);
 }
 
-// Whether all members of the part say just what the public model says. Then the part is null, as one
-// whose user's records were emptied, although the shift towards the public law itself is not 0: it
-// takes back what rounding made of that. Looks at every number, whatever the others are.
+// Whether all members of the part say just what the public model says. Then the part is null, as
+// one whose user's records were emptied, although the shift towards the public law itself is not 0:
+// it takes back what rounding made of that. Looks at every number, whatever the others are.
 bool SaysThePublicLaw(const PartPredictions& predictions, int part) {
   bool differs = false;
   for (int half = 0; half < predictions.halves; ++half) {
     const std::span<const double> member = predictions.member(part, half);
-    for (std::size_t x = 0; x < member.size(); ++x) differs |= member[x] != predictions.public_pmf[x];
+    for (std::size_t x = 0; x < member.size(); ++x)
+      differs |= member[x] != predictions.public_pmf[x];
   }
   return !differs;
 }

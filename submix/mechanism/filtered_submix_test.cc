@@ -230,8 +230,7 @@ TEST(FilteredSubmixTest, APartThatSaysThePublicLawIsNull) {
     std::vector<bool> others = Everyone(4);
     others[2] = false;
     const Answer unpaid = Ask(*mechanism, predictions.view(), Remaining(4, 2), others);
-    EXPECT_EQ(WeightsOf(paid.mixture, support_size, 4),
-              WeightsOf(unpaid.mixture, support_size, 4));
+    EXPECT_EQ(WeightsOf(paid.mixture, support_size, 4), WeightsOf(unpaid.mixture, support_size, 4));
   }
 }
 

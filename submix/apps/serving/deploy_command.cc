@@ -33,7 +33,7 @@ using base::StatusOr;
 // --- Models that run outside Submix
 
 struct ExternalFlags {
-  std::string digest;     // empty: an ensemble that was trained here
+  std::string digest;  // empty: an ensemble that was trained here
   std::string public_digest;
   std::string partition;  // empty: the digest stands for it
   std::string tokenizer;
@@ -109,8 +109,7 @@ StatusOr<ensemble::Manifest> ManifestOf(const ExternalFlags& external) {
                             DigestOf("--public-digest", external.public_digest));
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto files, FilesOf(external));
-  return ensemble::ExternalManifest(models,
-                                    external.partition.empty() ? hex : external.partition,
+  return ensemble::ExternalManifest(models, external.partition.empty() ? hex : external.partition,
                                     external.parts, external.halves, external.tokenizer, files);
 }
 
