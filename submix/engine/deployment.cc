@@ -10,6 +10,7 @@
 #include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
 #include "submix/engine/earlier_deployments.h"
+#include "submix/engine/replaced_deployment.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 
@@ -201,7 +202,8 @@ Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
     return base::AlreadyExistsError(
         ensemble_directory + ": already deployed as " + manifest.deployments.front().name +
         "; a budget belongs to the data, so a second one would add to it: use that deployment, or "
-        "train an ensemble anew and deploy it with --after");
+        "take it back with --replace if it has charged nothing, or train an ensemble anew and "
+        "deploy it with --after");
   }
   SUBMIX_RETURN_IF_ERROR(
       ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)).status());
@@ -257,6 +259,24 @@ std::vector<ledger::Account> NewAccounts(const std::vector<accounting::FixedNats
     accounts.push_back({"part " + std::to_string(part), budget, spent[part]});
   }
   return accounts;
+}
+
+// Sets the mechanism and all of the config that does not depend on earlier deployments. Requires:
+// the manifest is set.
+Status Prepare(const std::string& ensemble_directory, const DeploymentOptions& options,
+               const mechanism::MechanismMaker& make, Deployment& deployment) {
+  SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
+  const ensemble::Manifest& manifest = deployment.manifest;
+  DeploymentConfig& config = deployment.config;
+  config.options = options;
+  config.options.mechanism.num_parts = manifest.num_parts;
+  SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(config.options, make));
+  SUBMIX_RETURN_IF_ERROR(
+      CheckEnsembleIsDeployable(manifest, ensemble_directory, *deployment.mechanism));
+  config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
+  config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  config.public_keys = manifest.has_public_keys();
+  return base::OkStatus();
 }
 
 // A whole deployment in a directory that nobody looks into yet; sets config.lineage.
@@ -333,43 +353,61 @@ Status SaveDeploymentConfig(const DeploymentConfig& config,
   return base::WriteFile(DeploymentConfigPath(deployment_directory), object.dump(2) + "\n");
 }
 
+StatusOr<Deployment> PlanDeployment(const std::string& ensemble_directory,
+                                    const DeploymentOptions& options,
+                                    const mechanism::MechanismMaker& make,
+                                    const std::vector<std::string>& after,
+                                    const std::string& replaced) {
+  Deployment planned;
+  SUBMIX_ASSIGN_OR_RETURN(planned.manifest, ensemble::LoadManifest(ensemble_directory));
+  if (!replaced.empty()) SUBMIX_RETURN_IF_ERROR(RemoveUncharged(replaced, planned.manifest));
+  SUBMIX_RETURN_IF_ERROR(Prepare(ensemble_directory, options, make, planned));
+  SUBMIX_ASSIGN_OR_RETURN(
+      planned.config.earlier,
+      PlanCarryOver(after, {planned.manifest, planned.config.options, *planned.mechanism}, make));
+  SUBMIX_ASSIGN_OR_RETURN(
+      planned.public_training,
+      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
+  return planned;
+}
+
 Status CreateDeployment(const std::string& directory, const std::string& ensemble_directory,
                         const DeploymentOptions& options, const std::string& ledger_location,
                         const mechanism::MechanismMaker& make,
-                        const std::vector<std::string>& after) {
-  SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
+                        const std::vector<std::string>& after, bool replaces) {
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
     return base::InvalidArgumentError(
         "a ledger outside the deployment's directory is a PostgreSQL database, "
         "postgresql://HOST/DATABASE");
   }
   const std::string deployment_directory = base::CanonicalPath(directory);
-  if (base::FileExists(base::JoinPath(deployment_directory, kAnchor))) {
+  if (!replaces && base::FileExists(base::JoinPath(deployment_directory, kAnchor))) {
     return base::AlreadyExistsError(
         deployment_directory +
-        ": there is a deployment already, and a budget is never started anew; if its ledger is "
-        "lost, put the newest copy back (docs/operating.md, Restore)");
+        ": there is a deployment already, and a budget is never started anew; --replace takes one "
+        "back that has charged nothing; if its ledger is lost, put the newest copy back "
+        "(docs/operating.md, Restore)");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  Deployment made;
+  ensemble::Manifest& manifest = made.manifest;
+  DeploymentConfig& config = made.config;
+  SUBMIX_ASSIGN_OR_RETURN(manifest, ensemble::LoadManifest(ensemble_directory));
   const std::string unfinished = deployment_directory + ".unfinished";
   SUBMIX_ASSIGN_OR_RETURN(const bool finished,
                           FinishInterrupted(manifest, unfinished, deployment_directory));
   if (finished) return base::OkStatus();
-  DeploymentConfig config;
-  config.options = options;
-  config.options.mechanism.num_parts = manifest.num_parts;
-  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, MakeDeployable(config.options, make));
-  SUBMIX_RETURN_IF_ERROR(CheckEnsembleIsDeployable(manifest, ensemble_directory, *mechanism));
-  SUBMIX_RETURN_IF_ERROR(CheckIsFree(deployment_directory));
-
-  config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
-  config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  // An interrupted call may have put it aside already.
+  const bool takes_back = replaces && base::FileExists(deployment_directory);
+  if (takes_back) SUBMIX_RETURN_IF_ERROR(RemoveUncharged(deployment_directory, manifest));
+  SUBMIX_RETURN_IF_ERROR(Prepare(ensemble_directory, options, make, made));
+  if (!takes_back) SUBMIX_RETURN_IF_ERROR(CheckIsFree(deployment_directory));
   config.ledger_location = ledger_location;
-  config.public_keys = manifest.has_public_keys();
-
   SUBMIX_ASSIGN_OR_RETURN(const CarriedOver carried,
-                          CarryOver(after, {manifest, config.options, *mechanism}, make));
+                          CarryOver(after, {manifest, config.options, *made.mechanism}, make));
+  if (takes_back) {
+    SUBMIX_RETURN_IF_ERROR(PutAside(deployment_directory, manifest, ensemble_directory));
+  }
   config.earlier = carried.budgets;
   // Built beside its place and renamed at the end: a crash leaves no half deployment.
   SUBMIX_RETURN_IF_ERROR(BuildDeployment(unfinished, carried.spent, config));

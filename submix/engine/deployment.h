@@ -76,13 +76,14 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 // LoadTrainingCost (a public model that was trained on private text without noise: nothing could be
 // promised); kUnavailable if the ensemble is being written; the ledger's; CarryOver's.
 // `ledger_location` as in DeploymentConfig. `make` knows the mechanisms that may be deployed:
-// without it, those that are proven.
+// without it, those that are proven. `replaces`: the ensemble's deployment in that directory, which
+// must have charged nothing, is taken back first (replaced_deployment.h).
 base::Status CreateDeployment(const std::string& deployment_directory,
                               const std::string& ensemble_directory,
                               const DeploymentOptions& options,
                               const std::string& ledger_location = "",
                               const mechanism::MechanismMaker& make = mechanism::MakeMechanism,
-                              const std::vector<std::string>& after = {});
+                              const std::vector<std::string>& after = {}, bool replaces = false);
 
 // An open deployment, ready to answer.
 struct Deployment {
@@ -94,6 +95,15 @@ struct Deployment {
   std::unique_ptr<ledger::DurableLedger> ledger;
   bool has_ended = false;  // a later deployment counts it in; it is open to be read alone
 };
+
+// What CreateDeployment would make, as far as DeploymentPromise looks: without a ledger. Nothing is
+// written and nothing ends. `replaced` is the directory of the deployment that is to be taken back;
+// empty: none. Errors: CreateDeployment's, but for those of writing.
+base::StatusOr<Deployment> PlanDeployment(const std::string& ensemble_directory,
+                                          const DeploymentOptions& options,
+                                          const mechanism::MechanismMaker& make,
+                                          const std::vector<std::string>& after,
+                                          const std::string& replaced);
 
 enum class DeploymentAccess {
   kCharge,    // the one process that charges a file, one of those that charge a database

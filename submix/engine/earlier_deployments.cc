@@ -118,6 +118,17 @@ StatusOr<Earlier> LoadEarlier(const std::string& directory, const LaterDeploymen
   return earlier;
 }
 
+StatusOr<std::vector<Earlier>> LoadAll(const std::vector<std::string>& directories,
+                                       const LaterDeployment& later,
+                                       const mechanism::MechanismMaker& make) {
+  std::vector<Earlier> all;
+  for (const std::string& directory : directories) {
+    SUBMIX_ASSIGN_OR_RETURN(Earlier earlier, LoadEarlier(directory, later, make));
+    all.push_back(std::move(earlier));
+  }
+  return all;
+}
+
 // The ledgers of all, and those that they count in. One that two of them count in counts twice,
 // which is more than it cost. Errors: kInvalidArgument for one that need not be given.
 StatusOr<std::vector<std::string>> LineagesOf(const std::vector<Earlier>& all) {
@@ -138,22 +149,8 @@ StatusOr<std::vector<std::string>> LineagesOf(const std::vector<Earlier>& all) {
 }
 
 StatusOr<std::vector<ledger::Account>> ReadAccounts(const Earlier& earlier) {
-  const auto options = LedgerOptions(earlier.directory, earlier.config);
-  auto ledger = ledger::DurableLedger::OpenReadOnly(options);
-  if (!ledger.ok()) {
-    auto ended = ledger::DurableLedger::OpenReadOnly(EndedLedger(options));
-    if (!ended.ok()) return ledger.status();
-    ledger = std::move(ended);
-  }
-  return (*ledger)->Accounts();
-}
-
-// From here on nobody charges it.
-Status End(const Earlier& earlier) {
-  const auto options = LedgerOptions(earlier.directory, earlier.config);
-  if (ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok()) return base::OkStatus();
-  SUBMIX_ASSIGN_OR_RETURN(const auto ledger, ledger::DurableLedger::Open(options));
-  return ledger->Rebind(EndedLedger(options).fingerprint);
+  SUBMIX_ASSIGN_OR_RETURN(const auto opened, OpenToRead(earlier.directory, earlier.config));
+  return opened.ledger->Accounts();
 }
 
 Status CheckLeavesSomething(FixedNats most, FixedNats alike, double epsilon) {
@@ -193,18 +190,43 @@ ledger::DurableLedgerOptions EndedLedger(ledger::DurableLedgerOptions options) {
   return options;
 }
 
+StatusOr<OpenedToRead> OpenToRead(const std::string& deployment_directory,
+                                  const DeploymentConfig& config) {
+  const auto options = LedgerOptions(deployment_directory, config);
+  auto ledger = ledger::DurableLedger::OpenReadOnly(options);
+  if (ledger.ok()) return OpenedToRead{*std::move(ledger), false};
+  auto ended = ledger::DurableLedger::OpenReadOnly(EndedLedger(options));
+  if (!ended.ok()) return ledger.status();
+  return OpenedToRead{*std::move(ended), true};
+}
+
+Status EndDeployment(const std::string& deployment_directory, const DeploymentConfig& config) {
+  const auto options = LedgerOptions(deployment_directory, config);
+  if (ledger::DurableLedger::OpenReadOnly(EndedLedger(options)).ok()) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto ledger, ledger::DurableLedger::Open(options));
+  return ledger->Rebind(EndedLedger(options).fingerprint);
+}
+
+StatusOr<EarlierBudgets> PlanCarryOver(const std::vector<std::string>& deployment_directories,
+                                       const LaterDeployment& later,
+                                       const mechanism::MechanismMaker& make) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, LoadAll(deployment_directories, later, make));
+  SUBMIX_ASSIGN_OR_RETURN(auto lineages, LineagesOf(all));
+  SUBMIX_ASSIGN_OR_RETURN(CarriedOver carried, AddUp(all, later));
+  carried.budgets.lineages = std::move(lineages);
+  return std::move(carried.budgets);
+}
+
 StatusOr<CarriedOver> CarryOver(const std::vector<std::string>& deployment_directories,
                                 const LaterDeployment& later,
                                 const mechanism::MechanismMaker& make) {
-  std::vector<Earlier> all;
-  for (const std::string& directory : deployment_directories) {
-    SUBMIX_ASSIGN_OR_RETURN(Earlier earlier, LoadEarlier(directory, later, make));
-    all.push_back(std::move(earlier));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, LoadAll(deployment_directories, later, make));
   SUBMIX_ASSIGN_OR_RETURN(auto lineages, LineagesOf(all));
   // Whatever can be refused is refused before the first one ends.
   SUBMIX_RETURN_IF_ERROR(AddUp(all, later).status());
-  for (const Earlier& earlier : all) SUBMIX_RETURN_IF_ERROR(End(earlier));
+  for (const Earlier& earlier : all) {
+    SUBMIX_RETURN_IF_ERROR(EndDeployment(earlier.directory, earlier.config));
+  }
   SUBMIX_ASSIGN_OR_RETURN(CarriedOver carried, AddUp(all, later));
   carried.budgets.lineages = std::move(lineages);
   return carried;

@@ -2,6 +2,7 @@
 // budget, and they end (docs/privacy.md, Theorem 16).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,25 @@ base::StatusOr<CarriedOver> CarryOver(const std::vector<std::string>& deployment
                                       const LaterDeployment& later,
                                       const mechanism::MechanismMaker& make);
 
+// The same budgets, with nothing ended: what CarryOver would give now. Errors: CarryOver's, but for
+// those of ending.
+base::StatusOr<EarlierBudgets> PlanCarryOver(const std::vector<std::string>& deployment_directories,
+                                             const LaterDeployment& later,
+                                             const mechanism::MechanismMaker& make);
+
 // The same ledger once its deployment has ended: bound to what no deployment is.
 ledger::DurableLedgerOptions EndedLedger(ledger::DurableLedgerOptions options);
+
+// The ledger of a deployment, ended or not.
+struct OpenedToRead {
+  std::unique_ptr<ledger::DurableLedger> ledger;
+  bool has_ended = false;
+};
+base::StatusOr<OpenedToRead> OpenToRead(const std::string& deployment_directory,
+                                        const DeploymentConfig& config);
+
+// From here on nobody charges it: durably, whatever is called again. Errors: those of opening its
+// ledger, kUnavailable while a process charges it from a file.
+base::Status EndDeployment(const std::string& deployment_directory, const DeploymentConfig& config);
 
 }  // namespace submix::engine

@@ -58,8 +58,8 @@ class EarlierDeploymentsTest : public testing::Test {
   }
 
   base::Status Deploy(const std::string& ensemble, const std::string& mechanism, double epsilon,
-                      const std::vector<std::string>& after = {},
-                      const std::string& location = "") const {
+                      const std::vector<std::string>& after = {}, const std::string& location = "",
+                      bool replaces = false) const {
     DeploymentOptions options;
     options.mechanism.name = mechanism;
     options.mechanism.order = order_;
@@ -68,7 +68,12 @@ class EarlierDeploymentsTest : public testing::Test {
     std::vector<std::string> directories;
     for (const std::string& earlier : after) directories.push_back(DeploymentOf(earlier));
     return CreateDeployment(DeploymentOf(ensemble), directory_.File(ensemble), options, location,
-                            mechanism::MakeAnyMechanism, directories);
+                            mechanism::MakeAnyMechanism, directories, replaces);
+  }
+  base::Status Replace(const std::string& ensemble, const std::string& mechanism, double epsilon,
+                       const std::vector<std::string>& after = {},
+                       const std::string& location = "") const {
+    return Deploy(ensemble, mechanism, epsilon, after, location, true);
   }
 
   base::StatusOr<Deployment> Open(const std::string& ensemble) const {
@@ -310,6 +315,62 @@ TEST_F(EarlierDeploymentsTest, ExternalModelsAreTheSameByTheirDigestsAlone) {
   external_ = {first, 100};
   MakeEnsemble("f", kOtherKey, kCost);
   SUBMIX_EXPECT_OK(Deploy("f", "filtered-submix", 2, {"a"}));
+}
+
+TEST_F(EarlierDeploymentsTest, WhatHasChargedNothingMayBeTakenBack) {
+  MakeEnsemble("mistaken", kKey);
+  SUBMIX_ASSERT_OK(Deploy("mistaken", "dclip", .5));
+  SUBMIX_ASSERT_OK(Replace("mistaken", "filtered-submix", 4));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment now, Open("mistaken"));
+  EXPECT_EQ(now.config.options.mechanism.name, "filtered-submix");
+  EXPECT_EQ(now.manifest.deployments.size(), 1u);
+  const std::string aside = DeploymentOf("mistaken") + ".replaced-1";
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig old, LoadDeploymentConfig(aside));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const OpenedToRead opened, OpenToRead(aside, old));
+  EXPECT_TRUE(opened.has_ended);
+  SUBMIX_EXPECT_OK(opened.ledger->Verify());
+  EXPECT_EQ(opened.ledger->head()->records, 2);
+  // Nobody answers from it.
+  EXPECT_FALSE(OpenDeployment(aside, DeploymentAccess::kCharge, mechanism::MakeAnyMechanism).ok());
+}
+
+TEST_F(EarlierDeploymentsTest, WhatHasChargedIsNeverTakenBack) {
+  MakeEnsemble("answered", kKey);
+  SUBMIX_ASSERT_OK(Deploy("answered", "filtered-submix", 2));
+  Spend("answered", {0, 0x1p-50, 0});
+  EXPECT_THAT(Replace("answered", "filtered-submix", 4),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("stays spent")));
+  EXPECT_EQ(Spent("answered")[1], 0x1p-50);
+  // Nor another ensemble's, nor one that somebody answers from.
+  MakeEnsemble("other", kKey);
+  SUBMIX_ASSERT_OK(Deploy("other", "dclip", 1));
+  EXPECT_THAT(
+      CreateDeployment(DeploymentOf("other"), directory_.File("answered"), {}, "",
+                       mechanism::MakeAnyMechanism, {}, true),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not the deployment of this ensemble")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment served, Open("other"));
+  EXPECT_THAT(Replace("other", "dclip", 2), StatusIs(StatusCode::kUnavailable, ::testing::_));
+}
+
+// One whose accounts began with something is taken back by who names the same earlier ones again.
+TEST_F(EarlierDeploymentsTest, AnInterruptedReplacementIsFinishedByTheNextTry) {
+  MakeEnsemble("old", kKey);
+  MakeEnsemble("new", kOtherKey);
+  SUBMIX_ASSERT_OK(Deploy("old", "dclip", 2));
+  Spend("old", {.5, .5, .5});
+  SUBMIX_ASSERT_OK(Deploy("new", "dclip", 1, {"old"}));
+  EXPECT_FALSE(Replace("new", "dclip", 2, {"old"}, "postgresql://127.0.0.1:1/none").ok());
+  SUBMIX_ASSERT_OK(Replace("new", "dclip", 2, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(.5, .5, .5));
+  // As a crash leaves it before the directory is moved: ended, and not listed.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig config,
+                              LoadDeploymentConfig(DeploymentOf("new")));
+  SUBMIX_ASSERT_OK(EndDeployment(DeploymentOf("new"), config));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto manifest, ensemble::LoadManifest(directory_.File("new")));
+  manifest.deployments.clear();
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, directory_.File("new")));
+  SUBMIX_ASSERT_OK(Replace("new", "dclip", 3, {"old"}));
+  EXPECT_THAT(Spent("new"), ElementsAre(.5, .5, .5));
 }
 
 // Other lists put other users into the same part, so that no account goes on as the same users';

@@ -15,6 +15,7 @@
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/engine/ledger_view.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
@@ -150,6 +151,8 @@ struct DeployOptions {
   std::string unit = "part";
   std::string order;  // empty: nobody said
   std::string when_exhausted = "public";
+  bool dry_run = false;
+  bool replaces = false;
   std::int64_t queries = 1024;
   std::optional<double> max_mixing_weight;
   MechanismFlags mechanism_flags;
@@ -185,6 +188,28 @@ void PrintCaution(double delta, const ensemble::Manifest& manifest) {
   }
 }
 
+// What the promise is for: said with every declaration.
+void PrintPromise(const engine::Deployment& deployment) {
+  std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
+  const engine::DeploymentOptions& options = deployment.config.options;
+  const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
+                                deployment.config.earlier.most};
+  std::printf("\nEvery part can surely back %lld answers.\n",
+              static_cast<long long>(engine::SureAnswers(part, options.mechanism.target_leakage)));
+}
+
+Status PrintPlan(const DeployOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(
+      const engine::Deployment planned,
+      engine::PlanDeployment(options.ensemble, options.declared, mechanism::MakeAnyMechanism,
+                             options.after, options.replaces ? options.deployment : ""));
+  std::printf("Would make %s: %d parts, %s; nothing is written\n\n", options.deployment.c_str(),
+              planned.config.options.mechanism.num_parts,
+              planned.config.options.mechanism.name.c_str());
+  PrintPromise(planned);
+  return base::OkStatus();
+}
+
 Status DeployOne(DeployOptions options) {
   mechanism::MechanismOptions& declared = options.declared.mechanism;
   const ExternalFlags& external = options.external;
@@ -198,13 +223,15 @@ Status DeployOne(DeployOptions options) {
   SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, manifest, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
                           engine::ParseWhenExhausted(options.when_exhausted));
+  if (options.dry_run) return PrintPlan(options);
   if (external.is_given()) {
     SUBMIX_RETURN_IF_ERROR(CheckIsDeployedNowhereElse(manifest, options.ensemble, options.after));
     SUBMIX_RETURN_IF_ERROR(
         ensemble::MakeExternalEnsemble(manifest, external.tokenizer, options.ensemble));
   }
   return engine::CreateDeployment(options.deployment, options.ensemble, options.declared,
-                                  options.ledger, mechanism::MakeAnyMechanism, options.after);
+                                  options.ledger, mechanism::MakeAnyMechanism, options.after,
+                                  options.replaces);
 }
 
 Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
@@ -212,9 +239,9 @@ Status PrintDeployment(const std::string& deployment_directory, std::size_t batc
   std::printf("Made %s: %d parts, %s\n\n", deployment_directory.c_str(),
               deployment.config.options.mechanism.num_parts,
               deployment.config.options.mechanism.name.c_str());
-  std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
+  PrintPromise(deployment);
   std::printf(
-      "\nBudgets over the same users add up; a deployment not named by --after is not counted "
+      "Budgets over the same users add up; a deployment not named by --after is not counted "
       "in.\n");
   if (batches > 1) {
     std::printf(
@@ -239,7 +266,7 @@ Status RunDeploy(const DeployOptions& options) {
   }
   if (batches.empty()) {
     SUBMIX_RETURN_IF_ERROR(DeployOne(options));
-    return PrintDeployment(options.deployment, 1);
+    return options.dry_run ? base::OkStatus() : PrintDeployment(options.deployment, 1);
   }
   if (!options.ledger.empty() || !options.after.empty()) {
     return base::InvalidArgumentError(options.ensemble +
@@ -252,6 +279,7 @@ Status RunDeploy(const DeployOptions& options) {
     one.deployment = ensemble::BatchDirectory(options.deployment, static_cast<int>(batch),
                                               static_cast<int>(batches.size()));
     SUBMIX_RETURN_IF_ERROR(DeployOne(one));
+    if (options.dry_run) return base::OkStatus();  // the others are like the first
   }
   return PrintDeployment(
       ensemble::BatchDirectory(options.deployment, 0, static_cast<int>(batches.size())),
@@ -291,6 +319,13 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "--after", options.after,
       "Deployments that answered from any of the same users before, with commas between: they "
       "end, and what they have cost counts against this budget");
+  flags
+      .Add("--dry-run", options.dry_run,
+           "Print what would be promised and how many answers it backs; write nothing")
+      ->excludes("--external");
+  flags.Add("--replace", options.replaces,
+            "Take back the deployment in that directory, if it has charged nothing, and make this "
+            "one instead; the old one ends and is kept as DIRECTORY.replaced-1");
   flags.Add("--when-exhausted", options.when_exhausted, OneOf({"public", "refuse"}),
             "What a mechanism with a fixed number of answers, such as dclip, does when they are "
             "used up: answer from the public model, or refuse");
