@@ -168,11 +168,14 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
   std::printf("\n\n%s\n", PromiseOf(report.statement).ToText().c_str());
   for (const std::string& assumption : Assumptions(options, report)) PrintWrapped(assumption);
   const std::string word = ShellWord(directory);
+  const std::string delta = options.target.delta == accounting::kDefaultDelta
+                                ? ""
+                                : " --delta " + NumberText(options.target.delta);
   std::printf(
       "\n%s/released may be asked without limit and given away: its public/ is the private model, "
       "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "
-      "--fine-tuned %s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public\n",
-      directory.c_str(), word.c_str(), word.c_str());
+      "--fine-tuned %s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public%s\n",
+      directory.c_str(), word.c_str(), word.c_str(), delta.c_str());
 }
 
 // Trains and prints the statement. An interrupt (Ctrl-C) ends it after the step at hand, with a
