@@ -63,10 +63,11 @@ USES = {
 NAMES = {
     "CLI/CLI.hpp": r"CLI::\w+",
     "boost/asio/ip/tcp.hpp": r"boost::asio::ip::\w+",
-    "archive.h": r"archive_(?!entry)\w+",
+    "bzlib.h": r"BZ2?_\w+|bz_stream",
     "cerrno": r"errno|E[A-Z]{4,}",
     "csignal": r"SIG[A-Z]+|sigaction|sigaddset|pthread_sigmask",
     "fcntl.h": r"O_[A-Z]+",
+    "lzma.h": r"lzma_\w+|LZMA_\w+",
     "nlohmann/json.hpp": r"nlohmann::\w+",
     "poll.h": r"pollfd|POLL[A-Z]+",
     "pybind11/pybind11.h": r"pybind11::\w+|PYBIND11_\w+",
@@ -78,6 +79,8 @@ NAMES = {
     "sys/un.h": r"sockaddr_un",
     "sys/stat.h": r"S_I[A-Z]+|fchmod|fstat|mkdirat?",
     "torch/types.h": r"(?:torch|at)::(?:Tensor|k[A-Z]\w+|empty|zeros|mm)",
+    "zlib.h": r"z_stream|[in]*flateInit2?|Z_[A-Z_]+",
+    "zstd.h": r"ZSTD_(?!error|getErrorCode)\w+",
     "unistd.h": r"fsync|fdatasync|ftruncate|getpid|isatty|unlink|sysconf|dup2|execvp?e?",
 }
 PATTERNS = {**{header: re.compile(rf"\bstd::(?:{uses})\b") for header, uses in USES.items()},

@@ -2,139 +2,78 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include <archive.h>
-#include <archive_entry.h>
-#include <fcntl.h>
-#include <unistd.h>
-#include <zlib.h>
+#include "submix/corpus/member_decoder.h"
+#include "submix/corpus/unpacked_file.h"
 
 namespace submix::corpus {
 namespace {
 
 using base::Status;
-using base::StatusOr;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-struct PackedKind {
+struct OtherKind {
   std::string_view ending;
   std::string_view magic;
   std::size_t at = 0;  // where the magic bytes stand
 };
-constexpr std::array<std::string_view, 4> kUnpackedEndings = {".gz", ".xz", ".zst", ".bz2"};
 // What people have text in and this does not read.
-constexpr std::array<PackedKind, 9> kOtherKinds = {{{".zip", "PK\x03\x04"},
+constexpr std::array<OtherKind, 11> kOtherKinds = {{{".zip", "PK\x03\x04"},
                                                     {".7z", "7z\xbc\xaf\x27\x1c"},
                                                     {".rar", "Rar!\x1a\x07"},
                                                     {".lz4", "\x04\x22\x4d\x18"},
                                                     {".lz", "LZIP"},
+                                                    {".lzma", {"\x5d\0\0", 3}},
                                                     {".Z", "\x1f\x9d"},
                                                     {".tar", "ustar", 257},
                                                     {".parquet", "PAR1"},
-                                                    {".arrow", "ARROW1"}}};
+                                                    {".arrow", "ARROW1"},
+                                                    {".sqlite", "SQLite format 3"}}};
 
-std::optional<std::string_view> OtherKind(std::string_view start) {
-  for (const PackedKind& kind : kOtherKinds) {
-    if (start.size() > kind.at && start.substr(kind.at).starts_with(kind.magic)) return kind.ending;
-  }
+// A Unicode encoding of two or four bytes a character, as iconv names it: by its byte order mark,
+// or by the zero bytes beside ASCII, with which JSON and column names begin.
+std::optional<std::string> WideEncoding(std::string_view start) {
+  using namespace std::string_view_literals;
+  if (start.starts_with("\xff\xfe\0\0"sv) || start.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) return "UTF-16";
+  constexpr std::size_t kLooked = 64;
+  start = start.substr(0, kLooked);
+  std::size_t even = 0, odd = 0;  // zero bytes by place
+  for (std::size_t i = 0; i < start.size(); ++i)
+    (i % 2 == 0 ? even : odd) += start[i] == '\0' ? 1 : 0;
+  const std::string order = start.starts_with('\0') ? "BE" : "LE";
+  const bool is_two =
+      std::min(even, odd) == 0 && even + odd >= 2 && 8 * (even + odd) >= start.size();
+  if (is_two) return "UTF-16" + order;
+  const bool is_four = 8 * (even + odd) >= 5 * start.size() && even + odd < start.size();
+  if (is_four) return "UTF-32" + order;
   return std::nullopt;
 }
 
-// The bytes of a file, unpacked. zlib takes gzip off and passes other bytes through; libarchive, on
-// top of it, knows the rest (it would take gzip's, too, but without looking at the checksum).
-class UnpackedFile {
- public:
-  explicit UnpackedFile(const std::string& path) : path_(path) {}
-
-  Status Open() {
-    const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-      const std::string message = path_ + ": cannot be opened for reading: " + std::strerror(errno);
-      return errno == ENOENT ? base::NotFoundError(message) : base::InternalError(message);
-    }
-    file_.reset(gzdopen(descriptor, "rb"));
-    if (file_ == nullptr) ::close(descriptor);
-    archive_.reset(archive_read_new());
-    if (file_ == nullptr || archive_ == nullptr) return NoMemory();
-    archive* const archive = archive_.get();
-    archive_read_support_filter_xz(archive);
-    archive_read_support_filter_zstd(archive);
-    archive_read_support_filter_bzip2(archive);
-    archive_read_support_format_raw(archive);
-    archive_read_support_format_empty(archive);
-    if (archive_read_open(archive, this, nullptr, &UnpackedFile::ReadPacked, nullptr) !=
-        ARCHIVE_OK) {
-      return Failure();
-    }
-    archive_entry* entry = nullptr;
-    const int found = archive_read_next_header(archive, &entry);
-    if (found != ARCHIVE_OK && found != ARCHIVE_EOF) return Failure();
-    is_empty_ = found == ARCHIVE_EOF;
-    const bool is_plain = gzdirect(file_.get()) != 0 && archive_filter_count(archive) <= 1;
-    const std::size_t name = WithoutPackedEnding(path_).size();
-    if (!is_plain || name == path_.size()) return base::OkStatus();
-    return base::DataLossError(path_ + ": is not a " + path_.substr(name) +
-                               " file, although its name says so, or it is cut short");
-  }
-
-  // The next bytes, valid until the next call; none at the end.
-  StatusOr<std::string_view> Next() {
-    if (is_empty_) return std::string_view();
-    const void* bytes = nullptr;
-    std::size_t size = 0;
-    la_int64_t offset = 0;
-    const int result = archive_read_data_block(archive_.get(), &bytes, &size, &offset);
-    if (result == ARCHIVE_EOF) return std::string_view();
-    if (result != ARCHIVE_OK) return Failure();
-    return std::string_view(static_cast<const char*>(bytes), size);
-  }
-
- private:
-  static la_ssize_t ReadPacked(archive* archive, void* file, const void** bytes) {
-    auto& self = *static_cast<UnpackedFile*>(file);
-    *bytes = self.buffer_.data();
-    const int count =
-        gzread(self.file_.get(), self.buffer_.data(), static_cast<unsigned>(self.buffer_.size()));
-    int error = Z_OK;
-    gzerror(self.file_.get(), &error);
-    if (count > 0 || (count == 0 && error == Z_OK)) return count;
-    // libarchive does not give our error on.
-    self.read_error_ = error == Z_ERRNO ? errno : 0;
-    archive_set_error(archive, EIO, "cut short or damaged");
-    return -1;
-  }
-
-  Status Failure() const {
-    if (read_error_ != 0) {
-      return base::InternalError(path_ + ": reading failed: " + std::strerror(read_error_));
-    }
-    if (archive_errno(archive_.get()) == ENOMEM) return NoMemory();
-    return base::DataLossError(path_ + ": the packed file is cut short or damaged; copy it again");
-  }
-  Status NoMemory() const {
-    return base::ResourceExhaustedError(path_ + ": not enough memory to unpack the file");
-  }
-
-  struct CloseFile {
-    void operator()(gzFile_s* file) const { gzclose_r(file); }
+// Errors: kInvalidArgument for what begins as no text that is read does.
+Status CheckKind(const std::string& path, std::string_view start) {
+  const auto refused = [&](const std::string& what, const std::string& mend) {
+    return base::InvalidArgumentError(path + ": is " + what + mend);
   };
-  struct FreeArchive {
-    void operator()(archive* archive) const { archive_read_free(archive); }
-  };
-
-  const std::string path_;
-  std::unique_ptr<gzFile_s, CloseFile> file_;
-  std::unique_ptr<archive, FreeArchive> archive_;  // after file_: reads from it
-  std::array<char, 1 << 16> buffer_;
-  int read_error_ = 0;  // of the operating system
-  bool is_empty_ = false;
-};
+  for (const OtherKind& kind : kOtherKinds) {
+    if (start.size() <= kind.at || !start.substr(kind.at).starts_with(kind.magic)) continue;
+    return refused("a " + std::string(kind.ending) + " file",
+                   "; read are plain text, .gz, .xz, .zst and .bz2");
+  }
+  for (const PackedKind& kind : PackedKinds()) {
+    if (!kind.begins(start)) continue;
+    return refused("packed twice",
+                   ": a " + std::string(kind.ending) + " file is in it; unpack it once");
+  }
+  if (const auto encoding = WideEncoding(start)) {
+    return refused(*encoding,
+                   ": convert the file to UTF-8 (`iconv -f " + *encoding + " -t UTF-8`)");
+  }
+  return base::OkStatus();
+}
 
 // Puts the lines together and hands them on.
 class LineCollector {
@@ -184,10 +123,7 @@ Status ReadLinesWithEnds(const std::string& path, const LineSink& sink) {
   for (bool is_first = true;; is_first = false) {
     SUBMIX_ASSIGN_OR_RETURN(const std::string_view bytes, file.Next());
     if (bytes.empty()) return lines.Finish();
-    if (const auto kind = is_first ? OtherKind(bytes) : std::nullopt) {
-      return base::InvalidArgumentError(path + ": is a " + std::string(*kind) +
-                                        " file; read are plain text, .gz, .xz, .zst and .bz2");
-    }
+    if (is_first) SUBMIX_RETURN_IF_ERROR(CheckKind(path, bytes));
     SUBMIX_RETURN_IF_ERROR(lines.Add(bytes));
   }
 }
@@ -212,13 +148,6 @@ Status ReadDocuments(const std::string& path, const DocumentSink& sink) {
     return base::OkStatus();
   }));
   return finish_document();
-}
-
-std::string_view WithoutPackedEnding(std::string_view path) {
-  for (const std::string_view ending : kUnpackedEndings) {
-    if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
-  }
-  return path;
 }
 
 }  // namespace submix::corpus

@@ -1,5 +1,5 @@
-// The lines of a text file that may be packed: gzip, xz, zstd and bzip2 are unpacked on the way, by
-// content, whatever the name. Streaming: one line is in memory at a time. Reads pipes, too.
+// The lines of a text file that may be packed (unpacked_file.h). Streaming: one line is in memory
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ inline constexpr std::string_view kEndOfTextLine = "<|endoftext|>";
 using LineSink = std::function<base::Status(std::int64_t line, std::string_view text)>;
 
 // Calls `sink` for every line of a file, its "\n" or "\r\n" included, without the byte order mark
-// that a file may start with. Errors: kNotFound, kInternal; kInvalidArgument for a line of more
-// than kMostLineBytes, or a file of another packed kind (.zip, .tar, .parquet …), which it names;
-// kDataLoss for a packed file that is damaged or cut short; the sink's first error.
+// that a file may start with. Errors: those of UnpackedFile; kInvalidArgument for a line of more
+// than kMostLineBytes, a file of another packed kind (.zip, .tar, .parquet …) or UTF-16, which it
+// names; the sink's first error.
 base::Status ReadLinesWithEnds(const std::string& path, const LineSink& sink);
 
 // The same without "\n" or "\r\n".
@@ -35,8 +35,5 @@ using DocumentSink = std::function<base::Status(std::string_view text)>;
 // Calls `sink` for every document of a file of raw text that is not empty: its lines, each with
 // "\n". One document is in memory at a time. Errors: those of ReadLines; the sink's first error.
 base::Status ReadDocuments(const std::string& path, const DocumentSink& sink);
-
-// "text.csv" of "text.csv.gz".
-std::string_view WithoutPackedEnding(std::string_view path);
 
 }  // namespace submix::corpus

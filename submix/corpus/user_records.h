@@ -31,11 +31,13 @@ struct CorpusFile {
   std::string text_column = "text";
 };
 
-// Calls `sink` for every record in order; blank lines are skipped, other fields ignored. Errors,
-// naming file and line but never quoting text: those of ReadLines; kInvalidArgument for invalid
-// JSON or CSV, bytes that are not UTF-8, a missing, empty or non-string user, a missing or
-// non-string text, a row with another number of fields than the header, or a file without any
-// record. The sink's first error ends the reading and is returned.
+// Calls `sink` for every record in order; blank lines are skipped, other fields ignored. A user's
+// key is a string or, in JSON, an integer of any size, which is taken as its decimal text. Errors,
+// naming file and line but never quoting text (of a CSV header that lacks a column, short names):
+// those of ReadLines; kInvalidArgument for invalid JSON or CSV, bytes that are not UTF-8, a
+// missing, empty or other user, a missing or non-string text, a row with another number of fields
+// than the header, or a file without any record. The sink's first error ends the reading and is
+// returned.
 base::Status ReadUserRecords(const CorpusFile& file,
                              const std::function<base::Status(const UserRecord&)>& sink);
 

@@ -94,20 +94,85 @@ TEST_F(UserRecordsTest, RefusesMissingAndMistypedFieldsByLine) {
   EXPECT_THAT(ReadText(good + R"({"user": "secret"})"), IsRefused(2, "\"text\" is missing"));
   EXPECT_THAT(ReadText(good + R"({"user": "", "text": "secret"})"),
               IsRefused(2, "\"user\" is empty"));
-  for (const char* value : {"1", "-1", "1.5", "null", "true", "[\"secret\"]", "{\"a\": \"s\"}"}) {
-    EXPECT_THAT(ReadText(good + R"({"text": "secret", "user": )" + value + "}"),
-                IsRefused(2, "\"user\" is not a string"));
+  struct Other {
+    const char* value;
+    const char* kind;
+  };
+  for (const Other& other : {Other{"1.5", "a number with a fraction"},
+                             {"1.0", "a number with a"},
+                             {"1e3", "a number with a"},
+                             {"null", "null"},
+                             {"true", "true or false"},
+                             {"[\"secret\"]", "an array"},
+                             {"{\"a\": \"s\"}", "an object"}}) {
+    const std::string value = other.value;
+    EXPECT_THAT(
+        ReadText(good + R"({"text": "secret", "user": )" + value + "}"),
+        IsRefused(2, "\"user\" is not a string or an integer but " + std::string(other.kind)));
     EXPECT_THAT(ReadText(good + R"({"user": "secret", "text": )" + value + "}"),
-                IsRefused(2, "\"text\" is not a string"));
+                IsRefused(2, "\"text\" is not a string but " + std::string(other.kind)));
   }
+  EXPECT_THAT(ReadText(good + R"({"user": "secret", "text": 1})"),
+              IsRefused(2, "\"text\" is not a string but a number"));
 }
 
-TEST_F(UserRecordsTest, RefusesInvalidJsonByLine) {
+TEST_F(UserRecordsTest, IntegersAreUsersByTheirDecimalText) {
+  for (const char* user : {"0", "7", "-7", "18446744073709551615", "-9223372036854775808",
+                           "12345678901234567890123", "-12345678901234567890123"}) {
+    const std::string written = user;
+    SUBMIX_ASSERT_OK(ReadText(R"({"user": )" + written + R"(, "text": "x"})" + "\n" +
+                              R"({"user": ")" + written + R"(", "text": "y"})"));
+    EXPECT_THAT(records_, ElementsAre(IsRecord(written, "x", 1), IsRecord(written, "y", 2)));
+  }
+  EXPECT_THAT(ReadText(R"({"user": 007, "text": "x"})"), IsRefused(1, "invalid JSON"));
+}
+
+TEST_F(UserRecordsTest, SaysWhyJsonIsInvalidByLine) {
   const std::string good = "\n{\"user\": \"a\", \"text\": \"x\"}\n";
-  for (const char* line :
-       {"secret", "{\"user\": \"secret\"", "{\"user\": \"secret\", \"text\": \"x\"} secret",
-        "{'user': 'secret'}", "{\"user\": \"secret\", \"text\": 1e999}", "{\"user\": \"secret"}) {
-    EXPECT_THAT(ReadText(good + line), IsRefused(3, "invalid JSON at byte")) << line;
+  struct Line {
+    const char* line;
+    const char* reason;
+  };
+  for (const Line& invalid : {
+           Line{"secret", "no JSON value begins so"},
+           Line{"{\"user\": \"secret\"", "ends before the value does"},
+           Line{"{\"user\": \"secret\",", "ends before the value does"},
+           Line{"{", "ends before the value does"},
+           Line{"[", "ends before the value does"},
+           Line{"{\"user\": \"secret", "ends within a string"},
+           Line{"{\"user\": \"secret\", \"text\": \"x\"} secret", "no JSON value begins so"},
+           Line{"{\"user\": \"secret\"}{\"user\": \"secret\"}", "one object a line"},
+           Line{"{'user': 'secret'}", "double quotes"},
+           Line{"{user: \"secret\"}", "no JSON value begins so"},
+           Line{"{\"user\": \"secret\", \"n\": NaN}", "NaN is no JSON"},
+           Line{"{\"user\": \"secret\", \"n\": [nan]}", "nan is no JSON"},
+           Line{"{\"user\": \"secret\", \"n\": Infinity}", "Infinity is no JSON"},
+           Line{"{\"user\": \"secret\", \"n\": -Infinity}", "Infinity is no JSON"},
+           Line{"{\"user\": \"secret\", \"n\": None}", "None is Python's"},
+           Line{"{\"user\": \"secret\", \"n\": True}", "True is Python's"},
+           Line{"{\"user\": \"secret\", \"text\": 1e999}", "a number too large"},
+           Line{"{\"user\": \"secret\", \"text\": .5}", "no JSON value begins so"},
+           Line{"{\"user\": \"secret\", \"text\": +5}", "no JSON value begins so"},
+           Line{"{\"user\": \"secret\", \"text\": 5.}", "no number"},
+           Line{"{\"user\": \"secret\",}", "a name in double quotes is missing"},
+           Line{"{\"user\" \"secret\"}", "a colon is missing"},
+           Line{"{\"user\": \"secret\" \"text\": \"x\"}", "a comma or a closing brace"},
+           Line{"{\"user\": [\"secret\" \"x\"]}", "a comma or a closing bracket"},
+           Line{"{\"user\": }", "a value is missing"},
+           Line{"{\"user\": \"secret \\ud83d of\"}", "surrogate pair"},
+           Line{"{\"user\": \"secret \\ud83d\\u0041\"}", "surrogate pair"},
+           Line{"{\"user\": \"secret \\udc00\"}", "surrogate pair"},
+           Line{"{\"user\": \"secret \\ud83d\\ud83d\"}", "surrogate pair"},
+           Line{"{\"user\": \"secret \\x41\"}", "a backslash before"},
+           Line{"{\"user\": \"secret \\u12g4\"}", "\\u without four hex digits"},
+           Line{"{\"user\": \"secret\ttab\"}", "a control character that is not escaped"},
+           // What the reader's own words are taken from must not be the line's.
+           Line{"{\"user\": \"secret surrogate\" x", "no JSON value begins so"},
+           Line{"{\"user\": \"secret last read hex digits\", x", "no JSON value begins so"},
+       }) {
+    EXPECT_THAT(ReadText(good + invalid.line), IsRefused(3, std::string("of the line: ")))
+        << invalid.line;
+    EXPECT_THAT(Read(), IsRefused(3, invalid.reason)) << invalid.line;
     EXPECT_THAT(records_, SizeIs(1));
   }
   for (const char* line : {"[]", "\"secret\"", "1", "[{\"user\": \"a\", \"text\": \"secret\"}]"}) {
@@ -117,7 +182,7 @@ TEST_F(UserRecordsTest, RefusesInvalidJsonByLine) {
 
 TEST_F(UserRecordsTest, RefusesANulByteAndWhatFollowsIt) {
   EXPECT_THAT(ReadText(std::string("{\"user\": \"a\", \"text\": \"x\"}\0{\"secret\"", 36)),
-              IsRefused(1, "invalid JSON at byte 27 of the line"));
+              IsRefused(1, "invalid JSON at byte 27 of the line: a NUL byte"));
 }
 
 TEST_F(UserRecordsTest, RefusesIllFormedUtf8ByLine) {
@@ -195,17 +260,29 @@ TEST_F(UserRecordsTest, ReadsCsvByItsHeader) {
 
 TEST_F(UserRecordsTest, RefusesCsvThatIsNotWhole) {
   struct Refused {
-    const char* content;
+    std::string content;
     int line;
     const char* reason;
   };
-  for (const Refused refused :
-       {Refused{"user,words\na,secret\n", 1, "0 columns \"text\", expected one (--text-column)"},
+  for (const Refused& refused :
+       {Refused{
+            "user,words\na,secret\n", 1,
+            "0 columns \"text\", expected one (--text-column); its columns, by commas: \"user\", "
+            "\"words\""},
+        Refused{"user;text\na;secret\n", 1,
+                "columns \"user\", \"text\" are separated by semicolons, expected commas"},
+        Refused{"id\tuser\ttext\na\tb\tsecret\n", 1,
+                "columns \"id\", \"user\", \"text\" are separated by tabs, expected commas"},
+        Refused{"user|text\na|secret\n", 1, "are separated by bars"},
+        Refused{"user\na\n", 1, "its columns, by commas: \"user\""},
+        // No header, it seems.
+        Refused{"u1,this is what a user wrote: secret\n", 1, "by commas: \"u1\", (long)"},
         Refused{"user,text,user\na,secret,b\n", 1, "2 columns \"user\""},
         Refused{"user,text\na,x\nb,secret,y\n", 3, "the row has 3 fields, the header 2"},
         Refused{"user,text\nsecret\n", 2, "the row has 1 fields"},
         Refused{"user,text\n,secret\n", 2, "\"user\" is empty"},
         Refused{"user,text\na,secret \xff\n", 2, "not UTF-8"},
+        Refused{{"user,text\na,secret\0\n", 20}, 2, "NUL byte"},
         Refused{"user,text\na,sec\"ret\n", 2, "not CSV: a quote must begin"},
         Refused{"user,text\na,x\nb,\"secret\n\n", 3, "the last quote is not closed"}}) {
     Write(refused.content, "c.csv");

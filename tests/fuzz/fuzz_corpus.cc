@@ -1,7 +1,8 @@
-#include <archive.h>
-#include <archive_entry.h>
+#include <algorithm>
 
 #include "submix/base/check.h"
+#include "submix/corpus/member_decoder.h"
+#include "submix/corpus/testing/packed.h"
 #include "submix/corpus/text_lines.h"
 #include "submix/corpus/user_records.h"
 #include "tests/fuzz/fuzz_targets.h"
@@ -38,42 +39,24 @@ void CheckRecords(const std::string& path) {
   }
 }
 
-std::string Packed(std::string_view text) {
-  archive* const writer = archive_write_new();
-  archive_write_add_filter_xz(writer);
-  archive_write_set_format_raw(writer);
-  archive_write_set_bytes_in_last_block(writer, 1);
-  std::string packed(2 * text.size() + 1024, '\0');
-  std::size_t size = 0;
-  archive_write_open_memory(writer, packed.data(), packed.size(), &size);
-  archive_entry* const entry = archive_entry_new();
-  archive_entry_set_filetype(entry, AE_IFREG);
-  archive_write_header(writer, entry);
-  const la_ssize_t written = archive_write_data(writer, text.data(), text.size());
-  SUBMIX_CHECK(written == std::ssize(text), "libarchive must pack");
-  archive_entry_free(entry);
-  SUBMIX_CHECK(archive_write_close(writer) == ARCHIVE_OK, "libarchive must pack");
-  archive_write_free(writer);
-  packed.resize(size);
-  return packed;
-}
-
-// `recipe` says what happens to the packed file: a byte is changed, and its end is cut off. A
+// `recipe` says what happens to the packed file: which kind it is, which byte is changed and how,
+// and how much is cut off its end. A
 // damaged file is an error or reads as before: its checksums see one wrong byte for sure.
 void FuzzPacked(std::string_view recipe, std::string_view text) {
   static const FuzzedDirectory directory;
-  for (const std::string_view packed_start :
-       {"\x1f\x8b", "\xfd\x37zXZ", "\x28\xb5\x2f\xfd", "BZh"}) {
-    if (text.starts_with(packed_start)) return;  // would be unpacked as it is
+  const auto kinds = corpus::PackedKinds();
+  if (std::ranges::any_of(kinds, [&](const auto& kind) { return kind.begins(text); })) {
+    return;  // would be unpacked as it is
   }
   const CorpusLines expected = LinesOf(directory.Put("plain", text));
   if (!expected.status.ok()) return;  // of a kind that is not read
-  std::string packed = Packed(text);
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(recipe[i]); };
+  const std::string ending(kinds[at(1) % kinds.size()].ending);
+  std::string packed = corpus::Packed(text, ending);
   char& damaged = packed[(std::size_t{at(0)} << 8 | at(1)) % packed.size()];
   damaged = static_cast<char>(damaged ^ at(2));
   packed.resize(packed.size() - std::min<std::size_t>(at(3), packed.size()));
-  const CorpusLines found = LinesOf(directory.Put("packed.xz", packed));
+  const CorpusLines found = LinesOf(directory.Put("packed" + ending, packed));
   SUBMIX_CHECK(!found.status.ok() || found.lines == expected.lines,
                "damage is noticed or changes nothing");
   SUBMIX_CHECK(found.status.ok() || at(2) != 0 || at(3) != 0, "what was packed is unpacked");
