@@ -183,6 +183,8 @@ base::StatusOr<PostgresConnection> PostgresConnection::Open(const std::string& l
   return connection;
 }
 
+bool PostgresConnection::is_lost() const { return PQstatus(connection_.get()) != CONNECTION_OK; }
+
 bool PostgresConnection::AwaitResult(std::chrono::steady_clock::time_point deadline) {
   pg_conn* const connection = connection_.get();
   for (;;) {

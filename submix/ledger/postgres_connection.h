@@ -54,6 +54,10 @@ class PostgresConnection {
 
   const std::string& name() const { return name_; }
 
+  // Whether the server, or what stands before it, has ended the connection. Known after a call that
+  // failed for it.
+  bool is_lost() const;
+
   // Runs statements without parameters, separated by semicolons, in one round trip. Gives a result
   // for each that returns or writes rows. Errors: kUnavailable for a lost connection, a server that
   // stops or does not answer, a lock not given in time and whatever else may pass; kNotFound

@@ -18,7 +18,8 @@ base::StatusOr<PostgresTables> Connect(const std::string& location) {
 }
 
 // Keeps no state of the ledger: other processes charge it too. Each transaction reads and checks it
-// anew. Nor does it keep a connection that has failed, so a database that comes back is used again.
+// anew. Nor does it keep a connection that has failed, so a database that comes back is used again;
+// one that ended while idle costs no charge.
 class PostgresLedger final : public DurableLedger {
  public:
   PostgresLedger(DurableLedgerOptions options, PostgresTables tables, bool may_charge,
@@ -75,18 +76,33 @@ class PostgresLedger final : public DurableLedger {
     return base::OkStatus();
   }
 
-  base::StatusOr<LedgerContents> ReadSnapshot() const {
+  // What `read`, a function of the tables, finds. A connection that ended while nobody used it, as
+  // poolers, firewalls and restarts end them, is replaced once. Requires: `read` reads, and writes
+  // nothing: doing it twice charges nothing twice.
+  template <typename Reading>
+  base::StatusOr<LedgerContents> ReadOnLiveConnection(const Reading& read) const {
     SUBMIX_RETURN_IF_ERROR(Reconnect());
-    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->ReadSnapshot(anchor_.head.records));
-    return CheckStored(std::move(stored), fingerprint_, &anchor_, tables_->name());
+    base::StatusOr<StoredLedger> stored = read(*tables_);
+    if (!stored.ok() && tables_->is_lost()) {
+      tables_.reset();
+      SUBMIX_RETURN_IF_ERROR(Reconnect());
+      stored = read(*tables_);
+    }
+    if (!stored.ok()) return stored.status();
+    return CheckStored(std::move(stored).value(), fingerprint_, &anchor_, tables_->name());
+  }
+
+  base::StatusOr<LedgerContents> ReadSnapshot() const {
+    return ReadOnLiveConnection(
+        [&](PostgresTables& tables) { return tables.ReadSnapshot(anchor_.head.records); });
   }
 
   // Begins a charge's transaction: the state that it stands on.
   base::StatusOr<LedgerContents> BeginCharge() {
     SUBMIX_RETURN_IF_ERROR(Reconnect());
     if (!may_charge_) return OpenForReadingError(tables_->name());
-    SUBMIX_ASSIGN_OR_RETURN(StoredLedger stored, tables_->BeginCharge(anchor_.head.records));
-    return CheckStored(std::move(stored), fingerprint_, &anchor_, tables_->name());
+    return ReadOnLiveConnection(
+        [&](PostgresTables& tables) { return tables.BeginCharge(anchor_.head.records); });
   }
 
   // A transaction that could charge, and charges nothing; then the anchor.

@@ -22,6 +22,7 @@ class PostgresTables {
   explicit PostgresTables(PostgresConnection connection) : connection_(std::move(connection)) {}
 
   const std::string& name() const { return connection_.name(); }
+  bool is_lost() const { return connection_.is_lost(); }
 
   // Begins a transaction, makes the tables and writes the state; the records that lead to it are
   // to follow, in order. Errors: kAlreadyExists.
