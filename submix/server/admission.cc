@@ -28,17 +28,25 @@ std::string_view TypeOf(std::string_view content_type) {
 
 }  // namespace
 
+std::optional<std::string_view> BearerKey(std::string_view authorization) {
+  const std::size_t scheme_end = std::min(authorization.find(' '), authorization.size());
+  if (!EqualIgnoringCase(authorization.substr(0, scheme_end), "bearer")) return std::nullopt;
+  const std::size_t key = authorization.find_first_not_of(' ', scheme_end);
+  if (key == std::string_view::npos) return std::nullopt;
+  return authorization.substr(key);
+}
+
 std::variant<engine::ApiKey, ApiError> Authenticate(const engine::ApiKeys* keys,
                                                     const HttpRequest& request) {
   if (keys == nullptr) return engine::ApiKey{};
-  constexpr std::string_view kScheme = "Bearer ";
   const std::string authorization = request.header("authorization");
+  const auto sent = BearerKey(authorization);
   ApiError error{.status = 401, .code = "invalid_api_key"};
-  if (!authorization.starts_with(kScheme)) {
+  if (!sent.has_value()) {
     error.message = "You did not provide an API key: send 'Authorization: Bearer KEY'.";
     return error;
   }
-  auto key = keys->Authenticate(std::string_view(authorization).substr(kScheme.size()));
+  auto key = keys->Authenticate(*sent);
   if (key.ok()) return *std::move(key);
   if (key.status().code() != base::StatusCode::kNotFound) return HttpError(500);
   error.message = "Incorrect API key provided.";

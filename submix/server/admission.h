@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "submix/server/openai_request.h"
 
 namespace submix::server {
+
+// The key of a field Authorization: "Bearer KEY", the scheme in any case and with one space or more
+// after it (RFC 9110, 11.4). None: another scheme, or none.
+std::optional<std::string_view> BearerKey(std::string_view authorization);
 
 // The key that the request is counted for; with `keys` null an empty one. 401 for a wrong one.
 std::variant<engine::ApiKey, ApiError> Authenticate(const engine::ApiKeys* keys,

@@ -1,5 +1,7 @@
 #include "submix/server/admission.h"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 
 #include "submix/server/testing/raw_client.h"
@@ -9,6 +11,18 @@ namespace submix::server {
 namespace admission_test {
 
 using testing::HasSubstr;
+
+TEST(Admission, TheSchemeOfAKeyIsReadAsTheStandardHasIt) {
+  for (const char* field :
+       {"Bearer key", "bearer key", "BEARER key", "bEaReR key", "Bearer   key", "bearer  key"}) {
+    EXPECT_EQ(BearerKey(field), "key") << field;
+  }
+  EXPECT_EQ(BearerKey("Bearer a b, Bearer c"), "a b, Bearer c") << "no key of ours is like this";
+  for (const char* field : {"", "Bearer", "Bearer ", "Bearer   ", "Bearerkey", "Bearer\tkey", "key",
+                            " Bearer key", "Basic key", "Bearers key"}) {
+    EXPECT_EQ(BearerKey(field), std::nullopt) << field;
+  }
+}
 
 // DNS rebinding, and forms of other origins (no preflight).
 TEST(Admission, WithoutKeysOnlyOwnNamesAndJsonAreServed) {

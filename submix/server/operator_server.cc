@@ -6,6 +6,7 @@
 
 #include "submix/base/digest.h"
 #include "submix/engine/ledger_view.h"
+#include "submix/server/admission.h"
 #include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_files.h"
@@ -15,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kScheme = "Bearer ";
 constexpr std::size_t kShortestKey = 16;
 
 base::StatusOr<Json> LedgerObject(const engine::Deployment& deployment) {
@@ -34,9 +34,9 @@ class LedgerHandler final : public HttpHandler {
   std::optional<HttpResponse> Refuse(HttpRequest& head) override {
     if (PageResponse(Page::kOperator, head)) return std::nullopt;
     const std::string authorization = head.header("authorization");
+    const auto sent = BearerKey(authorization);
     // Digests are compared, so that the time tells nothing of the key.
-    if (!authorization.starts_with(kScheme) ||
-        base::Sha256(std::string_view(authorization).substr(kScheme.size())) != key_sha256_) {
+    if (!sent.has_value() || base::Sha256(*sent) != key_sha256_) {
       return HttpResponse{
           .status = 401,
           .body = ErrorBody({.message = "Send 'Authorization: Bearer KEY' with the operator's "
