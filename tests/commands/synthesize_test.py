@@ -139,6 +139,13 @@ class SynthesizeTest(WorkFolderTest):
         self.assertEqual([found[str(number)] for number in range(4)],
                          [(label, f"A {label} text: ") for label in ("go:od", "bad", "go:od", "go:od")])
 
+    def test_a_label_fills_every_place_of_its_template_and_none_of_its_own(self):
+        deployment, out = self.deploy("twice", "--queries", 1000), self.work / "twice.jsonl"
+        run("synthesize", deployment, out, "--template", "{label}{label}: a {label} text", "--labels", "{label}x:1,y:1",
+            "--max-tokens", 5, "--threads", 1)
+        self.assertEqual({document["label"]: document["prompt"] for document in documents(out)},
+                         {"{label}x": "{label}x{label}x: a {label}x text", "y": "yy: a y text"})
+
     def test_a_privately_trained_model_writes_any_number_for_nothing(self):
         model = self.work / "model"
         run("train", self.work / "text.jsonl", model, "--public", SOURCE / "data/public_model", "--private", "dp-sgd",

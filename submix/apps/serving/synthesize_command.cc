@@ -91,14 +91,22 @@ StatusOr<LabelCount> ParseLabel(const std::string& text) {
       base::Quoted(text));
 }
 
+// A template with `text` in every place. What the text itself holds is no place.
+std::string Filled(std::string text_template, std::string_view place, const std::string& text) {
+  for (std::size_t at = 0; (at = text_template.find(place, at)) != std::string::npos;) {
+    text_template.replace(at, place.size(), text);
+    at += text.size();
+  }
+  return text_template;
+}
+
 // Of a template that holds "{label}", and labels with how many documents each is for, "good:120".
 // They take turns, so that a beginning of the list is as balanced as the whole. Errors:
 // kInvalidArgument for any other template or label.
 StatusOr<std::vector<DocumentPrompt>> PromptsFromLabels(const std::string& text_template,
                                                         const std::vector<std::string>& labels) {
   constexpr std::string_view kPlace = "{label}";
-  const std::size_t place = text_template.find(kPlace);
-  if (place == std::string::npos || labels.empty()) {
+  if (text_template.find(kPlace) == std::string::npos || labels.empty()) {
     return base::InvalidArgumentError(
         "--template: needs --labels, and {label} in its text where they go");
   }
@@ -110,8 +118,7 @@ StatusOr<std::vector<DocumentPrompt>> PromptsFromLabels(const std::string& text_
   std::vector<DocumentPrompt> prompts;
   while (!counts.empty()) {
     for (LabelCount& count : counts) {
-      std::string text = text_template;
-      prompts.push_back({text.replace(place, kPlace.size(), count.label), count.label});
+      prompts.push_back({Filled(text_template, kPlace, count.label), count.label});
       --count.documents;
     }
     std::erase_if(counts, [](const LabelCount& count) { return count.documents == 0; });
