@@ -61,6 +61,7 @@ class OpenedDeployment {
   bool IsOfParent() const { return getpid() != process_; }
 
   const engine::Deployment& deployment() const { return deployment_; }
+  int vocabulary() const { return vocabulary_; }
 
   base::StatusOr<std::vector<SampledToken>> Sample(std::span<const engine::Prediction> step) {
     const std::lock_guard lock(mutex_);
@@ -74,6 +75,8 @@ class OpenedDeployment {
   explicit OpenedDeployment(const std::string& directory)
       : deployment_(
             ValueOrRaise(engine::OpenDeployment(directory, engine::DeploymentAccess::kCharge))),
+        vocabulary_(ValueOrRaise(
+            ensemble::VocabularyOf(deployment_.manifest, deployment_.config.ensemble_directory))),
         random_(base::MakeSystemRandomSource()),
         sampler_(ValueOrRaise(engine::PrivateSampler::Create(
             {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
@@ -82,6 +85,7 @@ class OpenedDeployment {
 
   const pid_t process_ = getpid();
   const engine::Deployment deployment_;
+  const int vocabulary_;
   const std::unique_ptr<base::RandomSource> random_;
   const std::unique_ptr<engine::PrivateSampler> sampler_;
   std::mutex mutex_;
@@ -90,7 +94,7 @@ class OpenedDeployment {
 
 // The array behind an object, without a copy: NumPy's own, or by DLPack, such as torch's and JAX's
 // on the CPU.
-py::array_t<float> LogitsOf(const py::object& object, const ensemble::Manifest& manifest) {
+py::array_t<float> LogitsOf(const py::object& object, int rows, int vocabulary) {
   const py::module_ numpy = py::module_::import("numpy");
   const bool is_foreign = !py::isinstance<py::array>(object) && py::hasattr(object, "__dlpack__");
   const py::array array = numpy.attr(is_foreign ? "from_dlpack" : "asarray")(object);
@@ -99,16 +103,11 @@ py::array_t<float> LogitsOf(const py::object& object, const ensemble::Manifest& 
         "logits: expected float32 in rows without gaps, such as "
         "numpy.ascontiguousarray(logits, numpy.float32)");
   }
-  const int rows = 1 + manifest.num_members();
-  const auto fits = [&](py::ssize_t width) {
-    return manifest.external ? width == manifest.external->vocabulary : width >= 1;
-  };
-  if (array.ndim() != 2 || array.shape(0) != rows || !fits(array.shape(1))) {
-    const std::string width =
-        manifest.external ? std::to_string(manifest.external->vocabulary) : "vocabulary";
-    RaiseIfError(base::InvalidArgumentError("logits: expected [" + std::to_string(rows) + ", " +
-                                            width +
-                                            "]: the public model's row, then one for each member"));
+  if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != vocabulary) {
+    RaiseIfError(base::InvalidArgumentError(
+        "logits: expected [" + std::to_string(rows) + ", " + std::to_string(vocabulary) +
+        "]: the public model's row, then one for each member, of a number for each of the public "
+        "model's tokens"));
   }
   return py::array_t<float>(array);
 }
@@ -176,7 +175,8 @@ class Sampler {
     std::vector<py::array_t<float>> arrays;
     std::vector<engine::Prediction> step;
     for (std::size_t s = 0; s < logits.size(); ++s) {
-      arrays.push_back(LogitsOf(logits[s], deployment->deployment().manifest));
+      arrays.push_back(LogitsOf(logits[s], 1 + deployment->deployment().manifest.num_members(),
+                                deployment->vocabulary()));
       step.push_back(PredictionOf(arrays.back(), options[s]));
     }
     auto tokens = [&] {

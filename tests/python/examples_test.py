@@ -152,7 +152,7 @@ class Gpt2Test(ExamplesTest):
 
 
 class VllmTest(ExamplesTest):
-    VOCABULARY = 50
+    VOCABULARY = 8192  # of the bundled public model
 
     def outputs(self, prompts, parameters, lora_request, use_tqdm):
         self.asked.append(lora_request)
@@ -192,7 +192,7 @@ class VllmTest(ExamplesTest):
 
     def test_a_part_of_the_vocabulary_is_refused_before_anything_is_charged(self):
         self.missing, before = 1, self.spent()
-        with self.assertRaisesRegex(ValueError, "expected 50"):
+        with self.assertRaisesRegex(ValueError, "expected 8192"):
             list(vllm_multi_lora.generate(self.deployment.sampler(), types.SimpleNamespace(generate=self.outputs),
                                           [None, 1, 2], None, TOKENS, 1, submix.SamplingOptions(), self.VOCABULARY))
         self.assertEqual(self.spent(), before)

@@ -22,6 +22,7 @@ sys.path.insert(0, str(BUILD / "python"))
 import submix
 
 PARTS = 2
+VOCABULARY = 8192  # of the bundled public model
 
 
 class Foreign:
@@ -53,7 +54,7 @@ class SamplerTest(WorkFolderTest):
         self.addCleanup(self.deployment.close)
         self.sampler = self.deployment.sampler()
         self.rows = 1 + len(self.deployment.members)
-        self.logits = numpy.zeros((self.rows, 100), numpy.float32)
+        self.logits = numpy.zeros((self.rows, VOCABULARY), numpy.float32)
         self.logits[0, :50] = 2
         self.logits[1:, 7] = 5
 
@@ -66,7 +67,7 @@ class SamplerTest(WorkFolderTest):
     def test_a_token_costs_what_the_ledger_shows(self):
         before = [account.spent for account in self.deployment.budget]
         for _ in range(3):
-            self.assertIn(self.sampler.sample(self.logits), range(100))
+            self.assertIn(self.sampler.sample(self.logits), range(VOCABULARY))
         after = [account.spent for account in self.deployment.budget]
         self.assertTrue(all(a < b for a, b in zip(before, after)), (before, after))
         for shown, account in zip(spent(self.directory), self.deployment.budget):
@@ -95,18 +96,22 @@ class SamplerTest(WorkFolderTest):
 
     def test_a_broken_member_is_silent(self):
         self.logits[1, 0] = math.nan
-        self.assertIn(self.sampler.sample(self.logits), range(100))
+        self.assertIn(self.sampler.sample(self.logits), range(VOCABULARY))
 
     def test_other_arrays_come_by_dlpack(self):
-        self.assertIn(self.sampler.sample(Foreign(self.logits)), range(100))
+        self.assertIn(self.sampler.sample(Foreign(self.logits)), range(VOCABULARY))
 
     def test_arrays_that_do_not_fit_are_refused(self):
         before = spent(self.directory)
         for wrong, kind in [(self.logits.astype(numpy.float64), TypeError), (self.logits[:, ::2], TypeError),
                             (self.logits[1:], ValueError), (self.logits[0], ValueError), ("logits", TypeError),
-                            (self.logits[:, :0], ValueError)]:
+                            (self.logits[:, :0], ValueError),
+                            (numpy.ascontiguousarray(self.logits[:, :100]), ValueError),
+                            (numpy.pad(self.logits, ((0, 0), (0, 1))), ValueError)]:
             with self.assertRaisesRegex(kind, "logits: expected"):
                 self.sampler.sample(wrong)
+        with self.assertRaisesRegex(ValueError, rf"expected \[{self.rows}, {VOCABULARY}\]"):
+            self.sampler.sample_batch([self.logits, numpy.ascontiguousarray(self.logits[:, :100])])
         self.assertEqual(spent(self.directory), before)
 
     def test_threads_take_turns(self):
@@ -118,7 +123,7 @@ class SamplerTest(WorkFolderTest):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertIn(one, range(100))
+        self.assertIn(one, range(VOCABULARY))
         self.assertGreater(self.deployment.budget[0].spent - before, 8 * cost * 0.99)
 
     def test_a_fork_must_open_its_own(self):
@@ -160,7 +165,7 @@ sys.path.insert(0, sys.argv[1])
 import numpy, submix
 with submix.open(sys.argv[2]) as deployment:
     sampler = deployment.sampler()
-    logits = numpy.zeros((1 + len(deployment.members), 50), numpy.float32)
+    logits = numpy.zeros((deployment.rows, 8192), numpy.float32)
     logits[1:, 7] = 3
     while True:
         sampler.sample(logits)
