@@ -98,14 +98,14 @@ class ChatFormat::Writer {
     tokens_.push_back(tokenizer_.end_of_text());
   }
   void Marker(std::string_view content) {
-    const std::optional<TokenId> marker = tokenizer_.special_token(content);
+    const std::optional<TokenId> marker = tokenizer_.added_token(content);
     SUBMIX_CHECK(marker.has_value(), "a format's markers are looked up when it is made");
     EncodeText();
     tokens_.push_back(*marker);
   }
   // As a marker where the tokenizer has it as one.
   void MarkerOrText(std::string_view content) {
-    if (tokenizer_.special_token(content)) {
+    if (tokenizer_.added_token(content)) {
       Marker(content);
     } else {
       Text(content);
@@ -121,7 +121,7 @@ class ChatFormat::Writer {
  private:
   void EncodeText() {
     if (text_.empty()) return;
-    const std::vector<TokenId> encoded = tokenizer_.Encode(text_);
+    const std::vector<TokenId> encoded = tokenizer_.EncodeTemplated(text_, {}, markers_);
     tokens_.insert(tokens_.end(), encoded.begin(), encoded.end());
     text_.clear();
   }
@@ -129,6 +129,10 @@ class ChatFormat::Writer {
   const ChatStyle& style_;
   const tokenizer::Tokenizer& tokenizer_;
   const std::time_t now_;
+  // Those that a file may list without calling them special.
+  const std::vector<TokenId> markers_ = tokenizer_.MarkersIn(
+      "<|im_start|><|im_end|><think></think><|start_header_id|><|end_header_id|><|eot_id|>"
+      "<start_of_turn><end_of_turn>[INST][/INST]");
   std::string text_;  // not yet encoded
   std::vector<TokenId> tokens_;
 };
@@ -410,7 +414,7 @@ StatusOr<std::unique_ptr<const ChatFormat>> ChatFormat::Load(
   if (!format->turn_end.empty()) needed.push_back(format->turn_end);
   if (!style.begin.empty() && format->name != "plain") needed.push_back(style.begin);
   for (const std::string& marker : needed) {
-    if (tokenizer.special_token(marker)) continue;
+    if (tokenizer.added_token(marker)) continue;
     return base::FailedPreconditionError(directory + ": the chat format " +
                                          base::Quoted(format->name) + " needs the marker " +
                                          base::Quoted(marker) + ", which the tokenizer lacks");
@@ -424,7 +428,7 @@ Status ChatFormat::Ask(Messages messages, std::time_t now, Request& request) con
   request.prompt = writer.Take();
   if (!format_.stop.empty()) request.stop.push_back(format_.stop);
   if (!format_.turn_end.empty()) {
-    request.end_tokens.push_back(*tokenizer_.special_token(format_.turn_end));
+    request.end_tokens.push_back(*tokenizer_.added_token(format_.turn_end));
   }
   return base::OkStatus();
 }

@@ -12,29 +12,61 @@ namespace {
 using base::TokenId;
 
 // Which ids text never becomes.
-std::vector<bool> AreMarkers(const BytePairParts& parts) {
-  std::vector<bool> is_marker(parts.bytes_of_token.size());
-  for (const auto& [content, id] : parts.markers) is_marker[static_cast<std::size_t>(id)] = true;
-  return is_marker;
+std::vector<bool> AreSpecial(const BytePairParts& parts) {
+  std::vector<bool> is_special(parts.bytes_of_token.size());
+  for (const auto& [content, token] : parts.added_tokens) {
+    is_special[static_cast<std::size_t>(token.id)] = token.is_special;
+  }
+  return is_special;
 }
 
 PieceIndex IndexOfWords(const BytePairParts& parts) {
-  const std::vector<bool> is_marker = AreMarkers(parts);
   PieceIndex words(parts.bytes_of_token.size());
   for (std::size_t id = 0; id < parts.bytes_of_token.size(); ++id) {
-    if (!is_marker[id]) words.Add(parts.bytes_of_token[id], static_cast<TokenId>(id));
+    if (parts.is_word[id]) words.Add(parts.bytes_of_token[id], static_cast<TokenId>(id));
   }
   return words;
+}
+
+bool IsWhiteSpaceOrCharacter(std::string_view content) {
+  if (CharacterAt(content, 0).size == content.size()) return true;
+  for (std::size_t i = 0; i < content.size();) {
+    const Character character = CharacterAt(content, i);
+    if (!IsWhiteSpace(character.code_point)) return false;
+    i += character.size;
+  }
+  return true;
+}
+
+// Calls `match` for every match and `between` for the text before, between and behind them.
+template <typename Between, typename Match>
+void ForEachPart(const AddedTokens& added, const MarkedText& marked, const Between& between,
+                 const Match& match) {
+  std::size_t begin = 0;
+  for (const AddedTokens::Match& each : added.FindAll(marked)) {
+    if (begin < each.begin) between(begin, each.begin);
+    match(each.id);
+    begin = each.end;
+  }
+  if (begin < marked.text.size()) between(begin, marked.text.size());
+}
+
+MarkedText PartOf(const MarkedText& marked, std::size_t begin, std::size_t end) {
+  MarkedText part{marked.text.substr(begin, end - begin), {}, marked.more_markers};
+  if (marked.is_of_template.empty()) return part;
+  const auto flags = marked.is_of_template.begin();
+  part.is_of_template.assign(flags + static_cast<std::ptrdiff_t>(begin),
+                             flags + static_cast<std::ptrdiff_t>(end));
+  return part;
 }
 
 }  // namespace
 
 struct BytePairTokenizer::Encoding {
-  explicit Encoding(std::size_t text_size) : recent_words(text_size) {}
-
   std::vector<TokenId> tokens;
   std::vector<TokenId> word;  // before its merges
   RecentWords recent_words;
+  std::span<const TokenId> more_markers;
 };
 
 BytePairTokenizer::BytePairTokenizer(BytePairParts parts) : parts_(std::move(parts)) {
@@ -43,42 +75,89 @@ BytePairTokenizer::BytePairTokenizer(BytePairParts parts) : parts_(std::move(par
 
 std::size_t BytePairTokenizer::longest_token_bytes() const {
   constexpr std::size_t kUnlimited = Normalizer::kUnlimited;
+  const auto strips = [](const auto& entry) {
+    const AddedToken& token = entry.second;
+    return !token.is_special && (token.strips_left || token.strips_right);
+  };
   if (!parts_.pre_tokenizer.keeps_every_byte()) return kUnlimited;
-  return std::min(kUnlimited, parts_.longest_piece_bytes * parts_.normalizer.most_bytes_of_one());
+  if (std::ranges::any_of(parts_.added_tokens, strips)) return kUnlimited;
+  return std::min(kUnlimited, parts_.longest_piece_bytes * parts_.normalizer.most_bytes_of_one() *
+                                  parts_.word_normalizer.most_bytes_of_one());
 }
 
 TokenId BytePairTokenizer::largest_text_token() const {
-  const std::vector<bool> is_marker = AreMarkers(parts_);
-  const auto last = std::find(is_marker.rbegin(), is_marker.rend(), false);
-  return static_cast<TokenId>(is_marker.rend() - last) - 1;
+  const std::vector<bool> is_special = AreSpecial(parts_);
+  const auto last = std::find(is_special.rbegin(), is_special.rend(), false);
+  return static_cast<TokenId>(is_special.rend() - last) - 1;
 }
 
 std::optional<TokenId> BytePairTokenizer::special_token(std::string_view content) const {
-  const auto marker = parts_.markers.find(content);
-  if (marker == parts_.markers.end()) return std::nullopt;
-  return marker->second;
+  const auto token = parts_.added_tokens.find(content);
+  if (token == parts_.added_tokens.end() || !token->second.is_special) return std::nullopt;
+  return token->second.id;
+}
+
+std::optional<TokenId> BytePairTokenizer::added_token(std::string_view content) const {
+  const auto token = parts_.added_tokens.find(content);
+  if (token == parts_.added_tokens.end()) return std::nullopt;
+  return token->second.id;
+}
+
+std::vector<TokenId> BytePairTokenizer::MarkersIn(std::string_view source) const {
+  std::vector<TokenId> markers;
+  for (const auto& [content, token] : parts_.added_tokens) {
+    if (token.is_special || IsWhiteSpaceOrCharacter(content)) continue;
+    if (source.find(content) != std::string_view::npos) markers.push_back(token.id);
+  }
+  std::ranges::sort(markers);
+  return markers;
 }
 
 std::vector<TokenId> BytePairTokenizer::Encode(std::string_view bytes) const {
-  Encoding encoding(bytes.size());
-  std::size_t begin = 0;
-  while (const auto literal = parts_.literals.Find(bytes, begin)) {
-    EncodeSegment(bytes.substr(begin, literal->begin - begin), begin == 0, encoding);
-    encoding.tokens.push_back(literal->id);
-    begin = literal->end;
-  }
-  EncodeSegment(bytes.substr(begin), begin == 0, encoding);
+  return EncodeTemplated(bytes, {}, {});
+}
+
+std::vector<TokenId> BytePairTokenizer::EncodeTemplated(
+    std::string_view text, const std::vector<bool>& is_of_template,
+    std::span<const TokenId> more_markers) const {
+  SUBMIX_CHECK(is_of_template.empty() || is_of_template.size() == text.size(), "a flag a byte");
+  Encoding encoding{{}, {}, RecentWords(text.size()), more_markers};
+  const MarkedText marked{text, is_of_template, more_markers};
+  ForEachPart(
+      parts_.literals, marked,
+      [&](std::size_t begin, std::size_t end) {
+        EncodeUnnormalized(PartOf(marked, begin, end), begin == 0, encoding);
+      },
+      [&](TokenId id) { encoding.tokens.push_back(id); });
   return std::move(encoding.tokens);
 }
 
-void BytePairTokenizer::EncodeSegment(std::string_view segment, bool is_at_start,
-                                      Encoding& encoding) const {
+void BytePairTokenizer::EncodeUnnormalized(MarkedText segment, bool is_at_start,
+                                           Encoding& encoding) const {
   std::string normalized;
   if (!parts_.normalizer.is_identity()) {
-    normalized = parts_.normalizer.Apply(segment, is_at_start);
-    segment = normalized;
+    const bool has_flags = !segment.is_of_template.empty() && !parts_.normalized_literals.empty();
+    if (!has_flags) segment.is_of_template.clear();
+    normalized = parts_.normalizer.Apply(segment.text, is_at_start,
+                                         has_flags ? &segment.is_of_template : nullptr);
+    segment.text = normalized;
   }
-  for (const std::string_view word : parts_.pre_tokenizer.Cut(segment)) {
+  ForEachPart(
+      parts_.normalized_literals, segment,
+      [&](std::size_t begin, std::size_t end) {
+        EncodePlain(segment.text.substr(begin, end - begin), is_at_start && begin == 0, encoding);
+      },
+      [&](TokenId id) { encoding.tokens.push_back(id); });
+}
+
+void BytePairTokenizer::EncodePlain(std::string_view piece, bool is_at_start,
+                                    Encoding& encoding) const {
+  std::string normalized;
+  if (!parts_.word_normalizer.is_identity()) {
+    normalized = parts_.word_normalizer.Apply(piece, is_at_start);
+    piece = normalized;
+  }
+  for (const std::string_view word : parts_.pre_tokenizer.Cut(piece)) {
     for (std::size_t begin = 0; begin < word.size();) {
       const std::size_t end =
           parts_.boundaries ? parts_.boundaries->StretchEnd(word, begin) : word.size();
@@ -95,27 +174,49 @@ void BytePairTokenizer::EncodeWord(std::string_view word, Encoding& encoding) co
   if (whole) {
     encoding.tokens.push_back(*whole);
   } else {
-    encoding.word.clear();
-    for (std::size_t i = 0; i < word.size();) {
-      const auto add_byte = [&](char byte) {
-        encoding.word.push_back(parts_.token_of_byte[static_cast<unsigned char>(byte)]);
-      };
-      if (parts_.token_of_character.empty()) {
-        add_byte(word[i++]);
-        continue;
-      }
-      const Character character = CharacterAt(word, i);
-      const auto known = parts_.token_of_character.find(character.code_point);
-      if (known != parts_.token_of_character.end()) {
-        encoding.word.push_back(known->second);
-      } else {
-        std::ranges::for_each(word.substr(i, character.size), add_byte);
-      }
-      i += character.size;
-    }
-    parts_.merges.Apply(encoding.word, encoding.tokens);
+    MergeWord(word, encoding);
   }
+  if (!encoding.more_markers.empty()) SpellMarkers(num_earlier, encoding);
   encoding.recent_words.Remember(word, num_earlier, encoding.tokens);
+}
+
+void BytePairTokenizer::MergeWord(std::string_view word, Encoding& encoding) const {
+  encoding.word.clear();
+  for (std::size_t i = 0; i < word.size();) {
+    if (parts_.token_of_character.empty()) {
+      AppendBytes(word.substr(i++, 1), encoding.word);
+      continue;
+    }
+    const Character character = CharacterAt(word, i);
+    const auto known = parts_.token_of_character.find(character.code_point);
+    if (known != parts_.token_of_character.end()) {
+      encoding.word.push_back(known->second);
+    } else {
+      AppendBytes(word.substr(i, character.size), encoding.word);
+    }
+    i += character.size;
+  }
+  parts_.merges.Apply(encoding.word, encoding.tokens);
+}
+
+// Merges may have made a marker of plain text, which is then spelt by its bytes instead.
+void BytePairTokenizer::SpellMarkers(std::size_t begin, Encoding& encoding) const {
+  const std::vector<TokenId> made(encoding.tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  encoding.tokens.end());
+  encoding.tokens.resize(begin);
+  for (const TokenId token : made) {
+    if (std::ranges::binary_search(encoding.more_markers, token)) {
+      AppendBytes(BytesOf(token), encoding.tokens);
+    } else {
+      encoding.tokens.push_back(token);
+    }
+  }
+}
+
+void BytePairTokenizer::AppendBytes(std::string_view bytes, std::vector<TokenId>& tokens) const {
+  for (const char byte : bytes) {
+    tokens.push_back(parts_.token_of_byte[static_cast<unsigned char>(byte)]);
+  }
 }
 
 std::string_view BytePairTokenizer::BytesOf(TokenId token) const {

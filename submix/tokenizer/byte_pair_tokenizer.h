@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/tokenizer/added_tokens.h"
 #include "submix/tokenizer/byte_pair_merges.h"
-#include "submix/tokenizer/literal_entries.h"
 #include "submix/tokenizer/merge_boundaries.h"
 #include "submix/tokenizer/normalizer.h"
 #include "submix/tokenizer/piece_index.h"
@@ -23,18 +23,20 @@
 
 namespace submix::tokenizer {
 
-// What files say, checked: every id below is in the vocabulary, and no merge, literal entry, byte
-// or character gives one of `markers`.
+// What files say, checked: every id below is in the vocabulary, and no merge, byte or character
+// gives a special token.
 struct BytePairParts {
   // The bytes that each token stands for in a text, index = id; none for special ones.
   std::vector<std::string> bytes_of_token;
-  std::map<std::string, base::TokenId, std::less<>> markers;  // by content; no text makes them
+  std::map<std::string, AddedToken, std::less<>> added_tokens;  // by content
   std::size_t longest_piece_bytes = 0;  // of normalized text, that a token stands for
   base::TokenId end_of_text = 0;
   std::vector<base::TokenId> prefix;
 
-  LiteralEntries literals;
+  AddedTokens literals;  // matched in the text as it is
   Normalizer normalizer;
+  AddedTokens normalized_literals;  // matched in what that makes of it
+  Normalizer word_normalizer;       // of the text between two matches
   PreTokenizer pre_tokenizer = PreTokenizer({});
 
   // What a word is before its first merge: the bytes' tokens, but for the characters below.
@@ -42,7 +44,8 @@ struct BytePairParts {
   std::unordered_map<std::int32_t, base::TokenId> token_of_character;
   BytePairMerges merges = BytePairMerges(0);
   std::optional<MergeBoundaries> boundaries;  // of the merges; absent: words are short anyhow
-  bool ignore_merges = false;                 // a word that is an entry is that token
+  bool ignore_merges = false;                 // a word that is an entry is that token,
+  std::vector<bool> is_word;                  // if it is one of these; index = id
 
   int stripped_spaces = 0;                // what Decode takes off a text's beginning
   bool first_piece_loses_spaces = false;  // and off its first token
@@ -51,10 +54,8 @@ struct BytePairParts {
 // Hugging Face's tokenizer.json with a model of type BPE, and the eos_token of
 // tokenizer_config.json. Errors: those of Tokenizer::Load.
 //
-// Added tokens are markers, which no text makes, unless they are of the model's own vocabulary and
-// not special (Gemma's tags and line ends): those are matched literally, as their library does. A
-// merge into or of a marker is left out, since there it never happens either: the library cuts
-// markers out of the text before.
+// A merge into or of a special token is left out, since there it never happens either: their
+// library cuts special tokens out of the text before.
 base::StatusOr<BytePairParts> ReadTokenizerJson(const std::string& directory);
 // GPT-2's two files, vocab.json and merges.txt. Errors: those of Tokenizer::Load.
 base::StatusOr<BytePairParts> ReadVocabularyFiles(const std::string& directory);
@@ -71,7 +72,12 @@ class BytePairTokenizer final : public Tokenizer {
   std::vector<base::TokenId> prefix() const override { return parts_.prefix; }
   base::TokenId largest_text_token() const override;
   std::optional<base::TokenId> special_token(std::string_view content) const override;
+  std::optional<base::TokenId> added_token(std::string_view content) const override;
   std::vector<base::TokenId> Encode(std::string_view bytes) const override;
+  std::vector<base::TokenId> EncodeTemplated(
+      std::string_view text, const std::vector<bool>& is_of_template,
+      std::span<const base::TokenId> more_markers) const override;
+  std::vector<base::TokenId> MarkersIn(std::string_view source) const override;
   std::string Decode(std::span<const base::TokenId> tokens) const override;
   std::string TokenBytes(base::TokenId token) const override { return std::string(BytesOf(token)); }
 
@@ -79,8 +85,12 @@ class BytePairTokenizer final : public Tokenizer {
   struct Encoding;  // one text on its way
 
   std::string_view BytesOf(base::TokenId token) const;
-  void EncodeSegment(std::string_view segment, bool is_at_start, Encoding& encoding) const;
+  void EncodeUnnormalized(MarkedText segment, bool is_at_start, Encoding& encoding) const;
+  void EncodePlain(std::string_view piece, bool is_at_start, Encoding& encoding) const;
   void EncodeWord(std::string_view word, Encoding& encoding) const;
+  void MergeWord(std::string_view word, Encoding& encoding) const;
+  void SpellMarkers(std::size_t begin, Encoding& encoding) const;
+  void AppendBytes(std::string_view bytes, std::vector<base::TokenId>& tokens) const;
 
   const BytePairParts parts_;
   std::optional<PieceIndex> words_;  // with ignore_merges; views into parts_

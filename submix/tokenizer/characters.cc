@@ -1,5 +1,6 @@
 #include "submix/tokenizer/characters.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <utf8proc.h>
@@ -16,6 +17,54 @@ Character CharacterAt(std::string_view bytes, std::size_t position) {
                        static_cast<utf8proc_ssize_t>(rest.size()), &code_point);
   if (size <= 0) return {-1, 1};
   return {code_point, static_cast<std::size_t>(size)};
+}
+
+Character CharacterBefore(std::string_view bytes, std::size_t end) {
+  for (std::size_t size = 2; size <= std::min<std::size_t>(4, end); ++size) {
+    const Character character = CharacterAt(bytes.substr(0, end), end - size);
+    if (character.size == size) return character;
+  }
+  return CharacterAt(bytes, end - 1);
+}
+
+bool IsWhiteSpace(std::int32_t code_point) {
+  if (code_point < 0) return false;
+  if (code_point >= 0x09 && code_point <= 0x0d) return true;
+  if (code_point == 0x85) return true;
+  switch (utf8proc_category(code_point)) {
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsOfWord(std::int32_t code_point) {
+  if (code_point < 0) return false;
+  if (code_point == 0x200c || code_point == 0x200d) return true;
+  // Letters in circles and squares, which are symbols and alphabetic.
+  if (code_point >= 0x24b6 && code_point <= 0x24e9) return true;
+  if (code_point >= 0x1f130 && code_point <= 0x1f149) return true;
+  if (code_point >= 0x1f150 && code_point <= 0x1f169) return true;
+  if (code_point >= 0x1f170 && code_point <= 0x1f189) return true;
+  switch (utf8proc_category(code_point)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::size_t FindIllFormed(std::string_view bytes, std::size_t start) {

@@ -14,6 +14,14 @@ struct Character {
 
 // Requires: position < bytes.size().
 Character CharacterAt(std::string_view bytes, std::size_t position);
+// The one that ends at `end`. Requires: 0 < end <= bytes.size().
+Character CharacterBefore(std::string_view bytes, std::size_t end);
+
+// Unicode's White_Space.
+bool IsWhiteSpace(std::int32_t code_point);
+// What \w matches by Unicode's recommendation (UTS #18): letters, marks, decimal digits, connectors
+// and the two joiners.
+bool IsOfWord(std::int32_t code_point);
 
 // The first position at or after `start` that is not well-formed UTF-8; the size if all is.
 std::size_t FindIllFormed(std::string_view bytes, std::size_t start);

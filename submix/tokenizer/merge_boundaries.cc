@@ -5,15 +5,6 @@
 #include "submix/tokenizer/characters.h"
 
 namespace submix::tokenizer {
-namespace {
-
-std::int32_t LastCharacter(std::string_view text) {
-  std::size_t begin = text.size() - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) --begin;
-  return CharacterAt(text, begin).code_point;
-}
-
-}  // namespace
 
 MergeBoundaries::MergeBoundaries(std::size_t num_merges)
     : is_joined_(std::bit_ceil(16 * num_merges + 64)) {}
@@ -25,7 +16,8 @@ std::size_t MergeBoundaries::BitOf(std::int32_t last, std::int32_t first) const 
 }
 
 void MergeBoundaries::AddMerge(std::string_view left, std::string_view right) {
-  is_joined_[BitOf(LastCharacter(left), CharacterAt(right, 0).code_point)] = true;
+  is_joined_[BitOf(CharacterBefore(left, left.size()).code_point,
+                   CharacterAt(right, 0).code_point)] = true;
 }
 
 std::size_t MergeBoundaries::StretchEnd(std::string_view word, std::size_t begin) const {

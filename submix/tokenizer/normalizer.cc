@@ -1,6 +1,7 @@
 #include "submix/tokenizer/normalizer.h"
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -9,18 +10,78 @@
 namespace submix::tokenizer {
 namespace {
 
-std::string ApplyStep(const Normalizer::Prepend& step, std::string text, bool is_at_start) {
+// Writes text, and for each byte whether it is a template's, piece by piece.
+class Writer {
+ public:
+  Writer(std::string_view text, const std::vector<bool>* is_of_template)
+      : text_(text), is_of_template_(is_of_template) {}
+
+  bool has_flags() const { return is_of_template_ != nullptr; }
+
+  void Copy(std::size_t begin, std::size_t end) {
+    written_ += text_.substr(begin, end - begin);
+    if (is_of_template_ == nullptr) return;
+    const auto first = is_of_template_->begin();
+    flags_.insert(flags_.end(), first + static_cast<std::ptrdiff_t>(begin),
+                  first + static_cast<std::ptrdiff_t>(end));
+  }
+
+  void Replace(std::size_t begin, std::size_t end, std::string_view content) {
+    written_ += content;
+    if (is_of_template_ == nullptr) return;
+    const auto first = is_of_template_->begin();
+    const bool is_whole = std::all_of(first + static_cast<std::ptrdiff_t>(begin),
+                                      first + static_cast<std::ptrdiff_t>(end), std::identity());
+    flags_.insert(flags_.end(), content.size(), is_whole);
+  }
+
+  void Finish(std::string& text, std::vector<bool>* is_of_template) {
+    text = std::move(written_);
+    if (is_of_template != nullptr) *is_of_template = std::move(flags_);
+  }
+
+ private:
+  std::string_view text_;
+  const std::vector<bool>* is_of_template_;
+  std::string written_;
+  std::vector<bool> flags_;
+};
+
+void ApplyStep(const Normalizer::Prepend& step, std::string_view text, bool is_at_start,
+               Writer& writer) {
   const bool is_wanted = !(step.only_at_start && !is_at_start) &&
                          !(step.unless_present && text.starts_with(step.content));
-  return is_wanted ? step.content + text : text;
+  if (is_wanted) writer.Replace(0, 0, step.content);
+  writer.Copy(0, text.size());
 }
 
-std::string ApplyStep(const Normalizer::Replace& step, const std::string& text, bool) {
-  return ReplaceAll(text, step.pattern, step.content);
+void ApplyStep(const Normalizer::Replace& step, std::string_view text, bool, Writer& writer) {
+  for (std::size_t begin = 0;;) {
+    const std::size_t found = std::min(text.find(step.pattern, begin), text.size());
+    writer.Copy(begin, found);
+    if (found == text.size()) return;
+    begin = found + step.pattern.size();
+    writer.Replace(found, begin, step.content);
+  }
 }
 
-std::string ApplyStep(const Normalizer::Compose&, const std::string& text, bool) {
-  return ComposeCanonically(text);
+// With flags, stretch by stretch: nothing composes across the beginning of an ASCII character.
+void ApplyStep(const Normalizer::Compose&, std::string_view text, bool, Writer& writer) {
+  if (!writer.has_flags()) return writer.Replace(0, text.size(), ComposeCanonically(text));
+  const auto is_ascii = [](char byte) { return static_cast<unsigned char>(byte) < 0x80; };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto next =
+        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin) + 1, text.end(), is_ascii);
+    const auto end = static_cast<std::size_t>(next - text.begin());
+    const std::string_view stretch = text.substr(begin, end - begin);
+    const std::string composed = ComposeCanonically(stretch);
+    if (composed == stretch) {
+      writer.Copy(begin, end);
+    } else {
+      writer.Replace(begin, end, composed);
+    }
+    begin = end;
+  }
 }
 
 constexpr auto MostBytesOfOne = [](const auto& step) -> std::size_t {
@@ -38,15 +99,8 @@ constexpr auto MostBytesOfOne = [](const auto& step) -> std::size_t {
 }  // namespace
 
 std::string ReplaceAll(std::string_view text, std::string_view pattern, std::string_view content) {
-  std::string replaced;
-  replaced.reserve(text.size());
-  for (std::size_t begin = 0;;) {
-    const std::size_t found = text.find(pattern, begin);
-    replaced += text.substr(begin, found - begin);
-    if (found == std::string_view::npos) return replaced;
-    replaced += content;
-    begin = found + pattern.size();
-  }
+  const Normalizer::Replace step{std::string(pattern), std::string(content)};
+  return Normalizer({step}).Apply(text, true);
 }
 
 Normalizer::Normalizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
@@ -59,13 +113,14 @@ std::size_t Normalizer::most_bytes_of_one() const {
   return most;
 }
 
-std::string Normalizer::Apply(std::string_view text, bool is_at_start) const {
+std::string Normalizer::Apply(std::string_view text, bool is_at_start,
+                              std::vector<bool>* is_of_template) const {
   std::string normalized(text);
-  if (text.empty()) return normalized;
   for (const Step& step : steps_) {
-    normalized = std::visit(
-        [&](const auto& each) { return ApplyStep(each, std::move(normalized), is_at_start); },
-        step);
+    if (normalized.empty()) break;
+    Writer writer(normalized, is_of_template);
+    std::visit([&](const auto& each) { ApplyStep(each, normalized, is_at_start, writer); }, step);
+    writer.Finish(normalized, is_of_template);
   }
   return normalized;
 }

@@ -34,7 +34,13 @@ class Normalizer {
   // vanish.
   static constexpr std::size_t kUnlimited = std::size_t{1} << 32;
   std::size_t most_bytes_of_one() const;
-  std::string Apply(std::string_view text, bool is_at_start) const;
+  std::string Apply(std::string_view text, bool is_at_start) const {
+    return Apply(text, is_at_start, nullptr);
+  }
+  // Keeps account of which bytes are a template's, one flag a byte of `text`: what is made of a
+  // byte that is not, is not either; what is made of nothing is. `is_of_template` may be null.
+  std::string Apply(std::string_view text, bool is_at_start,
+                    std::vector<bool>* is_of_template) const;
 
  private:
   std::vector<Step> steps_;

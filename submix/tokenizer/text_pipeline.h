@@ -15,7 +15,8 @@ namespace submix::tokenizer {
 
 // From text to words: `normalizer` and `pre_tokenizer`.
 struct WordsRule {
-  std::vector<Normalizer::Step> steps;
+  std::vector<Normalizer::Step> steps;       // of `normalizer`
+  std::vector<Normalizer::Step> word_steps;  // of pre-tokenizers that add and replace
   std::vector<Split> splits;
   bool is_byte_level = false;  // pieces are spelt in the byte alphabet
 };

@@ -56,13 +56,34 @@ class Tokenizer {
   virtual std::vector<base::TokenId> prefix() const { return {}; }
   // The largest id that Encode gives.
   virtual base::TokenId largest_text_token() const { return vocab_size() - 1; }
-  // The id of a marker: an added token that is special or that no merges make. Encode never gives
-  // one, whatever the text says: user text cannot forge a boundary, a role or a tool's call.
+  // The id of a special token. Encode never gives one, whatever the text says: user text cannot
+  // forge a boundary, a role or a tool's call.
   virtual std::optional<base::TokenId> special_token(std::string_view /*content*/) const {
     return std::nullopt;
   }
+  // The id of an added token, special or not.
+  virtual std::optional<base::TokenId> added_token(std::string_view content) const {
+    return special_token(content);
+  }
 
+  // Added tokens that are not special (Gemma's line ends and tags of HTML, Qwen's "<think>", words
+  // of a fine-tuning) are matched in the text as Hugging Face's library matches them.
   virtual std::vector<base::TokenId> Encode(std::string_view bytes) const = 0;
+  // The text of a chat, of which some bytes were written by a template and all others by people
+  // (`is_of_template`, one flag a byte). As Encode, but for markers: special tokens, and those of
+  // `more_markers`. They are matched as Hugging Face's library matches them, but only where every
+  // byte of their content is the template's; else they are plain text that never becomes their ids.
+  // White space beside a marker that its lstrip or rstrip takes may be anybody's. What stands
+  // between two matches is one text, whoever wrote it. Requires: as many flags as bytes;
+  // `more_markers` as MarkersIn gives them.
+  virtual std::vector<base::TokenId> EncodeTemplated(
+      std::string_view text, const std::vector<bool>& /*is_of_template*/,
+      std::span<const base::TokenId> /*more_markers*/) const {
+    return Encode(text);  // without added tokens there is nothing else
+  }
+  // The added tokens that are not special and stand in `source`, a chat template's: sorted. Not
+  // those that are one character or all white space, which mark nothing and stand in any text.
+  virtual std::vector<base::TokenId> MarkersIn(std::string_view /*source*/) const { return {}; }
   // What a model reads of a text from the text's beginning: prefix(), then Encode.
   std::vector<base::TokenId> EncodePrompt(std::string_view bytes) const;
   // What a document begins with where nothing precedes it: prefix(), or end_of_text() if that is

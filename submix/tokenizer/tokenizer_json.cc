@@ -20,7 +20,7 @@ using base::StatusOr;
 using base::TokenId;
 
 // What an entry of the vocabulary is for.
-enum class EntryKind { kMissing, kPiece, kLiteral, kMarker, kSpecialMarker };
+enum class EntryKind { kMissing, kPiece, kAddedPiece, kAdded, kSpecial };
 
 // The byte that "<0x0A>" stands for.
 std::optional<std::uint8_t> ByteOfPiece(std::string_view piece) {
@@ -48,11 +48,6 @@ Status CheckModel(const JsonObject& settings) {
   for (const char* field : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!model.IsOff(field)) return model.FieldError(field, "is not supported; expected null");
   }
-  for (const char* field : {"truncation", "padding"}) {
-    if (settings.Has(field)) {
-      return settings.FieldError(field, "would change texts; expected null");
-    }
-  }
   return base::OkStatus();
 }
 
@@ -79,7 +74,7 @@ class PartsReader {
     return file_.settings.FieldError(field, problem);
   }
   EntryKind& KindOf(TokenId id) { return kinds_[static_cast<std::size_t>(id)]; }
-  bool IsMarker(TokenId id) { return KindOf(id) >= EntryKind::kMarker; }
+  bool IsSpecial(TokenId id) { return KindOf(id) == EntryKind::kSpecial; }
 
   Status ReadText() {
     SUBMIX_ASSIGN_OR_RETURN(WordsRule words, ReadWordsRule(file_.settings));
@@ -100,6 +95,7 @@ class PartsReader {
       return Error("model.ignore_merges", "is not supported without ByteLevel");
     }
     parts_.normalizer = Normalizer(std::move(words.steps));
+    parts_.word_normalizer = Normalizer(std::move(words.word_steps));
     parts_.pre_tokenizer = PreTokenizer(std::move(words.splits));
     parts_.stripped_spaces = decoding_.stripped_spaces;
     parts_.first_piece_loses_spaces = decoding_.first_piece_loses_spaces;
@@ -128,8 +124,7 @@ class PartsReader {
   }
 
   Status ReadAddedTokens() {
-    std::vector<LiteralEntries::Entry> literals;
-    for (const JsonObject& token : added_) SUBMIX_RETURN_IF_ERROR(ReadAddedToken(token, literals));
+    for (const JsonObject& token : added_) SUBMIX_RETURN_IF_ERROR(ReadAddedToken(token));
     const auto end = std::ranges::find(kinds_, EntryKind::kMissing);
     if (std::any_of(end, kinds_.end(),
                     [](EntryKind kind) { return kind != EntryKind::kMissing; })) {
@@ -137,82 +132,116 @@ class PartsReader {
     }
     kinds_.erase(end, kinds_.end());
     pieces_.resize(kinds_.size());
-    parts_.literals = LiteralEntries(std::move(literals));
+    return PrepareMatching();
+  }
+
+  Status ReadAddedToken(const JsonObject& object) {
+    SUBMIX_RETURN_IF_ERROR(CheckFields(
+        object, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+    AddedToken token;
+    SUBMIX_ASSIGN_OR_RETURN(token.content, object.Text("content"));
+    SUBMIX_ASSIGN_OR_RETURN(token.id, object.Int("id", 0, static_cast<int>(kinds_.size()) - 1));
+    SUBMIX_ASSIGN_OR_RETURN(token.is_special, object.Boolean("special"));
+    SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("single_word", token.is_single_word));
+    SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("lstrip", token.strips_left));
+    SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("rstrip", token.strips_right));
+    SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("normalized", token.is_normalized));
+    if (token.content.empty()) return object.FieldError("content", "must not be empty");
+    const std::optional<TokenId> of_piece = index_->Find(token.content);
+    const bool fits = of_piece ? *of_piece == token.id && KindOf(token.id) == EntryKind::kPiece
+                               : KindOf(token.id) == EntryKind::kMissing;
+    if (!fits || parts_.added_tokens.contains(token.content)) {
+      return object.FieldError("id", "the id or the content is another entry's");
+    }
+    KindOf(token.id) = token.is_special ? EntryKind::kSpecial
+                       : of_piece       ? EntryKind::kAddedPiece
+                                        : EntryKind::kAdded;
+    const auto added = parts_.added_tokens.emplace(token.content, token).first;
+    pieces_[static_cast<std::size_t>(token.id)] = added->first;
     return base::OkStatus();
   }
 
-  Status ReadAddedToken(const JsonObject& token, std::vector<LiteralEntries::Entry>& literals) {
-    SUBMIX_RETURN_IF_ERROR(CheckFields(
-        token, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
-    SUBMIX_ASSIGN_OR_RETURN(const std::string content, token.Text("content"));
-    SUBMIX_ASSIGN_OR_RETURN(const int id, token.Int("id", 0, static_cast<int>(kinds_.size()) - 1));
-    SUBMIX_ASSIGN_OR_RETURN(const bool is_special, token.Boolean("special"));
-    if (content.empty()) return token.FieldError("content", "must not be empty");
-    const std::optional<TokenId> of_piece = index_->Find(content);
-    const bool fits = of_piece ? *of_piece == id && KindOf(id) == EntryKind::kPiece
-                               : KindOf(id) == EntryKind::kMissing;
-    if (!fits || parts_.markers.contains(content)) {
-      return token.FieldError("id", "the id or the content is another entry's");
-    }
-    if (!is_special && of_piece) {
-      for (const char* field : {"single_word", "lstrip", "rstrip", "normalized"}) {
-        if (!token.IsOff(field) &&
-            !(field == std::string_view("normalized") && parts_.normalizer.is_identity())) {
-          return token.FieldError(field, "is not supported for a token that is not special");
-        }
+  // Which contents are looked for in the text as it is, and which in normalized text.
+  Status PrepareMatching() {
+    std::vector<AddedToken> literals;
+    std::map<std::string, AddedToken> normalized_literals;
+    for (const auto& [content, token] : parts_.added_tokens) {
+      if (!token.is_normalized) {
+        literals.push_back(token);
+        continue;
       }
-      KindOf(id) = EntryKind::kLiteral;
-      literals.push_back({content, id});
-      return base::OkStatus();
+      AddedToken normalized = token;
+      normalized.content = parts_.normalizer.Apply(content, true);
+      const bool is_one = !normalized.content.empty() &&
+                          normalized_literals.emplace(normalized.content, normalized).second;
+      if (is_one) continue;
+      return Error("added_tokens", base::Quoted(content) +
+                                       ": nothing or another added token is left of it after "
+                                       "normalization");
     }
-    KindOf(id) = is_special ? EntryKind::kSpecialMarker : EntryKind::kMarker;
-    const auto marker = parts_.markers.emplace(content, id).first;
-    pieces_[static_cast<std::size_t>(id)] = marker->first;
+    std::vector<AddedToken> ordered;
+    for (auto& [content, token] : normalized_literals) ordered.push_back(std::move(token));
+    parts_.literals = AddedTokens(std::move(literals));
+    parts_.normalized_literals = AddedTokens(std::move(ordered));
     return base::OkStatus();
   }
 
   Status ReadBytesOfTokens() {
-    std::array<bool, 256> has_byte{};
     parts_.bytes_of_token.resize(pieces_.size());
+    parts_.is_word.resize(pieces_.size());
     for (std::size_t id = 0; id < pieces_.size(); ++id) {
-      if (kinds_[id] == EntryKind::kSpecialMarker) continue;
-      std::string& bytes = parts_.bytes_of_token[id];
-      if (kinds_[id] != EntryKind::kMarker) {  // what is spelt for bytes is no shorter
-        parts_.longest_piece_bytes = std::max(parts_.longest_piece_bytes, pieces_[id].size());
+      const EntryKind kind = kinds_[id];
+      if (kind == EntryKind::kSpecial) continue;
+      // What is spelt for bytes is no shorter.
+      parts_.longest_piece_bytes = std::max(parts_.longest_piece_bytes, pieces_[id].size());
+      if (kind != EntryKind::kAdded) {
+        SUBMIX_RETURN_IF_ERROR(ReadBytesOfPiece(static_cast<TokenId>(id)));
       }
-      if (kinds_[id] != EntryKind::kPiece) {
-        bytes = is_byte_level_ ? std::string(pieces_[id]) : WithoutReplacements(pieces_[id]);
-        continue;
-      }
-      const auto token = static_cast<TokenId>(id);
-      SUBMIX_ASSIGN_OR_RETURN(
-          bytes, is_byte_level_ ? BytesOfSpeltPiece(pieces_[id]) : BytesOfTextPiece(token));
-      const bool is_byte =
-          is_byte_level_ ? bytes.size() == 1 : ByteOfPiece(pieces_[id]).has_value();
-      if (!is_byte) continue;
-      const auto byte = static_cast<unsigned char>(bytes[0]);
-      has_byte[byte] = true;
-      parts_.token_of_byte[byte] = token;
+      if (kind != EntryKind::kPiece) parts_.bytes_of_token[id] = BytesOfAddedToken(pieces_[id]);
     }
-    const auto missing = std::ranges::find(has_byte, false);
-    if (missing == has_byte.end()) return base::OkStatus();
-    return Error("model.vocab", "no entry for byte " + std::to_string(missing - has_byte.begin()));
+    const auto missing = std::ranges::find(has_byte_, false);
+    if (missing == has_byte_.end()) return base::OkStatus();
+    return Error("model.vocab", "no entry for byte " + std::to_string(missing - has_byte_.begin()));
   }
 
-  StatusOr<std::string> BytesOfSpeltPiece(std::string_view piece) const {
-    std::optional<std::string> bytes = BytesOfSpelling(piece);
-    if (bytes) return *std::move(bytes);
-    return Error("model.vocab",
-                 "entry " + base::Quoted(piece) + ": expected characters of GPT-2's byte alphabet");
+  // Of an entry that merges may make.
+  Status ReadBytesOfPiece(TokenId token) {
+    const auto id = static_cast<std::size_t>(token);
+    const std::string_view piece = pieces_[id];
+    const bool is_added = kinds_[id] == EntryKind::kAddedPiece;
+    std::optional<std::string> bytes =
+        is_byte_level_ ? BytesOfSpelling(piece) : BytesOfTextPiece(piece, token);
+    if (!bytes) {
+      if (is_added) return base::OkStatus();
+      return Error("model.vocab", "entry " + base::Quoted(piece) +
+                                      ": expected characters of GPT-2's byte alphabet");
+    }
+    const bool is_byte = is_byte_level_ ? bytes->size() == 1 : ByteOfPiece(piece).has_value();
+    if (is_byte) NoteByte(static_cast<unsigned char>(bytes->front()), token);
+    parts_.is_word[id] = !is_added || *bytes == piece;
+    parts_.bytes_of_token[id] = *std::move(bytes);
+    return base::OkStatus();
+  }
+
+  void NoteByte(unsigned char byte, TokenId token) {
+    has_byte_[byte] = true;
+    parts_.token_of_byte[byte] = token;
   }
 
   // With byte fallback. A piece of a single character is noted.
-  StatusOr<std::string> BytesOfTextPiece(TokenId token) {
-    const std::string_view piece = pieces_[static_cast<std::size_t>(token)];
+  std::string BytesOfTextPiece(std::string_view piece, TokenId token) {
     if (const auto byte = ByteOfPiece(piece)) return std::string(1, static_cast<char>(*byte));
     const Character first = CharacterAt(piece, 0);
     if (first.size == piece.size()) parts_.token_of_character.emplace(first.code_point, token);
     return WithoutReplacements(piece);
+  }
+
+  // One that matches in normalized text may have taken more than its content: a space before it.
+  std::string BytesOfAddedToken(std::string_view content) const {
+    const auto token = parts_.added_tokens.find(content);
+    std::string bytes(content);
+    if (token->second.is_normalized) bytes = parts_.normalizer.Apply(content, true);
+    return is_byte_level_ ? bytes : WithoutReplacements(bytes);
   }
 
   std::string WithoutReplacements(std::string_view piece) const {
@@ -237,7 +266,7 @@ class PartsReader {
         if (!id) return MergeError(rank, base::Quoted(texts[i]) + " is not in the vocabulary");
         ids[i] = *id;
       }
-      if (std::ranges::any_of(ids, [this](TokenId id) { return IsMarker(id); })) continue;
+      if (std::ranges::any_of(ids, [this](TokenId id) { return IsSpecial(id); })) continue;
       const auto is_byte = [](std::string_view text) { return ByteOfPiece(text).has_value(); };
       if (!is_byte_level_ && std::ranges::any_of(texts, is_byte)) {
         return MergeError(rank, "a byte's entry must not come of text");
@@ -264,25 +293,31 @@ class PartsReader {
         SUBMIX_ASSIGN_OR_RETURN(const JsonObject token, config.Object("eos_token"));
         SUBMIX_ASSIGN_OR_RETURN(name, token.Text("content"));
       }
-      if (!name.empty() && !parts_.markers.contains(name)) {
+      if (!name.empty() && !IsNameOfSpecial(name)) {
         return config.FieldError("eos_token",
                                  base::Quoted(name) + " is no special token of tokenizer.json");
       }
     }
     for (const char* usual : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"}) {
-      if (name.empty() && parts_.markers.contains(usual)) name = usual;
+      if (name.empty() && IsNameOfSpecial(usual)) name = usual;
     }
     if (name.empty()) {
       return Error("added_tokens",
                    "no end of text is known; name one as eos_token in " + config_path);
     }
-    parts_.end_of_text = parts_.markers.find(name)->second;
+    parts_.end_of_text = parts_.added_tokens.find(name)->second.id;
     return base::OkStatus();
+  }
+
+  bool IsNameOfSpecial(std::string_view content) const {
+    const auto token = parts_.added_tokens.find(content);
+    return token != parts_.added_tokens.end() && token->second.is_special;
   }
 
   const TokenizerFile& file_;
   DecodingRule decoding_;
   bool is_byte_level_ = false;
+  std::array<bool, 256> has_byte_{};
   std::vector<JsonObject> added_;
   std::optional<PieceIndex> index_;       // of the model's vocabulary, as the file spells it
   std::vector<EntryKind> kinds_;          // index = id

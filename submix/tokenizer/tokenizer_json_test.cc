@@ -62,8 +62,6 @@ TEST_F(TokenizerJsonTest, RefusesOtherModelsAndTheirOptions) {
   ExpectRefused("llama2", "/model/ignore_merges", true, "model.ignore_merges");
   ExpectRefused("llama2", "/model/byte_fallback", false, "model.byte_fallback");
   ExpectRefused("llama2", "/decoder/decoders/1/type", "Fuse", "decoder.decoders[2].type");
-  ExpectRefused("llama3", "/truncation", {{"max_length", 5}}, "truncation");
-  ExpectRefused("llama3", "/padding", {{"length", 5}}, "padding");
   ExpectRefused("llama3", "/surprise", 1, "surprise", "not known");
 }
 
@@ -160,15 +158,15 @@ TEST_F(TokenizerJsonTest, RefusesEntriesThatAreNotText) {
   EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte alphabet")));
 }
 
-TEST_F(TokenizerJsonTest, RefusesAddedTextWithOptions) {
-  for (const char* field : {"single_word", "lstrip", "rstrip", "normalized"}) {
-    ExpectRefused("gemma3", "/added_tokens/6/" + std::string(field), true,
-                  "added_tokens[6]." + std::string(field));
-  }
-  // Of markers they say how they are cut out of text, which never happens.
-  json file = Family("gemma3");
-  file["added_tokens"][0]["lstrip"] = true;
-  SUBMIX_EXPECT_OK(Load(file));
+// They say how a batch is cut and filled, not what a text becomes.
+TEST_F(TokenizerJsonTest, IgnoresTruncationAndPadding) {
+  json file = Family("llama3");
+  file["truncation"] = {{"direction", "Right"}, {"max_length", 5}, {"stride", 0}};
+  file["padding"] = {{"strategy", "BatchLongest"}, {"pad_id", 0}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer, Load(file));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto expected, Load(Family("llama3")));
+  const std::string text = "a text of more than five tokens";
+  EXPECT_EQ(tokenizer->Encode(text), expected->Encode(text));
 }
 
 TEST_F(TokenizerJsonTest, RefusesMergesByTheirNumber) {

@@ -132,7 +132,12 @@ StatusOr<BytePairParts> ReadVocabularyFiles(const std::string& directory) {
   }
   BytePairParts parts;
   parts.end_of_text = end_of_text->second;
-  parts.markers.emplace(kEndOfText, parts.end_of_text);
+  AddedToken token;
+  token.content = kEndOfText;
+  token.id = parts.end_of_text;
+  token.is_special = true;
+  parts.literals = AddedTokens({token});
+  parts.added_tokens.emplace(kEndOfText, std::move(token));
   SUBMIX_ASSIGN_OR_RETURN(parts.bytes_of_token, BytesOfTokens(vocabulary_path, vocabulary));
   for (const std::string& bytes : parts.bytes_of_token) {
     parts.longest_piece_bytes = std::max(parts.longest_piece_bytes, bytes.size());

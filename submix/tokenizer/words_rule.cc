@@ -118,7 +118,7 @@ class PreTokenizerReader {
     SUBMIX_ASSIGN_OR_RETURN(const bool prepend, object.Boolean("add_prefix_space"));
     if (prepend) {
       SUBMIX_RETURN_IF_ERROR(CheckIsFirst(object));
-      rule_.steps.emplace_back(Normalizer::Prepend{" ", false, true});
+      rule_.word_steps.emplace_back(Normalizer::Prepend{" ", false, true});
     }
     if (use_regex) rule_.splits.push_back(Gpt2Split());
     rule_.is_byte_level = true;
@@ -134,9 +134,9 @@ class PreTokenizerReader {
     SUBMIX_ASSIGN_OR_RETURN(const std::string scheme, ReadPrependScheme(object));
     bool split = true;
     SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("split", split));
-    rule_.steps.emplace_back(Normalizer::Replace{" ", replacement});
+    rule_.word_steps.emplace_back(Normalizer::Replace{" ", replacement});
     if (scheme != "never") {
-      rule_.steps.emplace_back(Normalizer::Prepend{replacement, scheme == "first", true});
+      rule_.word_steps.emplace_back(Normalizer::Prepend{replacement, scheme == "first", true});
     }
     if (split) {
       rule_.splits.push_back(

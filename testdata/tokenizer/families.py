@@ -376,8 +376,7 @@ def spec_of(file, cut):
         "byte_level": not file["model"]["byte_fallback"],
         "ignore_merges": file["model"]["ignore_merges"],
         "vocabulary": vocabulary,
-        "literals": {t["content"]: t["id"] for t in file["added_tokens"]
-                     if not t["special"] and t["content"] in vocabulary},
+        "literals": {t["content"]: t["id"] for t in file["added_tokens"] if not t["special"]},
         "words": cut,
         "ranks": {merge: rank for rank, merge in enumerate(merges)},
     }
