@@ -125,6 +125,13 @@ Status AppendToFile(const std::string& path, std::string_view bytes) {
   return OkStatus();
 }
 
+Status CheckIsNoLfsPointer(std::string_view content, const std::string& path) {
+  if (!content.starts_with("version https://git-lfs.github.com/")) return OkStatus();
+  return InvalidArgumentError(path +
+                              ": is a pointer of Git LFS, not the file itself; `git lfs pull` in "
+                              "its repository fetches that");
+}
+
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 StatusOr<FileIdentity> IdentityOf(const std::string& path) {

@@ -32,6 +32,9 @@ struct MappedFile {
 };
 // Errors: kNotFound; kDataLoss for what is not a regular file; kInternal.
 StatusOr<MappedFile> MapFile(const std::string& path);
+// Errors: kInvalidArgument naming the mend if this is not a file's content but what Git LFS leaves
+// in its place where only the repository was fetched. `path` opens the message.
+Status CheckIsNoLfsPointer(std::string_view content, const std::string& path);
 bool FileExists(const std::string& path);
 // For formats that number themselves: Ok if this Submix, whose newest is `newest`, knows `format`.
 // Errors: kFailedPrecondition.

@@ -57,8 +57,8 @@ struct JsonObject::Node {
     return found == object->end() || found->is_null() ? nullptr : &*found;
   }
   Status Expected(std::string_view field, std::string_view what) const {
-    const Json* value = Find(field);
-    const std::string found = value == nullptr ? "nothing" : std::string(value->type_name());
+    const auto value = object->find(std::string(field));
+    const std::string found = value == object->end() ? "nothing" : std::string(value->type_name());
     return InvalidArgumentError(where + ": field " + Quoted(prefix + std::string(field)) +
                                 ": expected " + std::string(what) + ", found " + found);
   }
@@ -98,6 +98,7 @@ StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string&
 
 StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  SUBMIX_RETURN_IF_ERROR(CheckIsNoLfsPointer(text, path));
   return Parse(text, path);
 }
 
@@ -118,6 +119,11 @@ bool JsonObject::IsOff(std::string_view field) const {
   return value->empty();
 }
 
+bool JsonObject::IsNull(std::string_view field) const {
+  const auto found = node_->object->find(std::string(field));
+  return found != node_->object->end() && found->is_null();
+}
+
 bool JsonObject::IsText(std::string_view field) const {
   const Json* value = node_->Find(field);
   return value != nullptr && value->is_string();
@@ -126,6 +132,12 @@ bool JsonObject::IsText(std::string_view field) const {
 bool JsonObject::IsList(std::string_view field) const {
   const Json* value = node_->Find(field);
   return value != nullptr && value->is_array();
+}
+
+std::string JsonObject::ValueText(std::string_view field) const {
+  const auto found = node_->object->find(std::string(field));
+  if (found == node_->object->end()) return "";
+  return found->dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 StatusOr<std::int64_t> JsonObject::Integer(std::string_view field, std::int64_t least,
@@ -229,6 +241,17 @@ StatusOr<std::vector<JsonObject>> JsonObject::Objects(std::string_view field) co
         node_->Child(item, std::string(field) + "[" + std::to_string(objects.size()) + "]")));
   }
   return objects;
+}
+
+JsonObject JsonObject::WithDefaults(const JsonObject& defaults) const {
+  Json all = *node_->object;
+  for (const auto& item : defaults.node_->object->items()) {
+    if (!all.contains(item.key())) all[item.key()] = item.value();
+  }
+  auto root = std::make_shared<const Json>(std::move(all));
+  const Json* object = root.get();
+  return JsonObject(
+      std::make_shared<const Node>(Node{std::move(root), object, node_->where, node_->prefix}));
 }
 
 Status JsonObject::ReadIfPresent(std::string_view field, bool& value) const {

@@ -28,10 +28,13 @@ class JsonObject {
   // All keys, sorted.
   std::vector<std::string> fields() const;
   bool Has(std::string_view field) const;
+  bool IsNull(std::string_view field) const;  // there, and null
   // Absent, false, 0, "", [] or {}: a feature that is switched off.
   bool IsOff(std::string_view field) const;
   bool IsText(std::string_view field) const;
   bool IsList(std::string_view field) const;
+  // The field's value as JSON without spaces, "null" included; "" if it is missing.
+  std::string ValueText(std::string_view field) const;
 
   // Numbers written with a fraction or an exponent are not integers.
   StatusOr<std::int64_t> Integer(std::string_view field, std::int64_t least,
@@ -47,6 +50,9 @@ class JsonObject {
   StatusOr<std::map<std::string, std::string>> TextMap(std::string_view field) const;
   StatusOr<JsonObject> Object(std::string_view field) const;
   StatusOr<std::vector<JsonObject>> Objects(std::string_view field) const;
+
+  // This object with those fields of `defaults` that are missing here. What is null stays null.
+  JsonObject WithDefaults(const JsonObject& defaults) const;
 
   // Puts the field into `value`; leaves that alone if the field is absent. Errors: as the getters'.
   Status ReadIfPresent(std::string_view field, bool& value) const;

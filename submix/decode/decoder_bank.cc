@@ -96,9 +96,13 @@ class BankLoader {
     return base::OkStatus();
   }
 
-  void Pack(const std::string& cache_directory, WorkerTeam& team) {
-    bank_.packed = PackedWeights::Load(weights_, bank_.files->paths(), cache_directory, team);
+  Status Pack(const std::string& cache_directory, WorkerTeam& team) {
+    const auto check = [&] { return model::CheckNumbers(bank_.config, *bank_.files); };
+    SUBMIX_ASSIGN_OR_RETURN(
+        bank_.packed,
+        PackedWeights::Load(weights_, bank_.files->paths(), cache_directory, check, team));
     for (std::size_t i = 0; i < packed_.size(); ++i) *packed_[i] = bank_.packed.data(i);
+    return base::OkStatus();
   }
 
  private:
@@ -266,7 +270,7 @@ StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet
   BankLoader<Stored> loader(bank, products);
   SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files));
   SUBMIX_RETURN_IF_ERROR(loader.ReadAdapters(files, /*is_plan=*/team == nullptr));
-  if (team != nullptr) loader.Pack(files.cache_directory, *team);
+  if (team != nullptr) SUBMIX_RETURN_IF_ERROR(loader.Pack(files.cache_directory, *team));
   return bank;
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 // A cache file: the key as text, zeros up to here, then the packed weights one after another.
 constexpr std::size_t kHeaderBytes = 16384;
-// Changes whenever the packed form does.
-constexpr int kPackingFormat = 3;
+// Changes whenever the packed form does, or what is checked before.
+constexpr int kPackingFormat = 4;
 
 // A file's path, size and time of change. Empty if it cannot be named.
 std::string FileKey(const std::string& file) {
@@ -92,9 +92,11 @@ std::string CachePath(const std::string& directory, const std::string& key) {
 
 }  // namespace
 
-PackedWeights PackedWeights::Load(const std::vector<PackedWeight>& weights,
-                                  const std::vector<std::string>& model_files,
-                                  const std::string& cache_directory, WorkerTeam& team) {
+base::StatusOr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeight>& weights,
+                                                  const std::vector<std::string>& model_files,
+                                                  const std::string& cache_directory,
+                                                  const std::function<base::Status()>& check,
+                                                  WorkerTeam& team) {
   PackedWeights packed;
   std::size_t bytes = 0;
   for (const PackedWeight& weight : weights) {
@@ -105,6 +107,7 @@ PackedWeights PackedWeights::Load(const std::vector<PackedWeight>& weights,
   const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
   if (!path.empty()) packed.begin_ = Map(path, key, bytes);
   if (packed.begin_ != nullptr) return packed;
+  SUBMIX_RETURN_IF_ERROR(check());
   const auto buffer = std::make_shared<AlignedBuffer>(Pack(weights, packed.offsets_, bytes, team));
   packed.begin_ = {buffer, buffer->data() + kHeaderBytes};
   if (path.empty()) return packed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,13 +22,15 @@ struct PackedWeight {
 // Immutable, thread-safe.
 class PackedWeights {
  public:
-  // Packs with all workers. With a `cache_directory`, maps the file that fits `weights` and the
+  // Packs with all workers, once `check` has passed what it reads from. With a `cache_directory`, maps the file that fits `weights` and the
   // model files (paths, sizes and times of change), or leaves one there; whatever keeps it from
   // doing so only costs the time of packing. A cache file is as trusted as the model file: whoever
-  // can write there decides the answers.
-  static PackedWeights Load(const std::vector<PackedWeight>& weights,
-                            const std::vector<std::string>& model_files,
-                            const std::string& cache_directory, WorkerTeam& team);
+  // can write there decides the answers; what is in it has passed the check. Errors: the check's.
+  static base::StatusOr<PackedWeights> Load(const std::vector<PackedWeight>& weights,
+                                            const std::vector<std::string>& model_files,
+                                            const std::string& cache_directory,
+                                            const std::function<base::Status()>& check,
+                                            WorkerTeam& team);
 
   // The packed form of weights[index].
   const std::byte* data(std::size_t index) const { return begin_.get() + offsets_[index]; }

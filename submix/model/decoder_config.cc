@@ -8,7 +8,9 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
+#include "submix/model/config_fields.h"
 #include "submix/model/decoder_families.h"
+#include "submix/model/end_tokens.h"
 
 namespace submix::model {
 namespace {
@@ -28,7 +30,7 @@ double StretchedFrequency(const Rotary& rotary, double frequency) {
 using Json = nlohmann::ordered_json;
 
 Json GptJson(const DecoderConfig& config) {
-  return {{"architectures", {"GPT2LMHeadModel"}},
+  Json json = {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
           {"activation_function", "gelu_new"},
           {"vocab_size", config.vocab_size},
@@ -40,7 +42,9 @@ Json GptJson(const DecoderConfig& config) {
           {"layer_norm_epsilon", config.norm_epsilon},
           {"bos_token_id", config.end_of_text},
           {"eos_token_id", config.end_of_text},
-          {"tie_word_embeddings", true}};
+          {"tie_word_embeddings", config.has_tied_embeddings}};
+  if (config.mlp_width > 0) json["n_inner"] = config.mlp_width;
+  return json;
 }
 
 Json LlamaJson(const DecoderConfig& config) {
@@ -69,14 +73,21 @@ Json LlamaJson(const DecoderConfig& config) {
 }  // namespace
 
 base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto json, base::JsonObject::Load(path));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string family, json.Text("model_type"));
-  if (family == "gpt2") return ReadGpt2(json);
-  if (IsRotaryFamily(family)) return ReadRotaryFamily(family, json);
-  return json.FieldError("model_type",
-                         base::Quoted(family) +
-                             " is not known; known are gpt2, llama, mistral, qwen2, qwen3, gemma2 "
-                             "and gemma3_text");
+  SUBMIX_ASSIGN_OR_RETURN(const auto fields, LoadConfigFields(path));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string family, fields.Text("model_type"));
+  return family == "gpt2" ? ReadGpt2(fields) : ReadRotaryFamily(fields);
+}
+
+base::StatusOr<int> FirstEndToken(const base::JsonObject& fields, int vocab_size) {
+  if (!fields.Has(kEndTokensField)) return 0;
+  SUBMIX_ASSIGN_OR_RETURN(const auto ends, ReadTokenIds(fields, kEndTokensField, vocab_size));
+  return ends.front();
+}
+
+base::StatusOr<double> NormEpsilon(const base::JsonObject& fields, std::string_view field) {
+  SUBMIX_ASSIGN_OR_RETURN(const double epsilon, fields.Number(field));
+  if (epsilon > 0 && epsilon < 1) return epsilon;
+  return fields.FieldError(field, "expected a number between 0 and 1");
 }
 
 base::StatusOr<DecoderConfig> LoadConfigOf(const std::string& model_directory) {

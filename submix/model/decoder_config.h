@@ -44,7 +44,7 @@ struct DecoderConfig {
   int head_width = 0;       // 0: width / attention_heads
   int mlp_width = 0;        // 0: 4 width
   double norm_epsilon = 1e-5;
-  int end_of_text = 0;  // eos_token_id, the first if there are several (end_tokens.h: all)
+  int end_of_text = 0;  // the first eos_token_id, 0 if there is none (end_tokens.h: all)
 
   Norm norm = Norm::kLayer;
   bool has_norms_after_blocks = false;  // of attention's and the feed-forward's outcome, too
@@ -84,8 +84,9 @@ struct DecoderConfig {
 };
 
 // Errors: kNotFound; kInvalidArgument, naming file and field, for what is not JSON, a family that
-// is not known, a field that is missing, out of range, or asks for what is not computed here. No
-// field is ignored but those that cannot change a result.
+// is not known, a field that is not known, out of range, or asks for what is not computed here. What
+// is absent is what Hugging Face's own class takes it for; no field is ignored but those that cannot
+// change a result (config_tables.cc).
 base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path);
 // That of the model in a directory, of its config.json.
 base::StatusOr<DecoderConfig> LoadConfigOf(const std::string& model_directory);

@@ -13,6 +13,7 @@ using base::StatusCode;
 using base::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class GptConfigTest : public ::testing::Test {
  protected:
@@ -75,11 +76,34 @@ TEST_F(GptConfigTest, HuggingFacesDefaultsNeedNotBeSpelledOut) {
   for (const char* field :
        {R"("tie_word_embeddings": true,)", R"("activation_function": "gelu_new",)",
         R"("layer_norm_epsilon": 1e-05,)", R"("n_inner": null,)", R"("n_ctx": 1024,)",
-        R"("n_positions": 1024,)"}) {
+        R"("n_positions": 1024,)", R"("vocab_size": 50257,)", R"("n_embd": 768,)",
+        R"("n_layer": 12,)", R"("eos_token_id": 50256,)"}) {
     EXPECT_EQ(*LoadWith(field, ""), kSmall) << field;
   }
   EXPECT_EQ(*LoadWith("gelu_new", "gelu_pytorch_tanh"), kSmall);
   EXPECT_EQ(*LoadWith("\"n_inner\": null", "\"n_inner\": 3072"), kSmall);
+}
+
+TEST_F(GptConfigTest, FieldsThatHuggingFaceReadsAreRead) {
+  EXPECT_EQ(LoadWith("\"n_inner\": null", "\"n_inner\": 1024")->width_of_mlp(), 1024);
+  EXPECT_FALSE(LoadWith("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false")
+                   ->has_tied_embeddings);
+  EXPECT_EQ(LoadWith("50256", "[7, 50256]")->end_of_text, 7);
+  EXPECT_EQ(LoadWith("50256", "null")->end_of_text, 0);
+  // Names that its classes have for all families.
+  EXPECT_EQ(*LoadWith("\"n_embd\": 768", "\"hidden_size\": 768"), kSmall);
+  EXPECT_EQ(LoadWith("\"n_layer\": 12", "\"num_hidden_layers\": 3")->layers, 3);
+}
+
+TEST_F(GptConfigTest, FieldsThatChangeNoNumberAreIgnored) {
+  for (const char* field :
+       {R"("n_ctx": 512)", R"("architectures": ["GPT2LMHeadModel"])", R"("architectures": null)",
+        R"("torch_dtype": "float16")", R"("summary_type": "cls_index")", R"("temperature": 0.7)",
+        R"("task_specific_params": {"text-generation": {"max_length": 50}})",
+        R"("id2label": {"0": "LABEL_0"})", R"("pad_token_id": -1)", R"("is_causal": true)",
+        R"("quantization_config": null)", R"("pruned_heads": {})"}) {
+    EXPECT_EQ(*LoadWith("\"n_ctx\": 1024", field), kSmall) << field;
+  }
 }
 
 TEST_F(GptConfigTest, FieldsThatChangeTheModelAreRefusedByName) {
@@ -92,25 +116,36 @@ TEST_F(GptConfigTest, FieldsThatChangeTheModelAreRefusedByName) {
            Case{"\"gpt2\"", "\"gpt_neox\"", "model_type"},
            Case{"\"model_type\": \"gpt2\",", "", "model_type"},
            Case{"gelu_new", "relu", "activation_function"},
-           Case{"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
-                "tie_word_embeddings"},
            Case{"\"resid_pdrop\": 0.1", "\"scale_attn_weights\": false", "scale_attn_weights"},
            Case{"\"resid_pdrop\": 0.1", "\"scale_attn_by_inverse_layer_idx\": true",
                 "scale_attn_by_inverse_layer_idx"},
            Case{"\"resid_pdrop\": 0.1", "\"add_cross_attention\": true", "add_cross_attention"},
-           Case{"\"n_inner\": null", "\"n_inner\": 1024", "n_inner"},
-           Case{"\"n_ctx\": 1024", "\"n_ctx\": 512", "n_ctx"},
-           Case{"\"vocab_size\": 50257,", "", "vocab_size"},
+           Case{"\"n_inner\": null", "\"n_inner\": 0", "n_inner"},
+           Case{"\"n_ctx\": 1024", "\"hidden_size\": 512", "hidden_size"},
+           Case{"\"n_ctx\": 1024", "\"is_causal\": false", "is_causal"},
+           Case{"\"n_ctx\": 1024", "\"is_causal\": null", "is_causal"},
+           Case{"\"n_ctx\": 1024", "\"use_alibi\": true", "use_alibi"},
+           Case{"\"n_ctx\": 1024", "\"never_heard_of\": false", "never_heard_of"},
+           Case{"\"n_ctx\": 1024", "\"never_heard_of\": null", "never_heard_of"},
+           Case{"\"n_ctx\": 1024", "\"position_embedding_type\": \"rotary\"",
+                "position_embedding_type"},
+           Case{"\"n_ctx\": 1024", "\"quantization_config\": {\"load_in_8bit\": true}",
+                "quantization_config"},
+           Case{"\"n_ctx\": 1024", "\"auto_map\": {\"AutoModel\": \"mine.Model\"}", "auto_map"},
+           Case{"\"n_ctx\": 1024", "\"architectures\": [\"GPT2ForSequenceClassification\"]",
+                "architectures"},
+           Case{"\"n_ctx\": 1024", "\"pruned_heads\": {\"0\": [1]}", "pruned_heads"},
+           Case{"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": null",
+                "tie_word_embeddings"},
            Case{"50257", "0", "vocab_size"},
            Case{"50257", "\"many\"", "vocab_size"},
-           Case{"\"n_positions\": 1024, \"n_ctx\": 1024,", "", "n_positions"},
            Case{"768", "767", "n_head"},
            Case{"768", "4e9", "n_embd"},
            Case{"768", "65537", "n_embd"},
            Case{"\"n_layer\": 12", "\"n_layer\": -12", "n_layer"},
            Case{"\"n_head\": 12", "\"n_head\": 0", "n_head"},
            Case{"\"eos_token_id\": 50256", "\"eos_token_id\": 50257", "eos_token_id"},
-           Case{"\"eos_token_id\": 50256,", "", "eos_token_id"},
+           Case{"\"eos_token_id\": 50256", "\"eos_token_id\": [0, 50257]", "eos_token_id"},
            Case{"1e-05", "0", "layer_norm_epsilon"},
            Case{"1e-05", "1.5", "layer_norm_epsilon"},
        }) {
@@ -119,6 +154,23 @@ TEST_F(GptConfigTest, FieldsThatChangeTheModelAreRefusedByName) {
                          AllOf(HasSubstr(path_), HasSubstr(std::string("\"") + c.field + "\""))))
         << c.from << " → " << c.to;
   }
+}
+
+TEST_F(GptConfigTest, NoMessageAdvisesToRemoveAField) {
+  EXPECT_THAT(LoadWith("\"n_ctx\": 1024", "\"use_alibi\": true"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("not known for a gpt2 model"), Not(HasSubstr("remove")))));
+}
+
+TEST_F(GptConfigTest, ATextModelWithinAnotherIsNamedAsSuch) {
+  EXPECT_THAT(Load(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("text_config"), HasSubstr("gemma3_text"))));
+}
+
+TEST_F(GptConfigTest, APointerOfGitLfsIsNamedAsSuch) {
+  EXPECT_THAT(Load("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("git lfs pull")));
 }
 
 TEST_F(GptConfigTest, DamagedAndMissingFilesAreRefused) {

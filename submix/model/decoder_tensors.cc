@@ -1,5 +1,8 @@
 #include "submix/model/decoder_tensors.h"
 
+#include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "submix/base/file_system.h"
@@ -56,7 +59,11 @@ std::vector<LinearLayer> LinearLayers(const DecoderConfig& config) {
 }
 
 DecoderNames NamesOf(const DecoderConfig& config) {
-  if (HasConv1d(config)) return {};
+  if (HasConv1d(config)) {
+    DecoderNames names;
+    if (!config.has_tied_embeddings) names.unembedding = kUntiedUnembedding;
+    return names;
+  }
   return {"embed_tokens", "input_layernorm",
           config.has_norms_after_blocks ? "pre_feedforward_layernorm" : "post_attention_layernorm",
           "norm", config.has_tied_embeddings ? "embed_tokens" : kUntiedUnembedding};
@@ -111,24 +118,105 @@ std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor) {
   return is_outside ? tensor.name : ModelPrefix(config) + tensor.name;
 }
 
+namespace {
+
+constexpr const char* kUnembeddingTensor = "lm_head.weight";
+
+// What each of DecoderTensors is called in these files.
+std::vector<std::string> NamesInFiles(const DecoderConfig& config, const WeightFiles& files,
+                                      const std::vector<DecoderTensor>& tensors) {
+  const DecoderTensor& first = tensors.front();
+  const bool are_bare = !files.contains(FullName(config, first)) && files.contains(first.name);
+  std::vector<std::string> names;
+  for (const DecoderTensor& tensor : tensors) {
+    names.push_back(are_bare ? tensor.name : FullName(config, tensor));
+  }
+  // Of a matrix that is both, some writers keep the other name.
+  if (config.has_tied_embeddings && !files.contains(names.front()) &&
+      files.contains(kUnembeddingTensor)) {
+    names.front() = kUnembeddingTensor;
+  }
+  return names;
+}
+
+// Masks and indices: weights are floats.
+bool IsOfIntegers(const TensorView& tensor) {
+  const std::string_view type = tensor.other_dtype;
+  return type == "BOOL" || type.starts_with('I') || type.starts_with('U');
+}
+
+// Masks and frequencies that older versions of transformers wrote and no version reads.
+bool IsIdleBuffer(const DecoderConfig& config, std::string_view name) {
+  const std::string model = ModelPrefix(config);
+  if (name.starts_with(model)) name.remove_prefix(model.size());
+  if (!HasConv1d(config) && name == "rotary_emb.inv_freq") return true;
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const std::string prefix = LayerPrefix(config, layer);
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view rest = name.substr(prefix.size());
+    return HasConv1d(config) ? rest == "attn.bias" || rest == "attn.masked_bias"
+                             : rest == "self_attn.rotary_emb.inv_freq";
+  }
+  return false;
+}
+
+base::Status TensorError(const WeightFiles& files, std::string_view name,
+                         const std::string& problem) {
+  return base::DataLossError(files.PathOf(name) + ": tensor " + base::Quoted(name) + ": " +
+                             problem);
+}
+
+// A matrix that is both embedding and unembedding may be there twice.
+base::Status CheckIsSame(const WeightFiles& files, const std::string& embedding,
+                         std::span<const std::int64_t> shape) {
+  SUBMIX_ASSIGN_OR_RETURN(const TensorView first, files.Find(embedding, shape));
+  SUBMIX_ASSIGN_OR_RETURN(const TensorView second, files.Find(kUnembeddingTensor, shape));
+  if (first.dtype == second.dtype && std::ranges::equal(first.bytes, second.bytes)) {
+    return base::OkStatus();
+  }
+  return TensorError(files, kUnembeddingTensor,
+                     "differs from " + base::Quoted(embedding) +
+                         ", although config.json's \"tie_word_embeddings\" says that they are one");
+}
+
+}  // namespace
+
 base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
                                                     const WeightFiles& files) {
   const std::vector<DecoderTensor> tensors = DecoderTensors(config);
-  const DecoderTensor& first = tensors.front();
-  const bool are_bare = !files.contains(FullName(config, first)) && files.contains(first.name);
+  const std::vector<std::string> names = NamesInFiles(config, files, tensors);
   std::vector<TensorView> views;
-  for (const DecoderTensor& tensor : tensors) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        views.emplace_back(),
-        files.Find(are_bare ? tensor.name : FullName(config, tensor), tensor.shape));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    SUBMIX_ASSIGN_OR_RETURN(views.emplace_back(), files.Find(names[i], tensors[i].shape));
+  }
+  const std::set<std::string_view> read(names.begin(), names.end());
+  for (const auto& [name, tensor] : files.tensors()) {
+    if (read.contains(name) || IsOfIntegers(*tensor) || IsIdleBuffer(config, name)) continue;
+    if (config.has_tied_embeddings && name == kUnembeddingTensor) continue;
+    return TensorError(files, name,
+                       "not known for a " + config.family +
+                           " model of config.json's shape, and may change what it computes");
   }
   return views;
+}
+
+base::Status CheckNumbers(const DecoderConfig& config, const WeightFiles& files) {
+  const std::vector<DecoderTensor> tensors = DecoderTensors(config);
+  const std::vector<std::string> names = NamesInFiles(config, files, tensors);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    SUBMIX_ASSIGN_OR_RETURN(const TensorView tensor, files.Find(names[i], tensors[i].shape));
+    if (IsFinite(tensor)) continue;
+    return TensorError(files, names[i], "holds a number that is not finite");
+  }
+  if (!config.has_tied_embeddings || !files.contains(kUnembeddingTensor)) return base::OkStatus();
+  return CheckIsSame(files, names.front(), tensors.front().shape);
 }
 
 base::Status CheckWeights(const std::string& directory) {
   SUBMIX_ASSIGN_OR_RETURN(const auto config, LoadConfigOf(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto files, WeightFiles::Open(directory));
-  return FindTensors(config, *files).status();
+  SUBMIX_RETURN_IF_ERROR(FindTensors(config, *files).status());
+  return CheckNumbers(config, *files);
 }
 
 }  // namespace submix::model

@@ -44,7 +44,7 @@ struct DecoderNames {
   std::string norm_1 = "ln_1";
   std::string norm_2 = "ln_2";
   std::string final_norm = "ln_f";
-  std::string unembedding = "wte";  // the token embedding where they are tied
+  std::string unembedding = "wte";  // the token embedding where they are tied, else "lm_head"
 };
 DecoderNames NamesOf(const DecoderConfig& config);
 
@@ -64,12 +64,16 @@ std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config);
 // As it is called in a file: behind ModelPrefix, but for the unembedding.
 std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor);
 
-// All of DecoderTensors in a model's files, with ModelPrefix or all without. Errors: those of
-// WeightFiles::Find.
+// All of DecoderTensors in a model's files, with ModelPrefix or all without; reads headers alone.
+// Errors: those of WeightFiles::Find; kDataLoss naming a tensor of floats that the model has no place
+// for, but for buffers that Hugging Face's classes ignore.
 base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
                                                     const WeightFiles& files);
-// Whether a directory's weights are those that its config.json describes; reads headers alone.
-// Errors: those of LoadDecoderConfig, WeightFiles::Open and Find.
+// Reads all of FindTensors. Errors: kDataLoss naming a tensor with a number that is not finite, or
+// an unembedding that is not the embedding, although they are tied.
+base::Status CheckNumbers(const DecoderConfig& config, const WeightFiles& files);
+// Whether a directory's weights are those that its config.json describes: both of these. Errors:
+// theirs, and those of LoadDecoderConfig and WeightFiles::Open.
 base::Status CheckWeights(const std::string& directory);
 
 }  // namespace submix::model

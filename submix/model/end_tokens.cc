@@ -1,6 +1,7 @@
 #include "submix/model/end_tokens.h"
 
 #include "submix/base/file_system.h"
+#include "submix/model/config_fields.h"
 #include "submix/model/decoder_families.h"
 
 namespace submix::model {
@@ -17,7 +18,7 @@ StatusOr<std::vector<int>> ReadTokenIds(const JsonObject& json, std::string_view
 
 StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory) {
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject config,
-                          JsonObject::Load(base::JoinPath(directory, "config.json")));
+                          LoadConfigFields(base::JoinPath(directory, "config.json")));
   SUBMIX_ASSIGN_OR_RETURN(const int vocab_size, config.Int("vocab_size", 1, kMaxVocabulary));
   const std::string path = base::JoinPath(directory, kGenerationConfigFile);
   if (base::FileExists(path)) {
@@ -25,6 +26,7 @@ StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory) {
     if (generation.Has(kEndTokensField))
       return ReadTokenIds(generation, kEndTokensField, vocab_size);
   }
+  if (!config.Has(kEndTokensField)) return std::vector<int>();
   return ReadTokenIds(config, kEndTokensField, vocab_size);
 }
 

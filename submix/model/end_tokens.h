@@ -19,8 +19,8 @@ base::StatusOr<std::vector<int>> ReadTokenIds(const base::JsonObject& json, std:
                                               int vocab_size);
 
 // As Hugging Face's generation has it: eos_token_id of `directory`/generation_config.json, or of
-// config.json where that does not say. Errors: those of reading; kInvalidArgument naming file and
-// field.
+// config.json where that does not say, or none where that is null, too (or absent: a Qwen's).
+// Errors: those of LoadDecoderConfig's reading; kInvalidArgument naming file and field.
 base::StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory);
 
 }  // namespace submix::model

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 class EndTokensTest : public ::testing::Test {
  protected:
   void WriteConfig(const std::string& ends) {
-    directory_.Write("config.json", R"({"vocab_size": 100, "eos_token_id": )" + ends + "}");
+    directory_.Write("config.json", R"({"model_type": "llama", "vocab_size": 100, "eos_token_id": )" +
+                                          ends + "}");
   }
   void WriteGeneration(const std::string& json) { directory_.Write(kGenerationConfigFile, json); }
   base::StatusOr<std::vector<int>> Load() const { return LoadEndTokens(directory_.path()); }
@@ -40,8 +41,17 @@ TEST_F(EndTokensTest, OfTheGenerationsConfigurationCountInsteadOfTheModels) {
   }
 }
 
+TEST_F(EndTokensTest, MayBeNone) {
+  WriteConfig("null");
+  EXPECT_THAT(Load().value(), ElementsAre());
+  directory_.Write("config.json", R"({"model_type": "qwen2", "vocab_size": 100})");
+  EXPECT_THAT(Load().value(), ElementsAre());
+  directory_.Write("config.json", R"({"model_type": "llama", "vocab_size": 100})");
+  EXPECT_THAT(Load().value(), ElementsAre(2));  // the default of Hugging Face's class
+}
+
 TEST_F(EndTokensTest, OutOfRangeAreRefusedByFileAndField) {
-  for (const char* wrong : {"[]", "100", "-1", "[1, 100]", "1.5", "\"</s>\"", "null", "1e99"}) {
+  for (const char* wrong : {"[]", "100", "-1", "[1, 100]", "1.5", "\"</s>\"", "1e99"}) {
     WriteConfig(wrong);
     EXPECT_THAT(Load(), StatusIs(StatusCode::kInvalidArgument,
                                  AllOf(HasSubstr("config.json"), HasSubstr("eos_token_id"))))

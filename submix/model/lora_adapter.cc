@@ -288,9 +288,14 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
   const std::map<std::string, AdapterTensor> expected =
       AdapterTensors(ModelPrefix(model), adapter.config.rank, adapter.modules);
   for (const auto& [name, tensor] : expected) {
-    base::StatusOr<std::vector<float>> values = file->Read(name, tensor.shape);
-    if (!values.ok()) return OtherBaseError(values.status().message());
-    *tensor.values = *std::move(values);
+    const base::StatusOr<TensorView> found = file->Find(name, tensor.shape);
+    if (found.status().code() == base::StatusCode::kUnimplemented) return found.status();
+    if (!found.ok()) return OtherBaseError(found.status().message());
+    if (!IsFinite(*found)) {
+      return base::DataLossError(file->path() + ": tensor " + Quoted(name) +
+                                 ": holds a number that is not finite");
+    }
+    *tensor.values = ToFloats(*found);
   }
   for (const auto& [name, tensor] : file->tensors()) {
     if (expected.contains(name)) continue;

@@ -30,14 +30,11 @@ base::Status TensorError(const std::string& path, const std::string& name,
   return base::DataLossError(path + ": tensor " + base::Quoted(name) + ": " + problem);
 }
 
-base::StatusOr<Dtype> ParseDtype(const std::string& text, const std::string& path,
-                                 const std::string& name) {
+Dtype ParseDtype(std::string_view text) {
   for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
     if (text == DtypeName(dtype)) return dtype;
   }
-  return base::UnimplementedError(path + ": tensor " + base::Quoted(name) + ": dtype " +
-                                  base::Quoted(text) +
-                                  " is not supported; convert it to F32, F16 or BF16");
+  return Dtype::kOther;
 }
 
 // The product of shape and element size, or an error if no file can hold it.
@@ -62,7 +59,7 @@ base::StatusOr<TensorView> ParseTensor(const base::JsonObject& json,
   }
   TensorView tensor;
   SUBMIX_ASSIGN_OR_RETURN(const std::string dtype, json.Text("dtype"));
-  SUBMIX_ASSIGN_OR_RETURN(tensor.dtype, ParseDtype(dtype, path, name));
+  tensor.dtype = ParseDtype(dtype);
   SUBMIX_ASSIGN_OR_RETURN(tensor.shape, json.Integers("shape", 0, INT64_MAX));
   SUBMIX_ASSIGN_OR_RETURN(const std::vector<std::int64_t> offsets,
                           json.Integers("data_offsets", 0, INT64_MAX));
@@ -75,6 +72,10 @@ base::StatusOr<TensorView> ParseTensor(const base::JsonObject& json,
                            std::to_string(buffer.size()) + " bytes behind the header");
   }
   tensor.bytes = buffer.subspan(begin, end - begin);
+  if (tensor.dtype == Dtype::kOther) {
+    tensor.other_dtype = dtype;
+    return tensor;
+  }
   SUBMIX_ASSIGN_OR_RETURN(const std::size_t bytes, TensorBytes(tensor, path, name));
   if (bytes != tensor.bytes.size()) {
     return TensorError(path, name,
@@ -133,11 +134,16 @@ std::string_view DtypeName(Dtype dtype) {
       return "F16";
     case Dtype::kBf16:
       return "BF16";
+    case Dtype::kOther:
+      break;
   }
   return "";
 }
 
-std::size_t DtypeBytes(Dtype dtype) { return dtype == Dtype::kF32 ? 4 : 2; }
+std::size_t DtypeBytes(Dtype dtype) {
+  SUBMIX_CHECK(dtype != Dtype::kOther, "a tensor of this type is not read");
+  return dtype == Dtype::kF32 ? 4 : 2;
+}
 
 std::int64_t TensorView::num_elements() const {
   return static_cast<std::int64_t>(bytes.size() / DtypeBytes(dtype));
@@ -165,6 +171,8 @@ base::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std
 }
 
 base::Status SafetensorsFile::Parse(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  SUBMIX_RETURN_IF_ERROR(base::CheckIsNoLfsPointer(text, path_));
   if (bytes.size() < kLengthBytes) {
     return base::DataLossError(path_ + ": truncated: " + std::to_string(bytes.size()) +
                                " bytes, a header length alone takes 8");
@@ -191,6 +199,7 @@ base::Status SafetensorsFile::ParseHeader(std::string_view text,
   SUBMIX_ASSIGN_OR_RETURN(const base::JsonObject json, base::JsonObject::Parse(text, path_));
   for (const std::string& name : json.fields()) {
     if (name == kMetadata) {
+      if (json.IsNull(name)) continue;
       SUBMIX_ASSIGN_OR_RETURN(metadata_, json.TextMap(name));
       continue;
     }
@@ -208,6 +217,11 @@ base::StatusOr<TensorView> SafetensorsFile::Find(
                                ShapeText(expected_shape) + ", found nothing");
   }
   const TensorView& tensor = found->second;
+  if (tensor.dtype == Dtype::kOther) {
+    return base::UnimplementedError(path_ + ": tensor " + base::Quoted(name) + ": dtype " +
+                                    base::Quoted(tensor.other_dtype) +
+                                    " is not supported; convert it to F32, F16 or BF16");
+  }
   if (!std::ranges::equal(tensor.shape, expected_shape)) {
     return base::DataLossError(path_ + ": tensor " + base::Quoted(name) + ": expected " +
                                ShapeText(expected_shape) + ", found " + ShapeText(tensor.shape));
@@ -219,6 +233,32 @@ base::StatusOr<std::vector<float>> SafetensorsFile::Read(
     std::string_view name, std::span<const std::int64_t> expected_shape) const {
   SUBMIX_ASSIGN_OR_RETURN(const TensorView tensor, Find(name, expected_shape));
   return ToFloats(tensor);
+}
+
+bool IsFinite(const TensorView& tensor) {
+  // Lanes of 64 bits: an exponent of ones alone carries into the lane's highest bit, its sign.
+  struct Lanes {
+    std::uint64_t exponents, lowest_bits, signs;
+  };
+  const Lanes lanes =
+      tensor.dtype == Dtype::kF32   ? Lanes{0x7f80'0000'7f80'0000, 0x0080'0000'0080'0000,
+                                          0x8000'0000'8000'0000}
+      : tensor.dtype == Dtype::kF16 ? Lanes{0x7c00'7c00'7c00'7c00, 0x0400'0400'0400'0400,
+                                            0x8000'8000'8000'8000}
+                                    : Lanes{0x7f80'7f80'7f80'7f80, 0x0080'0080'0080'0080,
+                                            0x8000'8000'8000'8000};
+  std::uint64_t carried = 0;
+  const std::byte* const data = tensor.bytes.data();
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof carried) {
+    std::uint64_t bits = 0;
+    if (tensor.bytes.size() - at >= sizeof bits) {
+      std::memcpy(&bits, data + at, sizeof bits);
+    } else {
+      std::memcpy(&bits, data + at, tensor.bytes.size() - at);
+    }
+    carried |= (bits & lanes.exponents) + lanes.lowest_bits;
+  }
+  return (carried & lanes.signs) == 0;
 }
 
 std::vector<float> ToFloats(const TensorView& tensor) {
@@ -242,6 +282,8 @@ void ConvertToFloat(Dtype dtype, std::span<const std::byte> bytes, std::span<flo
       return Widen16(bytes, out, FloatFromHalf);
     case Dtype::kBf16:
       return Widen16(bytes, out, FloatFromBfloat16);
+    case Dtype::kOther:
+      return;  // DtypeBytes has refused it
   }
 }
 
@@ -301,6 +343,8 @@ void AppendValues(std::string& content, std::span<const float> values, Dtype dty
       return AppendNarrowed(content, values, HalfFromFloat);
     case Dtype::kBf16:
       return AppendNarrowed(content, values, Bfloat16FromFloat);
+    case Dtype::kOther:
+      return;  // HeaderText has refused it
   }
 }
 

@@ -16,17 +16,19 @@
 
 namespace submix::model {
 
-enum class Dtype { kF32, kF16, kBf16 };
+// kOther: integers, truth values, floats of other sizes: they can be there, but not be read.
+enum class Dtype { kF32, kF16, kBf16, kOther };
 std::string_view DtypeName(Dtype dtype);  // "F32", "F16", "BF16"
-std::size_t DtypeBytes(Dtype dtype);
+std::size_t DtypeBytes(Dtype dtype);      // requires: not kOther
 
 // A view into a mapped file: little-endian, row-major, perhaps unaligned.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes;  // of kOther, as many as the file says
+  std::string other_dtype = {};      // "U8", of kOther
 
-  std::int64_t num_elements() const;
+  std::int64_t num_elements() const;  // requires: not kOther
 };
 
 // "[768, 2304]".
@@ -36,8 +38,8 @@ std::string ShapeText(std::span<const std::int64_t> shape);
 class SafetensorsFile {
  public:
   // Errors: kNotFound; kDataLoss naming file, tensor and what is wrong (truncated, overlapping or
-  // missing bytes, sizes that do not fit shapes, duplicate names, overflow); kUnimplemented for
-  // dtypes other than F32, F16, BF16; kInternal if the system refuses to read it.
+  // missing bytes, sizes that do not fit shapes, duplicate names, overflow, a pointer of Git LFS);
+  // kInternal if the system refuses to read it.
   static base::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -49,8 +51,8 @@ class SafetensorsFile {
     return found == metadata_.end() ? std::string() : found->second;
   }
 
-  // The tensor as it lies in the file. Errors: kNotFound naming file and tensor; kDataLoss if the
-  // shape is not `expected_shape`.
+  // The tensor as it lies in the file. Errors: kNotFound naming file and tensor; kUnimplemented for
+  // kOther; kDataLoss if the shape is not `expected_shape`.
   base::StatusOr<TensorView> Find(std::string_view name,
                                   std::span<const std::int64_t> expected_shape) const;
   // The same as floats. Errors: those of Find.
@@ -67,6 +69,9 @@ class SafetensorsFile {
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::map<std::string, std::string> metadata_;
 };
+
+// Whether no element is infinite or NaN. Requires: not kOther.
+bool IsFinite(const TensorView& tensor);
 
 // Conversion of one tensor, exact for F16 and BF16. Requires: out.size() == num_elements().
 void ConvertToFloat(const TensorView& tensor, std::span<float> out);

@@ -1,8 +1,8 @@
 #include "submix/model/weight_files.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
@@ -23,8 +23,8 @@ std::string SingleFile(const std::string& directory) {
 std::string IndexFile(const std::string& directory) {
   return base::JoinPath(directory, kIndexFile);
 }
-bool HasShards(const std::string& directory) {
-  return !base::FileExists(SingleFile(directory)) && base::FileExists(IndexFile(directory));
+bool HasSingleFile(const std::string& directory) {
+  return base::FileExists(SingleFile(directory));
 }
 
 // Where the index says that each tensor is. Shards are files of the same directory.
@@ -38,6 +38,40 @@ StatusOr<std::map<std::string, std::string>> LoadIndex(const std::string& path) 
     }
   }
   return shards;
+}
+
+// Other formats of weights, by how their files' names end, and how they become safetensors.
+struct OtherFormat {
+  std::string_view ending;
+  const char* mend;
+};
+constexpr const char* kSaveAgain =
+    "write it anew: AutoModelForCausalLM.from_pretrained(DIRECTORY).save_pretrained(NEW)";
+constexpr OtherFormat kOtherFormats[] = {
+    {".bin", kSaveAgain},
+    {".pt", "convert it to Hugging Face's layout first"},
+    {".pth", "convert it to Hugging Face's layout first"},
+    {".gguf",
+     "write it anew: AutoModelForCausalLM.from_pretrained(DIRECTORY, gguf_file=NAME)"
+     ".save_pretrained(NEW)"},
+    {".h5", kSaveAgain},
+    {".msgpack", kSaveAgain},
+    {"adapter_model.safetensors", "this is an adapter: the model that it adapts is needed"},
+    {".safetensors", "it is not in Hugging Face's layout, or its index is missing"},
+};
+
+Status NoWeightsError(const std::string& directory) {
+  const std::string missing = SingleFile(directory) + ": missing";
+  const base::StatusOr<std::vector<std::string>> names = base::ListDirectory(directory);
+  if (!names.ok()) return base::NotFoundError(missing);
+  for (const OtherFormat& format : kOtherFormats) {
+    const auto found = std::ranges::find_if(
+        *names, [&](const std::string& name) { return name.ends_with(format.ending); });
+    if (found == names->end()) continue;
+    return base::NotFoundError(missing + ", and " + Quoted(*found) +
+                               " is not read; " + format.mend);
+  }
+  return base::NotFoundError(missing + "; nor is there a " + std::string(kIndexFile));
 }
 
 std::set<std::string> ShardsOf(const std::map<std::string, std::string>& index) {
@@ -74,11 +108,12 @@ Status CheckShards(const std::vector<std::unique_ptr<SafetensorsFile>>& files,
 
 StatusOr<std::unique_ptr<WeightFiles>> WeightFiles::Open(const std::string& directory) {
   auto weights = std::make_unique<WeightFiles>();
-  if (!HasShards(directory)) {
+  if (HasSingleFile(directory)) {
     SUBMIX_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(SingleFile(directory)));
     weights->files_.push_back(std::move(file));
     return weights;
   }
+  if (!base::FileExists(IndexFile(directory))) return NoWeightsError(directory);
   SUBMIX_ASSIGN_OR_RETURN(const auto index, LoadIndex(IndexFile(directory)));
   for (const std::string& shard : ShardsOf(index)) {
     SUBMIX_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(base::JoinPath(directory, shard)));
@@ -89,7 +124,8 @@ StatusOr<std::unique_ptr<WeightFiles>> WeightFiles::Open(const std::string& dire
 }
 
 StatusOr<std::vector<std::string>> WeightFiles::FileNames(const std::string& directory) {
-  if (!HasShards(directory)) return std::vector<std::string>{std::string(kSingleFile)};
+  if (HasSingleFile(directory)) return std::vector<std::string>{std::string(kSingleFile)};
+  if (!base::FileExists(IndexFile(directory))) return NoWeightsError(directory);
   SUBMIX_ASSIGN_OR_RETURN(const auto index, LoadIndex(IndexFile(directory)));
   const std::set<std::string> shards = ShardsOf(index);
   std::vector<std::string> names(shards.begin(), shards.end());
@@ -106,6 +142,14 @@ const SafetensorsFile& WeightFiles::FileOf(std::string_view name) const {
 
 bool WeightFiles::contains(std::string_view name) const {
   return FileOf(name).tensors().contains(name);
+}
+
+std::vector<std::pair<std::string_view, const TensorView*>> WeightFiles::tensors() const {
+  std::vector<std::pair<std::string_view, const TensorView*>> tensors;
+  for (const auto& file : files_) {
+    for (const auto& [name, tensor] : file->tensors()) tensors.emplace_back(name, &tensor);
+  }
+  return tensors;
 }
 
 StatusOr<TensorView> WeightFiles::Find(std::string_view name,

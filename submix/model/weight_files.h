@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "submix/base/status.h"
@@ -17,7 +18,7 @@ namespace submix::model {
 class WeightFiles {
  public:
   // Errors: those of SafetensorsFile::Open and JsonObject::Load; kNotFound naming a shard that is
-  // not there; kInvalidArgument naming file and field for an index that names a file outside the
+  // not there, or what the directory has instead of safetensors, and the mend; kInvalidArgument naming file and field for an index that names a file outside the
   // directory; kDataLoss for a tensor that is in two shards, or not in the one that the index says.
   static base::StatusOr<std::unique_ptr<WeightFiles>> Open(const std::string& directory);
 
@@ -26,6 +27,10 @@ class WeightFiles {
   static base::StatusOr<std::vector<std::string>> FileNames(const std::string& directory);
 
   bool contains(std::string_view name) const;
+  // All tensors of all files, whatever their types.
+  std::vector<std::pair<std::string_view, const TensorView*>> tensors() const;
+  // The file of a tensor, or any if there is none of this name.
+  const std::string& PathOf(std::string_view name) const { return FileOf(name).path(); }
   // As SafetensorsFile's.
   base::StatusOr<TensorView> Find(std::string_view name,
                                   std::span<const std::int64_t> expected_shape) const;

@@ -103,5 +103,23 @@ TEST_F(WeightFilesTest, WithoutWeightsTheFileIsNamed) {
               StatusIs(StatusCode::kNotFound, HasSubstr("/model.safetensors")));
 }
 
+TEST_F(WeightFilesTest, WhatIsThereInsteadIsNamedWithTheMend) {
+  struct Case {
+    const char* file;
+    const char* mend;
+  };
+  for (const Case& c : {Case{"pytorch_model.bin", "save_pretrained"}, Case{"m.gguf", "gguf_file"},
+                        Case{"consolidated.00.pth", "convert"},
+                        Case{"consolidated.safetensors", "layout"},
+                        Case{"adapter_model.safetensors", "adapter"}}) {
+    const base::TemporaryDirectory directory;
+    directory.Write(c.file, "");
+    EXPECT_THAT(WeightFiles::Open(directory.path()),
+                StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(c.file), HasSubstr(c.mend))));
+    EXPECT_THAT(WeightFiles::FileNames(directory.path()),
+                StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(c.file), HasSubstr(c.mend))));
+  }
+}
+
 }  // namespace weight_files_test
 }  // namespace submix::model

@@ -80,6 +80,8 @@ inline float Rounded(float value, model::Dtype dtype) {
       return model::FloatFromHalf(model::HalfFromFloat(value));
     case model::Dtype::kBf16:
       return model::FloatFromBfloat16(model::Bfloat16FromFloat(value));
+    case model::Dtype::kOther:
+      break;
   }
   return 0;
 }

@@ -37,6 +37,7 @@ base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory, Precis
   SUBMIX_ASSIGN_OR_RETURN(loaded.config_json, base::ReadFile(config_path));
   SUBMIX_ASSIGN_OR_RETURN(const auto files, model::WeightFiles::Open(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto views, model::FindTensors(loaded.config, *files));
+  SUBMIX_RETURN_IF_ERROR(model::CheckNumbers(loaded.config, *files));
   for (const model::TensorView& view : views) loaded.tensors.push_back(TensorOf(view, precision));
   return loaded;
 }

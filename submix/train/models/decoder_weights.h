@@ -27,7 +27,7 @@ struct PublicModel {
 
 // Reads config.json and the weights, names with or without the family's prefix. Tensors are
 // float32; matrices of a file in bfloat16 stay so for products in bfloat16: half the memory, the
-// same numbers. Errors: those of LoadDecoderConfig, WeightFiles::Open and Find.
+// same numbers. Errors: those of LoadDecoderConfig, WeightFiles::Open, FindTensors, CheckNumbers.
 base::StatusOr<PublicModel> LoadPublicModel(const std::string& directory, Precision precision);
 
 // Writes the config.json of `like` and model.safetensors, in float32, into a directory that exists.
