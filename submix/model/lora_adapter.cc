@@ -112,6 +112,16 @@ base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path, const Decoder
   return config;
 }
 
+// PEFT takes a word for all modules, but not beside a list of layers.
+nlohmann::ordered_json SavedTargets(const LoraConfig& config, bool is_conv1d) {
+  if (config.target_modules != std::vector<std::string>{std::string(kAllLinear)}) {
+    return config.target_modules;
+  }
+  if (config.layers.empty()) return kAllLinear;
+  if (is_conv1d) return {"c_attn", "c_fc", "c_proj"};
+  return {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
+}
+
 // With every field that decides the result, so that no version of PEFT falls back on a default.
 base::Status SaveLoraConfig(const LoraConfig& config, bool fan_in_fan_out,
                             const std::string& path) {
@@ -137,9 +147,7 @@ base::Status SaveLoraConfig(const LoraConfig& config, bool fan_in_fan_out,
       {"r", config.rank},
       {"rank_pattern", ordered_json::object()},
       {"revision", nullptr},
-      {"target_modules", config.target_modules == std::vector<std::string>{std::string(kAllLinear)}
-                             ? ordered_json(kAllLinear)
-                             : ordered_json(config.target_modules)},
+      {"target_modules", SavedTargets(config, fan_in_fan_out)},
       {"task_type", "CAUSAL_LM"},
       {"use_dora", false},
       {"use_rslora", false},

@@ -250,6 +250,21 @@ TEST_F(LoraAdapterFileTest, WhatIsSavedIsLoaded) {
   }
 }
 
+TEST_F(LoraAdapterFileTest, AllModulesOfSomeLayersAreWrittenAsAListAsPeftAsks) {
+  LoraAdapter adapter;
+  adapter.config = Targets({"all-linear"}, {1});
+  adapter.config.rank = 1;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(adapter.modules, AdaptedModules(kTiny, adapter.config));
+  for (LoraModule& module : adapter.modules) {
+    module.a = Pattern(1, static_cast<std::size_t>(module.inputs));
+    module.b = Pattern(2, static_cast<std::size_t>(module.outputs));
+  }
+  SUBMIX_ASSERT_OK(SaveLoraAdapter(adapter, kTiny, directory_.path()));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter loaded, LoadLoraAdapter(directory_.path(), kTiny));
+  EXPECT_THAT(loaded.config.target_modules, ElementsAre("c_attn", "c_fc", "c_proj"));
+  EXPECT_EQ(Names(loaded.modules), Names(adapter.modules));
+}
+
 TEST_F(LoraAdapterFileTest, AnAdapterReadFromPeftIsWrittenBackWithTheSameTensors) {
   const std::string peft = SUBMIX_TESTDATA_DIR "/model/peft_adapter";
   SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter adapter, LoadLoraAdapter(peft, kTiny));

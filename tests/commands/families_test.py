@@ -94,7 +94,8 @@ class FamiliesTest(WorkFolderTest):
         self.assertEqual(len(members), 4)
         adapters = [member for member in members if (member / "adapter_config.json").exists()]
         config = json.loads((adapters[0] / "adapter_config.json").read_text())
-        self.assertEqual((config["target_modules"], config["fan_in_fan_out"]), ("all-linear", False))
+        self.assertEqual((config["target_modules"], config["fan_in_fan_out"]),
+                         (["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"], False))
         decoded = log_probabilities(ensemble / "public", *adapters[:2])
         self.assert_close(log_probabilities(ensemble / "public", *adapters[:2], torch=True), decoded)
         self.assertNotEqual(decoded[0], decoded[1])
