@@ -81,7 +81,10 @@ std::size_t BytePairTokenizer::longest_token_bytes() const {
   };
   if (!parts_.pre_tokenizer.keeps_every_byte()) return kUnlimited;
   if (std::ranges::any_of(parts_.added_tokens, strips)) return kUnlimited;
-  return std::min(kUnlimited, parts_.longest_piece_bytes * parts_.normalizer.most_bytes_of_one() *
+  // A character of four bytes may be replaced by U+FFFD, which has three.
+  const bool replaces = std::ranges::count(parts_.token_of_byte, BytePairParts::kNoToken) > 0;
+  return std::min(kUnlimited, (replaces ? 2 : 1) * parts_.longest_piece_bytes *
+                                  parts_.normalizer.most_bytes_of_one() *
                                   parts_.word_normalizer.most_bytes_of_one());
 }
 
@@ -183,10 +186,6 @@ void BytePairTokenizer::EncodeWord(std::string_view word, Encoding& encoding) co
 void BytePairTokenizer::MergeWord(std::string_view word, Encoding& encoding) const {
   encoding.word.clear();
   for (std::size_t i = 0; i < word.size();) {
-    if (parts_.token_of_character.empty()) {
-      AppendBytes(word.substr(i++, 1), encoding.word);
-      continue;
-    }
     const Character character = CharacterAt(word, i);
     const auto known = parts_.token_of_character.find(character.code_point);
     if (known != parts_.token_of_character.end()) {
@@ -205,17 +204,30 @@ void BytePairTokenizer::SpellMarkers(std::size_t begin, Encoding& encoding) cons
                                   encoding.tokens.end());
   encoding.tokens.resize(begin);
   for (const TokenId token : made) {
-    if (std::ranges::binary_search(encoding.more_markers, token)) {
-      AppendBytes(BytesOf(token), encoding.tokens);
-    } else {
+    if (!std::ranges::binary_search(encoding.more_markers, token)) {
       encoding.tokens.push_back(token);
+      continue;
+    }
+    const std::string_view bytes = BytesOf(token);
+    for (std::size_t i = 0; i < bytes.size();) {
+      const std::size_t size = CharacterAt(bytes, i).size;
+      AppendBytes(bytes.substr(i, size), encoding.tokens);
+      i += size;
     }
   }
 }
 
-void BytePairTokenizer::AppendBytes(std::string_view bytes, std::vector<TokenId>& tokens) const {
-  for (const char byte : bytes) {
-    tokens.push_back(parts_.token_of_byte[static_cast<unsigned char>(byte)]);
+void BytePairTokenizer::AppendBytes(std::string_view character,
+                                    std::vector<TokenId>& tokens) const {
+  const std::size_t begin = tokens.size();
+  for (const char byte : character) {
+    const TokenId token = parts_.token_of_byte[static_cast<unsigned char>(byte)];
+    if (token == BytePairParts::kNoToken) {
+      tokens.resize(begin);
+      tokens.insert(tokens.end(), parts_.replacement.begin(), parts_.replacement.end());
+      return;
+    }
+    tokens.push_back(token);
   }
 }
 

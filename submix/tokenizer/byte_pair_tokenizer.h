@@ -20,6 +20,7 @@
 #include "submix/tokenizer/pre_tokenizer.h"
 #include "submix/tokenizer/recent_words.h"
 #include "submix/tokenizer/tokenizer.h"
+#include "submix/tokenizer/tokenizer_file.h"
 
 namespace submix::tokenizer {
 
@@ -40,7 +41,9 @@ struct BytePairParts {
   PreTokenizer pre_tokenizer = PreTokenizer({});
 
   // What a word is before its first merge: the bytes' tokens, but for the characters below.
-  std::array<base::TokenId, 256> token_of_byte{};
+  std::array<base::TokenId, 256> token_of_byte{};  // kNoToken: none
+  static constexpr base::TokenId kNoToken = -1;
+  std::vector<base::TokenId> replacement;  // U+FFFD, for characters with such a byte
   std::unordered_map<std::int32_t, base::TokenId> token_of_character;
   BytePairMerges merges = BytePairMerges(0);
   std::optional<MergeBoundaries> boundaries;  // of the merges; absent: words are short anyhow
@@ -51,14 +54,12 @@ struct BytePairParts {
   bool first_piece_loses_spaces = false;  // and off its first token
 };
 
-// Hugging Face's tokenizer.json with a model of type BPE, and the eos_token of
-// tokenizer_config.json. Errors: those of Tokenizer::Load.
+// A tokenizer.json with a model of type BPE, or what says the same, and what the other files of
+// `directory` say of its tokens. Errors: those of Tokenizer::Load.
 //
-// A merge into or of a special token is left out, since there it never happens either: their
-// library cuts special tokens out of the text before.
-base::StatusOr<BytePairParts> ReadTokenizerJson(const std::string& directory);
-// GPT-2's two files, vocab.json and merges.txt. Errors: those of Tokenizer::Load.
-base::StatusOr<BytePairParts> ReadVocabularyFiles(const std::string& directory);
+// A merge into or of a special token is left out, since there it never happens either: the library
+// cuts special tokens out of the text before.
+base::StatusOr<BytePairParts> ReadParts(const TokenizerFile& file, const std::string& directory);
 
 class BytePairTokenizer final : public Tokenizer {
  public:
@@ -90,7 +91,7 @@ class BytePairTokenizer final : public Tokenizer {
   void EncodeWord(std::string_view word, Encoding& encoding) const;
   void MergeWord(std::string_view word, Encoding& encoding) const;
   void SpellMarkers(std::size_t begin, Encoding& encoding) const;
-  void AppendBytes(std::string_view bytes, std::vector<base::TokenId>& tokens) const;
+  void AppendBytes(std::string_view character, std::vector<base::TokenId>& tokens) const;
 
   const BytePairParts parts_;
   std::optional<PieceIndex> words_;  // with ignore_merges; views into parts_

@@ -113,7 +113,8 @@ TEST_F(TemplatedTextTest, MergesMakeNoMarkerOfAPersonsText) {
   for (const char* family : {"llama3", "llama2"}) {
     json file = FamilyFile(family);
     const TokenId id = file["model"]["vocab"].at("th");
-    file["added_tokens"].push_back({{"id", id}, {"content", "th"}, {"special", false}});
+    file["added_tokens"].push_back(
+        {{"id", id}, {"content", "th"}, {"special", false}, {"normalized", false}});
     const auto tokenizer = Load(file);
     const std::vector<TokenId> markers = tokenizer->MarkersIn("to the end");
     EXPECT_THAT(markers, ElementsAre(id));

@@ -2,6 +2,7 @@
 // `pre_tokenizer`, `decoder`, `post_processor`. Every type and field is known or refused.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,10 @@ struct DecodingRule {
 
 // `settings`: the whole file. Errors: kInvalidArgument naming file and field: a type or option that
 // is not supported, a regular expression that does not compile, ids that are not in the vocabulary.
-base::StatusOr<WordsRule> ReadWordsRule(const base::JsonObject& settings);
+// `adds_prefix_space`: tokenizer_config.json's, which a ByteLevel that is the whole pre-tokenizer
+// heeds.
+base::StatusOr<WordsRule> ReadWordsRule(const base::JsonObject& settings,
+                                        std::optional<bool> adds_prefix_space);
 base::StatusOr<DecodingRule> ReadDecodingRule(const base::JsonObject& settings);
 // The ids that `post_processor` puts before a text: BOS.
 base::StatusOr<std::vector<base::TokenId>> ReadPrefix(const base::JsonObject& settings,

@@ -23,16 +23,22 @@ namespace submix::tokenizer {
 //   GPT-2, SmolLM, Llama 3   `bytes`
 //   Qwen                     the NFC of its well-formed stretches
 //   Llama 2, Mistral, Gemma  `bytes` with a space for every U+2581, which is how they spell a space
-// With a pre-tokenizer or decoder Metaspace, spaces at the beginning are lost, and with a Split of
-// behaviour Removed what it removes: that is what such a file says.
+// but for what the files themselves lose:
+//   - A character, or a byte of no UTF-8, that has no entry for one of its bytes becomes U+FFFD:
+//     SmolLM's files lack some control characters, and some the bytes that no UTF-8 has. Hugging
+//     Face's library makes its unknown token of it, or drops it.
+//   - With a pre-tokenizer or decoder Metaspace, spaces at the beginning; with a Split of behaviour
+//     Removed, what that removes; beside an added token with lstrip or rstrip, white space.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  // Reads `directory`/tokenizer.json, and the name of the end of text from tokenizer_config.json;
-  // where there is no tokenizer.json, vocab.json and merges.txt (GPT-2). Errors: kNotFound;
-  // kInvalidArgument naming the file and the field, line or entry: whatever is not known or not
-  // supported, ids that are not 0 .. V-1, a merge whose parts or result are not in the vocabulary,
-  // a byte without a token, no end of text.
+  // Reads `directory`/tokenizer.json, or where there is none, vocab.json and merges.txt (GPT-2);
+  // and what tokenizer_config.json says of tokens, with added_tokens.json and
+  // special_tokens_map.json where that lists no added tokens, as transformers does. Errors:
+  // kNotFound; kInvalidArgument naming the file and the field, line or entry: whatever is not known
+  // or not supported, ids that are not 0 .. V-1, an added token with an id that Hugging Face's
+  // library does not give it, a merge whose parts or result are not in the vocabulary, no bytes for
+  // U+FFFD, no end of text.
   static base::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
   // The same, for the model in `directory`, whose vocabulary has `model_vocab_size` rows. More rows
   // than entries are padding; more entries than rows will do if no text and no document needs one
@@ -51,13 +57,15 @@ class Tokenizer {
   // What ends a document: eos_token of tokenizer_config.json, or else the one of "<|endoftext|>",
   // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;
-  // What the file's post-processor puts before a whole text (BOS). Encode leaves it out,
-  // EncodePrompt adds it; what it would put after the text (EOS) nobody asks for.
+  // What the file's post-processor puts before a whole text (BOS), unless tokenizer_config.json's
+  // add_bos_token says otherwise. Encode leaves it out, EncodePrompt adds it; what would be put
+  // after the text (EOS) nobody asks for.
   virtual std::vector<base::TokenId> prefix() const { return {}; }
   // The largest id that Encode gives.
   virtual base::TokenId largest_text_token() const { return vocab_size() - 1; }
-  // The id of a special token. Encode never gives one, whatever the text says: user text cannot
-  // forge a boundary, a role or a tool's call.
+  // The id of a special token: an added token with "special": true, or one that a configuration
+  // names (eos_token and the like). Encode never gives one, whatever the text says: user text
+  // cannot forge a boundary, a role or a tool's call.
   virtual std::optional<base::TokenId> special_token(std::string_view /*content*/) const {
     return std::nullopt;
   }

@@ -1,4 +1,5 @@
 // What tokenizer.json may not say, and how it is refused: in a line that names file and field.
+#include <cstdint>
 #include <fstream>
 #include <functional>
 
@@ -124,16 +125,37 @@ TEST_F(TokenizerJsonTest, RefusesIdsThatAreNotDense) {
   for (const json& id : {json("1"), json(1.5), json(nullptr)}) {
     ExpectRefused("llama3", "/model/vocab/!", id, "model.vocab", "integer");
   }
-  ExpectRefused("llama3", "/added_tokens/0/id", size + 5, "added_tokens[0].id");
-  ExpectRefused("llama3", "/added_tokens/0/id", size + 1, "added_tokens[1].id");
-  ExpectRefused("llama3", "/added_tokens/0/id", 5, "added_tokens[0].id", "another entry's");
-  ExpectRefused("llama3", "/added_tokens/0/content", "a", "added_tokens[0].id", "another entry's");
-  ExpectRefused("llama3", "/added_tokens/0/content", "<|eot_id|>", "added_tokens[2].id");
-  ExpectRefused("llama3", "/added_tokens/0/content", "", "added_tokens[0].content");
   json hole = Family("gemma3");  // some of whose entries are added tokens, too
   const json merge = hole["model"]["merges"].back();
   hole["model"]["vocab"].erase(merge[0].get<std::string>() + merge[1].get<std::string>());
-  EXPECT_THAT(Load(hole), StatusIs(StatusCode::kInvalidArgument, HasSubstr("no entry has the id")));
+  EXPECT_THAT(Load(hole), StatusIs(StatusCode::kInvalidArgument, HasSubstr("gives it")));
+}
+
+// The library gives an added token the id of its text, or else the next one; the file's own is for
+// show.
+TEST_F(TokenizerJsonTest, RefusesAddedTokensWithAnIdThatTheLibraryDoesNotGive) {
+  const json file = Family("llama3");
+  const int size = static_cast<int>(file["model"]["vocab"].size());
+  const std::string field = "added_tokens[0]";
+  for (const int id : {size + 5, size + 1, 5}) {
+    ExpectRefused("llama3", "/added_tokens/0/id", id, field + ".content",
+                  "gives it " + std::to_string(size));
+  }
+  ExpectRefused("llama3", "/added_tokens/0/id", -1, field + ".id");
+  ExpectRefused("llama3", "/added_tokens/0/content", "a", field + ".content", "has already");
+  ExpectRefused("llama3", "/added_tokens/0/content", "<|eot_id|>", "added_tokens[2].content");
+  ExpectRefused("llama3", "/added_tokens/0/surprise", 1, "added_tokens[0].surprise");
+  json twice = file;
+  twice["added_tokens"].push_back(twice["added_tokens"][0]);
+  SUBMIX_EXPECT_OK(Load(twice));
+  twice["added_tokens"][3]["lstrip"] = true;
+  EXPECT_THAT(Load(twice), StatusIs(StatusCode::kInvalidArgument, HasSubstr("other flags")));
+  // Nothing to match is no token.
+  json nothing = file;
+  json empty = nothing["added_tokens"][0];
+  empty["content"] = "";
+  nothing["added_tokens"].push_back(empty);
+  SUBMIX_EXPECT_OK(Load(nothing));
 }
 
 TEST_F(TokenizerJsonTest, RefusesEntriesThatAreNotText) {
@@ -143,19 +165,58 @@ TEST_F(TokenizerJsonTest, RefusesEntriesThatAreNotText) {
     const std::string byte = family == "llama3" ? "Ġ" : "<0x20>";
     const json id = vocabulary.at(byte);
     vocabulary.erase(byte);
-    vocabulary["zzz"] = id;
-    EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte 32")));
-    vocabulary.erase("zzz");
     vocabulary[std::string(5000, 'z')] = id;
     EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("4096 bytes")));
     vocabulary.erase(std::string(5000, 'z'));
     vocabulary[""] = id;
     EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("4096 bytes")));
   }
+}
+
+// Of the bytes, Gemma 2's file spells 9 as itself; SmolLM2's has none for some that text may hold.
+TEST_F(TokenizerJsonTest, SpellsTextOfWhichBytesHaveNoEntry) {
+  json gemma = Family("gemma3");
+  const TokenId tab = gemma["model"]["vocab"].at("<0x09>");
+  gemma["model"]["vocab"].erase("<0x09>");
+  gemma["model"]["vocab"]["\t"] = tab;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto gemma2, Load(gemma));
+  EXPECT_THAT(gemma2->Encode("\t"), ElementsAre(tab));
+  EXPECT_EQ(gemma2->Decode(gemma2->Encode("a\tb\xff")), "a\tb\xff");
+
   json file = Family("llama3");
-  file["model"]["vocab"]["你"] = file["model"]["vocab"]["th"];
-  file["model"]["vocab"].erase("th");
-  EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte alphabet")));
+  json& vocabulary = file["model"]["vocab"];
+  int rename = 0;
+  for (const char* spelling : {"\u00ff", "\u00c0", "\u0104", "\u00c3"}) {  // ff, c0, 04, c3
+    const json id = vocabulary.at(spelling);
+    vocabulary.erase(spelling);
+    vocabulary["zzz" + std::to_string(rename++)] = id;
+  }
+  json& merges = file["model"]["merges"];
+  std::erase_if(merges.get_ref<json::array_t&>(), [](const json& merge) {
+    return merge.get<std::string>().find("\u00c3") != std::string::npos;
+  });
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto smollm2, Load(file));
+  EXPECT_EQ(smollm2->Decode(smollm2->Encode("a\x04\xff\xc0\xfe é ok")),
+            "a\ufffd\ufffd\ufffd\xfe \ufffd ok");
+  EXPECT_EQ(smollm2->Encode("\xff"), smollm2->Encode("\ufffd"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto llama3, Load(Family("llama3")));
+  EXPECT_GT(smollm2->longest_token_bytes(), llama3->longest_token_bytes());
+
+  vocabulary["zzz9"] = vocabulary.at("\u00ef");
+  vocabulary.erase("\u00ef");
+  EXPECT_THAT(Load(file), StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte 239")));
+}
+
+// An entry that the byte alphabet does not spell comes of no text.
+TEST_F(TokenizerJsonTest, ReadsEntriesThatNoTextBecomes) {
+  json file = Family("llama3");
+  const TokenId id = static_cast<TokenId>(file["model"]["vocab"].size());
+  file["model"]["vocab"]["你"] = id;
+  for (json& token : file["added_tokens"]) token["id"] = token["id"].get<TokenId>() + 1;
+  file["post_processor"] = nullptr;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer, Load(file));
+  EXPECT_THAT(tokenizer->Encode("你"), ::testing::Not(::testing::Contains(id)));
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{id}), "你");
 }
 
 // They say how a batch is cut and filled, not what a text becomes.
@@ -239,8 +300,10 @@ TEST_F(TokenizerJsonTest, TakesTheEndOfTextFromItsConfiguration) {
   EXPECT_EQ(end_of_text(R"({"eos_token": null})"), "<|end_of_text|>");
   EXPECT_EQ(end_of_text(R"({"eos_token": "<|eot_id|>"})"), "<|eot_id|>");
   EXPECT_EQ(end_of_text(R"({"eos_token": {"content": "<|eot_id|>"}})"), "<|eot_id|>");
-  EXPECT_THAT(end_of_text(R"({"eos_token": "the"})"),
-              AllOf(HasSubstr("tokenizer_config.json"), HasSubstr("\"eos_token\"")));
+  for (const char* unknown : {"nowhere", "a"}) {
+    EXPECT_THAT(end_of_text(json({{"eos_token", unknown}}).dump()),
+                AllOf(HasSubstr("tokenizer_config.json"), HasSubstr("\"eos_token\"")));
+  }
   EXPECT_THAT(end_of_text("{"), HasSubstr("tokenizer_config.json"));
   json nameless = file;
   nameless["added_tokens"][1]["content"] = "<|other|>";
@@ -263,20 +326,45 @@ TEST_F(TokenizerJsonTest, ComesBeforeTheOlderFiles) {
                               Tokenizer::FileNames(SUBMIX_DATA_DIR "/public_model"));
   EXPECT_THAT(names, ElementsAre("vocab.json", "merges.txt"));
   EXPECT_THAT(Tokenizer::FileNames(directory_.path()),
-              StatusIs(StatusCode::kNotFound, HasSubstr("vocab.json")));
+              StatusIs(StatusCode::kNotFound, HasSubstr("tokenizer.json: missing")));
+  directory_.Write("tokenizer.model", "");
+  EXPECT_THAT(Tokenizer::Load(directory_.path()),
+              StatusIs(StatusCode::kNotFound,
+                       AllOf(HasSubstr("tokenizer.model alone"), HasSubstr("save_pretrained"))));
   directory_.Write("vocab.json", "{}");
+  EXPECT_THAT(Tokenizer::Load(directory_.path()),
+              StatusIs(StatusCode::kNotFound, HasSubstr("merges.txt: missing")));
   directory_.Write("tokenizer.json", "{}");
   EXPECT_THAT(*Tokenizer::FileNames(directory_.path()), ElementsAre("tokenizer.json"));
   EXPECT_THAT(Tokenizer::Load(directory_.path()),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("tokenizer.json")));
-  directory_.Write("tokenizer_config.json", "{}");
-  EXPECT_THAT(*Tokenizer::FileNames(directory_.path()),
-              ElementsAre("tokenizer.json", "tokenizer_config.json"));
-  directory_.Write("generation_config.json", "{}");
+  for (const char* name : {"tokenizer_config.json", "generation_config.json", "added_tokens.json",
+                           "special_tokens_map.json"}) {
+    directory_.Write(name, "{}");
+  }
   directory_.Write("chat_template.jinja", "");
   EXPECT_THAT(*Tokenizer::FileNames(directory_.path()),
-              ElementsAre("tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
-                          "generation_config.json"));
+              ElementsAre("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                          "added_tokens.json", "chat_template.jinja", "generation_config.json"));
+}
+
+// A spreadsheet's or an editor's mark, and a file that was cloned without its content.
+TEST_F(TokenizerJsonTest, NamesWhatIsNotTheFile) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_THAT(LoadText(mark + Family("llama3").dump()),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("tokenizer.json"), HasSubstr("byte-order mark"))));
+  EXPECT_THAT(LoadText("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("tokenizer.json"), HasSubstr("git-lfs"))));
+  for (const std::string name :
+       {"added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"}) {
+    directory_.Write(name, mark + "{}");
+    EXPECT_THAT(Load(Family("llama3")),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(name), HasSubstr("byte-order mark"))));
+    directory_.Write(name, "{}");
+  }
 }
 
 }  // namespace tokenizer_json_test

@@ -71,11 +71,13 @@ StatusOr<SplitBehavior> ReadBehavior(const JsonObject& object) {
 
 class PreTokenizerReader {
  public:
-  explicit PreTokenizerReader(WordsRule& rule) : rule_(rule) {}
+  PreTokenizerReader(WordsRule& rule, std::optional<bool> adds_prefix_space)
+      : rule_(rule), adds_prefix_space_(adds_prefix_space) {}
 
   Status Read(const JsonObject& object) {
     SUBMIX_ASSIGN_OR_RETURN(const std::string type, object.Text("type"));
     if (type == "Sequence") {
+      adds_prefix_space_.reset();
       SUBMIX_RETURN_IF_ERROR(CheckFields(object, {"type", "pretokenizers"}));
       SUBMIX_ASSIGN_OR_RETURN(const auto parts, object.Objects("pretokenizers"));
       for (const JsonObject& part : parts) SUBMIX_RETURN_IF_ERROR(Read(part));
@@ -115,8 +117,8 @@ class PreTokenizerReader {
         CheckFields(object, {"type", "add_prefix_space", "trim_offsets", "use_regex"}));
     bool use_regex = true;
     SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("use_regex", use_regex));
-    SUBMIX_ASSIGN_OR_RETURN(const bool prepend, object.Boolean("add_prefix_space"));
-    if (prepend) {
+    SUBMIX_ASSIGN_OR_RETURN(const bool prepends, object.Boolean("add_prefix_space"));
+    if (adds_prefix_space_.value_or(prepends)) {
       SUBMIX_RETURN_IF_ERROR(CheckIsFirst(object));
       rule_.word_steps.emplace_back(Normalizer::Prepend{" ", false, true});
     }
@@ -154,11 +156,13 @@ class PreTokenizerReader {
   }
 
   WordsRule& rule_;
+  std::optional<bool> adds_prefix_space_;
 };
 
 }  // namespace
 
-StatusOr<WordsRule> ReadWordsRule(const JsonObject& settings) {
+StatusOr<WordsRule> ReadWordsRule(const JsonObject& settings,
+                                  std::optional<bool> adds_prefix_space) {
   WordsRule rule;
   if (settings.Has("normalizer")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject normalizer, settings.Object("normalizer"));
@@ -166,7 +170,7 @@ StatusOr<WordsRule> ReadWordsRule(const JsonObject& settings) {
   }
   if (settings.Has("pre_tokenizer")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject pre_tokenizer, settings.Object("pre_tokenizer"));
-    SUBMIX_RETURN_IF_ERROR(PreTokenizerReader(rule).Read(pre_tokenizer));
+    SUBMIX_RETURN_IF_ERROR(PreTokenizerReader(rule, adds_prefix_space).Read(pre_tokenizer));
   }
   return rule;
 }

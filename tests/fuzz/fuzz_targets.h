@@ -19,7 +19,8 @@ void FuzzManifest(std::string_view input);     // manifest.json and private_trai
 void FuzzModelConfig(std::string_view input);  // config.json
 void FuzzSafetensors(std::string_view input);
 void FuzzServeConfig(std::string_view input);  // the TOML of `submix serve --config`
-void FuzzTokenizer(
-    std::string_view input);  // tokenizer.json, or vocab.json ==== merges.txt; ==== a text
+// tokenizer.json ==== a text ==== tokenizer_config.json ==== added_tokens.json, or vocab.json ====
+// merges.txt ==== a text
+void FuzzTokenizer(std::string_view input);
 
 }  // namespace submix::fuzz
