@@ -84,8 +84,11 @@ std::vector<AddedTokens::Match> AddedTokens::FindAll(const MarkedText& marked) c
         if (space_end < end) space_end = SpaceEnd(text, end);
         match.end = space_end;
       }
-      matches.push_back(match);
-      last_end = match.end;
+      // Nothing is left of one that the match before it took as white space.
+      if (match.begin < match.end) {
+        matches.push_back(match);
+        last_end = match.end;
+      }
     }
     begin = end;
   }

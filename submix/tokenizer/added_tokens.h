@@ -47,8 +47,9 @@ class AddedTokens {
   bool contains_marker(std::span<const base::TokenId> more_markers) const;
 
   // From the left, at each place the longest; a marker only where every byte is of the template. A
-  // single word that stands beside a letter is passed over with all its bytes. A match may reach
-  // back into white space that the one before it took.
+  // single word that stands beside a letter is passed over with all its bytes. A match may lie in
+  // white space that the one before it took, but for one that takes white space to its left: that
+  // begins where the one before it ended, or is none.
   std::vector<Match> FindAll(const MarkedText& marked) const;
 
  private:

@@ -74,10 +74,18 @@ TEST(AddedTokensTest, SearchesOnInTheWhiteSpaceThatAMatchTook) {
   EXPECT_THAT(Find(tokens, "<r>   x"), ElementsAre(Match{0, 6, 1}, Match{3, 5, 2}));
 }
 
+TEST(AddedTokensTest, DropsWhatTheMatchBeforeTookAsWhiteSpace) {
+  const AddedTokens tokens({Token("<r>", 1, "r"), Token(" ", 2, "l"), Token(" b", 3, "l")});
+  EXPECT_THAT(Find(tokens, "<r> x"), ElementsAre(Match{0, 4, 1}));
+  EXPECT_THAT(Find(tokens, "<r>   x"), ElementsAre(Match{0, 6, 1}));
+  EXPECT_THAT(Find(tokens, "<r>  bx"), ElementsAre(Match{0, 5, 1}, Match{5, 6, 3}));
+}
+
 TEST(AddedTokensTest, LooksOnceAtEveryByteOfWhiteSpace) {
-  const AddedTokens tokens({Token(" ", 1, "lr")});
   const std::string spaces(1 << 20, ' ');
-  EXPECT_EQ(Find(tokens, spaces).size(), spaces.size());
+  for (const char* flags : {"l", "r"}) {
+    EXPECT_EQ(Find(AddedTokens({Token(" ", 1, flags)}), spaces).size(), spaces.size());
+  }
 }
 
 TEST(AddedTokensTest, AMarkerIsOfTheTemplateOnly) {

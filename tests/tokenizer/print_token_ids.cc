@@ -3,12 +3,15 @@
 // line of standard output what was made of it.
 //
 //   {"directory": "…", "texts": ["6869"]}
-//   {"ids": [[104, 105]], "decoded": ["6869"], "prefix": [1], "end_of_text": 2}
+//   {"ids": [[104, 105]], "templated": [[104, 105]], "decoded": ["6869"], "prefix": [1],
+//   "end_of_text": 2}
 //   {"error": "…"}
+//
+// `templated`: where all of the text is a template's, so that markers are matched as well.
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -42,12 +45,16 @@ json Answer(const json& question) {
   if (!loaded.ok()) return {{"error", std::string(loaded.status().message())}};
   const Tokenizer& tokenizer = **loaded;
   json answer = {{"ids", json::array()},
+                 {"templated", json::array()},
                  {"decoded", json::array()},
                  {"prefix", tokenizer.prefix()},
                  {"end_of_text", tokenizer.end_of_text()}};
   for (const std::string hex : question.at("texts")) {
-    const auto ids = tokenizer.Encode(FromHex(hex));
+    const std::string text = FromHex(hex);
+    const auto ids = tokenizer.Encode(text);
     answer["ids"].push_back(ids);
+    answer["templated"].push_back(
+        tokenizer.EncodeTemplated(text, std::vector<bool>(text.size(), true), {}));
     answer["decoded"].push_back(ToHex(tokenizer.Decode(ids)));
   }
   return answer;
