@@ -18,9 +18,13 @@ inline constexpr char kEndTokensField[] = "eos_token_id";
 base::StatusOr<std::vector<int>> ReadTokenIds(const base::JsonObject& json, std::string_view field,
                                               int vocab_size);
 
-// As Hugging Face's generation has it: eos_token_id of `directory`/generation_config.json, or of
-// config.json where that does not say, or none where that is null, too (or absent: a Qwen's).
-// Errors: those of LoadDecoderConfig's reading; kInvalidArgument naming file and field.
+// eos_token_id of `directory`/generation_config.json; none where that is not there or does not say.
+// Errors: those of reading; kInvalidArgument naming file and field.
+base::StatusOr<std::vector<int>> LoadGenerationEnds(const std::string& directory, int vocab_size);
+
+// As Hugging Face's generation has it: those, or where there are none eos_token_id of config.json,
+// which may be none, too (null, or absent from a Qwen's). Errors: those of LoadGenerationEnds and of
+// reading config.json.
 base::StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory);
 
 }  // namespace submix::model

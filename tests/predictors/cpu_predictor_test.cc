@@ -15,8 +15,12 @@
 namespace submix::decode {
 namespace {
 
+using base::StatusCode;
+using base::StatusIs;
 using base::TokenId;
 using ensemble::SequenceId;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using Append = ensemble::Predictor::Append;
 using Logits = std::vector<float>;
@@ -444,6 +448,30 @@ TEST_F(CpuPredictorTest, AnotherModelIsNeverAnsweredFromTheCache) {
   model::WriteTinyModel(directory_.File("public"), config_, 2);
   const Logits second = answer();
   EXPECT_NE(first, second);
+}
+
+TEST_F(CpuPredictorTest, WeightsThatAreNotFiniteAreRefusedByName) {
+  const std::string weights = directory_.File("public/model.safetensors");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string bytes, base::ReadFile(weights));
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");  // of the last tensor by name
+  SUBMIX_ASSERT_OK(base::WriteFile(weights, bytes));
+  CpuPredictorOptions options = Options({}, Precision::kBfloat16);
+  options.cache_directory = directory_.File("cache");
+  for (int start = 0; start < 2; ++start) {  // nothing is cached, either
+    EXPECT_THAT(CpuPredictor::Load(options),
+                StatusIs(StatusCode::kDataLoss,
+                         AllOf(HasSubstr("\"wte.weight\""), HasSubstr("not finite"))));
+  }
+}
+
+TEST_F(CpuPredictorTest, AdaptersThatAreNotFiniteAreRefusedByName) {
+  const std::string adapter = Adapter(1);
+  const std::string weights = base::JoinPath(adapter, "adapter_model.safetensors");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(std::string bytes, base::ReadFile(weights));
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");
+  SUBMIX_ASSERT_OK(base::WriteFile(weights, bytes));
+  EXPECT_THAT(CpuPredictor::Load(Options({adapter}, Precision::kFloat32)),
+              StatusIs(StatusCode::kDataLoss, AllOf(HasSubstr("lora_"), HasSubstr("not finite"))));
 }
 
 TEST_F(CpuPredictorTest, ManyThreadsAndMembers) {

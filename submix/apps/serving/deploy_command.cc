@@ -23,6 +23,7 @@
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/model/end_tokens.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::apps {
@@ -85,6 +86,8 @@ StatusOr<std::vector<std::string>> FilesOf(const ExternalFlags& external) {
         " entries, fewer than --vocabulary " + std::to_string(external.vocabulary) +
         ": leave the logits of padding out");
   }
+  SUBMIX_RETURN_IF_ERROR(
+      model::LoadGenerationEnds(external.tokenizer, external.vocabulary).status());
   SUBMIX_ASSIGN_OR_RETURN(auto names, tokenizer::Tokenizer::FileNames(external.tokenizer));
   if (base::FileExists(base::JoinPath(external.tokenizer, ensemble::kTrainingCostFile))) {
     names.emplace_back(ensemble::kTrainingCostFile);

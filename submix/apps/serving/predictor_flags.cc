@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/base/file_system.h"
-#include "submix/base/json_object.h"
 #include "submix/base/log.h"
 #include "submix/base/memory_limit.h"
 #include "submix/base/processors.h"
@@ -137,11 +135,7 @@ StatusOr<std::vector<int>> EndTokensOf(const ensemble::Manifest& manifest,
                                        const std::string& ensemble_directory) {
   const std::string directory = ensemble::PublicDirectory(ensemble_directory);
   if (!manifest.external.has_value()) return model::LoadEndTokens(directory);
-  const std::string path = base::JoinPath(directory, model::kGenerationConfigFile);
-  if (!base::FileExists(path)) return std::vector<int>();
-  SUBMIX_ASSIGN_OR_RETURN(const auto generation, base::JsonObject::Load(path));
-  if (!generation.Has(model::kEndTokensField)) return std::vector<int>();
-  return model::ReadTokenIds(generation, model::kEndTokensField, manifest.external->vocabulary);
+  return model::LoadGenerationEnds(directory, manifest.external->vocabulary);
 }
 
 }  // namespace

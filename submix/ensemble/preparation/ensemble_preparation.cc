@@ -7,6 +7,7 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
+#include "submix/model/end_tokens.h"
 #include "submix/model/weight_files.h"
 
 namespace submix::ensemble {
@@ -109,6 +110,7 @@ StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto config, model::LoadDecoderConfig(base::JoinPath(public_directory, "config.json")));
+  SUBMIX_RETURN_IF_ERROR(model::LoadEndTokens(public_directory).status());
   return tokenizer::Tokenizer::LoadFor(public_directory, config.vocab_size);
 }
 

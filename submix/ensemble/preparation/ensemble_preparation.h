@@ -40,7 +40,8 @@ bool HasSameOptions(const Manifest& found, const Manifest& wanted);
 // say both costs; those of LoadTrainingCost.
 base::Status CheckIsPublic(const std::string& public_directory);
 
-// Errors: those of reading; kFailedPrecondition if the vocabulary does not fit the model.
+// Errors: those of reading; kFailedPrecondition if the vocabulary does not fit the model, or
+// kInvalidArgument naming file and field if what ends a text is no token of it.
 base::StatusOr<std::unique_ptr<tokenizer::Tokenizer>> LoadFittingTokenizer(
     const std::string& public_directory);
 

@@ -12,6 +12,7 @@
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
+#include "submix/model/decoder_tensors.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 
@@ -171,6 +172,7 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           ensemble::LoadFittingTokenizer(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(ensemble::CheckIsPublic(options.public_directory));
+  SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckTrainingOptions(options.training, config));
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
