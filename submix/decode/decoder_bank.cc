@@ -98,9 +98,8 @@ class BankLoader {
 
   Status Pack(const std::string& cache_directory, WorkerTeam& team) {
     const auto check = [&] { return model::CheckNumbers(bank_.config, *bank_.files); };
-    SUBMIX_ASSIGN_OR_RETURN(
-        bank_.packed,
-        PackedWeights::Load(weights_, bank_.files->paths(), cache_directory, check, team));
+    SUBMIX_ASSIGN_OR_RETURN(bank_.packed, PackedWeights::Load(weights_, bank_.files->paths(),
+                                                              cache_directory, check, team));
     for (std::size_t i = 0; i < packed_.size(); ++i) *packed_[i] = bank_.packed.data(i);
     return base::OkStatus();
   }

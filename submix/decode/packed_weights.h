@@ -22,10 +22,11 @@ struct PackedWeight {
 // Immutable, thread-safe.
 class PackedWeights {
  public:
-  // Packs with all workers, once `check` has passed what it reads from. With a `cache_directory`, maps the file that fits `weights` and the
-  // model files (paths, sizes and times of change), or leaves one there; whatever keeps it from
-  // doing so only costs the time of packing. A cache file is as trusted as the model file: whoever
-  // can write there decides the answers; what is in it has passed the check. Errors: the check's.
+  // Packs with all workers, once `check` has passed what it reads from. With a `cache_directory`,
+  // maps the file that fits `weights` and the model files (paths, sizes and times of change), or
+  // leaves one there; whatever keeps it from doing so only costs the time of packing. A cache file
+  // is as trusted as the model file: whoever can write there decides the answers; what is in it has
+  // passed the check. Errors: the check's.
   static base::StatusOr<PackedWeights> Load(const std::vector<PackedWeight>& weights,
                                             const std::vector<std::string>& model_files,
                                             const std::string& cache_directory,

@@ -54,8 +54,8 @@ Status CheckField(const JsonObject& json, const ConfigField& field) {
           json.ValueText(field.text) == json.ValueText(field.name)) {
         return base::OkStatus();
       }
-      return json.FieldError(field.name, "differs from " + Quoted(field.text) +
-                                             ", of which it is another name");
+      return json.FieldError(
+          field.name, "differs from " + Quoted(field.text) + ", of which it is another name");
     case FieldUse::kReadOrNull:
     case FieldUse::kIgnored:
       return base::OkStatus();

@@ -12,11 +12,14 @@ namespace {
 
 constexpr std::string_view kRecord = "says what the model is called, or what wrote the files";
 constexpr std::string_view kTraining = "only for training by Hugging Face, which has its dropout";
-constexpr std::string_view kManner = "how the same numbers are computed, or what is returned besides";
+constexpr std::string_view kManner =
+    "how the same numbers are computed, or what is returned besides";
 constexpr std::string_view kPrecision = "numbers are taken in the type that the file has";
-constexpr std::string_view kGeneration = "a default of generate(), which requests to Submix replace";
+constexpr std::string_view kGeneration =
+    "a default of generate(), which requests to Submix replace";
 constexpr std::string_view kLabels = "of a classifier, which a language model is not";
-constexpr std::string_view kTokens = "what texts begin with is the tokenizer's; padding is not read";
+constexpr std::string_view kTokens =
+    "what texts begin with is the tokenizer's; padding is not read";
 constexpr std::string_view kNotHere = "no class of this family reads it";
 
 // --- What must be so
@@ -237,7 +240,8 @@ constexpr auto kQwen2 = std::to_array<ConfigField>({
     MustBe("hidden_act", kSilus, kOtherActivation),
     MustBe("mlp_bias", "false null", kNoBias),
     MustBe("use_mrope", "false null", "positions of pictures are not supported"),
-    Ignored("attention_bias", "queries, keys and values always have biases, attention's outcome none"),
+    Ignored("attention_bias",
+            "queries, keys and values always have biases, attention's outcome none"),
 });
 
 constexpr auto kQwen3 = std::to_array<ConfigField>({

@@ -31,18 +31,18 @@ using Json = nlohmann::ordered_json;
 
 Json GptJson(const DecoderConfig& config) {
   Json json = {{"architectures", {"GPT2LMHeadModel"}},
-          {"model_type", "gpt2"},
-          {"activation_function", "gelu_new"},
-          {"vocab_size", config.vocab_size},
-          {"n_positions", config.context_length},
-          {"n_ctx", config.context_length},
-          {"n_embd", config.width},
-          {"n_layer", config.layers},
-          {"n_head", config.attention_heads},
-          {"layer_norm_epsilon", config.norm_epsilon},
-          {"bos_token_id", config.end_of_text},
-          {"eos_token_id", config.end_of_text},
-          {"tie_word_embeddings", config.has_tied_embeddings}};
+               {"model_type", "gpt2"},
+               {"activation_function", "gelu_new"},
+               {"vocab_size", config.vocab_size},
+               {"n_positions", config.context_length},
+               {"n_ctx", config.context_length},
+               {"n_embd", config.width},
+               {"n_layer", config.layers},
+               {"n_head", config.attention_heads},
+               {"layer_norm_epsilon", config.norm_epsilon},
+               {"bos_token_id", config.end_of_text},
+               {"eos_token_id", config.end_of_text},
+               {"tie_word_embeddings", config.has_tied_embeddings}};
   if (config.mlp_width > 0) json["n_inner"] = config.mlp_width;
   return json;
 }

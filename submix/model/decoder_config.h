@@ -84,9 +84,9 @@ struct DecoderConfig {
 };
 
 // Errors: kNotFound; kInvalidArgument, naming file and field, for what is not JSON, a family that
-// is not known, a field that is not known, out of range, or asks for what is not computed here. What
-// is absent is what Hugging Face's own class takes it for; no field is ignored but those that cannot
-// change a result (config_tables.cc).
+// is not known, a field that is not known, out of range, or asks for what is not computed here.
+// What is absent is what Hugging Face's own class takes it for; no field is ignored but those that
+// cannot change a result (config_tables.cc).
 base::StatusOr<DecoderConfig> LoadDecoderConfig(const std::string& path);
 // That of the model in a directory, of its config.json.
 base::StatusOr<DecoderConfig> LoadConfigOf(const std::string& model_directory);

@@ -29,8 +29,8 @@ struct RotaryPositions {
   Rotary everywhere;  // of layers that see everything
   Rotary windowed;    // of layers with a window
 };
-// Out of rope_theta, rope_scaling and rope_parameters, as transformers 4 and 5 write them. Requires:
-// vocabulary and sizes of `config`.
+// Out of rope_theta, rope_scaling and rope_parameters, as transformers 4 and 5 write them.
+// Requires: vocabulary and sizes of `config`.
 base::StatusOr<RotaryPositions> ReadRotaryPositions(const base::JsonObject& fields,
                                                     const DecoderConfig& config);
 

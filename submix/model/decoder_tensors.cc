@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "submix/base/file_system.h"
+#include "submix/base/json_object.h"
 
 namespace submix::model {
 namespace {

@@ -65,8 +65,8 @@ std::vector<DecoderTensor> DecoderTensors(const DecoderConfig& config);
 std::string FullName(const DecoderConfig& config, const DecoderTensor& tensor);
 
 // All of DecoderTensors in a model's files, with ModelPrefix or all without; reads headers alone.
-// Errors: those of WeightFiles::Find; kDataLoss naming a tensor of floats that the model has no place
-// for, but for buffers that Hugging Face's classes ignore.
+// Errors: those of WeightFiles::Find; kDataLoss naming a tensor of floats that the model has no
+// place for, but for buffers that Hugging Face's classes ignore.
 base::StatusOr<std::vector<TensorView>> FindTensors(const DecoderConfig& config,
                                                     const WeightFiles& files);
 // Reads all of FindTensors. Errors: kDataLoss naming a tensor with a number that is not finite, or

@@ -41,7 +41,8 @@ class DecoderTensorsTest : public ::testing::Test {
   }
   base::Status Check() {
     std::vector<NamedTensor> named;
-    for (const auto& [name, tensor] : tensors_) named.push_back({name, tensor.shape, tensor.values});
+    for (const auto& [name, tensor] : tensors_)
+      named.push_back({name, tensor.shape, tensor.values});
     SUBMIX_RETURN_IF_ERROR(
         WriteSafetensors(directory_.File("model.safetensors"), named, Dtype::kF32, {}));
     return CheckWeights(directory_.path());

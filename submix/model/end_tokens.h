@@ -23,8 +23,8 @@ base::StatusOr<std::vector<int>> ReadTokenIds(const base::JsonObject& json, std:
 base::StatusOr<std::vector<int>> LoadGenerationEnds(const std::string& directory, int vocab_size);
 
 // As Hugging Face's generation has it: those, or where there are none eos_token_id of config.json,
-// which may be none, too (null, or absent from a Qwen's). Errors: those of LoadGenerationEnds and of
-// reading config.json.
+// which may be none, too (null, or absent from a Qwen's). Errors: those of LoadGenerationEnds and
+// of reading config.json.
 base::StatusOr<std::vector<int>> LoadEndTokens(const std::string& directory);
 
 }  // namespace submix::model

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 class EndTokensTest : public ::testing::Test {
  protected:
   void WriteConfig(const std::string& ends) {
-    directory_.Write("config.json", R"({"model_type": "llama", "vocab_size": 100, "eos_token_id": )" +
-                                          ends + "}");
+    directory_.Write("config.json",
+                     R"({"model_type": "llama", "vocab_size": 100, "eos_token_id": )" + ends + "}");
   }
   void WriteGeneration(const std::string& json) { directory_.Write(kGenerationConfigFile, json); }
   base::StatusOr<std::vector<int>> Load() const { return LoadEndTokens(directory_.path()); }

@@ -14,7 +14,8 @@ base::StatusOr<DecoderConfig> ReadGpt2(const base::JsonObject& fields) {
   }
   if (fields.Has("n_inner")) {
     SUBMIX_ASSIGN_OR_RETURN(const int inner, fields.Int("n_inner", 1, 4 * kMaxWidth));
-    if (inner != 4 * config.width) config.mlp_width = inner;  // equal models have equal descriptions
+    if (inner != 4 * config.width)
+      config.mlp_width = inner;  // equal models have equal descriptions
   }
   SUBMIX_ASSIGN_OR_RETURN(config.end_of_text, FirstEndToken(fields, config.vocab_size));
   SUBMIX_ASSIGN_OR_RETURN(config.norm_epsilon, NormEpsilon(fields, "layer_norm_epsilon"));

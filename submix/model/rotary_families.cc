@@ -116,10 +116,10 @@ class FamilyReader {
     }
     if (std::ranges::find(windowed, true) == windowed.end()) return base::OkStatus();
     if (!has_window) {
-      return fields_.FieldError(
-          "sliding_window", is_qwen_ ? "layers of sliding_attention need it and a "
-                                       "\"use_sliding_window\" that is true"
-                                     : "layers of sliding_attention need it");
+      return fields_.FieldError("sliding_window", is_qwen_
+                                                      ? "layers of sliding_attention need it and a "
+                                                        "\"use_sliding_window\" that is true"
+                                                      : "layers of sliding_attention need it");
     }
     SUBMIX_ASSIGN_OR_RETURN(config_.window, fields_.Int("sliding_window", 1, kMaxContext));
     config_.windowed_layers = std::move(windowed);

@@ -26,11 +26,16 @@ base::StatusOr<DecoderConfig> Load(const json& config) {
 }
 
 json Config(const char* family) {
-  return {
-      {"model_type", family},           {"vocab_size", 100},      {"hidden_size", 64},
-      {"intermediate_size", 96},        {"num_hidden_layers", 4}, {"num_attention_heads", 8},
-      {"max_position_embeddings", 128}, {"num_key_value_heads", 8},
-      {"head_dim", 8},                  {"eos_token_id", 2}};
+  return {{"model_type", family},
+          {"vocab_size", 100},
+          {"hidden_size", 64},
+          {"intermediate_size", 96},
+          {"num_hidden_layers", 4},
+          {"num_attention_heads", 8},
+          {"max_position_embeddings", 128},
+          {"num_key_value_heads", 8},
+          {"head_dim", 8},
+          {"eos_token_id", 2}};
 }
 
 DecoderConfig Loaded(const json& config) { return Load(config).value(); }
@@ -295,10 +300,10 @@ TEST(RotaryFamiliesTest, RotaryPositionsThatDependOnTheVersionAreRefused) {
            Case{"llama", {{"rope_parameters", {{"full_attention", plain}}}}, "full_attention"},
            Case{"qwen3", {{"rope_parameters", {{"full_attention", plain}}}}, "full_attention"},
            Case{"gemma3_text", {{"rope_parameters", plain}}, "expected only \"full_attention\""},
-           Case{"gemma3_text",
-                {{"rope_local_base_freq", 1e4},
-                 {"rope_parameters", {{"sliding_attention", plain}}}},
-                "rope_parameters.sliding_attention.rope_theta"},
+           Case{
+               "gemma3_text",
+               {{"rope_local_base_freq", 1e4}, {"rope_parameters", {{"sliding_attention", plain}}}},
+               "rope_parameters.sliding_attention.rope_theta"},
        }) {
     json config = Config(c.family);
     config.update(c.fields);

@@ -41,9 +41,7 @@ constexpr auto kLinear = std::to_array<ConfigField>({
     Ignored("original_max_position_embeddings", "of types that this is not"),
 });
 constexpr auto kLlama3 = std::to_array<ConfigField>({
-    Read("factor", ""),
-    Read("low_freq_factor", ""),
-    Read("high_freq_factor", ""),
+    Read("factor", ""), Read("low_freq_factor", ""), Read("high_freq_factor", ""),
     Read("original_max_position_embeddings", ""),  // absent: max_position_embeddings
 });
 
@@ -186,8 +184,8 @@ StatusOr<RotaryPositions> ReadRotaryPositions(const JsonObject& fields,
   constexpr double kUsualOfFarLayers = 1e6;
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject kinds, ByKindOfLayer(fields));
   RotaryPositions positions;
-  SUBMIX_ASSIGN_OR_RETURN(positions.everywhere, Everywhere(fields, {&kinds, kEverywhere},
-                                                           kUsualOfFarLayers, context));
+  SUBMIX_ASSIGN_OR_RETURN(positions.everywhere,
+                          Everywhere(fields, {&kinds, kEverywhere}, kUsualOfFarLayers, context));
   SUBMIX_ASSIGN_OR_RETURN(const auto outer, OuterBase(fields, kLocalTheta));
   SUBMIX_ASSIGN_OR_RETURN(const auto windowed, Within(kinds, kWindowed, outer, kUsual, context));
   Rotary plain;

@@ -241,12 +241,11 @@ bool IsFinite(const TensorView& tensor) {
     std::uint64_t exponents, lowest_bits, signs;
   };
   const Lanes lanes =
-      tensor.dtype == Dtype::kF32   ? Lanes{0x7f80'0000'7f80'0000, 0x0080'0000'0080'0000,
-                                          0x8000'0000'8000'0000}
-      : tensor.dtype == Dtype::kF16 ? Lanes{0x7c00'7c00'7c00'7c00, 0x0400'0400'0400'0400,
-                                            0x8000'8000'8000'8000}
-                                    : Lanes{0x7f80'7f80'7f80'7f80, 0x0080'0080'0080'0080,
-                                            0x8000'8000'8000'8000};
+      tensor.dtype == Dtype::kF32
+          ? Lanes{0x7f80'0000'7f80'0000, 0x0080'0000'0080'0000, 0x8000'0000'8000'0000}
+      : tensor.dtype == Dtype::kF16
+          ? Lanes{0x7c00'7c00'7c00'7c00, 0x0400'0400'0400'0400, 0x8000'8000'8000'8000}
+          : Lanes{0x7f80'7f80'7f80'7f80, 0x0080'0080'0080'0080, 0x8000'8000'8000'8000};
   std::uint64_t carried = 0;
   const std::byte* const data = tensor.bytes.data();
   for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof carried) {

@@ -195,8 +195,8 @@ TEST_F(SafetensorsTest, TheBundledModelIsTheReferenceModelInHalfPrecision) {
 
 TEST_F(SafetensorsTest, OneNumberThatIsNotFiniteIsFoundWhereverItIs) {
   for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
-    for (const float wrong : {std::numeric_limits<float>::quiet_NaN(),
-                              -std::numeric_limits<float>::infinity()}) {
+    for (const float wrong :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
       for (std::size_t at = 0; at < 7; ++at) {
         std::vector<float> values = {-65504, 65504, 0, -0.0f, 1e-40f, -1, 1};
         const NamedTensor tensor = {"w", {7}, values};

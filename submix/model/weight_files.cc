@@ -23,9 +23,7 @@ std::string SingleFile(const std::string& directory) {
 std::string IndexFile(const std::string& directory) {
   return base::JoinPath(directory, kIndexFile);
 }
-bool HasSingleFile(const std::string& directory) {
-  return base::FileExists(SingleFile(directory));
-}
+bool HasSingleFile(const std::string& directory) { return base::FileExists(SingleFile(directory)); }
 
 // Where the index says that each tensor is. Shards are files of the same directory.
 StatusOr<std::map<std::string, std::string>> LoadIndex(const std::string& path) {
@@ -68,8 +66,8 @@ Status NoWeightsError(const std::string& directory) {
     const auto found = std::ranges::find_if(
         *names, [&](const std::string& name) { return name.ends_with(format.ending); });
     if (found == names->end()) continue;
-    return base::NotFoundError(missing + ", and " + Quoted(*found) +
-                               " is not read; " + format.mend);
+    return base::NotFoundError(missing + ", and " + Quoted(*found) + " is not read; " +
+                               format.mend);
   }
   return base::NotFoundError(missing + "; nor is there a " + std::string(kIndexFile));
 }

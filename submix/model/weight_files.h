@@ -18,8 +18,9 @@ namespace submix::model {
 class WeightFiles {
  public:
   // Errors: those of SafetensorsFile::Open and JsonObject::Load; kNotFound naming a shard that is
-  // not there, or what the directory has instead of safetensors, and the mend; kInvalidArgument naming file and field for an index that names a file outside the
-  // directory; kDataLoss for a tensor that is in two shards, or not in the one that the index says.
+  // not there, or what the directory has instead of safetensors, and the mend; kInvalidArgument
+  // naming file and field for an index that names a file outside the directory; kDataLoss for a
+  // tensor that is in two shards, or not in the one that the index says.
   static base::StatusOr<std::unique_ptr<WeightFiles>> Open(const std::string& directory);
 
   // The names, in their directory, of the files that Open reads: model.safetensors, or the index

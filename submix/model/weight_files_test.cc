@@ -108,10 +108,10 @@ TEST_F(WeightFilesTest, WhatIsThereInsteadIsNamedWithTheMend) {
     const char* file;
     const char* mend;
   };
-  for (const Case& c : {Case{"pytorch_model.bin", "save_pretrained"}, Case{"m.gguf", "gguf_file"},
-                        Case{"consolidated.00.pth", "convert"},
-                        Case{"consolidated.safetensors", "layout"},
-                        Case{"adapter_model.safetensors", "adapter"}}) {
+  for (const Case& c :
+       {Case{"pytorch_model.bin", "save_pretrained"}, Case{"m.gguf", "gguf_file"},
+        Case{"consolidated.00.pth", "convert"}, Case{"consolidated.safetensors", "layout"},
+        Case{"adapter_model.safetensors", "adapter"}}) {
     const base::TemporaryDirectory directory;
     directory.Write(c.file, "");
     EXPECT_THAT(WeightFiles::Open(directory.path()),
