@@ -36,7 +36,8 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
                "ledger", "tokenizer", "ensemble"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
                "mechanism/baselines", "ledger", "ensemble", "engine", "eval/audits"},
-    "chat": {"base", "tokenizer", "engine"},
+    "jinja": {"base"},
+    "chat": {"base", "jinja", "tokenizer", "engine"},
     "server": {"base", "engine", "chat"},
 }
 # Rooms within a folder: what several of them share, then one thing each.
