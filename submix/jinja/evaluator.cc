@@ -226,6 +226,8 @@ Value Evaluator::Evaluate(const Expression& expression) {
       return EvaluateSlice(expression);
     case Is::kCall:
       return EvaluateCall(expression, nullptr);
+    case Is::kSpread:  // only among arguments
+      break;
     case Is::kFilter:
     case Is::kTest:
       return EvaluateNamed(expression, {});
@@ -291,15 +293,23 @@ Value Evaluator::EvaluateSlice(const Expression& expression) {
 }
 
 Arguments Evaluator::ArgumentsOf(const Expression& call) {
-  const std::size_t first_named = call.children.size() - call.names.size();
   Values positional;
   std::vector<std::pair<std::string_view, Value>> named;
   for (std::size_t i = 1; i < call.children.size(); ++i) {
-    const Value value = Evaluate(*call.children[i]);
-    if (i < first_named) {
+    const Expression& argument = *call.children[i];
+    const bool is_spread = argument.kind == Expression::Kind::kSpread;
+    const Value value = Evaluate(is_spread ? *argument.children[0] : argument);
+    if (is_spread && argument.text.bytes() == "**" && value.Is(Kind::kDict)) {
+      for (const auto& [name, each] : value.dict().items) {
+        if (name.Is(Kind::kText)) named.emplace_back(name.bytes(), each);
+      }
+    } else if (is_spread) {
+      const Values items = Iterate(rendering_, value);
+      positional.insert(positional.end(), items.begin(), items.end());
+    } else if (call.names[i - 1].empty()) {
       positional.push_back(value);
     } else {
-      named.emplace_back(call.names[i - first_named], value);
+      named.emplace_back(call.names[i - 1], value);
     }
   }
   return {std::move(positional), std::move(named)};

@@ -304,9 +304,12 @@ ExpressionPtr ExpressionParser::ParseItem(ExpressionPtr what) {
 void ExpressionParser::ParseArguments(Expression& call) {
   Expect("(");
   while (!failed() && !SeesOperator(")")) {
-    if (SeesOperator("*") || SeesOperator("**")) {
-      Fail("arguments by \"*\" are not supported", base::StatusCode::kUnimplemented);
-      return;
+    const std::string_view spread = SeesOperator("**") ? "**" : "*";
+    if (Skip(spread)) {
+      call.children.push_back(MadeOf(Expression::Kind::kSpread, spread, ParseExpression()));
+      call.names.emplace_back();
+      if (!Skip(",")) break;
+      continue;
     }
     const bool is_named = current().kind == TokenKind::kName &&
                           tokens_[at_ + 1].kind == TokenKind::kOperator &&
@@ -315,9 +318,8 @@ void ExpressionParser::ParseArguments(Expression& call) {
       call.names.push_back(current().text);
       Advance();
       Advance();
-    } else if (!call.names.empty()) {
-      Fail("an argument without a name follows one with a name");
-      return;
+    } else {
+      call.names.emplace_back();
     }
     call.children.push_back(ParseExpression());
     if (!Skip(",")) break;
@@ -376,6 +378,7 @@ ExpressionPtr ExpressionParser::ParseTest(ExpressionPtr what) {
     ParseArguments(test);
   } else if (is_operand) {
     test.children.push_back(ParsePostfix(ParsePrimary()));
+    test.names.emplace_back();
   }
   ExpressionPtr made = Made(std::move(test));
   return is_negated ? MadeOf(Expression::Kind::kNot, "", std::move(made)) : std::move(made);

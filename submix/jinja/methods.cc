@@ -105,21 +105,22 @@ Value Split(Rendering& rendering, const Value& self, Arguments& arguments) {
   if (!by_space && (!separator.Is(Kind::kText) || separator.text().empty())) {
     return rendering.Fail("split() needs a separator that is not empty");
   }
+  // What is left where the splits stop keeps the white space at its other end.
   const Text text =
-      by_space ? Stripped(rendering, self.text(), separator, true, true) : self.text();
+      by_space ? Stripped(rendering, self.text(), separator, !kFromRight, kFromRight) : self.text();
   rendering.Charge(SearchWork<kFromRight>(text, separator));
   if (rendering.failed()) return {};
+  Places places = by_space ? SpacesOf(text.bytes(), most, kFromRight)
+                           : PlacesOf(text.bytes(), separator.bytes(), most, kFromRight);
+  rendering.Charge(64 * places.size());
+  places.emplace_back(text.size(), text.size());
   Values parts;
   std::size_t begin = 0;
-  const Places places = by_space ? SpacesOf(text.bytes(), most, kFromRight)
-                                 : PlacesOf(text.bytes(), separator.bytes(), most, kFromRight);
-  rendering.Charge(64 * places.size());
   for (const auto& [from, to] : places) {
     if (rendering.failed()) return {};
-    parts.push_back(rendering.Make(text.Part(begin, from)));
+    if (!by_space || from > begin) parts.push_back(rendering.Make(text.Part(begin, from)));
     begin = to;
   }
-  if (!by_space || !text.empty()) parts.push_back(rendering.Make(text.From(begin)));
   return rendering.MakeList(std::move(parts));
 }
 

@@ -33,6 +33,7 @@ struct Expression {
     kItem,         // children: what, key
     kSlice,        // children: what, and begin, end, step or null
     kCall,         // children: what, arguments
+    kSpread,       // an argument; text: "*" or "**"; child
     kFilter,       // text: name; children: what or null in a filter block, arguments
     kTest,         // as kFilter
   };
@@ -42,7 +43,7 @@ struct Expression {
   Value value = {};
   std::vector<ExpressionPtr> children = {};
   std::vector<std::string> operators = {};
-  std::vector<std::string> names = {};  // of the last arguments, which are given by name
+  std::vector<std::string> names = {};  // of arguments, one for each; empty without
 };
 
 struct Statement;

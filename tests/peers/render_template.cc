@@ -43,8 +43,7 @@ Variable VariableOf(const ordered_json& value, Origin origin) {
 }
 
 ordered_json Answer(const ordered_json& question) {
-  const auto parsed =
-      submix::jinja::Template::Parse(question.at("template").get<std::string>());
+  const auto parsed = submix::jinja::Template::Parse(question.at("template").get<std::string>());
   if (!parsed.ok()) {
     return {{"error", parsed.status().message()}, {"code", parsed.status().code()}};
   }
@@ -62,8 +61,8 @@ ordered_json Answer(const ordered_json& question) {
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << Answer(ordered_json::parse(line)).dump(-1, ' ', false,
-                                                        ordered_json::error_handler_t::replace)
+    std::cout << Answer(ordered_json::parse(line))
+                     .dump(-1, ' ', false, ordered_json::error_handler_t::replace)
               << std::endl;
   }
 }
