@@ -1,11 +1,13 @@
-// From a conversation to a prompt, as each model family writes it. Markers enter as token ids, what
-// people wrote enters as text, and text never becomes a marker: no message can end its own turn or
-// begin another's. Where a format has no markers ("plain", and partly "mistral-v1") it is a habit
-// of writing, no wall between the roles.
+// From a conversation to a prompt, as the model's own chat template writes it. The template is run
+// (submix/jinja), and its text knows of each byte whose it is: markers become token ids where the
+// template says them, and what people wrote never becomes one, whatever the template does with it.
+// No message can end its own turn or begin another's. Where a template has no markers ("plain") it
+// is a habit of writing, no wall between the roles.
 #pragma once
 
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "submix/base/status.h"
 #include "submix/chat/chat_template.h"
 #include "submix/engine/request.h"
+#include "submix/jinja/template.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::chat {
@@ -29,35 +32,43 @@ struct ChatMessage {
 // Immutable, thread-safe. The tokenizer must outlive it.
 class ChatFormat {
  public:
-  // "chatml", "qwen3", "llama3", "llama3.1", "gemma2", "gemma3", "mistral-v1", "mistral-v3", and
-  // "plain", whose answer ends where the model would begin the user's next turn:
-  //
-  //   System: be kind\n\nUser: hello\n\nAssistant:
-  static std::vector<std::string> Names();
-
-  // For the model in `directory`: the format `name`, or if that is empty the one of the model's own
-  // template. Errors: those of RecognizeChatStyle; kInvalidArgument if there is no such format;
-  // kFailedPrecondition naming a marker that the tokenizer lacks.
+  // For the model in `directory`: our template `name` (ChatTemplateNames), or if that is empty the
+  // model's own. Errors: those of finding it; kInvalidArgument naming the file and the mend if it
+  // is no template, or does what this interpreter does not; kFailedPrecondition naming a marker
+  // that ours needs and the tokenizer lacks.
   static base::StatusOr<std::unique_ptr<const ChatFormat>> Load(
       const std::string& directory, const std::string& name, const tokenizer::Tokenizer& tokenizer);
 
-  const std::string& name() const { return style_.format; }
+  // The file of the template, or its name.
+  const std::string& name() const { return template_.name; }
+  // What ends an answer beside the model's own end tokens: a marker or a text; empty: nothing.
+  const std::string& turn_end() const { return turn_end_; }
   // What the model reads before its answer: `request`'s prompt; and what ends its turn is added to
-  // its end tokens and stop strings. `now` is for formats that tell the date. Errors:
-  // kInvalidArgument where the model's template refuses the conversation. Requires: a message.
+  // its end tokens and stop strings. `now` is for templates that tell the date. Errors:
+  // kInvalidArgument where the template refuses the conversation, in its own words, or cannot write
+  // it. Requires: a message.
   base::Status Ask(std::span<const ChatMessage> messages, std::time_t now,
                    engine::Request& request) const;
 
  private:
-  struct Format;
-  class Writer;
-  static const std::vector<Format>& Formats();
+  ChatFormat(ChatTemplate chat_template, jinja::Template parsed,
+             const tokenizer::Tokenizer& tokenizer)
+      : template_(std::move(chat_template)), parsed_(std::move(parsed)), tokenizer_(tokenizer) {}
 
-  ChatFormat(const Format& format, ChatStyle style, const tokenizer::Tokenizer& tokenizer);
+  base::StatusOr<jinja::Text> Render(std::span<const ChatMessage> messages, std::time_t now) const;
+  // Renders small conversations: what is refused is found, and what ends a turn.
+  base::Status Try();
+  // From what the template writes between an answer and the next question.
+  void FindTurnEnd(const std::string& between);
+  // The marker at the beginning of `text`, the longest; nothing if it begins with none.
+  std::optional<std::string> MarkerAt(std::string_view text) const;
 
-  const Format& format_;
-  const ChatStyle style_;
+  const ChatTemplate template_;
+  const jinja::Template parsed_;
   const tokenizer::Tokenizer& tokenizer_;
+  std::vector<base::TokenId> markers_;  // those of the template that are not special
+  std::string turn_end_;
+  std::optional<base::TokenId> end_token_;  // if turn_end_ is a marker
 };
 
 }  // namespace submix::chat

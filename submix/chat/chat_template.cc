@@ -1,8 +1,8 @@
 #include "submix/chat/chat_template.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
@@ -11,78 +11,110 @@ namespace submix::chat {
 namespace {
 
 using base::JsonObject;
+using base::Status;
 using base::StatusOr;
 
-// A template's text with line ends as characters and one kind of quotes.
-std::string WithOneSpelling(std::string_view text) {
-  std::string spelled;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_line_end = text.substr(i, 2) == "\\n";
-    spelled.push_back(is_line_end ? '\n' : text[i] == '"' ? '\'' : text[i]);
-    if (is_line_end) ++i;
-  }
-  return spelled;
-}
-
-// The first text between `before` and `after` that is a literal's and not the template's own.
-std::string LiteralBetween(std::string_view text, std::string_view before, std::string_view after) {
-  for (std::size_t at = 0; (at = text.find(before, at)) != std::string_view::npos;) {
-    at += before.size();
-    const std::string_view found = text.substr(at, text.find(after, at) - at);
-    if (!found.empty() && found.find_first_of("'\\{}") == std::string_view::npos) {
-      return std::string(found);
-    }
-  }
-  return "";
-}
-
-// Nothing if no known template writes so.
-std::optional<ChatStyle> Recognize(std::string_view text) {
-  const auto has = [text](std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  };
-  ChatStyle style;
-  if (has("'<|im_start|>assistant\n'") && has("<|im_end|>") && !has("trim")) {
-    if (has("reasoning_content") && has("last_query_index")) {
-      style.format = "qwen3";
-      return style;
-    }
-    if (has("think") || has("strip(")) return std::nullopt;
-    style.format = "chatml";
-    style.default_system = LiteralBetween(text, "'<|im_start|>system\n", "<|im_end|>");
-    return style;
-  }
-  if (has("<|end_header_id|>\n\n'") && has("'<|eot_id|>'") && has("trim")) {
-    style.format = has("'Cutting Knowledge Date: December 2023\n'") ? "llama3.1" : "llama3";
-    if (style.format == "llama3" && has("Knowledge Date")) return std::nullopt;
-    if (!has("strftime_now")) style.date = LiteralBetween(text, "date_string = '", "'");
-    return style;
-  }
-  if (has("'<start_of_turn>model\n'") && has("<end_of_turn>\n'") && has("trim")) {
-    if (!has("System role not supported") && !has("first_user_prefix")) return std::nullopt;
-    style.format = has("first_user_prefix") ? "gemma3" : "gemma2";
-    return style;
-  }
-  if (has("<<SYS>>") || has("SYSTEM_PROMPT")) return std::nullopt;
-  if (has("' [INST] ' + message") && has("' [/INST]'")) {
-    style.format = "mistral-v1";
-    return style;
-  }
-  if (has("'[INST] ' + message") && has("'[/INST]'") && has("trim")) {
-    style.format = "mistral-v3";
-    return style;
-  }
-  return std::nullopt;
-}
-
-struct TemplateFiles {
-  std::string path;   // where the template stands
-  std::string text;   // empty: none
-  std::string begin;  // bos_token
+struct OwnTemplate {
+  std::string_view name;
+  std::string_view needed_marker;
+  std::string source;
 };
 
+// As the families' publishers write conversations, without tools.
+const std::vector<OwnTemplate>& OwnTemplates() {
+  const std::string each = "{% for m in messages %}";
+  const std::string each_turn = "{% for m in turns %}";
+  // `system`, and `turns` that alternate.
+  const std::string split_system =
+      "{% set has_system = messages[0].role == 'system' %}"
+      "{% set system = messages[0].content + '\\n\\n' if has_system else '' %}"
+      "{% set turns = messages[1:] if has_system else messages %}"
+      "{% if not turns %}{{ raise_exception(\"This model reads a system message as part of the "
+      "user's first one: give one.\") }}{% endif %}" +
+      each_turn +
+      "{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'system' %}"
+      "{{ raise_exception(\"This model's chats alternate: after an optional system message, user, "
+      "assistant, user, and so on.\") }}{% endif %}{% endfor %}";
+  const std::string im_turn = "{{ '<|im_start|>' + m.role + '\\n' }}";
+  const std::string im_answer = "{{ '<|im_end|>\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}";
+  const std::string llama_turns =
+      each +
+      "{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\\n\\n' + m.content | trim + "
+      "'<|eot_id|>' }}{% endfor %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
+  const std::string gemma_turns =
+      each_turn +
+      "{{ '<start_of_turn>' + ('model' if m.role == 'assistant' else m.role) + '\\n' }}"
+      "{{ (system if loop.first) ~ m.content | trim + '<end_of_turn>\\n' }}{% endfor %}"
+      "{{ '<start_of_turn>model\\n' }}";
+  const std::string eos = "{% set eos = eos_token | default('</s>') %}";
+  static const std::vector<OwnTemplate> own = {
+      {kPlain, "",
+       each + "{{ m.role | capitalize + ': ' + m.content + '\\n\\n' }}{% endfor %}Assistant:"},
+      {"chatml", "<|im_end|>", "{{ bos_token }}" + each + im_turn + "{{ m.content }}" + im_answer},
+      {"qwen3", "<|im_end|>",
+       "{{ bos_token }}" + each + im_turn +
+           "{{ m.content.split('</think>')[-1].lstrip('\\n') if m.role == 'assistant' else "
+           "m.content }}" +
+           im_answer},
+      {"llama3", "<|eot_id|>", "{{ bos_token }}" + llama_turns},
+      {"llama3.1", "<|eot_id|>",
+       "{{ bos_token }}{% set has_system = messages[0].role == 'system' %}"
+       "{{ '<|start_header_id|>system<|end_header_id|>\\n\\nCutting Knowledge Date: December "
+       "2023\\n"
+       "Today Date: ' + strftime_now('%d %b %Y') + '\\n\\n' }}"
+       "{{ (messages[0].content | trim if has_system) ~ '<|eot_id|>' }}"
+       "{% set messages = messages[1:] if has_system else messages %}" +
+           llama_turns},
+      {"gemma2", "<end_of_turn>",
+       "{{ bos_token }}{% if messages[0].role == 'system' %}"
+       "{{ raise_exception(\"This model's chats have no system messages.\") }}{% endif %}" +
+           split_system + gemma_turns},
+      {"gemma3", "<end_of_turn>", "{{ bos_token }}" + split_system + gemma_turns},
+      {"mistral-v1", "",
+       "{{ bos_token }}" + split_system + eos + each_turn +
+           "{{ ' ' + m.content + eos if m.role == 'assistant' else "
+           "' [INST] ' + (system if loop.first else '') + m.content + ' [/INST]' }}{% endfor %}"},
+      {"mistral-v3", "[INST]",
+       "{{ bos_token }}" + split_system + eos + each_turn +
+           "{{ ' ' + m.content | trim + eos if m.role == 'assistant' else "
+           "'[INST] ' + (system if loop.last else '') + m.content + '[/INST]' }}{% endfor %}"}};
+  return own;
+}
+
+// A text, or {"content": text}.
+StatusOr<std::string> TokenText(const JsonObject& config, std::string_view field) {
+  if (config.IsText(field)) return config.Text(field);
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject token, config.Object(field));
+  return token.Text("content");
+}
+
+// The object in `directory`/`name`; nothing if there is no such file.
+StatusOr<std::optional<JsonObject>> LoadIfThere(const std::string& directory,
+                                                const std::string& name) {
+  const std::string path = base::JoinPath(directory, name);
+  if (!base::FileExists(path)) return std::optional<JsonObject>();
+  SUBMIX_ASSIGN_OR_RETURN(JsonObject object, JsonObject::Load(path));
+  return std::optional<JsonObject>(std::move(object));
+}
+
+Status ReadSpecialTokens(const std::string& directory, ChatTemplate& chat_template) {
+  constexpr std::array<std::string_view, 7> kTokens = {
+      "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, LoadIfThere(directory, "tokenizer_config.json"));
+  SUBMIX_ASSIGN_OR_RETURN(const auto map, LoadIfThere(directory, "special_tokens_map.json"));
+  for (const std::string_view token : kTokens) {
+    for (const auto* file : {&config, &map}) {
+      if (!file->has_value() || !(*file)->Has(token)) continue;
+      SUBMIX_ASSIGN_OR_RETURN(std::string text, TokenText(**file, token));
+      chat_template.special_tokens.emplace_back(token, std::move(text));
+      break;
+    }
+  }
+  return base::OkStatus();
+}
+
 // chat_template may be a text, or a list of named ones.
-StatusOr<std::string> TemplateOf(const JsonObject& config) {
+StatusOr<std::string> SourceOf(const JsonObject& config) {
   if (!config.IsList("chat_template")) return config.Text("chat_template");
   SUBMIX_ASSIGN_OR_RETURN(const auto templates, config.Objects("chat_template"));
   for (const JsonObject& each : templates) {
@@ -92,49 +124,47 @@ StatusOr<std::string> TemplateOf(const JsonObject& config) {
   return config.FieldError("chat_template", "none is named \"default\"");
 }
 
-StatusOr<TemplateFiles> ReadFiles(const std::string& directory) {
-  TemplateFiles files;
-  const std::string config_path = base::JoinPath(directory, "tokenizer_config.json");
-  if (base::FileExists(config_path)) {
-    SUBMIX_ASSIGN_OR_RETURN(const JsonObject config, JsonObject::Load(config_path));
-    if (config.IsText("bos_token") || !config.Has("bos_token")) {
-      SUBMIX_RETURN_IF_ERROR(config.ReadIfPresent("bos_token", files.begin));
-    } else {
-      SUBMIX_ASSIGN_OR_RETURN(const JsonObject token, config.Object("bos_token"));
-      SUBMIX_ASSIGN_OR_RETURN(files.begin, token.Text("content"));
-    }
-    if (config.Has("chat_template")) {
-      files.path = config_path;
-      SUBMIX_ASSIGN_OR_RETURN(files.text, TemplateOf(config));
-    }
-  }
-  const std::string jinja_path = base::JoinPath(directory, "chat_template.jinja");
-  if (base::FileExists(jinja_path)) {  // it counts where both are there
-    files.path = jinja_path;
-    SUBMIX_ASSIGN_OR_RETURN(files.text, base::ReadFile(jinja_path));
-  }
-  return files;
-}
-
 }  // namespace
 
-StatusOr<ChatStyle> RecognizeChatStyle(const std::string& directory) {
-  SUBMIX_ASSIGN_OR_RETURN(TemplateFiles files, ReadFiles(directory));
-  if (files.text.empty()) return ChatStyle{};
-  std::optional<ChatStyle> style = Recognize(WithOneSpelling(files.text));
-  if (!style) {
-    return base::InvalidArgumentError(files.path +
-                                      ": its chat template is none of those that are known; name "
-                                      "a format as chat_format in the TOML file's [server], or by "
-                                      "--chat-format: \"plain\" serves any model");
-  }
-  if (files.text.find("bos_token") != std::string::npos) style->begin = std::move(files.begin);
-  return *std::move(style);
+std::vector<std::string> ChatTemplateNames() {
+  std::vector<std::string> names;
+  for (const OwnTemplate& each : OwnTemplates()) names.emplace_back(each.name);
+  return names;
 }
 
-StatusOr<ChatStyle> NamedChatStyle(const std::string& directory, const std::string& format) {
-  SUBMIX_ASSIGN_OR_RETURN(TemplateFiles files, ReadFiles(directory));
-  return ChatStyle{.format = format, .begin = std::move(files.begin)};
+StatusOr<ChatTemplate> NamedChatTemplate(const std::string& directory, std::string_view name) {
+  const auto found = std::ranges::find(OwnTemplates(), name, &OwnTemplate::name);
+  if (found == OwnTemplates().end()) {
+    std::string names;
+    for (const std::string& each : ChatTemplateNames()) names += (names.empty() ? "" : ", ") + each;
+    return base::InvalidArgumentError("there is no chat format " + base::Quoted(name) +
+                                      "; there are " + names);
+  }
+  ChatTemplate chat_template{.name = std::string(name),
+                             .source = found->source,
+                             .needed_marker = std::string(found->needed_marker)};
+  SUBMIX_RETURN_IF_ERROR(ReadSpecialTokens(directory, chat_template));
+  return chat_template;
+}
+
+StatusOr<ChatTemplate> LoadChatTemplate(const std::string& directory) {
+  constexpr char kJinjaFile[] = "chat_template.jinja";
+  ChatTemplate chat_template;
+  const std::string jinja_path = base::JoinPath(directory, kJinjaFile);
+  if (base::FileExists(jinja_path)) {  // it counts where others are there, too
+    chat_template.name = kJinjaFile;
+    SUBMIX_ASSIGN_OR_RETURN(chat_template.source, base::ReadFile(jinja_path));
+  }
+  for (const std::string file : {"tokenizer_config.json", "chat_template.json"}) {
+    if (!chat_template.source.empty()) break;
+    SUBMIX_ASSIGN_OR_RETURN(const auto config, LoadIfThere(directory, file));
+    if (!config || !config->Has("chat_template")) continue;
+    chat_template.name = file;
+    SUBMIX_ASSIGN_OR_RETURN(chat_template.source, SourceOf(*config));
+  }
+  if (chat_template.source.empty()) return NamedChatTemplate(directory, kPlain);
+  SUBMIX_RETURN_IF_ERROR(ReadSpecialTokens(directory, chat_template));
+  return chat_template;
 }
 
 }  // namespace submix::chat

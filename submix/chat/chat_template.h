@@ -1,27 +1,36 @@
-// Which chat format a model was trained for, by the template in its files.
+// Which template writes a model's conversations: the one in its files, or one of ours by name.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "submix/base/status.h"
 
 namespace submix::chat {
 
-struct ChatStyle {
-  std::string format = "plain";     // a name of chat_format.h
-  std::string begin = {};           // the marker that a conversation begins with; empty: none
-  std::string default_system = {};  // chatml: of a conversation that has no system message
-  std::string date = {};            // llama3.1: of its heading, "26 Jul 2024"; empty: today's
+// Writes "User: …", without markers, for any model.
+inline constexpr char kPlain[] = "plain";
+
+struct ChatTemplate {
+  std::string name;    // for people: a file, or the name of ours
+  std::string source;  // Jinja (submix/jinja)
+  // bos_token, eos_token and their like, as far as the model's files give them.
+  std::vector<std::pair<std::string, std::string>> special_tokens = {};
+  std::string needed_marker = {};  // what the tokenizer must have; empty: nothing
 };
 
-// What chat_template of `directory`/tokenizer_config.json is, or the file chat_template.jinja;
-// "plain" where there is none. Templates are programs: they are not run, but those of the families
-// are recognized by what they write. Errors: those of reading; kInvalidArgument, naming the file,
-// for a template that is not known.
-base::StatusOr<ChatStyle> RecognizeChatStyle(const std::string& directory);
+// Where Hugging Face's library looks, too: `directory`/chat_template.jinja, chat_template of
+// tokenizer_config.json (of several the one named "default"), chat_template.json. Without any,
+// "plain". Errors: those of reading; kInvalidArgument if several have no default.
+base::StatusOr<ChatTemplate> LoadChatTemplate(const std::string& directory);
 
-// The style of a format that was chosen by name, for the model in `directory`. Errors: those of
-// reading.
-base::StatusOr<ChatStyle> NamedChatStyle(const std::string& directory, const std::string& format);
+// One of ours, with the special tokens of the model in `directory`. Errors: those of reading;
+// kInvalidArgument if there is none of that name.
+base::StatusOr<ChatTemplate> NamedChatTemplate(const std::string& directory, std::string_view name);
+
+// Their names: "plain", and some families', for models without a template.
+std::vector<std::string> ChatTemplateNames();
 
 }  // namespace submix::chat

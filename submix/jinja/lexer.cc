@@ -77,9 +77,10 @@ class Lexer {
 
   // The next tag's beginning, or the end.
   std::size_t FindTag(std::size_t from) const {
-    for (std::size_t i = source_.find('{', from); i + 1 < source_.size();
+    for (std::size_t i = source_.find('{', from); i < source_.size();
          i = source_.find('{', i + 1)) {
-      if (source_[i + 1] == '{' || source_[i + 1] == '%' || source_[i + 1] == '#') return i;
+      const char kind = i + 1 < source_.size() ? source_[i + 1] : ' ';
+      if (kind == '{' || kind == '%' || kind == '#') return i;
     }
     return source_.size();
   }

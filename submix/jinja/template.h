@@ -61,10 +61,10 @@ class Template {
   // refused.
   static base::StatusOr<Template> Parse(std::string_view source);
 
-  // `now` is for strftime_now, in UTC. At most 64 MiB of memory and about a second
-  // (rendering.h). Errors: kInvalidArgument with the template's own words where it calls
-  // raise_exception; with the line, kFailedPrecondition where it does what Python would not, or not
-  // with these variables, kUnimplemented for what is refused, kResourceExhausted for too much work.
+  // `now` is for strftime_now, in UTC. At most kMostWork (rendering.h). Errors: kInvalidArgument
+  // with the template's own words where it calls raise_exception; with the line,
+  // kFailedPrecondition where it does what Python would not, or not with these variables,
+  // kUnimplemented for what is refused, kResourceExhausted for too much work.
   base::StatusOr<Text> Render(const Variable::Fields& variables, std::time_t now) const;
 
  private:

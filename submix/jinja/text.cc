@@ -21,26 +21,24 @@ Text Text::Part(std::size_t begin, std::size_t end) const {
 }
 
 CodePoint CodePointAt(std::string_view text, std::size_t position) {
-  CodePoint code_point;
   const std::string_view rest = text.substr(position);
-  code_point.size = static_cast<std::size_t>(
-      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(rest.data()),
-                       static_cast<utf8proc_ssize_t>(rest.size()), &code_point.value));
-  return code_point;
+  std::int32_t value = -1;
+  const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(rest.data()),
+                                     static_cast<utf8proc_ssize_t>(rest.size()), &value);
+  return size > 0 ? CodePoint{value, static_cast<std::size_t>(size)} : CodePoint{-1, 1};
 }
 
 std::vector<std::size_t> CharacterStarts(std::string_view text) {
   std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) starts.push_back(i);
-  }
+  for (std::size_t i = 0; i < text.size(); i += CodePointAt(text, i).size) starts.push_back(i);
   starts.push_back(text.size());
   return starts;
 }
 
 std::size_t CountCharacters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < text.size(); i += CodePointAt(text, i).size) ++count;
+  return count;
 }
 
 std::string EncodeCodePoint(std::int32_t value) {
@@ -51,11 +49,9 @@ std::string EncodeCodePoint(std::int32_t value) {
 
 bool IsWellFormed(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    std::int32_t value = 0;
-    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + i,
-                                       static_cast<utf8proc_ssize_t>(text.size() - i), &value);
-    if (size <= 0) return false;
-    i += static_cast<std::size_t>(size);
+    const CodePoint c = CodePointAt(text, i);
+    if (c.value < 0) return false;
+    i += c.size;
   }
   return true;
 }
@@ -91,6 +87,10 @@ bool IsPrintable(std::int32_t c) {
 
 void AppendInCase(const Text& text, std::size_t position, Case wanted, Text& out) {
   const CodePoint c = CodePointAt(text.bytes(), position);
+  if (c.value < 0) {
+    out.Append(text.Part(position, position + c.size));
+    return;
+  }
   constexpr std::int32_t kSharpS = 0xdf;
   if (c.value == kSharpS && wanted != Case::kLower) {
     out.Append(wanted == Case::kUpper ? "SS" : "Ss", text.origin(position));

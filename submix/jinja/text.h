@@ -14,7 +14,7 @@ namespace submix::jinja {
 // The order is that of trust: what is made of both is the message's.
 enum class Origin : char { kTemplate, kMessage };
 
-// Well-formed UTF-8, and as long a text of origins, one for each byte.
+// Bytes, UTF-8 as a rule, and as many origins.
 class Text {
  public:
   Text() = default;
@@ -48,12 +48,11 @@ class Text {
 
 // --- Characters, as Python counts and classifies them
 
-// The code point that begins at `position`, and its bytes. Requires: well-formed UTF-8, a position
-// within it.
 struct CodePoint {
-  std::int32_t value = 0;
-  std::size_t size = 0;
+  std::int32_t value = 0;  // of a byte that is not part of well-formed UTF-8: -1
+  std::size_t size = 0;    // in bytes
 };
+// The one that begins at `position`. Requires: position < text.size().
 CodePoint CodePointAt(std::string_view text, std::size_t position);
 // Where each character begins, and the size of the text.
 std::vector<std::size_t> CharacterStarts(std::string_view text);

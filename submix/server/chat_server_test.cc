@@ -56,6 +56,18 @@ class MarkedLetters final : public tokenizer::Tokenizer {
   std::vector<base::TokenId> Encode(std::string_view bytes) const override {
     return letters_.Encode(bytes);
   }
+  std::vector<base::TokenId> EncodeTemplated(
+      std::string_view text, const std::vector<bool>& is_of_template,
+      std::span<const base::TokenId> /*more_markers*/) const override {
+    std::vector<base::TokenId> tokens;
+    for (std::size_t i = 0; i < text.size();) {
+      const std::string_view marker = text.substr(i, text.substr(i).find('>') + 1);
+      const auto token = is_of_template[i] ? special_token(marker) : std::nullopt;
+      tokens.push_back(token ? *token : Encode(text.substr(i, 1)).front());
+      i += token ? marker.size() : 1;
+    }
+    return tokens;
+  }
   std::string Decode(std::span<const base::TokenId> tokens) const override {
     return letters_.Decode(tokens);
   }
@@ -64,11 +76,16 @@ class MarkedLetters final : public tokenizer::Tokenizer {
   const engine::LetterTokenizer letters_{};
 };
 
-TEST(ChatServer, ChatsAreWrittenAndEndAsTheModelsFormatSays) {
+TEST(ChatServer, ChatsAreWrittenAndEndAsTheModelsTemplateSays) {
   const MarkedLetters tokenizer;
   const base::TemporaryDirectory directory;
+  directory.Write("chat_template.jinja",
+                  "{% if messages[0].role == 'assistant' %}{{ raise_exception('Turns must "
+                  "alternate: \"' ~ messages[0].content ~ '\"') }}{% endif %}"
+                  "{% for m in messages %}{{ '<start_of_turn>' + m.role + '\n' + m.content | trim "
+                  "+ '<end_of_turn>\n' }}{% endfor %}{{ '<start_of_turn>model\n' }}");
   ServedEngineOptions options;
-  options.http.chat_format = chat::ChatFormat::Load(directory.path(), "gemma3", tokenizer).value();
+  options.http.chat_format = chat::ChatFormat::Load(directory.path(), "", tokenizer).value();
   ServedEngine served(options);
   const auto ask = [&](const std::string& messages) {
     return Post(served.port(), kChat,
@@ -88,7 +105,7 @@ TEST(ChatServer, ChatsAreWrittenAndEndAsTheModelsFormatSays) {
   EXPECT_EQ(refused.status, 400);
   const json error = json::parse(refused.body)["error"];
   EXPECT_EQ(error["param"], "messages");
-  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("alternate"));
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("Turns must alternate: \"a\""));
 }
 
 }  // namespace chat_server_test

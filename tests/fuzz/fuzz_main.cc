@@ -16,12 +16,19 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
-    {"adapter", FuzzAdapter},         {"corpus", FuzzCorpus},
-    {"deployment", FuzzDeployment},   {"http_body", FuzzHttpBody},
-    {"http_head", FuzzHttpHead},      {"ledger_chain", FuzzLedgerChain},
-    {"ledger_file", FuzzLedgerFile},  {"logits_hello", FuzzLogitsHello},
-    {"manifest", FuzzManifest},       {"model_config", FuzzModelConfig},
-    {"safetensors", FuzzSafetensors}, {"serve_config", FuzzServeConfig},
+    {"adapter", FuzzAdapter},
+    {"chat_template", FuzzChatTemplate},
+    {"corpus", FuzzCorpus},
+    {"deployment", FuzzDeployment},
+    {"http_body", FuzzHttpBody},
+    {"http_head", FuzzHttpHead},
+    {"ledger_chain", FuzzLedgerChain},
+    {"ledger_file", FuzzLedgerFile},
+    {"logits_hello", FuzzLogitsHello},
+    {"manifest", FuzzManifest},
+    {"model_config", FuzzModelConfig},
+    {"safetensors", FuzzSafetensors},
+    {"serve_config", FuzzServeConfig},
     {"tokenizer", FuzzTokenizer},
 };
 

@@ -7,7 +7,6 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
-#include "submix/chat/chat_template.h"
 #include "submix/tokenizer/byte_alphabet.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz_targets.h"
@@ -126,25 +125,13 @@ void FuzzTokenizerJson(std::string_view input) {
   SUBMIX_CHECK(decoded == text, "every text comes back");
 }
 
-// tokenizer_config.json
-void FuzzChatTemplate(std::string_view input) {
-  static const FuzzedDirectory directory;
-  directory.Put("tokenizer_config.json", input);
-  const auto style = chat::RecognizeChatStyle(directory.path());
-  SUBMIX_CHECK(!style.ok() || !style->format.empty(), "a style has a format");
-}
-
 }  // namespace
 
 // An empty vocabulary stands for one that fits the merges. An input that begins with "{" and names
-// a model is a tokenizer.json; one that names a chat template, a tokenizer_config.json.
+// a model is a tokenizer.json.
 void FuzzTokenizer(std::string_view input) {
   if (input.starts_with("{") && input.find("\"model\"") != std::string_view::npos) {
     FuzzTokenizerJson(input);
-    return;
-  }
-  if (input.starts_with("{") && input.find("\"chat_template\"") != std::string_view::npos) {
-    FuzzChatTemplate(input);
     return;
   }
   static const FuzzedDirectory directory;

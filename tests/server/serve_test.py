@@ -44,12 +44,12 @@ class ServeTest(WorkFolderTest):
 
     def test_check_says_what_would_be_done(self):
         text = run("serve", self.deployment, "--config", self.config, "--check").stdout
-        for expected in ("tales", "chats        plain", "127.0.0.1", "1 valid", "operator", "2 nats at order 8, both ways"):
+        for expected in ("tales", "chats        plain; an answer ends at \"\\n\\nUser:\" or ", "127.0.0.1", "1 valid", "operator", "2 nats at order 8, both ways"):
             self.assertIn(expected, text)
 
     def test_chats_need_a_format_that_the_tokenizer_has_markers_for(self):
         self.refused('[server]\nchat_format = "chatlm"\n', '"chatlm"', "chatml, qwen3, llama3")
-        self.refused('[server]\nchat_format = "llama3"\n', '"llama3"', "<|start_header_id|>")
+        self.refused('[server]\nchat_format = "llama3"\n', '"llama3"', "<|eot_id|>")
         run("serve", self.deployment, "--check", "--chat-format", "chatlm", expect=2)
         self.assertIn("chats        mistral-v1",
                       run("serve", self.deployment, "--check", "--chat-format", "mistral-v1").stdout)

@@ -170,6 +170,13 @@ base::StatusOr<std::unique_ptr<const chat::ChatFormat>> LoadChatFormat(
                                 name, tokenizer);
 }
 
+// Which template writes them, and what ends an answer.
+std::string ChatsText(const chat::ChatFormat& format) {
+  const std::string& end = format.turn_end();
+  return format.name() + "; an answer ends at " +
+         (end.empty() ? "" : base::JsonText(end) + " or ") + "the model's end tokens";
+}
+
 // Each connection is an open file, of which a shell often allows 1,024, and the ledger needs some,
 // too: allows more, or else takes fewer connections. Returns what is to be said of that, if
 // anything. Errors: kResourceExhausted where hardly any would be left.
@@ -214,7 +221,7 @@ Status Check(const ServeOptions& options, ServeConfig config) {
   std::printf(
       "model        %s\nchats        %s\naddress      %s\nTLS          %s\nAPI keys     "
       "%s\noperator     %s\n",
-      config.http.model.c_str(), chat_format->name().c_str(),
+      config.http.model.c_str(), ChatsText(*chat_format).c_str(),
       Address(listener, listener.port).c_str(), tls.c_str(),
       config.require_api_key ? (std::to_string(valid) + " valid").c_str() : "not asked for",
       config.operator_server
@@ -342,7 +349,7 @@ void AddServeCommand(CLI::App& command, Action& action) {
       "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
       "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
       "fewer = steadier streams, more = earlier first tokens; default 3");
-  flags.Add("--chat-format", options.chat_format, OneOf(chat::ChatFormat::Names()),
+  flags.Add("--chat-format", options.chat_format, OneOf(chat::ChatTemplateNames()),
             "How conversations are written for the model, instead of the file's; default: as its "
             "own chat template writes them");
   flags.Add(

@@ -20,7 +20,7 @@ struct ServeConfig {
 
   server::HttpServerOptions http;
   bool require_api_key = true;
-  std::string chat_format;  // of chat::ChatFormat::Names; empty: the model's own
+  std::string chat_format;  // of chat::ChatTemplateNames; empty: the model's own
   engine::SchedulerOptions scheduler;
   std::size_t cache_bytes_per_key = 0;  // 0: no answer cache
   int prefix_tokens_per_key = 0;        // 0: no prompt shares what another has brought
