@@ -60,7 +60,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "train/sampled_gaussian", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "python", "server"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

@@ -33,7 +33,7 @@ Text Stripped(Rendering& rendering, const Text& text, const Value& characters, b
 // What comes into a text of a message, at places that the message chose, is the message's.
 Value Replaced(Rendering& rendering, const Text& text, const Text& from, const Text& to,
                std::int64_t count);
-Value Joined(Rendering& rendering, const Text& separator, const Values& items);
+Value Joined(Rendering& rendering, const Text& separator, const ValueList& items);
 Text Capitalized(const Text& text);
 
 }  // namespace submix::jinja

@@ -89,10 +89,10 @@ Evaluator::Flow Evaluator::RunIf(const Statement& statement, Text& out) {
   return RunBody(statement.otherwise, out);
 }
 
-Values Evaluator::Filtered(const Statement& statement, Values items) {
+ValueList Evaluator::Filtered(const Statement& statement, ValueList items) {
   if (statement.condition == nullptr) return items;
   Scope* const outer = scope_;
-  Values kept;
+  ValueList kept;
   for (const Value& item : items) {
     if (rendering_.failed()) break;
     scope_ = &rendering_.MakeScope(outer);
@@ -104,7 +104,7 @@ Values Evaluator::Filtered(const Statement& statement, Values items) {
 }
 
 Evaluator::Flow Evaluator::RunFor(const Statement& statement, Text& out) {
-  Values items = Filtered(statement, Iterate(rendering_, Evaluate(*statement.value)));
+  ValueList items = Filtered(statement, Iterate(rendering_, Evaluate(*statement.value)));
   if (rendering_.failed()) return Flow::kOn;
   if (items.empty()) return RunBody(statement.otherwise, out);
   Scope* const outer = scope_;
@@ -153,14 +153,14 @@ void Evaluator::Assign(const Expression& target, const Value& value) {
   }
   if (target.kind == Expression::Kind::kAttribute) {
     const Value space = Evaluate(*target.children[0]);
-    if (space.Is(Kind::kNamespace)) {
+    if (space.Is(ValueKind::kNamespace)) {
       SetKey(rendering_, space.dict(), Value(&target.text), value);
     } else {
       rendering_.Fail("only a namespace's attributes can be set");
     }
     return;
   }
-  const Values items = Iterate(rendering_, value);
+  const ValueList items = Iterate(rendering_, value);
   if (target.kind != Expression::Kind::kTuple || items.size() != target.children.size()) {
     rendering_.Fail("there are not as many values as names for them");
     return;
@@ -185,7 +185,7 @@ Value Evaluator::Evaluate(const Expression& expression) {
       return EvaluateName(expression.text);
     case Is::kList:
     case Is::kTuple: {
-      Values items;
+      ValueList items;
       for (const auto& each : expression.children) items.push_back(Evaluate(*each));
       return expression.kind == Is::kList ? rendering_.MakeList(std::move(items))
                                           : rendering_.MakeTuple(std::move(items));
@@ -263,7 +263,7 @@ Value Evaluator::EvaluateComparison(const Expression& expression) {
     if (op == "==" || op == "!=") {
       holds = AreEqual(rendering_, left, right) == (op == "==");
     } else if (op == "in" || op == "not in") {
-      holds = Contains(rendering_, right, left) == (op == "in");
+      holds = HasItem(rendering_, right, left) == (op == "in");
     } else {
       const int order = Compare(rendering_, left, right);
       holds = order == 0 ? op.size() == 2 : (order < 0) == (op[0] == '<');
@@ -293,18 +293,18 @@ Value Evaluator::EvaluateSlice(const Expression& expression) {
 }
 
 Arguments Evaluator::ArgumentsOf(const Expression& call) {
-  Values positional;
+  ValueList positional;
   std::vector<std::pair<std::string_view, Value>> named;
   for (std::size_t i = 1; i < call.children.size(); ++i) {
     const Expression& argument = *call.children[i];
     const bool is_spread = argument.kind == Expression::Kind::kSpread;
     const Value value = Evaluate(is_spread ? *argument.children[0] : argument);
-    if (is_spread && argument.text.bytes() == "**" && value.Is(Kind::kDict)) {
+    if (is_spread && argument.text.bytes() == "**" && value.Is(ValueKind::kDict)) {
       for (const auto& [name, each] : value.dict().items) {
-        if (name.Is(Kind::kText)) named.emplace_back(name.bytes(), each);
+        if (name.Is(ValueKind::kText)) named.emplace_back(name.bytes(), each);
       }
     } else if (is_spread) {
-      const Values items = Iterate(rendering_, value);
+      const ValueList items = Iterate(rendering_, value);
       positional.insert(positional.end(), items.begin(), items.end());
     } else if (call.names[i - 1].empty()) {
       positional.push_back(value);
@@ -319,8 +319,8 @@ Value Evaluator::EvaluateCall(const Expression& expression, const Value* caller)
   const Value what = Evaluate(*expression.children[0]);
   Arguments arguments = ArgumentsOf(expression);
   if (rendering_.failed()) return {};
-  if (what.Is(Kind::kUndefined)) return FailUndefined(rendering_, what);
-  if (!what.Is(Kind::kFunction)) {
+  if (what.Is(ValueKind::kUndefined)) return FailUndefined(rendering_, what);
+  if (!what.Is(ValueKind::kFunction)) {
     return rendering_.Fail(std::string(TypeName(what)) + " cannot be called");
   }
   const Function& function = what.function();

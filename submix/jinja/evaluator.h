@@ -31,7 +31,7 @@ class Evaluator {
   Value Captured(const Body& body);
   void Assign(const Expression& target, const Value& value);
   // Items of a `for` that its condition lets pass.
-  Values Filtered(const Statement& statement, Values items);
+  ValueList Filtered(const Statement& statement, ValueList items);
   void Write(const Value& value, Text& out);
 
   // --- Expressions

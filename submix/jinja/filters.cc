@@ -18,7 +18,7 @@ namespace {
 // --- Text: what is no string is written as one first
 
 Value FilterString(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
-  return self.Is(Kind::kText) ? self : rendering.Make(Str(rendering, self));
+  return self.Is(ValueKind::kText) ? self : rendering.Make(Str(rendering, self));
 }
 Value FilterTrim(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value characters = arguments.TakeOr("chars", Value::None());
@@ -61,13 +61,13 @@ Value FilterIndent(Rendering& rendering, const Value& self, Arguments& arguments
   const Value width = arguments.TakeOr("width", Value::Integer(4));
   const bool first = IsTrue(arguments.TakeOr("first", Value::Boolean(false)));
   const bool blank = IsTrue(arguments.TakeOr("blank", Value::Boolean(false)));
-  if (!width.Is(Kind::kText) && !(width.IsInteger() && width.integer() <= 1000)) {
+  if (!width.Is(ValueKind::kText) && !(width.IsInteger() && width.integer() <= 1000)) {
     return rendering.Fail("indent needs a width of at most 1000");
   }
   const auto spaces =
       static_cast<std::size_t>(width.IsInteger() ? std::max(width.integer(), std::int64_t{0}) : 0);
   const Text indentation =
-      width.Is(Kind::kText) ? width.text() : Text(std::string(spaces, ' '), Origin::kTemplate);
+      width.Is(ValueKind::kText) ? width.text() : Text(std::string(spaces, ' '), Origin::kTemplate);
   Text text = Str(rendering, self);
   text.Append("\n", Origin::kTemplate);  // an end of line at the very end stays
   Arguments none({}, {});
@@ -91,26 +91,26 @@ Value FilterToJson(Rendering& rendering, const Value& self, Arguments& arguments
   const Value indent = arguments.TakeOr("indent", Value::None());
   const Value separators = arguments.TakeOr("separators", Value::None());
   style.sort_keys = IsTrue(arguments.TakeOr("sort_keys", Value::Boolean(false)));
-  if (indent.Is(Kind::kText)) {
+  if (indent.Is(ValueKind::kText)) {
     style.has_indent = true;
     style.indent = indent.bytes();
   } else if (indent.IsInteger() && indent.integer() <= 100) {
     style.has_indent = true;
     style.indent.assign(static_cast<std::size_t>(std::max<std::int64_t>(indent.integer(), 0)), ' ');
-  } else if (!indent.Is(Kind::kNone)) {
+  } else if (!indent.Is(ValueKind::kNone)) {
     return rendering.Fail("tojson needs an indent of at most 100");
   }
   if (style.has_indent) style.item_separator = ",";
   if (separators.IsItems() && separators.items().size() == 2) {
     style.item_separator = Str(rendering, separators.items()[0]).bytes();
     style.key_separator = Str(rendering, separators.items()[1]).bytes();
-  } else if (!separators.Is(Kind::kNone)) {
+  } else if (!separators.Is(ValueKind::kNone)) {
     return rendering.Fail("tojson needs two separators");
   }
   return rendering.Make(Json(rendering, self, style));
 }
 
-// --- Values
+// --- ValueList
 
 Value FilterItself(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
   return self;  // `safe`: nothing is escaped
@@ -118,7 +118,7 @@ Value FilterItself(Rendering& /*rendering*/, const Value& self, Arguments& /*arg
 Value FilterDefault(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value otherwise = arguments.TakeOr("default_value", rendering.MakeName(""));
   const bool if_false = IsTrue(arguments.TakeOr("boolean", Value::Boolean(false)));
-  return self.Is(Kind::kUndefined) || (if_false && !IsTrue(self)) ? otherwise : self;
+  return self.Is(ValueKind::kUndefined) || (if_false && !IsTrue(self)) ? otherwise : self;
 }
 Value FilterLength(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
   return Value::Integer(Length(rendering, self));
@@ -138,7 +138,7 @@ std::optional<double> ParsedFloat(Rendering& rendering, const Text& text) {
 Value FilterFloat(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value otherwise = arguments.TakeOr("default", Value::Float(0));
   if (self.IsNumber()) return Value::Float(self.number());
-  if (!self.Is(Kind::kText)) return otherwise;
+  if (!self.Is(ValueKind::kText)) return otherwise;
   const auto value = ParsedFloat(rendering, self.text());
   return value ? Value::Float(*value) : otherwise;
 }
@@ -149,7 +149,7 @@ Value FilterInteger(Rendering& rendering, const Value& self, Arguments& argument
     return rendering.Refuse("int of another base than 10 is not supported");
   }
   if (self.IsInteger()) return Value::Integer(self.integer());
-  if (self.Is(Kind::kText)) {
+  if (self.Is(ValueKind::kText)) {
     std::string bytes = Stripped(rendering, self.text(), Value::None(), true, true).bytes();
     std::erase(bytes, '_');
     const char* begin = bytes.data() + (bytes.starts_with('+') ? 1 : 0);
@@ -158,9 +158,9 @@ Value FilterInteger(Rendering& rendering, const Value& self, Arguments& argument
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (begin != end && stop == end && error == std::errc()) return Value::Integer(value);
   }
-  const auto value = self.Is(Kind::kFloat)  ? std::optional(self.number())
-                     : self.Is(Kind::kText) ? ParsedFloat(rendering, self.text())
-                                            : std::nullopt;
+  const auto value = self.Is(ValueKind::kFloat)  ? std::optional(self.number())
+                     : self.Is(ValueKind::kText) ? ParsedFloat(rendering, self.text())
+                                                 : std::nullopt;
   if (!value) return otherwise;
   if (!(std::abs(*value) < 9e18)) return rendering.Fail("a number is too large");
   return Value::Integer(static_cast<std::int64_t>(*value));
@@ -230,16 +230,17 @@ Builtin FindFilter(std::string_view name) {
 
 Text Stripped(Rendering& rendering, const Text& text, const Value& characters, bool left,
               bool right) {
-  if (!characters.Is(Kind::kNone) && !characters.Is(Kind::kText)) {
+  if (!characters.Is(ValueKind::kNone) && !characters.Is(ValueKind::kText)) {
     rendering.Fail("what is stripped must be a string");
     return {};
   }
   const auto goes = [&characters](const CodePoint& c, std::string_view bytes) {
-    return characters.Is(Kind::kNone) ? IsSpace(c.value)
-                                      : characters.bytes().find(bytes) != std::string::npos;
+    return characters.Is(ValueKind::kNone) ? IsSpace(c.value)
+                                           : characters.bytes().find(bytes) != std::string::npos;
   };
   const std::string_view bytes = text.bytes();
-  rendering.Charge(bytes.size() * (characters.Is(Kind::kText) ? 1 + characters.text().size() : 1));
+  rendering.Charge(bytes.size() *
+                   (characters.Is(ValueKind::kText) ? 1 + characters.text().size() : 1));
   if (rendering.failed()) return {};
   std::size_t begin = bytes.size();
   std::size_t end = 0;
@@ -280,7 +281,7 @@ Value Replaced(Rendering& rendering, const Text& text, const Text& from, const T
   return rendering.Make(std::move(out));
 }
 
-Value Joined(Rendering& rendering, const Text& separator, const Values& items) {
+Value Joined(Rendering& rendering, const Text& separator, const ValueList& items) {
   Text out;
   for (const Value& item : items) {
     if (rendering.failed()) return {};

@@ -14,7 +14,7 @@ namespace submix::jinja {
 namespace {
 
 Value CallRange(Rendering& rendering, const Value& /*self*/, Arguments& arguments) {
-  const Values given = arguments.TakePositional();
+  const ValueList given = arguments.TakePositional();
   const bool all_integers = std::ranges::all_of(given, [](auto& v) { return v.IsInteger(); });
   if (given.empty() || given.size() > 3 || !all_integers) {
     return rendering.Fail("range() needs one to three integers");
@@ -23,7 +23,7 @@ Value CallRange(Rendering& rendering, const Value& /*self*/, Arguments& argument
   const std::int64_t end = given[given.size() > 1 ? 1 : 0].integer();
   const std::int64_t step = given.size() > 2 ? given[2].integer() : 1;
   if (step == 0) return rendering.Fail("range() needs a step that is not zero");
-  Values items;
+  ValueList items;
   for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
     if (std::ssize(items) == kMostRange) return rendering.Fail("a range is too long");
     items.push_back(Value::Integer(i));
@@ -35,7 +35,7 @@ Value CallRange(Rendering& rendering, const Value& /*self*/, Arguments& argument
 Dict DictOf(Rendering& rendering, Arguments& arguments) {
   Dict dict;
   if (const auto first = arguments.Take("")) {
-    if (first->Is(Kind::kDict)) {
+    if (first->Is(ValueKind::kDict)) {
       dict = first->dict();
     } else {
       rendering.Refuse("dict() of anything but a dict and names is not supported");
@@ -72,7 +72,7 @@ Value CallRaiseException(Rendering& rendering, const Value& /*self*/, Arguments&
 
 Value CallStrftimeNow(Rendering& rendering, const Value& /*self*/, Arguments& arguments) {
   const Value format = arguments.TakeOr("format", Value());
-  if (!format.Is(Kind::kText)) return rendering.Fail("strftime_now() needs a string");
+  if (!format.Is(ValueKind::kText)) return rendering.Fail("strftime_now() needs a string");
   const std::string text = base::UtcTime(rendering.now(), format.bytes().c_str());
   if (text.empty() && !format.text().empty()) {
     return rendering.Fail("strftime_now() writes at most 63 bytes");

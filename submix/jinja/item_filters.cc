@@ -18,7 +18,7 @@ namespace {
 // "a.b.0" of an item, or the item itself where no attribute is asked for.
 Value AttributeOf(Rendering& rendering, Value item, const Value& attribute) {
   if (attribute.IsInteger()) return GetItem(rendering, item, attribute);
-  if (!attribute.Is(Kind::kText)) return item;
+  if (!attribute.Is(ValueKind::kText)) return item;
   std::string_view rest = attribute.bytes();
   while (!rendering.failed()) {
     const std::string_view part = rest.substr(0, rest.find('.'));
@@ -33,7 +33,7 @@ Value AttributeOf(Rendering& rendering, Value item, const Value& attribute) {
 }
 
 Value Lowered(Rendering& rendering, const Value& value) {
-  return value.Is(Kind::kText) ? rendering.Make(InCase(value.text(), Case::kLower)) : value;
+  return value.Is(ValueKind::kText) ? rendering.Make(InCase(value.text(), Case::kLower)) : value;
 }
 
 Value FilterList(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
@@ -41,42 +41,42 @@ Value FilterList(Rendering& rendering, const Value& self, Arguments& /*arguments
 }
 template <bool kLast>
 Value FilterEnd(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
-  if (self.Is(Kind::kText)) return GetItem(rendering, self, Value::Integer(kLast ? -1 : 0));
-  const Values items = Iterate(rendering, self);
+  if (self.Is(ValueKind::kText)) return GetItem(rendering, self, Value::Integer(kLast ? -1 : 0));
+  const ValueList items = Iterate(rendering, self);
   return items.empty() ? Value() : kLast ? items.back() : items.front();
 }
 Value FilterReverse(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
-  if (self.Is(Kind::kText)) {
+  if (self.Is(ValueKind::kText)) {
     return Slice(rendering, self, Value::None(), Value::None(), Value::Integer(-1));
   }
-  Values items = Iterate(rendering, self);
+  ValueList items = Iterate(rendering, self);
   std::ranges::reverse(items);
   return rendering.MakeList(std::move(items));
 }
 Value FilterJoin(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value separator = arguments.TakeOr("d", Value());
   const Value attribute = arguments.TakeOr("attribute", Value::None());
-  Values items = Iterate(rendering, self);
+  ValueList items = Iterate(rendering, self);
   for (Value& item : items) item = AttributeOf(rendering, item, attribute);
   return Joined(rendering, Str(rendering, separator), items);
 }
 Value FilterItems(Rendering& rendering, const Value& self, Arguments& arguments) {
-  if (self.Is(Kind::kUndefined)) return rendering.MakeList({});
-  if (!self.Is(Kind::kDict)) return rendering.Fail("items needs a dict");
+  if (self.Is(ValueKind::kUndefined)) return rendering.MakeList({});
+  if (!self.Is(ValueKind::kDict)) return rendering.Fail("items needs a dict");
   return FindMethod(self, "items")->builtin(rendering, self, arguments);
 }
 
 // By a filter's name and its arguments, or an attribute.
 Value FilterMap(Rendering& rendering, const Value& self, Arguments& arguments) {
-  Values items = Iterate(rendering, self);
-  const Values given = arguments.TakePositional();
+  ValueList items = Iterate(rendering, self);
+  const ValueList given = arguments.TakePositional();
   if (given.empty()) {
     const auto attribute = arguments.Take("attribute");
     const Value otherwise = arguments.TakeOr("default", Value());
     if (!attribute) return rendering.Fail("map needs a filter or an attribute");
     for (Value& item : items) {
       item = AttributeOf(rendering, item, *attribute);
-      if (item.Is(Kind::kUndefined) && !otherwise.Is(Kind::kUndefined)) item = otherwise;
+      if (item.Is(ValueKind::kUndefined) && !otherwise.Is(ValueKind::kUndefined)) item = otherwise;
     }
     return rendering.MakeList(std::move(items));
   }
@@ -85,7 +85,7 @@ Value FilterMap(Rendering& rendering, const Value& self, Arguments& arguments) {
   if (filter == nullptr) return rendering.Refuse("no filter " + base::Quoted(name));
   const auto named = arguments.TakeNamed();
   for (Value& item : items) {
-    Arguments each(Values(given.begin() + 1, given.end()), named);
+    Arguments each(ValueList(given.begin() + 1, given.end()), named);
     item = CallBuiltin(rendering, name, filter, item, each);
   }
   return rendering.MakeList(std::move(items));
@@ -94,8 +94,8 @@ Value FilterMap(Rendering& rendering, const Value& self, Arguments& arguments) {
 // select, reject, selectattr, rejectattr.
 template <bool kSelects, bool kByAttribute>
 Value FilterSelect(Rendering& rendering, const Value& self, Arguments& arguments) {
-  const Values items = Iterate(rendering, self);
-  Values given = arguments.TakePositional();
+  const ValueList items = Iterate(rendering, self);
+  ValueList given = arguments.TakePositional();
   Value attribute;
   if (kByAttribute) {
     if (given.empty()) return rendering.Fail("an attribute is needed");
@@ -105,12 +105,12 @@ Value FilterSelect(Rendering& rendering, const Value& self, Arguments& arguments
   const std::string name = given.empty() ? "" : Str(rendering, given.front()).bytes();
   const Builtin test = given.empty() ? nullptr : FindTest(name);
   if (!given.empty() && test == nullptr) return rendering.Refuse("no test " + base::Quoted(name));
-  Values chosen;
+  ValueList chosen;
   for (const Value& item : items) {
     if (rendering.failed()) return {};
     Value verdict = AttributeOf(rendering, item, attribute);
     if (test != nullptr) {
-      Arguments each(Values(given.begin() + 1, given.end()), {});
+      Arguments each(ValueList(given.begin() + 1, given.end()), {});
       verdict = CallBuiltin(rendering, name, test, verdict, each);
     }
     if (IsTrue(verdict) == kSelects) chosen.push_back(item);
@@ -129,7 +129,7 @@ struct Keyed {
 std::vector<Keyed> KeyedItems(Rendering& rendering, const Value& self, Arguments& arguments) {
   const bool is_sensitive = IsTrue(arguments.TakeOr("case_sensitive", Value::Boolean(false)));
   const Value attribute = arguments.TakeOr("attribute", Value::None());
-  if (attribute.Is(Kind::kText) && attribute.bytes().find(',') != std::string::npos) {
+  if (attribute.Is(ValueKind::kText) && attribute.bytes().find(',') != std::string::npos) {
     rendering.Refuse("sorting by several attributes is not supported");
   }
   std::vector<Keyed> keyed;
@@ -143,7 +143,7 @@ Value SortedItems(Rendering& rendering, std::vector<Keyed> keyed, bool reverse) 
   std::ranges::stable_sort(keyed, [&rendering, reverse](const Keyed& a, const Keyed& b) {
     return Compare(rendering, reverse ? b.key : a.key, reverse ? a.key : b.key) < 0;
   });
-  Values items;
+  ValueList items;
   for (const Keyed& each : keyed) items.push_back(each.item);
   return rendering.MakeList(std::move(items));
 }
@@ -152,7 +152,7 @@ Value FilterSort(Rendering& rendering, const Value& self, Arguments& arguments) 
   return SortedItems(rendering, KeyedItems(rendering, self, arguments), reverse);
 }
 Value FilterDictSort(Rendering& rendering, const Value& self, Arguments& arguments) {
-  if (!self.Is(Kind::kDict)) return rendering.Fail("dictsort needs a dict");
+  if (!self.Is(ValueKind::kDict)) return rendering.Fail("dictsort needs a dict");
   const bool is_sensitive = IsTrue(arguments.TakeOr("case_sensitive", Value::Boolean(false)));
   const std::string by = Str(rendering, arguments.TakeOr("by", rendering.MakeName("key"))).bytes();
   const bool reverse = IsTrue(arguments.TakeOr("reverse", Value::Boolean(false)));
@@ -171,7 +171,7 @@ Value FilterUnique(Rendering& rendering, const Value& self, Arguments& arguments
         seen, [&](const Keyed& other) { return AreEqual(rendering, other.key, each.key); });
     if (is_new) seen.push_back(each);
   }
-  Values items;
+  ValueList items;
   for (const Keyed& each : seen) items.push_back(each.item);
   return rendering.MakeList(std::move(items));
 }

@@ -20,7 +20,7 @@ namespace {
 // The next argument, a string; fails and is empty if it is none.
 Text TakeText(Rendering& rendering, Arguments& arguments, std::string_view name) {
   const Value value = arguments.TakeOr(name, Value());
-  if (value.Is(Kind::kText)) return value.text();
+  if (value.Is(ValueKind::kText)) return value.text();
   rendering.Fail("a string is needed, not " + std::string(TypeName(value)));
   return {};
 }
@@ -69,7 +69,7 @@ Places PlacesOf(std::string_view text, std::string_view separator, std::size_t m
 // From the right, what is sought is compared at every place.
 template <bool kFromRight>
 std::size_t SearchWork(const Text& text, const Value& wanted) {
-  const std::size_t size = kFromRight && wanted.Is(Kind::kText) ? wanted.text().size() : 0;
+  const std::size_t size = kFromRight && wanted.Is(ValueKind::kText) ? wanted.text().size() : 0;
   return text.size() * (1 + size / 16);
 }
 
@@ -101,8 +101,8 @@ Value Split(Rendering& rendering, const Value& self, Arguments& arguments) {
   const std::int64_t limit = TakeInteger(rendering, arguments, "maxsplit", -1);
   const auto most =
       limit < 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(limit);
-  const bool by_space = separator.Is(Kind::kNone);
-  if (!by_space && (!separator.Is(Kind::kText) || separator.text().empty())) {
+  const bool by_space = separator.Is(ValueKind::kNone);
+  if (!by_space && (!separator.Is(ValueKind::kText) || separator.text().empty())) {
     return rendering.Fail("split() needs a separator that is not empty");
   }
   // What is left where the splits stop keeps the white space at its other end.
@@ -114,7 +114,7 @@ Value Split(Rendering& rendering, const Value& self, Arguments& arguments) {
                            : PlacesOf(text.bytes(), separator.bytes(), most, kFromRight);
   rendering.Charge(64 * places.size());
   places.emplace_back(text.size(), text.size());
-  Values parts;
+  ValueList parts;
   std::size_t begin = 0;
   for (const auto& [from, to] : places) {
     if (rendering.failed()) return {};
@@ -132,7 +132,7 @@ bool EndsLine(std::int32_t c) {
 Value SplitLines(Rendering& rendering, const Value& self, Arguments& arguments) {
   const bool keeps = IsTrue(arguments.TakeOr("keepends", Value::Boolean(false)));
   const Text& text = self.text();
-  Values lines;
+  ValueList lines;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size() && !rendering.failed();) {
     const CodePoint c = CodePointAt(text.bytes(), i);
@@ -152,10 +152,10 @@ Value SplitLines(Rendering& rendering, const Value& self, Arguments& arguments) 
 template <bool kAtEnd>
 Value HasAffix(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value affix = arguments.TakeOr("prefix", Value());
-  const Values choices = affix.Is(Kind::kTuple) ? affix.items() : Values{affix};
+  const ValueList choices = affix.Is(ValueKind::kTuple) ? affix.items() : ValueList{affix};
   bool has = false;
   for (const Value& each : choices) {
-    if (!each.Is(Kind::kText)) {
+    if (!each.Is(ValueKind::kText)) {
       return rendering.Fail("a string is needed, not " + std::string(TypeName(each)));
     }
     has = has ||
@@ -206,9 +206,9 @@ Value Replace(Rendering& rendering, const Value& self, Arguments& arguments) {
 }
 
 Value Join(Rendering& rendering, const Value& self, Arguments& arguments) {
-  const Values items = Iterate(rendering, arguments.TakeOr("iterable", Value()));
+  const ValueList items = Iterate(rendering, arguments.TakeOr("iterable", Value()));
   for (const Value& item : items) {
-    if (item.Is(Kind::kText)) continue;
+    if (item.Is(ValueKind::kText)) continue;
     return rendering.Fail("join() needs strings, not " + std::string(TypeName(item)));
   }
   return Joined(rendering, self.text(), items);
@@ -271,7 +271,7 @@ Value IsInCase(Rendering& rendering, const Value& self, Arguments& arguments) {
 // --- Dicts, lists, loops
 
 Value Items(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
-  Values items;
+  ValueList items;
   for (const auto& [key, value] : self.dict().items) {
     if (rendering.failed()) break;
     items.push_back(rendering.MakeTuple({key, value}));
@@ -282,7 +282,7 @@ Value Keys(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
   return rendering.MakeList(Iterate(rendering, self));
 }
 Value DictValues(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
-  Values values;
+  ValueList values;
   for (const auto& item : self.dict().items) values.push_back(item.second);
   return rendering.MakeList(std::move(values));
 }
@@ -308,7 +308,7 @@ Value ListCount(Rendering& rendering, const Value& self, Arguments& arguments) {
 }
 
 Value LoopCycle(Rendering& rendering, const Value& self, Arguments& arguments) {
-  const Values choices = arguments.TakePositional();
+  const ValueList choices = arguments.TakePositional();
   if (choices.empty()) return rendering.Fail("cycle() needs values");
   return choices[self.loop().index % choices.size()];
 }
@@ -353,14 +353,14 @@ constexpr std::array<Function, 1> kLoopMethods = {{{"cycle", LoopCycle}}};
 
 std::span<const Function> MethodsOf(const Value& value) {
   switch (value.kind()) {
-    case Kind::kText:
+    case ValueKind::kText:
       return kTextMethods;
-    case Kind::kDict:
+    case ValueKind::kDict:
       return kDictMethods;
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       return kListMethods;
-    case Kind::kLoop:
+    case ValueKind::kLoop:
       return kLoopMethods;
     default:
       return {};
@@ -380,8 +380,8 @@ bool IsForbiddenMethod(const Value& value, std::string_view name) {
                                                         "update"};
   constexpr std::array<std::string_view, 8> kOfLists = {"append", "clear",  "extend",  "insert",
                                                         "pop",    "remove", "reverse", "sort"};
-  if (value.Is(Kind::kDict)) return std::ranges::find(kOfDicts, name) != kOfDicts.end();
-  return value.Is(Kind::kList) && std::ranges::find(kOfLists, name) != kOfLists.end();
+  if (value.Is(ValueKind::kDict)) return std::ranges::find(kOfDicts, name) != kOfDicts.end();
+  return value.Is(ValueKind::kList) && std::ranges::find(kOfLists, name) != kOfLists.end();
 }
 
 }  // namespace submix::jinja

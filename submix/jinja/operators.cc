@@ -15,7 +15,7 @@ namespace {
 
 Value TypeFailure(Rendering& rendering, std::string_view what, const Value& a, const Value& b) {
   for (const Value& each : {a, b}) {
-    if (each.Is(Kind::kUndefined)) return FailUndefined(rendering, each);
+    if (each.Is(ValueKind::kUndefined)) return FailUndefined(rendering, each);
   }
   return rendering.Fail("no " + base::Quoted(what) + " of " + std::string(TypeName(a)) + " and " +
                         std::string(TypeName(b)));
@@ -31,25 +31,25 @@ Value Concatenated(Rendering& rendering, const Text& a, const Text& b) {
 
 Value Repeated(Rendering& rendering, const Value& value, std::int64_t times) {
   const std::size_t count = times < 0 ? 0 : static_cast<std::size_t>(times);
-  const std::size_t size = value.Is(Kind::kText) ? value.text().size() : value.items().size();
+  const std::size_t size = value.Is(ValueKind::kText) ? value.text().size() : value.items().size();
   if (size > 0 && count > kMostWork / size) {
     return rendering.Fail(base::StatusCode::kResourceExhausted, "a repetition is too long");
   }
   rendering.Charge(count * size);
   if (rendering.failed()) return {};
-  if (value.Is(Kind::kText)) {
+  if (value.Is(ValueKind::kText)) {
     Text all;
     for (std::size_t i = 0; i < count; ++i) all.Append(value.text());
     return rendering.Make(std::move(all));
   }
   rendering.Charge(64 * count * size);
   if (rendering.failed()) return {};
-  Values all;
+  ValueList all;
   for (std::size_t i = 0; i < count; ++i) {
     all.insert(all.end(), value.items().begin(), value.items().end());
   }
-  return value.Is(Kind::kList) ? rendering.MakeList(std::move(all))
-                               : rendering.MakeTuple(std::move(all));
+  return value.Is(ValueKind::kList) ? rendering.MakeList(std::move(all))
+                                    : rendering.MakeTuple(std::move(all));
 }
 
 Value IntegerPower(Rendering& rendering, std::int64_t base, std::int64_t exponent) {
@@ -120,8 +120,8 @@ struct Range {
 std::optional<Range> IndicesOf(Rendering& rendering, std::int64_t size, const Value& begin,
                                const Value& end, const Value& step) {
   for (const Value& each : {begin, end, step}) {
-    if (each.Is(Kind::kNone) || each.IsInteger()) continue;
-    if (each.Is(Kind::kUndefined)) {
+    if (each.Is(ValueKind::kNone) || each.IsInteger()) continue;
+    if (each.Is(ValueKind::kUndefined)) {
       FailUndefined(rendering, each);
     } else {
       rendering.Fail("slices need integers, not " + std::string(TypeName(each)));
@@ -130,7 +130,8 @@ std::optional<Range> IndicesOf(Rendering& rendering, std::int64_t size, const Va
   }
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
   const auto integer = [](const Value& value, std::int64_t otherwise) {
-    return value.Is(Kind::kNone) ? otherwise : std::clamp(value.integer(), -kFarthest, kFarthest);
+    return value.Is(ValueKind::kNone) ? otherwise
+                                      : std::clamp(value.integer(), -kFarthest, kFarthest);
   };
   Range range{.step = integer(step, 1)};
   if (range.step == 0) {
@@ -141,7 +142,7 @@ std::optional<Range> IndicesOf(Rendering& rendering, std::int64_t size, const Va
   const std::int64_t least = forward ? 0 : -1;
   const std::int64_t most = forward ? size : size - 1;
   const auto bound = [&](const Value& value, std::int64_t otherwise) {
-    if (value.Is(Kind::kNone)) return otherwise;
+    if (value.Is(ValueKind::kNone)) return otherwise;
     const std::int64_t index = integer(value, 0);
     return std::clamp(index < 0 ? index + size : index, least, most);
   };
@@ -172,7 +173,7 @@ Value LoopAttribute(Rendering& rendering, const Loop& loop, const Text& name) {
   return Value::Undefined(&name);
 }
 
-bool AreItemsEqual(Rendering& rendering, const Values& a, const Values& b) {
+bool AreItemsEqual(Rendering& rendering, const ValueList& a, const ValueList& b) {
   return a.size() == b.size() &&
          std::ranges::equal(a, b, [&rendering](const Value& one, const Value& other) {
            return AreEqual(rendering, one, other);
@@ -190,29 +191,29 @@ bool AreDictsEqual(Rendering& rendering, const Dict& a, const Dict& b) {
 
 std::string_view TypeName(const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined:
+    case ValueKind::kUndefined:
       return "an undefined value";
-    case Kind::kNone:
+    case ValueKind::kNone:
       return "None";
-    case Kind::kBoolean:
+    case ValueKind::kBoolean:
       return "a boolean";
-    case Kind::kInteger:
+    case ValueKind::kInteger:
       return "an integer";
-    case Kind::kFloat:
+    case ValueKind::kFloat:
       return "a float";
-    case Kind::kText:
+    case ValueKind::kText:
       return "a string";
-    case Kind::kList:
+    case ValueKind::kList:
       return "a list";
-    case Kind::kTuple:
+    case ValueKind::kTuple:
       return "a tuple";
-    case Kind::kDict:
+    case ValueKind::kDict:
       return "a dict";
-    case Kind::kNamespace:
+    case ValueKind::kNamespace:
       return "a namespace";
-    case Kind::kFunction:
+    case ValueKind::kFunction:
       return "a function";
-    case Kind::kLoop:
+    case ValueKind::kLoop:
       break;
   }
   return "a loop";
@@ -226,19 +227,19 @@ Value FailUndefined(Rendering& rendering, const Value& undefined) {
 
 bool IsTrue(const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined:
-    case Kind::kNone:
+    case ValueKind::kUndefined:
+    case ValueKind::kNone:
       return false;
-    case Kind::kBoolean:
-    case Kind::kInteger:
-    case Kind::kFloat:
+    case ValueKind::kBoolean:
+    case ValueKind::kInteger:
+    case ValueKind::kFloat:
       return value.number() != 0;
-    case Kind::kText:
+    case ValueKind::kText:
       return !value.text().empty();
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       return !value.items().empty();
-    case Kind::kDict:
+    case ValueKind::kDict:
       return !value.dict().items.empty();
     default:
       return true;
@@ -254,16 +255,16 @@ bool AreEqual(Rendering& rendering, const Value& a, const Value& b) {
   }
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Kind::kUndefined:
-    case Kind::kNone:
+    case ValueKind::kUndefined:
+    case ValueKind::kNone:
       return true;
-    case Kind::kText:
+    case ValueKind::kText:
       rendering.Charge(a.text().size() == b.text().size() ? a.text().size() : 0);
       return a.bytes() == b.bytes();
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       return AreItemsEqual(rendering, a.items(), b.items());
-    case Kind::kDict:
+    case ValueKind::kDict:
       return AreDictsEqual(rendering, a.dict(), b.dict());
     default:
       return a.SameAs(b);
@@ -280,7 +281,7 @@ int Compare(Rendering& rendering, const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) {
     return a.number() < b.number() ? -1 : a.number() > b.number() ? 1 : 0;
   }
-  if (a.Is(Kind::kText) && b.Is(Kind::kText)) {
+  if (a.Is(ValueKind::kText) && b.Is(ValueKind::kText)) {
     rendering.Charge(std::min(a.text().size(), b.text().size()));
     return a.bytes().compare(b.bytes());
   }
@@ -296,22 +297,22 @@ int Compare(Rendering& rendering, const Value& a, const Value& b) {
   return 0;
 }
 
-bool Contains(Rendering& rendering, const Value& container, const Value& item) {
+bool HasItem(Rendering& rendering, const Value& container, const Value& item) {
   switch (container.kind()) {
-    case Kind::kText:
-      if (!item.Is(Kind::kText)) {
+    case ValueKind::kText:
+      if (!item.Is(ValueKind::kText)) {
         TypeFailure(rendering, "in", item, container);
         return false;
       }
       rendering.Charge(container.text().size());
       return FindBytes(container.bytes(), item.bytes(), 0) != std::string::npos;
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       return std::ranges::any_of(
           container.items(), [&](const Value& each) { return AreEqual(rendering, each, item); });
-    case Kind::kDict:
+    case ValueKind::kDict:
       return FindKey(rendering, container.dict(), item) != nullptr;
-    case Kind::kUndefined:
+    case ValueKind::kUndefined:
       return false;
     default:
       rendering.Fail("nothing is in " + std::string(TypeName(container)));
@@ -327,41 +328,41 @@ Value Operate(Rendering& rendering, std::string_view op, const Value& a, const V
   if (a.IsNumber() && b.IsNumber()) {
     return OperateOnFloats(rendering, op, a.number(), b.number());
   }
-  if (op == "+" && a.Is(Kind::kText) && b.Is(Kind::kText)) {
+  if (op == "+" && a.Is(ValueKind::kText) && b.Is(ValueKind::kText)) {
     return Concatenated(rendering, a.text(), b.text());
   }
   if (op == "+" && a.IsItems() && a.kind() == b.kind()) {
-    Values all = a.items();
+    ValueList all = a.items();
     all.insert(all.end(), b.items().begin(), b.items().end());
-    return a.Is(Kind::kList) ? rendering.MakeList(std::move(all))
-                             : rendering.MakeTuple(std::move(all));
+    return a.Is(ValueKind::kList) ? rendering.MakeList(std::move(all))
+                                  : rendering.MakeTuple(std::move(all));
   }
-  const auto is_repeatable = [](const Value& v) { return v.Is(Kind::kText) || v.IsItems(); };
+  const auto is_repeatable = [](const Value& v) { return v.Is(ValueKind::kText) || v.IsItems(); };
   if (op == "*" && is_repeatable(a) && b.IsInteger()) return Repeated(rendering, a, b.integer());
   if (op == "*" && is_repeatable(b) && a.IsInteger()) return Repeated(rendering, b, a.integer());
-  if (op == "%" && a.Is(Kind::kText)) return FormatPercent(rendering, a.text(), b);
+  if (op == "%" && a.Is(ValueKind::kText)) return FormatPercent(rendering, a.text(), b);
   return TypeFailure(rendering, op, a, b);
 }
 
 Value Negative(Rendering& rendering, const Value& value) {
-  if (value.Is(Kind::kFloat)) return Value::Float(-value.number());
+  if (value.Is(ValueKind::kFloat)) return Value::Float(-value.number());
   if (value.IsInteger()) return OperateOnIntegers(rendering, "-", 0, value.integer());
   return TypeFailure(rendering, "-", value, value);
 }
 
-Values Iterate(Rendering& rendering, const Value& value) {
-  Values items;
+ValueList Iterate(Rendering& rendering, const Value& value) {
+  ValueList items;
   switch (value.kind()) {
-    case Kind::kUndefined:
+    case ValueKind::kUndefined:
       return items;
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       rendering.Charge(value.items().size());
       return value.items();
-    case Kind::kDict:
+    case ValueKind::kDict:
       for (const auto& [key, unused] : value.dict().items) items.push_back(key);
       return items;
-    case Kind::kText: {
+    case ValueKind::kText: {
       const Text& text = value.text();
       for (std::size_t i = 0; i < text.size() && !rendering.failed();) {
         const std::size_t size = CodePointAt(text.bytes(), i).size;
@@ -378,14 +379,14 @@ Values Iterate(Rendering& rendering, const Value& value) {
 
 std::int64_t Length(Rendering& rendering, const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined:
+    case ValueKind::kUndefined:
       return 0;
-    case Kind::kList:
-    case Kind::kTuple:
+    case ValueKind::kList:
+    case ValueKind::kTuple:
       return static_cast<std::int64_t>(value.items().size());
-    case Kind::kDict:
+    case ValueKind::kDict:
       return static_cast<std::int64_t>(value.dict().items.size());
-    case Kind::kText:
+    case ValueKind::kText:
       rendering.Charge(value.text().size());
       return static_cast<std::int64_t>(CountCharacters(value.bytes()));
     default:
@@ -403,7 +404,7 @@ const Value* FindKey(Rendering& rendering, const Dict& dict, const Value& key) {
 
 const Value* FindName(const Dict& dict, std::string_view name) {
   for (const auto& [each, value] : dict.items) {
-    if (each.Is(Kind::kText) && each.bytes() == name) return &value;
+    if (each.Is(ValueKind::kText) && each.bytes() == name) return &value;
   }
   return nullptr;
 }
@@ -419,24 +420,24 @@ void SetKey(Rendering& rendering, Dict& dict, const Value& key, const Value& val
 }
 
 Value GetItem(Rendering& rendering, const Value& value, const Value& key) {
-  if (value.Is(Kind::kUndefined)) return FailUndefined(rendering, value);
-  if (value.Is(Kind::kDict)) {
+  if (value.Is(ValueKind::kUndefined)) return FailUndefined(rendering, value);
+  if (value.Is(ValueKind::kDict)) {
     if (const Value* found = FindKey(rendering, value.dict(), key)) return *found;
   } else if (value.IsItems() && key.IsInteger()) {
     const auto place = Place(key.integer(), value.items().size());
     return place ? value.items()[*place] : Value();
-  } else if (value.Is(Kind::kText) && key.IsInteger()) {
+  } else if (value.Is(ValueKind::kText) && key.IsInteger()) {
     const std::vector<std::size_t> starts = CharacterStarts(value.bytes());
     rendering.Charge(8 * starts.size());
     const auto place = Place(key.integer(), starts.size() - 1);
     return place ? rendering.Make(value.text().Part(starts[*place], starts[*place + 1])) : Value();
   }
-  return key.Is(Kind::kText) ? GetAttribute(rendering, value, key.text()) : Value();
+  return key.Is(ValueKind::kText) ? GetAttribute(rendering, value, key.text()) : Value();
 }
 
 Value GetAttribute(Rendering& rendering, const Value& value, const Text& name) {
-  if (value.Is(Kind::kUndefined)) return FailUndefined(rendering, value);
-  if (value.Is(Kind::kNamespace)) {
+  if (value.Is(ValueKind::kUndefined)) return FailUndefined(rendering, value);
+  if (value.Is(ValueKind::kNamespace)) {
     const Value* found = FindName(value.dict(), name.bytes());
     return found == nullptr ? Value::Undefined(&name) : *found;
   }
@@ -449,8 +450,8 @@ Value GetAttribute(Rendering& rendering, const Value& value, const Text& name) {
     return rendering.Fail("the sandbox forbids " + base::Quoted(name.bytes()) + " of " +
                           std::string(TypeName(value)));
   }
-  if (value.Is(Kind::kLoop)) return LoopAttribute(rendering, value.loop(), name);
-  if (value.Is(Kind::kDict)) {
+  if (value.Is(ValueKind::kLoop)) return LoopAttribute(rendering, value.loop(), name);
+  if (value.Is(ValueKind::kDict)) {
     if (const Value* found = FindName(value.dict(), name.bytes())) return *found;
   }
   return Value::Undefined(&name);
@@ -458,11 +459,11 @@ Value GetAttribute(Rendering& rendering, const Value& value, const Text& name) {
 
 Value Slice(Rendering& rendering, const Value& value, const Value& begin, const Value& end,
             const Value& step) {
-  if (value.Is(Kind::kUndefined)) return FailUndefined(rendering, value);
-  if (!value.Is(Kind::kText) && !value.IsItems()) {
+  if (value.Is(ValueKind::kUndefined)) return FailUndefined(rendering, value);
+  if (!value.Is(ValueKind::kText) && !value.IsItems()) {
     return rendering.Fail(std::string(TypeName(value)) + " has no slices");
   }
-  const bool is_text = value.Is(Kind::kText);
+  const bool is_text = value.Is(ValueKind::kText);
   const std::vector<std::size_t> starts =
       is_text ? CharacterStarts(value.bytes()) : std::vector<std::size_t>();
   rendering.Charge(8 * starts.size());
@@ -475,7 +476,7 @@ Value Slice(Rendering& rendering, const Value& value, const Value& begin, const 
         value.text().Part(starts[first], starts[first + static_cast<std::size_t>(range->count)]));
   }
   Text text;
-  Values items;
+  ValueList items;
   for (std::int64_t i = 0; i < range->count; ++i) {
     const auto at = static_cast<std::size_t>(range->begin + i * range->step);
     if (is_text) {
@@ -485,8 +486,8 @@ Value Slice(Rendering& rendering, const Value& value, const Value& begin, const 
     }
   }
   if (is_text) return rendering.Make(std::move(text));
-  return value.Is(Kind::kList) ? rendering.MakeList(std::move(items))
-                               : rendering.MakeTuple(std::move(items));
+  return value.Is(ValueKind::kList) ? rendering.MakeList(std::move(items))
+                                    : rendering.MakeTuple(std::move(items));
 }
 
 }  // namespace submix::jinja

@@ -21,13 +21,13 @@ bool AreEqual(Rendering& rendering, const Value& a, const Value& b);
 // Less than zero, zero or more, as a is less than b, the same, or more; fails where Python has no
 // order.
 int Compare(Rendering& rendering, const Value& a, const Value& b);
-bool Contains(Rendering& rendering, const Value& container, const Value& item);
+bool HasItem(Rendering& rendering, const Value& container, const Value& item);
 // "+", "-", "*", "/", "//", "%", "**", "~".
 Value Operate(Rendering& rendering, std::string_view op, const Value& a, const Value& b);
 Value Negative(Rendering& rendering, const Value& value);
 
 // What a `for` goes through: items, keys, characters; nothing of what is undefined.
-Values Iterate(Rendering& rendering, const Value& value);
+ValueList Iterate(Rendering& rendering, const Value& value);
 std::int64_t Length(Rendering& rendering, const Value& value);
 
 const Value* FindKey(Rendering& rendering, const Dict& dict, const Value& key);

@@ -12,16 +12,16 @@
 namespace submix::jinja {
 namespace {
 
-template <Kind... kKinds>
+template <ValueKind... kKinds>
 Value IsOneOf(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
   return Value::Boolean((self.Is(kKinds) || ...));
 }
 Value IsDefined(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
-  return Value::Boolean(!self.Is(Kind::kUndefined));
+  return Value::Boolean(!self.Is(ValueKind::kUndefined));
 }
 template <bool kWhich>
 Value IsThis(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
-  return Value::Boolean(self.Is(Kind::kBoolean) && self.boolean() == kWhich);
+  return Value::Boolean(self.Is(ValueKind::kBoolean) && self.boolean() == kWhich);
 }
 template <bool kUpper>
 Value IsWhollyCased(Rendering& rendering, const Value& self, Arguments& /*arguments*/) {
@@ -50,7 +50,7 @@ Value IsDivisible(Rendering& rendering, const Value& self, Arguments& arguments)
 }
 
 Value IsIn(Rendering& rendering, const Value& self, Arguments& arguments) {
-  return Value::Boolean(Contains(rendering, arguments.TakeOr("seq", Value()), self));
+  return Value::Boolean(HasItem(rendering, arguments.TakeOr("seq", Value()), self));
 }
 template <bool kWanted>
 Value IsEqual(Rendering& rendering, const Value& self, Arguments& arguments) {
@@ -66,15 +66,15 @@ Value IsOrdered(Rendering& rendering, const Value& self, Arguments& arguments) {
 Value IsSame(Rendering& rendering, const Value& self, Arguments& arguments) {
   const Value other = arguments.TakeOr("other", Value());
   if (self.kind() != other.kind()) return Value::Boolean(false);
-  const bool is_plain = self.IsNumber() || self.Is(Kind::kNone) || self.Is(Kind::kText);
+  const bool is_plain = self.IsNumber() || self.Is(ValueKind::kNone) || self.Is(ValueKind::kText);
   return Value::Boolean(is_plain ? AreEqual(rendering, self, other) : self.SameAs(other));
 }
 
 Value IsFilter(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
-  return Value::Boolean(self.Is(Kind::kText) && FindFilter(self.bytes()) != nullptr);
+  return Value::Boolean(self.Is(ValueKind::kText) && FindFilter(self.bytes()) != nullptr);
 }
 Value IsTest(Rendering& /*rendering*/, const Value& self, Arguments& /*arguments*/) {
-  return Value::Boolean(self.Is(Kind::kText) && FindTest(self.bytes()) != nullptr);
+  return Value::Boolean(self.Is(ValueKind::kText) && FindTest(self.bytes()) != nullptr);
 }
 
 struct Predicate {
@@ -85,20 +85,21 @@ struct Predicate {
 // What is undefined may be gone through, counted and called, as Python sees it: the call fails.
 constexpr std::array<Predicate, 38> kPredicates = {{
     {"defined", IsDefined},
-    {"undefined", IsOneOf<Kind::kUndefined>},
-    {"none", IsOneOf<Kind::kNone>},
-    {"boolean", IsOneOf<Kind::kBoolean>},
+    {"undefined", IsOneOf<ValueKind::kUndefined>},
+    {"none", IsOneOf<ValueKind::kNone>},
+    {"boolean", IsOneOf<ValueKind::kBoolean>},
     {"true", IsThis<true>},
     {"false", IsThis<false>},
-    {"integer", IsOneOf<Kind::kInteger>},
-    {"float", IsOneOf<Kind::kFloat>},
-    {"number", IsOneOf<Kind::kInteger, Kind::kFloat, Kind::kBoolean>},
-    {"string", IsOneOf<Kind::kText>},
-    {"mapping", IsOneOf<Kind::kDict>},
-    {"sequence", IsOneOf<Kind::kText, Kind::kList, Kind::kTuple, Kind::kDict, Kind::kUndefined>},
-    {"iterable",
-     IsOneOf<Kind::kText, Kind::kList, Kind::kTuple, Kind::kDict, Kind::kUndefined, Kind::kLoop>},
-    {"callable", IsOneOf<Kind::kFunction, Kind::kUndefined, Kind::kLoop>},
+    {"integer", IsOneOf<ValueKind::kInteger>},
+    {"float", IsOneOf<ValueKind::kFloat>},
+    {"number", IsOneOf<ValueKind::kInteger, ValueKind::kFloat, ValueKind::kBoolean>},
+    {"string", IsOneOf<ValueKind::kText>},
+    {"mapping", IsOneOf<ValueKind::kDict>},
+    {"sequence", IsOneOf<ValueKind::kText, ValueKind::kList, ValueKind::kTuple, ValueKind::kDict,
+                         ValueKind::kUndefined>},
+    {"iterable", IsOneOf<ValueKind::kText, ValueKind::kList, ValueKind::kTuple, ValueKind::kDict,
+                         ValueKind::kUndefined, ValueKind::kLoop>},
+    {"callable", IsOneOf<ValueKind::kFunction, ValueKind::kUndefined, ValueKind::kLoop>},
     {"upper", IsWhollyCased<true>},
     {"lower", IsWhollyCased<false>},
     {"odd", HasRemainderOfTwo<1>},

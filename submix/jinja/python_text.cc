@@ -38,29 +38,29 @@ class ReprWriter {
     counted_ = out_.bytes.size();
     if (rendering_.failed()) return;
     switch (value.kind()) {
-      case Kind::kUndefined:
+      case ValueKind::kUndefined:
         out_.bytes += "Undefined";
         break;
-      case Kind::kNone:
+      case ValueKind::kNone:
         out_.bytes += "None";
         break;
-      case Kind::kBoolean:
+      case ValueKind::kBoolean:
         out_.bytes += value.boolean() ? "True" : "False";
         break;
-      case Kind::kInteger:
+      case ValueKind::kInteger:
         out_.bytes += std::to_string(value.integer());
         break;
-      case Kind::kFloat:
+      case ValueKind::kFloat:
         out_.bytes += FloatText(value.number());
         break;
-      case Kind::kText:
+      case ValueKind::kText:
         WriteText(value.text());
         break;
-      case Kind::kList:
-      case Kind::kTuple:
+      case ValueKind::kList:
+      case ValueKind::kTuple:
         WriteItems(value);
         break;
-      case Kind::kDict:
+      case ValueKind::kDict:
         WriteDict(value.dict());
         break;
       default:
@@ -100,7 +100,7 @@ class ReprWriter {
   }
 
   void WriteItems(const Value& value) {
-    const bool is_list = value.Is(Kind::kList);
+    const bool is_list = value.Is(ValueKind::kList);
     out_.bytes += is_list ? '[' : '(';
     for (const Value& item : value.items()) {
       if (&item != value.items().data()) out_.bytes += ", ";
@@ -134,11 +134,11 @@ class JsonWriter {
     rendering_.Charge(8 + out_.bytes.size() - counted_);
     counted_ = out_.bytes.size();
     if (rendering_.failed()) return;
-    if (value.Is(Kind::kText)) {
+    if (value.Is(ValueKind::kText)) {
       WriteText(value.text());
     } else if (value.IsItems()) {
       WriteItems(value.items(), level);
-    } else if (value.Is(Kind::kDict)) {
+    } else if (value.Is(ValueKind::kDict)) {
       WriteDict(value.dict(), level);
     } else {
       WriteScalar(value);
@@ -149,16 +149,16 @@ class JsonWriter {
  private:
   void WriteScalar(const Value& value) {
     switch (value.kind()) {
-      case Kind::kNone:
+      case ValueKind::kNone:
         out_.bytes += "null";
         break;
-      case Kind::kBoolean:
+      case ValueKind::kBoolean:
         out_.bytes += value.boolean() ? "true" : "false";
         break;
-      case Kind::kInteger:
+      case ValueKind::kInteger:
         out_.bytes += std::to_string(value.integer());
         break;
-      case Kind::kFloat:
+      case ValueKind::kFloat:
         out_.bytes += std::isnan(value.number())   ? "NaN"
                       : std::isinf(value.number()) ? (value.number() < 0 ? "-Infinity" : "Infinity")
                                                    : FloatText(value.number());
@@ -201,7 +201,7 @@ class JsonWriter {
     out_.bytes += '\n';
     for (int i = 0; i < level; ++i) out_.bytes += style_.indent;
   }
-  void WriteItems(const Values& items, int level) {
+  void WriteItems(const ValueList& items, int level) {
     out_.bytes += '[';
     for (const Value& item : items) {
       if (&item != items.data()) out_.bytes += style_.item_separator;
@@ -222,9 +222,9 @@ class JsonWriter {
     for (const auto& item : items) {
       if (&item != items.data()) out_.bytes += style_.item_separator;
       BreakLine(level + 1);
-      const bool is_text = item.first.Is(Kind::kText);
+      const bool is_text = item.first.Is(ValueKind::kText);
       if (!is_text) out_.bytes += '"';
-      if (is_text || item.first.IsNumber() || item.first.Is(Kind::kNone)) {
+      if (is_text || item.first.IsNumber() || item.first.Is(ValueKind::kNone)) {
         Write(item.first, level + 1);
       } else {
         rendering_.Fail(std::string(TypeName(item.first)) + " cannot be a key in JSON");
@@ -295,8 +295,8 @@ Text Converted(Rendering& rendering, const Conversion& conversion, const Value& 
     case 'd':
     case 'i':
     case 'x':
-      if (!value.IsInteger() &&
-          !(conversion.type != 'x' && value.Is(Kind::kFloat) && std::abs(value.number()) < 1e15)) {
+      if (!value.IsInteger() && !(conversion.type != 'x' && value.Is(ValueKind::kFloat) &&
+                                  std::abs(value.number()) < 1e15)) {
         rendering.Fail("%" + std::string(1, conversion.type) + " needs an integer");
         return {};
       }
@@ -370,8 +370,8 @@ std::string FloatText(double value) {
 }
 
 Text Str(Rendering& rendering, const Value& value) {
-  if (value.Is(Kind::kText)) return value.text();
-  if (value.Is(Kind::kUndefined)) return {};
+  if (value.Is(ValueKind::kText)) return value.text();
+  if (value.Is(ValueKind::kUndefined)) return {};
   return Repr(rendering, value);
 }
 
@@ -388,7 +388,8 @@ Text Json(Rendering& rendering, const Value& value, const JsonStyle& style) {
 }
 
 Value FormatPercent(Rendering& rendering, const Text& format, const Value& arguments) {
-  const Values values = arguments.Is(Kind::kTuple) ? arguments.items() : Values{arguments};
+  const ValueList values =
+      arguments.Is(ValueKind::kTuple) ? arguments.items() : ValueList{arguments};
   std::size_t next = 0;
   Text out;
   const std::string_view bytes = format.bytes();
@@ -407,7 +408,8 @@ Value FormatPercent(Rendering& rendering, const Text& format, const Value& argum
     }
     const Value* value = nullptr;
     if (!conversion.name.empty()) {
-      value = arguments.Is(Kind::kDict) ? FindName(arguments.dict(), conversion.name) : nullptr;
+      value =
+          arguments.Is(ValueKind::kDict) ? FindName(arguments.dict(), conversion.name) : nullptr;
     } else if (next < values.size()) {
       value = &values[next++];
     }
@@ -416,14 +418,14 @@ Value FormatPercent(Rendering& rendering, const Text& format, const Value& argum
     rendering.Charge(converted.size());
     out.Append(converted);
   }
-  if (next < values.size() && !arguments.Is(Kind::kDict)) {
+  if (next < values.size() && !arguments.Is(ValueKind::kDict)) {
     return rendering.Fail("the format does not use all of its values");
   }
   return rendering.Make(std::move(out));
 }
 
 Value FormatBraces(Rendering& rendering, const Text& format, Arguments& arguments) {
-  const Values positional = arguments.TakePositional();
+  const ValueList positional = arguments.TakePositional();
   const auto named = arguments.TakeNamed();
   std::size_t next = 0;
   Text out;

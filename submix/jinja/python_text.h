@@ -1,5 +1,6 @@
-// Values as Python and JSON write them. What is written of a value that holds anything of a message
-// is the message's as a whole, quotes and brackets included; a text by itself keeps its origins.
+// ValueList as Python and JSON write them. What is written of a value that holds anything of a
+// message is the message's as a whole, quotes and brackets included; a text by itself keeps its
+// origins.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ std::optional<Value> Arguments::Take(std::string_view name) {
   return value;
 }
 
-Values Arguments::TakePositional() {
-  Values rest(positional_.begin() + static_cast<std::ptrdiff_t>(next_), positional_.end());
+ValueList Arguments::TakePositional() {
+  ValueList rest(positional_.begin() + static_cast<std::ptrdiff_t>(next_), positional_.end());
   next_ = positional_.size();
   return rest;
 }

@@ -41,15 +41,15 @@ class Rendering {
   Value MakeText(std::string_view bytes, Origin origin) { return Make(Text(bytes, origin)); }
   // A text that the program has, of which each is made once.
   Value MakeName(std::string_view bytes) { return MakeText(bytes, Origin::kTemplate); }
-  Value MakeList(Values items) { return MakeItems(Kind::kList, std::move(items)); }
-  Value MakeTuple(Values items) { return MakeItems(Kind::kTuple, std::move(items)); }
-  Value MakeDict(Dict dict) { return MakeDictOf(Kind::kDict, std::move(dict)); }
-  Value MakeNamespace(Dict dict) { return MakeDictOf(Kind::kNamespace, std::move(dict)); }
+  Value MakeList(ValueList items) { return MakeItems(ValueKind::kList, std::move(items)); }
+  Value MakeTuple(ValueList items) { return MakeItems(ValueKind::kTuple, std::move(items)); }
+  Value MakeDict(Dict dict) { return MakeDictOf(ValueKind::kDict, std::move(dict)); }
+  Value MakeNamespace(Dict dict) { return MakeDictOf(ValueKind::kNamespace, std::move(dict)); }
   Value MakeFunction(Function function) {
     Charge(kValue);
     return Value(&functions_.emplace_back(function));
   }
-  Loop& MakeLoop(Values items, int depth) {
+  Loop& MakeLoop(ValueList items, int depth) {
     Charge(kValue * (items.size() + 1));
     return loops_.emplace_back(Loop{std::move(items), 0, depth});
   }
@@ -93,18 +93,18 @@ class Rendering {
  private:
   static constexpr std::size_t kValue = 64;
 
-  Value MakeItems(Kind kind, Values items) {
+  Value MakeItems(ValueKind kind, ValueList items) {
     Charge(kValue * (items.size() + 1));
     return {kind, &items_.emplace_back(std::move(items))};
   }
-  Value MakeDictOf(Kind kind, Dict dict) {
+  Value MakeDictOf(ValueKind kind, Dict dict) {
     Charge(2 * kValue * (dict.items.size() + 1));
     return {kind, &dicts_.emplace_back(std::move(dict))};
   }
 
   const std::time_t now_;
   std::deque<Text> texts_;
-  std::deque<Values> items_;
+  std::deque<ValueList> items_;
   std::deque<Dict> dicts_;
   std::deque<Function> functions_;
   std::deque<Loop> loops_;
@@ -119,19 +119,19 @@ class Rendering {
 // what is left is an error.
 class Arguments {
  public:
-  Arguments(Values positional, std::vector<std::pair<std::string_view, Value>> named)
+  Arguments(ValueList positional, std::vector<std::pair<std::string_view, Value>> named)
       : positional_(std::move(positional)), named_(std::move(named)) {}
 
   // The next one, or the one of that name; nothing if there is neither.
   std::optional<Value> Take(std::string_view name);
   Value TakeOr(std::string_view name, Value otherwise) { return Take(name).value_or(otherwise); }
   // All that are left.
-  Values TakePositional();
+  ValueList TakePositional();
   std::vector<std::pair<std::string_view, Value>> TakeNamed() { return std::exchange(named_, {}); }
   bool empty() const { return next_ == positional_.size() && named_.empty(); }
 
  private:
-  Values positional_;
+  ValueList positional_;
   std::size_t next_ = 0;
   std::vector<std::pair<std::string_view, Value>> named_;
 };

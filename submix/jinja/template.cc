@@ -9,16 +9,16 @@ namespace submix::jinja {
 
 Value Variable::ValueIn(Rendering& rendering) const {
   switch (kind_) {
-    case Kind::kBoolean:
+    case ValueKind::kBoolean:
       return Value::Boolean(boolean_);
-    case Kind::kText:
+    case ValueKind::kText:
       return rendering.Make(text_);
-    case Kind::kList: {
-      Values items;
+    case ValueKind::kList: {
+      ValueList items;
       for (const Variable& item : items_) items.push_back(item.ValueIn(rendering));
       return rendering.MakeList(std::move(items));
     }
-    case Kind::kDict: {
+    case ValueKind::kDict: {
       jinja::Dict dict;
       for (const auto& [name, value] : fields_) {
         SetKey(rendering, dict, rendering.MakeName(name), value.ValueIn(rendering));

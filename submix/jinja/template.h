@@ -19,35 +19,35 @@ namespace submix::jinja {
 // What a template is told: an immutable value.
 class Variable {
  public:
-  static Variable None() { return Variable(Kind::kNone); }
+  static Variable None() { return Variable(ValueKind::kNone); }
   static Variable Boolean(bool value) {
-    Variable made(Kind::kBoolean);
+    Variable made(ValueKind::kBoolean);
     made.boolean_ = value;
     return made;
   }
   static Variable String(Text text) {
-    Variable made(Kind::kText);
+    Variable made(ValueKind::kText);
     made.text_ = std::move(text);
     return made;
   }
   static Variable List(std::vector<Variable> items) {
-    Variable made(Kind::kList);
+    Variable made(ValueKind::kList);
     made.items_ = std::move(items);
     return made;
   }
   using Fields = std::vector<std::pair<std::string, Variable>>;
   static Variable Dict(Fields fields) {
-    Variable made(Kind::kDict);
+    Variable made(ValueKind::kDict);
     made.fields_ = std::move(fields);
     return made;
   }
 
  private:
   friend class Template;
-  explicit Variable(Kind kind) : kind_(kind) {}
+  explicit Variable(ValueKind kind) : kind_(kind) {}
   Value ValueIn(Rendering& rendering) const;
 
-  Kind kind_;
+  ValueKind kind_;
   bool boolean_ = false;
   Text text_;
   std::vector<Variable> items_;

@@ -16,9 +16,9 @@ struct Dict;
 struct Function;
 struct Loop;
 class Value;
-using Values = std::vector<Value>;
+using ValueList = std::vector<Value>;
 
-enum class Kind {
+enum class ValueKind {
   kUndefined,
   kNone,
   kBoolean,
@@ -38,11 +38,11 @@ enum class Kind {
 class Value {
  public:
   Value() = default;  // undefined
-  static Value None() { return Value(Kind::kNone); }
-  static Value Boolean(bool value) { return Number(Kind::kBoolean, value ? 1 : 0); }
-  static Value Integer(std::int64_t value) { return Number(Kind::kInteger, value); }
+  static Value None() { return Value(ValueKind::kNone); }
+  static Value Boolean(bool value) { return Number(ValueKind::kBoolean, value ? 1 : 0); }
+  static Value Integer(std::int64_t value) { return Number(ValueKind::kInteger, value); }
   static Value Float(double value) {
-    Value made(Kind::kFloat);
+    Value made(ValueKind::kFloat);
     made.float_ = value;
     return made;
   }
@@ -52,26 +52,28 @@ class Value {
     made.text_ = name;
     return made;
   }
-  explicit Value(const Text* text) : kind_(Kind::kText), text_(text) {}
-  Value(Kind list_or_tuple, const Values* items) : kind_(list_or_tuple), items_(items) {}
-  Value(Kind dict_or_namespace, Dict* dict) : kind_(dict_or_namespace), dict_(dict) {}
-  explicit Value(const Function* function) : kind_(Kind::kFunction), function_(function) {}
-  explicit Value(const Loop* loop) : kind_(Kind::kLoop), loop_(loop) {}
+  explicit Value(const Text* text) : kind_(ValueKind::kText), text_(text) {}
+  Value(ValueKind list_or_tuple, const ValueList* items) : kind_(list_or_tuple), items_(items) {}
+  Value(ValueKind dict_or_namespace, Dict* dict) : kind_(dict_or_namespace), dict_(dict) {}
+  explicit Value(const Function* function) : kind_(ValueKind::kFunction), function_(function) {}
+  explicit Value(const Loop* loop) : kind_(ValueKind::kLoop), loop_(loop) {}
 
-  Kind kind() const { return kind_; }
-  bool Is(Kind kind) const { return kind_ == kind; }
-  bool IsInteger() const { return Is(Kind::kInteger) || Is(Kind::kBoolean); }  // as in Python
-  bool IsNumber() const { return IsInteger() || Is(Kind::kFloat); }
-  bool IsItems() const { return Is(Kind::kList) || Is(Kind::kTuple); }
+  ValueKind kind() const { return kind_; }
+  bool Is(ValueKind kind) const { return kind_ == kind; }
+  bool IsInteger() const {
+    return Is(ValueKind::kInteger) || Is(ValueKind::kBoolean);
+  }  // as in Python
+  bool IsNumber() const { return IsInteger() || Is(ValueKind::kFloat); }
+  bool IsItems() const { return Is(ValueKind::kList) || Is(ValueKind::kTuple); }
 
   // Requires: a value of that kind.
   bool boolean() const { return integer_ != 0; }
   std::int64_t integer() const { return integer_; }
-  double number() const { return Is(Kind::kFloat) ? float_ : static_cast<double>(integer_); }
+  double number() const { return Is(ValueKind::kFloat) ? float_ : static_cast<double>(integer_); }
   const Text& text() const { return *text_; }
   const Text* text_or_null() const { return text_; }  // an undefined value's name
   const std::string& bytes() const { return text_->bytes(); }
-  const Values& items() const { return *items_; }
+  const ValueList& items() const { return *items_; }
   Dict& dict() const { return *dict_; }
   const Function& function() const { return *function_; }
   const Loop& loop() const { return *loop_; }
@@ -79,19 +81,19 @@ class Value {
   bool SameAs(const Value& other) const { return kind_ == other.kind_ && text_ == other.text_; }
 
  private:
-  explicit Value(Kind kind) : kind_(kind) {}
-  static Value Number(Kind kind, std::int64_t value) {
+  explicit Value(ValueKind kind) : kind_(kind) {}
+  static Value Number(ValueKind kind, std::int64_t value) {
     Value made(kind);
     made.integer_ = value;
     return made;
   }
 
-  Kind kind_ = Kind::kUndefined;
+  ValueKind kind_ = ValueKind::kUndefined;
   union {
     const Text* text_ = nullptr;
     std::int64_t integer_;
     double float_;
-    const Values* items_;
+    const ValueList* items_;
     Dict* dict_;
     const Function* function_;
     const Loop* loop_;
@@ -142,7 +144,7 @@ struct Function {
 
 // `loop`, within a `for`.
 struct Loop {
-  Values items;
+  ValueList items;
   std::size_t index = 0;
   int depth = 1;
 };

@@ -21,6 +21,7 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/serving/serve_config.h"
+#include "submix/base/json_object.h"
 #include "submix/base/log.h"
 #include "submix/base/log_writer.h"
 #include "submix/base/number_text.h"
