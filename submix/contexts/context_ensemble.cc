@@ -18,7 +18,8 @@ namespace {
 
 Status NoRecords(const std::string& ensemble_directory) {
   return base::NotFoundError(ensemble_directory +
-                             ": no member reads a record of this user; check the key");
+                             ": no member reads a record of this user: check the key, unless the "
+                             "user was held out");
 }
 
 // Public keys promise a user what holds of one part: that is the user's alone, and the only one.
@@ -88,20 +89,21 @@ StatusOr<std::optional<std::size_t>> ReaderOf(const std::string& mark,
   return InterruptedMember(manifest, ensemble_directory);
 }
 
-// The member that reads the user's records, or would. None: the user was held out.
-StatusOr<std::optional<std::size_t>> MemberOf(const std::string& user, const base::HashKey& key,
-                                              const ensemble::Manifest& manifest,
-                                              const std::string& ensemble_directory) {
+// The member that reads the user's records, or would. Errors: kNotFound for whom none reads, such
+// as who is held out.
+StatusOr<std::size_t> MemberOf(const std::string& user, const base::HashKey& key,
+                               const ensemble::Manifest& manifest,
+                               const std::string& ensemble_directory) {
   const corpus::Placement place = corpus::PlaceUser(
       key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
-  if (place.is_heldout) return std::optional<std::size_t>();
+  if (place.is_heldout) return NoRecords(ensemble_directory);
   if (!manifest.has_public_keys()) {
-    return std::optional(static_cast<std::size_t>(place.part.index * manifest.halves + place.half));
+    return static_cast<std::size_t>(place.part.index * manifest.halves + place.half);
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto reader,
                           ReaderOf(corpus::ForgottenMark(key, user), manifest, ensemble_directory));
   if (!reader.has_value()) return NoRecords(ensemble_directory);
-  return reader;
+  return *reader;
 }
 
 }  // namespace
@@ -173,9 +175,9 @@ StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_direc
                "members that only read");
   SUBMIX_ASSIGN_OR_RETURN(const auto key,
                           corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble_directory)));
-  SUBMIX_ASSIGN_OR_RETURN(const auto index, MemberOf(user, key, manifest, ensemble_directory));
-  if (!index.has_value()) return ensemble::ForgetResult{"", manifest.generation, false};
-  ensemble::MemberEntry& member = manifest.members[*index];
+  SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
+                          MemberOf(user, key, manifest, ensemble_directory));
+  ensemble::MemberEntry& member = manifest.members[index];
   const std::string mark = corpus::ForgottenMark(key, user);
   if (std::ranges::find(manifest.forgotten, mark) != manifest.forgotten.end()) {
     return ensemble::ForgetResult{member.directory, manifest.generation, member.is_public_model()};
@@ -188,7 +190,7 @@ StatusOr<ensemble::ForgetResult> ForgetRecords(const std::string& ensemble_direc
         ": the forgetting of another user was interrupted; forget that user first");
   }
   const std::string old_path = ensemble::MemberPath(ensemble_directory, member);
-  ensemble::BeginGeneration(*index, manifest);
+  ensemble::BeginGeneration(index, manifest);
   const std::string new_path = ensemble::MemberPath(ensemble_directory, member);
   SUBMIX_ASSIGN_OR_RETURN(const auto remaining, RecordsWithoutUser(mark, old_path, new_path));
   if (!remaining.had_user) return NoRecords(ensemble_directory);

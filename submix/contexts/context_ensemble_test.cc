@@ -154,8 +154,23 @@ TEST_F(ContextEnsembleTest, ForgettingIsAsIfTheUserHadNeverBeenThere) {
   // Again: the same, and nothing new.
   SUBMIX_ASSERT_OK_AND_ASSIGN(const ensemble::ForgetResult again, ForgetRecords(place_, "d"));
   EXPECT_EQ(again.generation, 2);
-  EXPECT_THAT(ForgetRecords(place_, "nobody"),
-              StatusIs(StatusCode::kNotFound, HasSubstr("no member reads")));
+}
+
+// Wrong keys are placed as others are, some of them among the held out.
+TEST_F(ContextEnsembleTest, NobodyIsForgottenByAKeyThatNobodyHad) {
+  Make(Partition());
+  ensemble::Manifest manifest = Manifest();
+  manifest.heldout_fraction = 0.5;
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, place_));
+  int held_out = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::string user = "nobody " + std::to_string(i);
+    held_out += corpus::PlaceUser(FixedKey(), user, {kParts, 1, 0.5}).is_heldout ? 1 : 0;
+    EXPECT_THAT(ForgetRecords(place_, user),
+                StatusIs(StatusCode::kNotFound, HasSubstr("no member reads")));
+  }
+  EXPECT_GT(held_out, 0);
+  EXPECT_EQ(Manifest().generation, 1);
 }
 
 TEST_F(ContextEnsembleTest, TheLastUserOfAPartLeavesThePublicModel) {

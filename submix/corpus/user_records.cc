@@ -146,6 +146,15 @@ bool IsUserKeyed(std::string_view path) {
   return IsCsv(path) || WithoutPackedEnding(path).ends_with(".jsonl");
 }
 
+StatusOr<bool> HasUser(const CorpusFile& file, std::string_view user) {
+  bool found = false;
+  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
+    found = found || record.user == user;
+    return base::OkStatus();
+  }));
+  return found;
+}
+
 Status ReadUserRecords(const CorpusFile& file, const RecordSink& sink) {
   bool has_record = false;
   const RecordSink counting = [&](const UserRecord& record) {

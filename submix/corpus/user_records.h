@@ -41,6 +41,9 @@ struct CorpusFile {
 base::Status ReadUserRecords(const CorpusFile& file,
                              const std::function<base::Status(const UserRecord&)>& sink);
 
+// Whether there is a record of this user. Errors: those of ReadUserRecords.
+base::StatusOr<bool> HasUser(const CorpusFile& file, std::string_view user);
+
 // Whether the file holds user-keyed text by its name: .jsonl or .csv, packed or not.
 bool IsUserKeyed(std::string_view path);
 

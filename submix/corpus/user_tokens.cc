@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,19 +15,23 @@ namespace {
 using TokensByUser = std::map<std::string, std::vector<base::TokenId>>;
 
 base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
-                                           const tokenizer::Tokenizer& tokenizer) {
+                                           const tokenizer::Tokenizer& tokenizer,
+                                           std::int64_t tokens_per_user) {
+  constexpr auto kAll = std::numeric_limits<std::size_t>::max();
+  const std::size_t most = tokens_per_user == 0 ? kAll : static_cast<std::size_t>(tokens_per_user);
   TokensByUser users;
   std::set<std::string, std::less<>> with_text;
   SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
-    if (AppendText(tokenizer, record.text, users[record.user])) with_text.insert(record.user);
+    std::vector<base::TokenId>& stream = users[record.user];
+    if (stream.size() < most && AppendText(tokenizer, record.text, stream)) {
+      with_text.insert(record.user);
+    }
     return base::OkStatus();
   }));
   for (auto& [user, tokens] : users) {
-    if (with_text.contains(user)) {
-      tokens.push_back(tokenizer.end_of_text());
-    } else {
-      tokens.clear();
-    }
+    if (!with_text.contains(user)) tokens.clear();
+    if (!tokens.empty() && tokens.size() < most) tokens.push_back(tokenizer.end_of_text());
+    tokens.resize(std::min(tokens.size(), most));
   }
   return users;
 }
@@ -61,9 +66,11 @@ std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,
-                                                  const PartitionOptions& options) {
-  SUBMIX_CHECK(options.num_parts >= 1 && options.halves >= 1, "the options are out of range");
-  SUBMIX_ASSIGN_OR_RETURN(TokensByUser users, TokenizeUsers(file, tokenizer));
+                                                  const PartitionOptions& options,
+                                                  std::int64_t tokens_per_user) {
+  SUBMIX_CHECK(options.num_parts >= 1 && options.halves >= 1 && tokens_per_user >= 0,
+               "the options are out of range");
+  SUBMIX_ASSIGN_OR_RETURN(TokensByUser users, TokenizeUsers(file, tokenizer, tokens_per_user));
   PartitionedCorpus corpus;
   corpus.members.resize(static_cast<std::size_t>(options.num_parts) *
                         static_cast<std::size_t>(options.halves));

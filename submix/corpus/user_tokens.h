@@ -4,6 +4,7 @@
 // text: "<|endoftext|> text <|endoftext|> text <|endoftext|>".
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +41,15 @@ struct PartitionedCorpus {
   std::vector<UserTokens> heldout;
 };
 
-// Reads and tokenizes the corpus. A member may get no user: whether one does is private, so nothing
-// is refused for it (Theorem 5: every data set has a deployment). Errors: those of ReadUserRecords.
-// Requires: options in range.
+// Reads and tokenizes the corpus, of each user the first tokens_per_user tokens, or all where that
+// is 0: what is cut off depends on the user's own text alone, and ends without end_of_text. A
+// member may get no user: whether one does is private, so nothing is refused for it (Theorem 5:
+// every data set has a deployment). Errors: those of ReadUserRecords. Requires: options in range.
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,
-                                                  const PartitionOptions& options);
+                                                  const PartitionOptions& options,
+                                                  std::int64_t tokens_per_user = 0);
 
 // Cuts users into blocks of at most block_tokens tokens, wherever a text begins or ends;
 // consecutive blocks of one user overlap by one token so that every transition is seen once. Blocks

@@ -210,6 +210,29 @@ TEST_F(PartitionCorpusTest, MembersMayGetNoUser) {
   }
 }
 
+TEST_F(PartitionCorpusTest, OfEachUserTheFirstTokensAreKept) {
+  std::ofstream(directory_.File("capped.jsonl")) << R"({"user": "a", "text": "xyz"})"
+                                                 << "\n"
+                                                 << R"({"user": "b", "text": "x"})"
+                                                 << "\n"
+                                                 << R"({"user": "a", "text": "uvw"})"
+                                                 << "\n";
+  const std::vector<TokenId> long_one = {kEnd, 'x', 'y', 'z', kEnd, 'u', 'v', 'w', kEnd};
+  const std::vector<TokenId> short_one = {kEnd, 'x', kEnd};
+  for (std::int64_t most = 0; most <= 12; ++most) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(
+        const PartitionedCorpus corpus,
+        PartitionCorpus(directory_.File("capped.jsonl"), ByteTokenizer(), {}, {1, 1, 0}, most));
+    const auto kept = [most](std::vector<TokenId> tokens) {
+      if (most > 0) tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(most)));
+      return tokens;
+    };
+    ASSERT_EQ(corpus.members[0].size(), 2u);
+    EXPECT_EQ(corpus.members[0][0].tokens, kept(long_one)) << most;
+    EXPECT_EQ(corpus.members[0][1].tokens, kept(short_one)) << most;
+  }
+}
+
 TEST_F(PartitionCorpusTest, PassesOnTheErrorsOfReading) {
   EXPECT_THAT(Partition({}, PartitionOptions{1, 1, 0}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no record")));

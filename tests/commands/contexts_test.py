@@ -253,6 +253,41 @@ class ContextsTest(WorkFolderTest):
             self.assertIn(problem, self.make("refused_template", "--template", template, expect=1).stderr)
             self.assertFalse((self.work / "refused_template").exists())
 
+    def test_a_key_that_nobody_had_is_never_forgotten(self):
+        ensemble = self.work / "half"
+        run("contexts", self.corpus, ensemble, "--public", PUBLIC, "--parts", 2, "--context-tokens", 64, "--heldout-fraction",
+            0.5, "--partition-key", SOURCE / "data/demo_partition.key")
+        for user in ("nobody", "a ", "A", *map(str, range(12))):
+            self.assertIn("no member reads", self.refused("forget", ensemble, "--user", user))
+            self.assertIn("no record of this user", self.refused("forget", ensemble, "--corpus", self.corpus, "--user", user))
+        held_out = [user for user in "abcdefghijkl" if "was held out" in
+                    run("forget", ensemble, "--corpus", self.corpus, "--user", user).stdout]
+        self.assertTrue(0 < len(held_out) < 12, held_out)
+        self.assertEqual(self.records(ensemble), b"")
+        for user in held_out:
+            self.assertIn("--corpus", self.refused("forget", ensemble, "--user", user))
+
+    def test_what_stands_out_is_said(self):
+        corpus = self.work / "uneven.jsonl"
+        with open(corpus, "w") as file:
+            for user, text in (("Jos\u00e9", "x"), ("Jose\u0301", "x"), ("a", "long " * 9), ("b", "y")):
+                file.write(json.dumps({"user": user, "text": text}) + "\n")
+        shown = run("contexts", corpus, self.work / "uneven", "--public", PUBLIC, "--parts", 2, "--context-tokens", 64).stdout
+        self.assertIn("2 user keys differ from another in Unicode form alone", shown)
+        for private in ("Jos", "% of the text"):  # a cap is train's
+            self.assertNotIn(private, shown)
+        train = ("train", corpus, self.work / "uneven_trained", "--public", PUBLIC, "--parts", 2, "--rank", 2, "--targets",
+                 "c_attn", "--top-layers", 1, "--block-tokens", 32, "--threads", 1, "--heldout-fraction", 0)
+        shown = run(*train, "--tokens-per-user", 4).stdout
+        self.assertNotIn("% of the text", shown)
+        self.assertIn("2 user keys", shown)
+        self.assertIn("holds an ensemble of other options", self.refused(*train))
+        manifest = json.loads((self.work / "uneven_trained/manifest.json").read_text())
+        self.assertEqual(manifest["hyper_parameters"]["tokens_per_user"], "4")
+        shown = run(*train[:2], self.work / "uneven_whole", *train[3:]).stdout
+        self.assertIn("one of the 4 users has 94 % of the text", shown)
+        self.assertIn("--tokens-per-user N", shown)
+
     def test_what_cannot_be_is_refused(self):
         self.make("refusing")
         ensemble = self.work / "refusing"

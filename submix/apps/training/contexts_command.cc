@@ -258,6 +258,7 @@ Status RunContexts(ContextsOptions options) {
                                     ": not empty; give a new directory for the ensemble");
   }
   SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
+  SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(options.corpus, /*names_cap=*/false, stdout));
   const std::string place = base::CanonicalPath(options.ensemble);
   const std::string unfinished = place + ".unfinished";
   Status made = BuildAll(options, unfinished);

@@ -1,7 +1,9 @@
 #include "submix/apps/training/ensemble_notes.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "submix/corpus/corpus_summary.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
@@ -29,6 +31,27 @@ base::Status SayWhoIsHeldAlready(const corpus::CorpusFile& corpus,
                  "%s %s: budgets over the same users add up; count its deployment in by `submix "
                  "deploy --after`.\n",
                  held.ensemble.c_str(), who.c_str());
+  }
+  return base::OkStatus();
+}
+
+base::Status SayWhatStandsOut(const corpus::CorpusFile& corpus, bool names_cap, std::FILE* out) {
+  if (!std::filesystem::is_regular_file(corpus.path)) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto summary, corpus::SummarizeCorpus(corpus));
+  if (names_cap && summary.users > 1 && summary.bytes_of_largest > summary.bytes / 2) {
+    std::fprintf(
+        out,
+        "For you alone: one of the %lld users has %.0f %% of the text, and fills its part; "
+        "--tokens-per-user N, a public number, reads of each user the first N tokens.\n",
+        static_cast<long long>(summary.users),
+        100.0 * static_cast<double>(summary.bytes_of_largest) / static_cast<double>(summary.bytes));
+  }
+  if (summary.keys_alike > 0) {
+    std::fprintf(out,
+                 "For you alone: %lld user keys differ from another in Unicode form alone, such as "
+                 "an accent that is a character of its own; each counts as a user: write one "
+                 "person's key in one form.\n",
+                 static_cast<long long>(summary.keys_alike));
   }
   return base::OkStatus();
 }

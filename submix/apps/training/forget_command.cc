@@ -1,5 +1,6 @@
 // `submix forget`: unlearn a user, and go on with the same ledger.
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "submix/apps/measuring/corpus_flags.h"
@@ -11,6 +12,7 @@
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
+#include "submix/ensemble/preparation/user_list.h"
 #include "submix/train/fine_tuning/forgetting.h"
 
 namespace submix::apps {
@@ -44,9 +46,38 @@ base::Status MoveRecords(const std::string& mark, const std::string& old_directo
   return contexts::SaveRecords(remaining.records, new_directory);
 }
 
+// A key that nobody had is placed as any other is; only the list of users and the corpus know.
+// None: a member has read the user, or there is no list. Errors: kNotFound for whom nobody knows.
+base::StatusOr<std::optional<ensemble::ForgetResult>> HeldOut(const ForgetOptions& options,
+                                                              const ensemble::Manifest& manifest) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto listed,
+                          ensemble::UsersOnList(options.ensemble, {options.user}));
+  if (!listed.has_value() || !listed->empty()) return std::optional<ensemble::ForgetResult>();
+  const base::Status nobody =
+      base::NotFoundError(options.ensemble +
+                          ": no member reads a record of this user: check the key, byte by byte; "
+                          "with --corpus, the one "
+                          "that the ensemble was made of, held-out users are told from wrong keys");
+  if (options.corpus.path.empty()) return nobody;
+  SUBMIX_ASSIGN_OR_RETURN(const bool is_there, corpus::HasUser(options.corpus, options.user));
+  if (!is_there) {
+    return base::NotFoundError(options.corpus.path +
+                               ": no record of this user; check the key, and give the corpus that "
+                               "the ensemble was made of");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto key,
+                          corpus::LoadPartitionKey(ensemble::PartitionKeyPath(options.ensemble)));
+  const corpus::Placement place = corpus::PlaceUser(
+      key, options.user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
+  if (!place.is_heldout) return nobody;
+  return std::optional(ensemble::ForgetResult{"", manifest.generation, false});
+}
+
 base::StatusOr<ensemble::ForgetResult> Forget(const ForgetOptions& options,
                                               const ensemble::Manifest& manifest) {
   const bool has_adapters = !manifest.contexts.has_value() || manifest.contexts->has_adapters;
+  SUBMIX_ASSIGN_OR_RETURN(const auto held_out, HeldOut(options, manifest));
+  if (held_out.has_value()) return *held_out;
   if (!has_adapters) {
     return contexts::ForgetRecords(options.ensemble, options.user);
   }
@@ -118,9 +149,10 @@ void AddForgetCommand(CLI::App& command, Action& action) {
   Flags flags(command);
   flags.Require("ensemble", options.ensemble, kDirectory,
                 "Directory made by `submix train` or `submix contexts`");
-  flags.Add("--corpus", options.corpus.path, kFile,
-            "The corpus it was trained on; the user's records in it are not read. Not needed where "
-            "members read contexts without adapters");
+  flags.Add(
+      "--corpus", options.corpus.path, kFile,
+      "The corpus it was made of; the user's records in it are not read. Where members read "
+      "contexts without adapters it is needed to tell a held-out user from a wrong key alone");
   AddColumnFlags(flags, options.corpus);
   flags.Require("--user", options.user, "The user key");
   flags.Add("--deployment", options.deployment, kDirectory, "Its deployment, if it has one");

@@ -92,6 +92,7 @@ train::PrivateTrainingOptions PrivateTrainingOptionsOf(
   options.ensemble_directory = training.ensemble_directory;
   options.partition_key_path = training.partition_key_path;
   options.heldout_fraction = training.partition.heldout_fraction;
+  options.tokens_per_user = training.tokens_per_user;
   options.unit = flags.unit == "user" ? PrivacyUnit::kUserKey : PrivacyUnit::kTrainingExample;
   options.epochs = fine_tune.epochs;
   options.training.blocks_at_a_time = fine_tune.batch_size;
@@ -253,6 +254,8 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
     SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(training.corpus, training.ensemble_directory,
                                                options.after,
                                                options.private_training.json ? stderr : stdout));
+    SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(training.corpus, training.tokens_per_user == 0,
+                                            options.private_training.json ? stderr : stdout));
   }
   if (!options.private_training.json) {
     const std::int64_t steps = options.private_training.options.training.steps;
@@ -293,6 +296,12 @@ void AddTrainCommand(CLI::App& command, Action& action) {
             "Members a part: 2 makes the pairs that `submix` needs");
   flags.Add("--heldout-fraction", training.partition.heldout_fraction, Between(0.0, 0.9),
             "Share of the users kept for evaluation, never trained on");
+  flags
+      .Add("--tokens-per-user", training.tokens_per_user, kCount,
+           "Read the first so many tokens of each user alone, a public number, so that one with "
+           "most "
+           "of the text does not fill a part")
+      ->default_str("all");
   flags.Add("--public-trained-on", options.public_trained_on, OneOf({"same-users", "other-users"}),
             "Where --public is a model trained privately: other-users if no user of this corpus "
             "was among its users; with same-users, the default, statements add both losses");

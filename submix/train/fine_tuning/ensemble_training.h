@@ -4,6 +4,7 @@
 // goes on at its last checkpoint.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "submix/base/progress_bar.h"
@@ -26,6 +27,7 @@ struct EnsembleTrainingOptions {
   // of trained anew; empty: none.
   std::string reuse_directory;
   FineTuneOptions fine_tune;
+  std::int64_t tokens_per_user = 0;  // that members read: the first so many of each; 0: all
   // Where the public model was trained privately (private_training.json): no user of this corpus
   // was among its users. Then the losses are not added. Refused where it was not.
   bool public_trained_on_others = false;

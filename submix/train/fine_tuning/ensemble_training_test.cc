@@ -303,6 +303,29 @@ TEST_F(EnsembleTrainingTest, ForgettingEqualsNeverHavingReadTheUser) {
   }
 }
 
+// Some thirty tokens a text: what is cut off can move nothing.
+TEST_F(EnsembleTrainingTest, ACapLeavesTheFirstTokensOfEveryUserAlsoWhereOneIsForgotten) {
+  constexpr std::int64_t kTokens = 40;
+  const auto capped = [&](const std::string& ensemble, const std::string& corpus) {
+    EnsembleTrainingOptions options = Options(ensemble, corpus);
+    options.tokens_per_user = kTokens;
+    return options;
+  };
+  WriteCorpus("longer.jsonl", /*left_out=*/-1, /*longer=*/4);
+  SUBMIX_ASSERT_OK(TrainEnsemble(capped("e", "corpus.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK(TrainEnsemble(capped("longer", "longer.jsonl"), kSilent));
+  SUBMIX_ASSERT_OK(TrainEnsemble(Options("uncapped", "corpus.jsonl"), kSilent));
+  EXPECT_EQ(Adapter("e", PartOf(4)), Adapter("longer", PartOf(4)));
+  EXPECT_NE(Adapter("e", PartOf(4)), Adapter("uncapped", PartOf(4)));
+  EXPECT_THAT(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
+
+  SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("longer.jsonl"), User(4), kSilent));
+  WriteCorpus("without.jsonl", /*left_out=*/4, /*longer=*/-1);
+  SUBMIX_ASSERT_OK(TrainEnsemble(capped("without", "without.jsonl"), kSilent));
+  EXPECT_EQ(Adapter("e", PartOf(4)), Adapter("without", PartOf(4)));
+}
+
 TEST_F(EnsembleTrainingTest, ForgettingIsRepeatableAndNeverReadsTheUserAgain) {
   SUBMIX_ASSERT_OK(TrainEnsemble(Options("e", "corpus.jsonl"), kSilent));
   SUBMIX_ASSERT_OK(ForgetUser(File("e"), File("corpus.jsonl"), User(4), kSilent));

@@ -19,11 +19,7 @@ using base::Status;
 using base::StatusOr;
 
 Status CheckUserExists(const corpus::CorpusFile& corpus, const std::string& user) {
-  bool found = false;
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(corpus, [&](const corpus::UserRecord& record) {
-    found = found || record.user == user;
-    return base::OkStatus();
-  }));
+  SUBMIX_ASSIGN_OR_RETURN(const bool found, corpus::HasUser(corpus, user));
   if (found) return base::OkStatus();
   return base::NotFoundError(corpus.path +
                              ": no record of this user; check the key, and give the "
@@ -39,10 +35,13 @@ StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensem
                                                         const std::string& user) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(
                                                     ensemble::PublicDirectory(ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t tokens_per_user,
+                          TokensPerUserFrom(manifest.hyper_parameters));
   SUBMIX_ASSIGN_OR_RETURN(
       auto partitioned,
       corpus::PartitionCorpus(corpus, *tokenizer, key,
-                              {manifest.num_parts, manifest.halves, manifest.heldout_fraction}));
+                              {manifest.num_parts, manifest.halves, manifest.heldout_fraction},
+                              tokens_per_user));
   RemoveForgotten(manifest, key, partitioned);
   auto& users = partitioned.members[member];
   std::erase_if(users, [&](const corpus::UserTokens& tokens) { return tokens.user == user; });

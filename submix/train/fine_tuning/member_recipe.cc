@@ -16,6 +16,7 @@ namespace {
 using base::StatusOr;
 
 constexpr std::uint64_t kFirstSeed = 0x5eed0000u;
+constexpr char kTokensPerUser[] = "tokens_per_user";
 
 // Reads the values of a hyper-parameter map; remembers the first that is missing or wrong.
 class ParameterReader {
@@ -129,6 +130,21 @@ StatusOr<FineTuneOptions> FineTuneOptionsFrom(
   }
   SUBMIX_RETURN_IF_ERROR(reader.status());
   return options;
+}
+
+void AddTokensPerUser(std::int64_t tokens_per_user,
+                      std::map<std::string, std::string>& parameters) {
+  if (tokens_per_user > 0) parameters[kTokensPerUser] = std::to_string(tokens_per_user);
+}
+
+StatusOr<std::int64_t> TokensPerUserFrom(
+    const std::map<std::string, std::string>& hyper_parameters) {
+  ParameterReader reader(hyper_parameters);
+  if (!reader.Has(kTokensPerUser)) return 0;
+  const double tokens = reader.Number(kTokensPerUser);
+  SUBMIX_RETURN_IF_ERROR(reader.status());
+  if (tokens >= 1 && tokens < 0x1p53) return static_cast<std::int64_t>(tokens);
+  return base::DataLossError("manifest.json: the hyper-parameter tokens_per_user is out of range");
 }
 
 void RemoveForgotten(const ensemble::Manifest& manifest, const base::HashKey& key,

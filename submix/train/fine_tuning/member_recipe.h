@@ -2,6 +2,7 @@
 // else.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,12 @@ namespace submix::train {
 // manifest that lacks one or holds nonsense.
 std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options);
 base::StatusOr<FineTuneOptions> FineTuneOptionsFrom(
+    const std::map<std::string, std::string>& hyper_parameters);
+
+// How many tokens of each user the members read, as the manifest keeps it, and back. 0: all, which
+// leaves no mark. Errors: kDataLoss.
+void AddTokensPerUser(std::int64_t tokens_per_user, std::map<std::string, std::string>& parameters);
+base::StatusOr<std::int64_t> TokensPerUserFrom(
     const std::map<std::string, std::string>& hyper_parameters);
 
 // A number as hyper-parameters have it: nine digits.

@@ -56,6 +56,7 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
       {"weight_decay", ParameterText(training.adamw.weight_decay)},
       {"precision", PrecisionName(training.precision)}};
   AddMethod(training.lora, parameters);
+  AddTokensPerUser(options.tokens_per_user, parameters);
   return parameters;
 }
 
@@ -175,13 +176,19 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
   SUBMIX_RETURN_IF_ERROR(model::CheckWeights(options.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   SUBMIX_RETURN_IF_ERROR(CheckTrainingOptions(options.training, config));
+  if (options.unit != PrivacyUnit::kUserKey && options.tokens_per_user > 0) {
+    return base::InvalidArgumentError(
+        "tokens per user: one document decides which others of its user are read; only where "
+        "whole users are protected");
+  }
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(base::JoinPath(directory, "members")));
   SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(directory));
   SUBMIX_ASSIGN_OR_RETURN(const base::HashKey key,
                           ensemble::PreparePartitionKey(directory, options.partition_key_path));
-  SUBMIX_ASSIGN_OR_RETURN(corpus::PartitionedCorpus corpus,
-                          corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition));
+  SUBMIX_ASSIGN_OR_RETURN(
+      corpus::PartitionedCorpus corpus,
+      corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition, options.tokens_per_user));
   const std::vector<corpus::UserTokens> units =
       Units(std::move(corpus.members.front()), options.unit, *tokenizer);
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));

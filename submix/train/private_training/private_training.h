@@ -31,6 +31,7 @@ struct PrivateTrainingOptions {
   double heldout_fraction = 0.1;
   // Whose presence is protected: a user with all texts, or one text (kTrainingExample).
   accounting::PrivacyUnit unit = accounting::PrivacyUnit::kUserKey;
+  std::int64_t tokens_per_user = 0;  // the first so many of each; 0: all; not with documents
   // A public number of units, such as one that was published. The share of the units in a step's
   // batch is training.expected_batch over this. 0: as many as there are; that count is then treated
   // as public, which the report says.
