@@ -7,6 +7,7 @@
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
 #include "submix/tokenizer/canonical_composition.h"
 #include "submix/tokenizer/normalizer.h"
 #include "submix/tokenizer/tokenizer.h"
@@ -158,6 +159,79 @@ TEST(FamilyTokenizers, DecodeAddedTokensThatAreNotSpecialToTheirText) {
   EXPECT_FALSE(qwen3->special_token("<think>").has_value());
   EXPECT_FALSE(qwen3->added_token("<b>").has_value());
   EXPECT_THAT(qwen3->Encode("<think>"), ElementsAre(*qwen3->added_token("<think>")));
+}
+
+// A family's file with one more added token, which is not in the vocabulary.
+std::unique_ptr<Tokenizer> LoadWith(const std::string& family, json token,
+                                    const std::string& config = "{}") {
+  std::ifstream stream(SUBMIX_TESTDATA_DIR "/tokenizer/families/" + family + "/tokenizer.json");
+  json file = json::parse(stream);
+  TokenId id = static_cast<TokenId>(file["model"]["vocab"].size());
+  for (const json& added : file["added_tokens"]) id = std::max(id, added["id"].get<TokenId>() + 1);
+  token["id"] = id;
+  file["added_tokens"].push_back(token);
+  base::TemporaryDirectory directory;
+  directory.Write("tokenizer.json", file.dump());
+  directory.Write("tokenizer_config.json", config);
+  auto tokenizer = Tokenizer::Load(directory.path());
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return std::move(tokenizer).value();
+}
+
+// Ids by Hugging Face's library.
+TEST(FamilyTokenizers, MatchAddedTokensAsTheLibraryDoes) {
+  const json covid = {{"content", "covid19"}, {"special", false}, {"normalized", true}};
+  const auto llama2 = LoadWith("llama2", covid);
+  const std::string text = "Hello covid19 world covid19x xcovid19";
+  EXPECT_THAT(llama2->Encode(text), ElementsAre(318, 450, 338, 305, 470, 442, 372, 470, 314, 318,
+                                                314, 293, 305, 312, 414, 52, 60));
+  EXPECT_EQ(llama2->Decode(llama2->Encode(text)), text);
+  const json mask = {{"content", "<mask>"}, {"special", false}, {"lstrip", true}};
+  EXPECT_THAT(LoadWith("qwen3", mask)->Encode("a <mask> b <mask>c"),
+              ElementsAre(64, 411, 268, 411, 66));
+  // What is special is taken out of a template's words alone.
+  const json special = {{"content", "<mask>"}, {"special", true}, {"lstrip", true}};
+  const auto qwen3 = LoadWith("qwen3", special);
+  EXPECT_EQ(qwen3->Encode("a <mask>"), LoadFamily("qwen3")->Encode("a <mask>"));
+  EXPECT_THAT(qwen3->EncodeTemplated("a <mask> b <mask>c", std::vector<bool>(18, true), {}),
+              ElementsAre(64, 411, 268, 411, 66));
+}
+
+TEST(FamilyTokenizers, HeedWhatConfigurationsSayOfTokens) {
+  const json word = {{"content", "covid19"}, {"special", false}, {"normalized", false}};
+  const auto prefix = [&](const std::string& config) {
+    return LoadWith("llama2", word, config)->prefix();
+  };
+  EXPECT_THAT(prefix("{}"), ElementsAre(1));
+  EXPECT_THAT(prefix(R"({"add_bos_token": null, "add_eos_token": true})"), ElementsAre(1));
+  EXPECT_THAT(prefix(R"({"add_bos_token": false, "bos_token": "<s>"})"), IsEmpty());
+  EXPECT_THAT(prefix(R"({"add_bos_token": true, "bos_token": {"content": "</s>"}})"),
+              ElementsAre(2));
+  EXPECT_THAT(prefix(R"({"add_bos_token": true})"), ElementsAre(1));
+  for (const char* reader : {"LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer"}) {
+    EXPECT_THAT(prefix(json({{"add_bos_token", false}, {"tokenizer_class", reader}}).dump()),
+                IsEmpty());
+  }
+  for (const char* reader : {"PreTrainedTokenizerFast", "TokenizersBackend", "Qwen2Tokenizer"}) {
+    EXPECT_THAT(prefix(json({{"add_bos_token", false}, {"tokenizer_class", reader}}).dump()),
+                ElementsAre(1));
+  }
+  // What is named by a role is special, and so is what any file calls so; other flags are the
+  // configuration's.
+  for (const char* config :
+       {R"({"mask_token": "covid19"})", R"({"additional_special_tokens": ["covid19"]})",
+        R"({"extra_special_tokens": {"boi_token": "covid19"}})",
+        R"({"extra_special_tokens": [{"content": "covid19"}]})",
+        R"({"added_tokens_decoder": {"470": {"content": "covid19", "special": true}}})"}) {
+    const auto tokenizer = LoadWith("llama2", word, config);
+    EXPECT_TRUE(tokenizer->special_token("covid19").has_value()) << config;
+    EXPECT_THAT(tokenizer->Encode("covid19"), ::testing::Not(::testing::Contains(470))) << config;
+  }
+  const auto tokenizer =
+      LoadWith("llama2", word,
+               R"({"added_tokens_decoder": {"470": {"content": "covid19", "normalized": false,
+                                                            "lstrip": true}}})");
+  EXPECT_THAT(tokenizer->Encode("  covid19"), ElementsAre(470));
 }
 
 TEST(FamilyTokenizers, BoundTheTextOfAToken) {

@@ -58,8 +58,8 @@ class Tokenizer {
   // "<|end_of_text|>", "</s>" and "<eos>" that is there. Encode never produces it.
   virtual base::TokenId end_of_text() const = 0;
   // What the file's post-processor puts before a whole text (BOS), unless tokenizer_config.json's
-  // add_bos_token says otherwise. Encode leaves it out, EncodePrompt adds it; what would be put
-  // after the text (EOS) nobody asks for.
+  // add_bos_token says otherwise and its tokenizer_class heeds that (Llama's, Gemma's). Encode
+  // leaves it out, EncodePrompt adds it; what would be put after the text (EOS) nobody asks for.
   virtual std::vector<base::TokenId> prefix() const { return {}; }
   // The largest id that Encode gives.
   virtual base::TokenId largest_text_token() const { return vocab_size() - 1; }

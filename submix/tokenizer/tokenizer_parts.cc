@@ -376,11 +376,21 @@ class PartsReader {
     return base::OkStatus();
   }
 
-  // transformers makes a post-processor of its own where its configuration says add_bos_token.
+  // Whether transformers' reader of this directory makes a post-processor of its own. Its general
+  // one (PreTrainedTokenizerFast), and that of Qwen, leaves the file's.
+  bool HeedsAddBosToken() const {
+    const std::string& reader = declared_.tokenizer_class;
+    if (file_.is_gpt2 || reader.empty()) return true;
+    for (const std::string family : {"Llama", "CodeLlama", "Gemma", "Cohere", "GPTNeoX"}) {
+      if (reader == family + "Tokenizer" || reader == family + "TokenizerFast") return true;
+    }
+    return false;
+  }
+
   Status ReadPrefix() {
     SUBMIX_ASSIGN_OR_RETURN(
         parts_.prefix, tokenizer::ReadPrefix(file_.settings, static_cast<int>(pieces_.size())));
-    if (!declared_.adds_beginning) return base::OkStatus();
+    if (!declared_.adds_beginning || !HeedsAddBosToken()) return base::OkStatus();
     if (!*declared_.adds_beginning) parts_.prefix.clear();
     if (!*declared_.adds_beginning || declared_.beginning.empty()) return base::OkStatus();
     const std::optional<TokenId> beginning = SpecialToken(declared_.beginning);
