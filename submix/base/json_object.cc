@@ -89,6 +89,7 @@ std::string RangeText(std::int64_t least, std::int64_t most) {
 JsonObject::JsonObject(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
 
 StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string& where) {
+  SUBMIX_RETURN_IF_ERROR(CheckIsNoLfsPointer(text, where));
   SUBMIX_ASSIGN_OR_RETURN(Json value, ParseValue(text, where));
   if (!value.is_object()) return InvalidArgumentError(where + ": expected a JSON object");
   auto root = std::make_shared<const Json>(std::move(value));
@@ -98,7 +99,6 @@ StatusOr<JsonObject> JsonObject::Parse(std::string_view text, const std::string&
 
 StatusOr<JsonObject> JsonObject::Load(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  SUBMIX_RETURN_IF_ERROR(CheckIsNoLfsPointer(text, path));
   return Parse(text, path);
 }
 

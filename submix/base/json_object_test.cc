@@ -67,6 +67,24 @@ TEST(JsonObjectTest, ChildrenOutliveTheirParent) {
   EXPECT_EQ(*child.Text("t"), "kept");
 }
 
+TEST(JsonObjectTest, DefaultsStandForWhatIsMissingAndNotForNull) {
+  const JsonObject json =
+      Parsed(R"({"a": 1, "n": null})").WithDefaults(Parsed(R"({"a": 2, "n": 2, "d": [2.50]})"));
+  EXPECT_EQ(json.ValueText("a"), "1");
+  EXPECT_EQ(json.ValueText("n"), "null");
+  EXPECT_EQ(json.ValueText("d"), "[2.5]");
+  EXPECT_EQ(json.ValueText("m"), "");
+  EXPECT_TRUE(json.IsNull("n"));
+  EXPECT_FALSE(json.IsNull("a") || json.IsNull("m") || json.Has("n"));
+  EXPECT_THAT(json.Text("n"), StatusIs(StatusCode::kInvalidArgument,
+                                       "file.json: field \"n\": expected a string, found null"));
+}
+
+TEST(JsonObjectTest, APointerOfGitLfsIsNamedAsSuch) {
+  EXPECT_THAT(JsonObject::Parse("version https://git-lfs.github.com/spec/v1\noid", "file.json"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("git lfs pull")));
+}
+
 TEST(JsonObjectTest, ErrorsNameFileAndField) {
   const JsonObject json = Parsed(R"({"os": [{}, {"i": "x"}]})");
   EXPECT_THAT(json.Objects("os")->at(1).Int("i", 0, 1),

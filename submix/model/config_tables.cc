@@ -204,6 +204,7 @@ constexpr auto kLlama = std::to_array<ConfigField>({
     Ignored("max_sequence_length", kNotHere),
 });
 
+// Of a Ministral, too.
 constexpr auto kMistral = std::to_array<ConfigField>({
     Read("vocab_size", "32000"),
     Read("max_position_embeddings", "131072"),
@@ -303,11 +304,13 @@ constexpr auto kGemma3 = std::to_array<ConfigField>({
     Ignored("_sliding_window_pattern", "Hugging Face's class reads sliding_window_pattern"),
 });
 
-const std::array<FamilyTable, 7>& Tables() {
-  static const std::array<FamilyTable, 7> tables = {{
+const std::array<FamilyTable, 8>& Tables() {
+  static const std::array<FamilyTable, 8> tables = {{
       {"gpt2", {"GPT2LMHeadModel", "GPT2Model"}, {kGpt2, kShared}},
       {"llama", {"LlamaForCausalLM", "LlamaModel", "LLaMAForCausalLM"}, {kLlama, kRotary, kShared}},
       {"mistral", {"MistralForCausalLM", "MistralModel"}, {kMistral, kRotary, kShared}},
+      // What transformers takes a Mistral with layer_types for, and calls it when it saves it.
+      {"ministral", {"MinistralForCausalLM", "MinistralModel"}, {kMistral, kRotary, kShared}},
       {"qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}, {kQwen2, kRotary, kShared}},
       {"qwen3", {"Qwen3ForCausalLM", "Qwen3Model"}, {kQwen3, kRotary, kShared}},
       {"gemma2", {"Gemma2ForCausalLM", "Gemma2Model"}, {kGemma2, kGemma, kRotary, kShared}},

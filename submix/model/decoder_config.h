@@ -1,6 +1,6 @@
 // One description of a decoder-only language model, read from Hugging Face's config.json of every
-// family that is known: gpt2, llama, mistral, qwen2, qwen3, gemma2 and gemma3_text. Whatever runs a
-// model knows this description alone.
+// family that is known: gpt2, llama, mistral, ministral, qwen2, qwen3, gemma2 and gemma3_text.
+// Whatever runs a model knows this description alone.
 #pragma once
 
 #include <cmath>

@@ -20,7 +20,8 @@ class FamilyReader {
   FamilyReader(const std::string& family, const JsonObject& fields)
       : fields_(fields),
         is_gemma_(family.starts_with("gemma")),
-        is_qwen_(family.starts_with("qwen")) {
+        is_qwen_(family.starts_with("qwen")),
+        is_mistral_(family == "mistral" || family == "ministral") {
     config_.family = family;
   }
 
@@ -86,7 +87,7 @@ class FamilyReader {
     config_.activation = is_gemma_ ? Activation::kGeluTanh : Activation::kSilu;
     config_.has_attention_in_bias = is("qwen2");
     config_.has_attention_out_bias = false;
-    if (!is("qwen2") && !is("mistral")) {
+    if (!is("qwen2") && !is_mistral_) {
       SUBMIX_ASSIGN_OR_RETURN(config_.has_attention_in_bias, fields_.Boolean("attention_bias"));
       config_.has_attention_out_bias = config_.has_attention_in_bias;
     }
@@ -107,10 +108,8 @@ class FamilyReader {
     SUBMIX_ASSIGN_OR_RETURN(std::vector<bool> windowed, WindowsOfFamily(has_window));
     if (fields_.Has("layer_types")) {
       SUBMIX_ASSIGN_OR_RETURN(std::vector<bool> listed, ListedWindows());
-      if ((is("llama") || is("mistral")) && listed != windowed) {
-        return fields_.FieldError("layer_types",
-                                  "Hugging Face's class goes by \"sliding_window\" alone, which "
-                                  "says something else");
+      if (is("llama") && listed != windowed) {
+        return fields_.FieldError("layer_types", "the layers of a llama have no windows");
       }
       windowed = std::move(listed);
     }
@@ -183,6 +182,7 @@ class FamilyReader {
   const JsonObject& fields_;
   const bool is_gemma_;
   const bool is_qwen_;
+  const bool is_mistral_;
   DecoderConfig config_;
 };
 

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -170,6 +169,8 @@ TEST(RotaryFamiliesTest, WindowsAreThoseOfTheFamily) {
   const json listed = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
   EXPECT_THAT(windows("mistral", json::object()), ElementsAre(true, true, true, true));
   EXPECT_THAT(windows("mistral", {{"sliding_window", nullptr}}), IsEmpty());
+  EXPECT_THAT(windows("mistral", {{"layer_types", listed}}),
+              ElementsAre(false, true, false, false));
   EXPECT_THAT(windows("gemma2", json::object()), ElementsAre(true, false, true, false));
   EXPECT_THAT(windows("gemma3_text", {{"sliding_window_pattern", 3}}),
               ElementsAre(true, true, false, true));
@@ -186,15 +187,22 @@ TEST(RotaryFamiliesTest, WindowsAreThoseOfTheFamily) {
               ElementsAre(true, true, true, true));
 }
 
-TEST(RotaryFamiliesTest, LayerTypesThatAFamilyDoesNotReadMustSayTheSame) {
-  const json far(4, "full_attention");
-  const json near(4, "sliding_attention");
-  for (const auto& [family, types, is_right] :
-       {std::tuple{"llama", far, true}, std::tuple{"llama", near, false},
-        std::tuple{"mistral", near, true}, std::tuple{"mistral", far, false}}) {
-    json config = Config(family);
+TEST(RotaryFamiliesTest, ALlamaHasNoWindows) {
+  json config = Config("llama");
+  config["layer_types"] = json(4, "full_attention");
+  EXPECT_EQ(Loaded(config), Loaded(Config("llama")));
+  config["layer_types"] = json(4, "sliding_attention");
+  EXPECT_THAT(Load(config), StatusIs(StatusCode::kInvalidArgument, HasSubstr("layer_types")));
+}
+
+TEST(RotaryFamiliesTest, AMinistralIsAMistral) {
+  for (const json& types : {json(4, "sliding_attention"), json(nullptr)}) {
+    json config = Config("mistral");
     config["layer_types"] = types;
-    EXPECT_EQ(Load(config).ok(), is_right) << family;
+    DecoderConfig mistral = Loaded(config);
+    config["model_type"] = "ministral";
+    mistral.family = "ministral";
+    EXPECT_EQ(Loaded(config), mistral);
   }
 }
 
