@@ -97,13 +97,13 @@ int EngineCore::PromptTokensLeft(std::int64_t request_id) const {
   return static_cast<int>(live->pending.size());
 }
 
-void EngineCore::ShareOut(std::span<const PromptShare> shares) {
-  for (LiveSequence& live : live_) live.share = live.tokens_released > 0 ? 1 : 0;
-  for (const PromptShare& share : shares) {
+void EngineCore::ShareOut(std::span<const StepShare> shares) {
+  for (LiveSequence& live : live_) live.share = 0;
+  for (const StepShare& share : shares) {
     const auto live = std::ranges::find(live_, share.request_id, &LiveSequence::request_id);
     SUBMIX_CHECK(live != live_.end() && live->share == 0 && share.tokens > 0 &&
                      share.tokens <= std::ssize(live->pending),
-                 "a share beyond the prompt");
+                 "a share beyond what the request has left");
     live->share = static_cast<std::size_t>(share.tokens);
   }
 }
@@ -191,15 +191,14 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
 }
 
 StatusOr<std::vector<TokenEvent>> EngineCore::Step() {
-  std::vector<PromptShare> shares;
+  std::vector<StepShare> shares;
   for (const LiveSequence& live : live_) {
-    if (live.tokens_released > 0) continue;
     shares.push_back({live.request_id, static_cast<int>(live.pending.size())});
   }
   return Step(shares);
 }
 
-StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const PromptShare> shares) {
+StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const StepShare> shares) {
   ShareOut(shares);
   SUBMIX_RETURN_IF_ERROR(Predict());
   SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Sample());

@@ -37,14 +37,14 @@ struct EngineParts {
   int prefix_tokens_per_key = 0;
 };
 
-// How much of its prompt a request takes in.
-struct PromptShare {
+// What a request takes in in a step: tokens of its prompt, or, once that is in, its last token.
+struct StepShare {
   std::int64_t request_id = 0;
   int tokens = 0;
 };
 
-// One thread at a time. Sequences join and leave between steps; each step runs every live sequence
-// whose prompt is in once and commits one ledger transaction, two with a mechanism that screens.
+// One thread at a time. Sequences join, pause and leave between steps; each step commits one ledger
+// transaction, two with a mechanism that screens.
 class EngineCore {
  public:
   // Errors: kFailedPrecondition if the members are not the same number for each part, fewer than
@@ -68,14 +68,15 @@ class EngineCore {
   void Cancel(std::int64_t request_id);
   bool idle() const { return live_.empty(); }
 
-  // Takes in the shares of prompts. Then one token for every live request whose whole prompt is in,
-  // or the event that it gets none: because the answers are used up and the deployment then
-  // refuses, or because the public model has no finite numbers for it, which costs nothing. A piece
-  // of a prompt that is not its last one predicts nothing and is charged nothing. Finished requests
-  // leave. An error ends the step without any token: charges that were booked stay booked.
-  // Requires: at most one share a request, not beyond what is left of its prompt.
-  base::StatusOr<std::vector<TokenEvent>> Step(std::span<const PromptShare> shares);
-  // The same with all that is left of every prompt.
+  // Takes in the shares. Then one token for each of these requests whose whole prompt is in, or the
+  // event that it gets none: because the answers are used up and the deployment then refuses, or
+  // because the public model has no finite numbers for it, which costs nothing. A piece of a prompt
+  // that is not its last one predicts nothing and is charged nothing. A request without a share
+  // pauses: it keeps its sequence, and is no part of the step. Finished requests leave. An error
+  // ends the step without any token: charges that were booked stay booked. Requires: at most one
+  // share a request, of one token or of what is left of its prompt.
+  base::StatusOr<std::vector<TokenEvent>> Step(std::span<const StepShare> shares);
+  // The same with all that is left of every prompt, and without a pause.
   base::StatusOr<std::vector<TokenEvent>> Step();
 
   // After a failed Step: Predictor::Recover, then Ledger::Recover. Errors: theirs.
@@ -107,7 +108,7 @@ class EngineCore {
 
   EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler);
 
-  void ShareOut(std::span<const PromptShare> shares);
+  void ShareOut(std::span<const StepShare> shares);
   // Appends what is shared out: predicting_ and their logits_.
   base::Status Predict();
   base::StatusOr<std::vector<TokenEvent>> Sample();

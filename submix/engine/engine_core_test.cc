@@ -110,9 +110,8 @@ TEST_F(EngineCoreTest, APromptInPiecesIsChargedOnceAndGivesTheSameTokens) {
     SUBMIX_EXPECT_OK(engine_->Admit(MakeRequest(5)).status());
     std::vector<base::TokenId> tokens;
     for (std::size_t step = 0; !engine_->idle(); ++step) {
-      std::vector<PromptShare> shares;
-      if (step < pieces.size()) shares.push_back({1, pieces[step]});
-      const auto events = engine_->Step(shares);
+      const StepShare share{1, step < pieces.size() ? pieces[step] : 1};
+      const auto events = engine_->Step({&share, 1});
       SUBMIX_EXPECT_OK(events.status());
       for (const TokenEvent& event : *events) tokens.push_back(event.token);
       EXPECT_EQ(tokens.size(), step + 1 < pieces.size() ? 0u : step + 2 - pieces.size());
@@ -126,10 +125,10 @@ TEST_F(EngineCoreTest, APromptInPiecesIsChargedOnceAndGivesTheSameTokens) {
   EXPECT_EQ(answer({2, 1}), whole);
 }
 
-TEST_F(EngineCoreTest, PromptsWaitForTheirSharesWhileOthersGoOn) {
+TEST_F(EngineCoreTest, WithoutAShareARequestWaitsOrPauses) {
   Start(/*budget=*/2);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(engine_->Admit(MakeRequest(3)).ok());
-  const auto requests = [this](const std::vector<PromptShare>& shares) {
+  const auto requests = [this](const std::vector<StepShare>& shares) {
     std::vector<std::int64_t> ids;
     const auto events = engine_->Step(shares);
     SUBMIX_EXPECT_OK(events.status());
@@ -137,10 +136,13 @@ TEST_F(EngineCoreTest, PromptsWaitForTheirSharesWhileOthersGoOn) {
     return ids;
   };
   EXPECT_THAT(requests({{1, 3}}), testing::ElementsAre(1));
-  EXPECT_THAT(requests({}), testing::ElementsAre(1));
-  EXPECT_THAT(requests({{2, 2}}), testing::ElementsAre(1)) << "its last one";
-  EXPECT_THAT(requests({}), testing::IsEmpty());
+  EXPECT_THAT(requests({{2, 2}}), testing::IsEmpty());
+  EXPECT_EQ(ledger_->releases, 1) << "a pause costs nothing";
+  EXPECT_THAT(requests({{1, 1}, {2, 1}}), testing::ElementsAre(1, 2));
   EXPECT_THAT(requests({{2, 1}}), testing::ElementsAre(2));
+  EXPECT_THAT(requests({{1, 1}}), testing::ElementsAre(1)) << "its last one";
+  EXPECT_THAT(requests({{2, 1}}), testing::ElementsAre(2));
+  EXPECT_TRUE(engine_->idle());
 }
 
 TEST_F(EngineCoreTest, SpentPartsSitOutSilentlyAndNothingIsOverspent) {

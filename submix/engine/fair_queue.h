@@ -20,6 +20,7 @@ class FairQueue {
       : capacity_(capacity), capacity_per_key_(capacity_per_key) {}
 
   std::size_t size() const { return size_; }
+  std::size_t num_keys() const { return lanes_.size(); }  // that have an entry
   // Whether `count` entries more of the key fit.
   bool has_room_for(const std::string& key, std::size_t count) const {
     if (size_ + count > capacity_) return false;

@@ -35,13 +35,17 @@ class PromptTurns {
                   [&](const Entering& prompt) { return prompt.left.request_id == request_id; });
   }
 
-  // One turn, of at most `most` tokens, which is added to `shares`; a prompt that has more comes
-  // last then. Returns how many. Requires: size() > 0, most >= 1.
-  int Take(int most, std::vector<PromptShare>& shares) {
+  // One turn, of at most `most` tokens, which is added to `shares`, of at most `places` prompts; a
+  // prompt that has more comes last then. Returns how many: 0 if nothing enters, or if the next
+  // prompt would be one too many. Requires: most >= 1.
+  int Take(int most, int places, std::vector<StepShare>& shares) {
+    if (entering_.empty()) return 0;
+    const auto share =
+        std::ranges::find(shares, entering_.front().left.request_id, &StepShare::request_id);
+    if (share == shares.end() && std::cmp_equal(shares.size(), places)) return 0;
     Entering prompt = std::move(entering_.front());
     entering_.pop_front();
     const int tokens = std::min({kTurn, most, prompt.left.tokens});
-    const auto share = std::ranges::find(shares, prompt.left.request_id, &PromptShare::request_id);
     if (share == shares.end()) {
       shares.push_back({prompt.left.request_id, tokens});
     } else {
@@ -55,7 +59,7 @@ class PromptTurns {
  private:
   struct Entering {
     std::string key;
-    PromptShare left;
+    StepShare left;
   };
   std::deque<Entering> entering_;  // in the order of their turns
 };

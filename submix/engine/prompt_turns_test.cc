@@ -8,12 +8,14 @@ namespace prompt_turns_test {
 using testing::ElementsAre;
 using testing::Pair;
 
+constexpr int kManyPlaces = 100;
+
 // Tokens by request, of a step of `most` tokens.
 std::vector<std::pair<std::int64_t, int>> TakeStep(PromptTurns& turns, int most) {
-  std::vector<PromptShare> shares;
-  while (most > 0 && turns.size() > 0) most -= turns.Take(most, shares);
+  std::vector<StepShare> shares;
+  while (most > 0 && turns.size() > 0) most -= turns.Take(most, kManyPlaces, shares);
   std::vector<std::pair<std::int64_t, int>> step;
-  for (const PromptShare& share : shares) step.emplace_back(share.request_id, share.tokens);
+  for (const StepShare& share : shares) step.emplace_back(share.request_id, share.tokens);
   return step;
 }
 
@@ -40,6 +42,18 @@ TEST(PromptTurnsTest, AStepOfOneTokenIsATurn) {
   EXPECT_THAT(TakeStep(turns, 1), ElementsAre(Pair(1, 1)));
   EXPECT_THAT(TakeStep(turns, 1), ElementsAre(Pair(2, 1)));
   EXPECT_THAT(TakeStep(turns, 1), ElementsAre(Pair(1, 1)));
+}
+
+TEST(PromptTurnsTest, AStepHasRoomForSoManyPrompts) {
+  PromptTurns turns;
+  turns.Begin("a", 1, 20);
+  std::vector<StepShare> shares;
+  EXPECT_EQ(turns.Take(100, 1, shares), 16);
+  EXPECT_EQ(turns.Take(100, 1, shares), 4) << "it has its place already";
+  EXPECT_EQ(turns.Take(100, 1, shares), 0) << "nothing enters";
+  turns.Begin("b", 2, 1);
+  EXPECT_EQ(turns.Take(100, 1, shares), 0) << "no place";
+  EXPECT_EQ(turns.Take(100, 2, shares), 1);
 }
 
 }  // namespace prompt_turns_test

@@ -11,6 +11,7 @@
 #include "submix/base/check.h"
 #include "submix/base/log.h"
 #include "submix/engine/answer_cache.h"
+#include "submix/engine/batch_turns.h"
 #include "submix/engine/deadline_watch.h"
 #include "submix/engine/engine_core.h"
 #include "submix/engine/engine_health.h"
@@ -32,9 +33,12 @@ constexpr std::chrono::milliseconds kMendInterval{500};
 constexpr std::chrono::seconds kStepPatience{1};
 
 Status CheckOptions(const SchedulerOptions& options) {
-  if (options.max_live < 1 || options.max_waiting < 1 || options.max_waiting_per_key < 1) {
+  if (options.max_live < 1 || options.max_paused < 0 || options.max_waiting < 1 ||
+      options.max_waiting_per_key < 1) {
     return base::InvalidArgumentError(
-        "scheduler: expected at least 1 for the live, the waiting and a key's waiting requests");
+        "scheduler: expected at least 1 for the live, the waiting and a key's waiting requests, "
+        "and "
+        "0 for the paused ones");
   }
   if (options.prompt_tokens < 1 || options.max_prompt_tokens < 1) {
     return base::InvalidArgumentError("scheduler: expected at least 1 prompt token a step");
@@ -54,6 +58,7 @@ struct Ticket {
   int released = 0;
   std::vector<TokenEvent> kept;  // for the cache
 };
+using Tickets = std::unordered_map<std::int64_t, Ticket>;  // by EngineCore's id
 
 // Lock order: mutex_, then the watch's, then a stream's; or the health's or the usage's own.
 class BatchingScheduler final : public Scheduler {
@@ -65,6 +70,7 @@ class BatchingScheduler final : public Scheduler {
         usage_(usage),
         cache_(cache),
         health_(options.longest_step, counters_.healthy),
+        batch_(options.max_live, options.max_paused),
         waiting_(static_cast<std::size_t>(options.max_waiting),
                  static_cast<std::size_t>(options.max_waiting_per_key)),
         watch_(options.longest_step / 4, [this] { return health_.LookAtStep(); }),
@@ -232,7 +238,7 @@ class BatchingScheduler final : public Scheduler {
       if (live_.empty()) LookAtPredictor();
       Mend();
       DropEnded();
-      const std::vector<PromptShare> shares = TakeShares();
+      const std::vector<StepShare> shares = TakeShares();
       ShowLive();
       if (!live_.empty()) Step(shares);
       ShowLive();
@@ -283,14 +289,25 @@ class BatchingScheduler final : public Scheduler {
 
   static bool IsAny(const Ticket&) { return true; }
 
-  // Ends the requests in the batch that `is_over(ticket)` holds for.
+  // Gives its places back.
+  void Leave(std::int64_t id, const Ticket& ticket) {
+    prompts_.Drop(id);
+    batch_.End(ticket.submission.key, id);
+  }
+
+  Ticket TakeOut(Tickets::iterator entry) {
+    Leave(entry->first, entry->second);
+    return std::move(live_.extract(entry).mapped());
+  }
+
+  // Ends the requests that have begun that `is_over(ticket)` holds for.
   template <typename Predicate>
   void EndLive(CompletionEnd end, const Predicate& is_over) {
     std::erase_if(live_, [&](const auto& entry) {
       const auto& [id, ticket] = entry;
       if (!is_over(ticket)) return false;
       core_->Cancel(id);
-      turns_.Drop(id);
+      Leave(id, ticket);
       Settle(ticket, end);
       return true;
     });
@@ -316,19 +333,19 @@ class BatchingScheduler final : public Scheduler {
     EndWaiting(CompletionEnd::kDeadline, is_over);
   }
 
-  // The next one, of a key that has no prompt on its way in.
+  // The next one, of a key that may begin one and has no prompt on its way in.
   std::optional<Ticket> PopWaiting() {
     const std::lock_guard guard(mutex_);
-    auto ticket = waiting_.Pop([this](const std::string& key) { return !turns_.is_entering(key); });
+    auto ticket = waiting_.Pop([this](const std::string& key) {
+      return !prompts_.is_entering(key) && batch_.may_begin(key);
+    });
     ShowQueue();
     return ticket;
   }
 
   // One prompt a key, so that its others take no place from those who come.
   void AdmitWaiting() {
-    while (live_.size() < static_cast<std::size_t>(options_.max_live)) {
-      std::optional<Ticket> ticket = PopWaiting();
-      if (!ticket) return;
+    while (std::optional<Ticket> ticket = PopWaiting()) {
       if (exhausted_) {
         Settle(*ticket, CompletionEnd::kExhausted);
         continue;
@@ -339,27 +356,31 @@ class BatchingScheduler final : public Scheduler {
       const int left = core_->PromptTokensLeft(*id);
       counters_.prompt_tokens += tokens;
       counters_.prefix_tokens += tokens - left;
-      turns_.Begin(ticket->submission.key, *id, left);
+      prompts_.Begin(ticket->submission.key, *id, left);
+      batch_.Begin(ticket->submission.key);
       live_.emplace(*id, std::move(*ticket));
     }
   }
 
-  // What enters in this step: public numbers decide, those of requests and of their prompts'
+  // What is in this step: public numbers decide, those of keys, of requests and of their prompts'
   // tokens.
-  std::vector<PromptShare> TakeShares() {
-    const auto running = static_cast<std::int64_t>(live_.size() - turns_.size());
+  std::vector<StepShare> TakeShares() {
+    const std::int64_t running = batch_.running();
     std::int64_t left = options_.max_prompt_tokens;
     if (running > 0) left = std::min(left, options_.prompt_tokens * running);
-    std::vector<PromptShare> shares;
+    const int places = batch_.TakePromptPlaces();
+    std::vector<StepShare> shares;
     while (left > 0) {
       AdmitWaiting();
-      if (turns_.size() == 0) break;
-      left -= turns_.Take(static_cast<int>(left), shares);
+      const int taken = prompts_.Take(static_cast<int>(left), places, shares);
+      if (taken == 0) break;
+      left -= taken;
     }
+    batch_.Take(shares);
     return shares;
   }
 
-  void Step(const std::vector<PromptShare>& shares) {
+  void Step(const std::vector<StepShare>& shares) {
     const Clock::time_point start = Clock::now();
     const auto events = [&] {
       const EngineHealth::Busy busy(health_);
@@ -387,22 +408,21 @@ class BatchingScheduler final : public Scheduler {
     Ticket& ticket = found->second;
     if (event.finish_reason == FinishReason::kExhausted) {
       exhausted_ = true;
-      Settle(ticket, CompletionEnd::kExhausted);
-      live_.erase(found);
+      Settle(TakeOut(found), CompletionEnd::kExhausted);
       return;
     }
     if (event.finish_reason == FinishReason::kNoPrediction) {
       base::Log(base::LogSeverity::kError,
                 "engine: the public model's numbers for a sequence are not finite: its weights, or "
                 "its arithmetic, are damaged");
-      Settle(ticket, CompletionEnd::kNoPrediction);
-      live_.erase(found);
+      Settle(TakeOut(found), CompletionEnd::kNoPrediction);
       return;
     }
     ++ticket.released;
     ++counters_.tokens;
     if (Caches(ticket.submission)) ticket.kept.push_back(event);
     if (event.finish_reason == FinishReason::kNone) {
+      if (ticket.released == 1) batch_.Run(ticket.submission.key, event.request_id);
       ticket.stream->Add(event);
       return;
     }
@@ -411,11 +431,10 @@ class BatchingScheduler final : public Scheduler {
       cache_->Insert(ticket.submission.key, options_.generation, ticket.submission.request,
                      std::move(ticket.kept));
     }
-    const auto stream = ticket.stream;
-    GiveBackUnused(ticket);
+    const Ticket finished = TakeOut(found);
+    GiveBackUnused(finished);
     ++counters_.finished;
-    live_.erase(found);
-    stream->Add(event);
+    finished.stream->Add(event);
   }
 
   void StopAll() {
@@ -436,8 +455,9 @@ class BatchingScheduler final : public Scheduler {
   // The answers are used up and will stay so: a budget is never reset.
   std::atomic<bool> exhausted_ = false;
   // The engine thread's:
-  std::unordered_map<std::int64_t, Ticket> live_;
-  PromptTurns turns_;  // those of live_ whose prompt is not in yet
+  Tickets live_;
+  PromptTurns prompts_;  // those of live_ whose prompt is not in yet
+  BatchTurns batch_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -34,6 +34,8 @@ struct Submission {
 
 struct SchedulerOptions {
   int max_live = 64;  // sequences in a step, >= 1
+  // More that have begun and pause, so that every key has its turn (batch_turns.h), >= 0.
+  int max_paused = 64;
   // Tokens of prompts that enter the models in a step for each sequence that runs, in turns between
   // keys: long prompts make a step longer by a factor, whoever sends how many. >= 1.
   int prompt_tokens = 3;

@@ -108,7 +108,7 @@ std::string MetricsText(const engine::Counters& counters, const StatusCounts& an
             "1 while answers can be given, 0 while what they need cannot be written.",
             counters.healthy);
   out.Gauge("submix_waiting", "Completions in the queue.", counters.waiting);
-  out.Gauge("submix_live", "Completions in the engine's batch.", counters.live);
+  out.Gauge("submix_live", "Completions that have begun, paused ones included.", counters.live);
   return out.text();
 }
 

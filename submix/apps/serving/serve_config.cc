@@ -165,6 +165,7 @@ void ReadTimeouts(Section section, ServeConfig& config) {
 void ReadEngine(Section section, ServeConfig& config) {
   engine::SchedulerOptions& scheduler = config.scheduler;
   section.Read("max_live", scheduler.max_live, 1, 4'096);
+  section.Read("max_paused", scheduler.max_paused, 0, 4'096);
   section.Read("max_waiting", scheduler.max_waiting, 1, 1 << 20);
   section.Read("max_waiting_per_key", scheduler.max_waiting_per_key, 1, 1 << 20);
   section.Read("prompt_tokens", scheduler.prompt_tokens, 1, 1 << 20);

@@ -59,13 +59,26 @@ class Gate {
   }
   void Pass() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !closed_; });
+    ++passing_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !closed_ || lets_one_pass_; });
+    --passing_;
+    lets_one_pass_ = false;
+  }
+  // While it is closed: lets one pass who waits, or comes, and returns when the next one waits.
+  void LetOnePass() {
+    std::unique_lock lock(mutex_);
+    lets_one_pass_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !lets_one_pass_ && passing_ > 0; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = false;
+  bool lets_one_pass_ = false;
+  int passing_ = 0;
 };
 
 // Counts what reaches the ledger; can hold it up and break it. Thread-safe.
@@ -112,7 +125,8 @@ class WatchedPredictor final : public ensemble::Predictor {
  public:
   struct StepWork {
     int running = 0;        // sequences that have predicted before
-    int prompt_tokens = 0;  // of the others
+    int prompts = 0;        // the others
+    int prompt_tokens = 0;  // of these
   };
 
   WatchedPredictor(int num_members, double spread)
@@ -153,6 +167,7 @@ class WatchedPredictor final : public ensemble::Predictor {
       if (predicted_.contains(append.sequence)) {
         ++work.running;
       } else {
+        ++work.prompts;
         work.prompt_tokens += tokens;
         if (!append.predicts) continue;
         predicted_.insert(append.sequence);
