@@ -87,7 +87,7 @@ class ExternalPredictor final : public ensemble::Predictor {
     const bool is_known_there = lengths_[sequence] > 0;
     lengths_.erase(sequence);
     if (channel_ == nullptr || !is_known_there) return;
-    if (!Send(StepMessage({&sequence, 1}, {}), Deadline()).ok()) Disconnect();
+    if (!Send(StepMessage(++step_, {&sequence, 1}, {}), Deadline()).ok()) Disconnect();
   }
 
   Status Step(std::span<const Append> appends, std::span<float> logits) override {
@@ -153,17 +153,16 @@ class ExternalPredictor final : public ensemble::Predictor {
       return base::UnavailableError(options_.socket +
                                     ": the process that computes the logits is away");
     }
-    const auto deadline = Deadline();
-    SUBMIX_RETURN_IF_ERROR(Send(StepMessage({}, appends), deadline));
-    const MessageLength expected = logits.size() * (is_float16_ ? 2 : 4);
-    MessageLength length = 0;
-    SUBMIX_RETURN_IF_ERROR(
-        channel_->Receive(std::as_writable_bytes(std::span(&length, 1)), deadline));
-    if (length != expected) {
-      return base::UnavailableError(options_.socket + ": answered a step with " +
-                                    std::to_string(length) + " bytes, expected " +
-                                    std::to_string(expected));
+    if (!channel_->is_quiet()) {
+      return base::UnavailableError(options_.socket +
+                                    ": closed the connection, or sent bytes before it was asked");
     }
+    const auto deadline = Deadline();
+    SUBMIX_RETURN_IF_ERROR(Send(StepMessage(++step_, {}, appends), deadline));
+    SUBMIX_RETURN_IF_ERROR(ReceiveNumber(
+        "bytes", sizeof(StepNumber) + logits.size() * (is_float16_ ? 2 : 4), deadline));
+    // Else what came is an earlier step's: logits of other sequences.
+    SUBMIX_RETURN_IF_ERROR(ReceiveNumber("the number of the step", step_, deadline));
     if (!is_float16_) {
       return channel_->Receive(std::as_writable_bytes(logits), deadline);
     }
@@ -171,6 +170,18 @@ class ExternalPredictor final : public ensemble::Predictor {
     SUBMIX_RETURN_IF_ERROR(channel_->Receive(std::as_writable_bytes(std::span(halves_)), deadline));
     for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = model::FloatFromHalf(halves_[i]);
     return base::OkStatus();
+  }
+
+  // The next number of an answer.
+  Status ReceiveNumber(const char* what, std::uint64_t expected,
+                       Channel::Clock::time_point deadline) {
+    std::uint64_t found = 0;
+    SUBMIX_RETURN_IF_ERROR(
+        channel_->Receive(std::as_writable_bytes(std::span(&found, 1)), deadline));
+    if (found == expected) return base::OkStatus();
+    return base::UnavailableError(options_.socket + ": answered a step with " +
+                                  std::to_string(found) + " as " + what + ", expected " +
+                                  std::to_string(expected));
   }
 
   Status Score(SequenceId sequence, std::span<const base::TokenId> tokens, std::size_t first,
@@ -189,6 +200,7 @@ class ExternalPredictor final : public ensemble::Predictor {
   const int context_;
   std::unique_ptr<Channel> channel_;  // null: none
   bool is_float16_;
+  StepNumber step_ = 0;  // the newest one's: never used again, on another connection either
   SequenceId last_sequence_ = 0;
   std::map<SequenceId, std::int64_t> lengths_;  // tokens of each open sequence
   std::vector<std::uint16_t> halves_;           // an answer in float16

@@ -132,7 +132,7 @@ TEST_F(ExternalPredictorTest, AnotherEnsembleIsRefused) {
   options_.tokenizer = "tt";
   SUBMIX_EXPECT_OK(ConnectPredictor(options_));  // which does not say
   server_options_.hello =
-      R"({"protocol": 1, "rows": 4, "vocabulary": 26, "context": 64, "type": "float32", "digest": ")" +
+      R"({"protocol": 2, "rows": 4, "vocabulary": 26, "context": 64, "type": "float32", "digest": ")" +
       right.digest + R"(", "tokenizer": "other"})";
   Serve();
   EXPECT_THAT(ConnectPredictor(options_), is_refused("tokenizer \"other\""));
@@ -148,7 +148,7 @@ TEST_F(ExternalPredictorTest, WhoeverBreaksTheProtocolIsLeft) {
   const std::vector<std::pair<Fault, std::string>> faults = {
       {Fault::kHangUp, "closed the connection"},
       {Fault::kHangUpWithinTheAnswer, "closed the connection"},
-      {Fault::kWrongLength, "expected 416"},
+      {Fault::kWrongLength, "expected 424"},
       {Fault::kSilence, "in time"}};
   for (const auto& [fault, what] : faults) {
     Serve(fault);
@@ -187,18 +187,29 @@ TEST_F(ExternalPredictorTest, BytesThatNobodyAskedForAreNoAnswer) {
   Serve(Fault::kUnasked);
   const auto predictor = Connect();
   SUBMIX_ASSERT_OK(TryStep(*predictor));
-  EXPECT_THAT(TryStep(*predictor), StatusIs(StatusCode::kUnavailable, HasSubstr("bytes")));
+  EXPECT_THAT(TryStep(*predictor),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("before it was asked")));
   SUBMIX_ASSERT_OK(predictor->Recover());
   SUBMIX_ASSERT_OK(TryStep(*predictor));
   SUBMIX_ASSERT_OK(predictor->Recover());  // before they do harm
   SUBMIX_EXPECT_OK(TryStep(*predictor));
 }
 
+// Of as many bytes as the right one: another client's logits.
+TEST_F(ExternalPredictorTest, AnEarlierStepsAnswerIsNoAnswer) {
+  Serve(Fault::kAnswersAStepLate);
+  const auto predictor = Connect();
+  SUBMIX_ASSERT_OK(TryStep(*predictor));
+  EXPECT_THAT(TryStep(*predictor),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("the number of the step")));
+  EXPECT_THAT(TryStep(*predictor), StatusIs(StatusCode::kUnavailable, HasSubstr("away")));
+}
+
 TEST_F(ExternalPredictorTest, AnotherContextNeedsANewStart) {
   Serve();
   const auto predictor = Connect();
   server_options_.hello =
-      R"({"protocol": 1, "rows": 4, "vocabulary": 26, "context": 32, "type": "float32", "digest": ")" +
+      R"({"protocol": 2, "rows": 4, "vocabulary": 26, "context": 32, "type": "float32", "digest": ")" +
       options_.digest + R"("})";
   Serve();
   EXPECT_THAT(predictor->Recover(),

@@ -13,7 +13,7 @@ using base::StatusOr;
 
 static_assert(std::endian::native == std::endian::little, "the protocol's numbers are copied");
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 template <typename Number>
 void AppendNumber(std::string& message, Number number) {
@@ -44,9 +44,10 @@ StatusOr<Hello> ParseHello(std::string_view text, const std::string& where) {
   return hello;
 }
 
-std::string StepMessage(std::span<const ensemble::SequenceId> closed,
+std::string StepMessage(StepNumber step, std::span<const ensemble::SequenceId> closed,
                         std::span<const ensemble::Predictor::Append> appends) {
   std::string message;
+  AppendNumber(message, step);
   AppendNumber(message, static_cast<std::uint32_t>(closed.size()));
   AppendNumber(message, static_cast<std::uint32_t>(appends.size()));
   for (const ensemble::SequenceId id : closed) AppendNumber(message, std::int64_t{id});

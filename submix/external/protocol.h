@@ -30,8 +30,12 @@ struct Hello {
 // kFailedPrecondition for another version of the protocol.
 base::StatusOr<Hello> ParseHello(std::string_view text, const std::string& where);
 
-// The body of a step's message: sequences that have ended, then what is appended to others.
-std::string StepMessage(std::span<const ensemble::SequenceId> closed,
+// Of a connection's steps, from 1 on: the answer begins with it.
+using StepNumber = std::uint64_t;
+
+// The body of a step's message: its number, sequences that have ended, then what is appended to
+// others.
+std::string StepMessage(StepNumber step, std::span<const ensemble::SequenceId> closed,
                         std::span<const ensemble::Predictor::Append> appends);
 
 }  // namespace submix::external

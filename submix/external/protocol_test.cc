@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kHello[] =
-    R"({"protocol": 1, "rows": 9, "vocabulary": 50257, "context": 1024, "type": "float16",)"
+    R"({"protocol": 2, "rows": 9, "vocabulary": 50257, "context": 1024, "type": "float16",)"
     R"( "digest": "d"})";
 
 std::string Changed(const std::string& from, const std::string& to) {
@@ -46,12 +46,12 @@ TEST(ProtocolTest, AWrongHelloIsRefusedByField) {
            {R"("context": 1024)", R"("context": "long")", "context"},
            {"float16", "bfloat16", "type"},
            {R"("digest": "d")", R"("digest": 7)", "digest"},
-           {R"("protocol": 1)", R"("protocol": 0)", "protocol"},
+           {R"("protocol": 2)", R"("protocol": 0)", "protocol"},
            {"{", "", "JSON"}}) {
     EXPECT_THAT(ParseHello(Changed(from, to), "/a/socket"), is_refused(field)) << to;
   }
-  EXPECT_THAT(ParseHello(Changed(R"("protocol": 1)", R"("protocol": 2)"), "/a/socket"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("version 2")));
+  EXPECT_THAT(ParseHello(Changed(R"("protocol": 2)", R"("protocol": 1)"), "/a/socket"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("version 1")));
 }
 
 // Byte for byte as docs/logits_protocol.md has it.
@@ -61,6 +61,7 @@ TEST(ProtocolTest, AStepIsTheseBytes) {
   const std::vector<ensemble::Predictor::Append> appends = {
       {4, tokens, true}, {-1, std::span(tokens).first(1), false}};
   const std::vector<int> expected = {
+      7,    1,    0,    0,    0,    0,    0,    0,  // the step's number
       1,    0,    0,    0,    2,    0,    0,    0,  // one closed, two appends
       3,    0,    0,    0,    0,    0,    0,    0,  // closed
       4,    0,    0,    0,    0,    0,    0,    0,
@@ -69,7 +70,7 @@ TEST(ProtocolTest, AStepIsTheseBytes) {
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0,    0,    0,    0,    1,    0,    0,    0,  // a piece of a prompt
       1,    0,    0,    0};
-  const std::string message = StepMessage(closed, appends);
+  const std::string message = StepMessage(263, closed, appends);
   EXPECT_EQ(
       std::vector<int>(reinterpret_cast<const std::uint8_t*>(message.data()),
                        reinterpret_cast<const std::uint8_t*>(message.data()) + message.size()),

@@ -12,7 +12,7 @@ import struct
 import numpy
 
 _LENGTH = struct.Struct("<Q")
-_COUNTS = struct.Struct("<II")  # sequences that have ended, appends
+_STEP = struct.Struct("<QII")  # its number, sequences that have ended, appends
 _APPEND = struct.Struct("<qII")  # sequence, whether it predicts, tokens
 
 
@@ -45,7 +45,7 @@ def serve_logits(predict, socket, *, rows, vocabulary, context, digest, dtype="f
     An exception of predict is logged (logger "submix"), and all that was running ends with an error for its
     clients; the next requests are served. OSError if another process listens at the socket.
     """
-    hello = {"protocol": 1, "rows": rows, "vocabulary": vocabulary, "context": context,
+    hello = {"protocol": 2, "rows": rows, "vocabulary": vocabulary, "context": context,
              "type": numpy.dtype(dtype).name, "digest": digest}
     if tokenizer is not None:
         hello["tokenizer"] = tokenizer
@@ -90,7 +90,7 @@ def _answer(connection, predict, prefill, shape, dtype):
     sequences = {}
     while True:
         message = _receive(connection, *_LENGTH.unpack(_receive(connection, _LENGTH.size)))
-        appended = _read_step(message, sequences)
+        number, appended = _read_step(message, sequences)
         pieces = [sequence for sequence, predicts in appended if not predicts]
         predicting = [sequence for sequence, predicts in appended if predicts]
         if pieces and prefill is not None:
@@ -103,7 +103,7 @@ def _answer(connection, predict, prefill, shape, dtype):
         if logits.shape != (len(predicting), *shape):
             raise ValueError(f"predict: expected {(len(predicting), *shape)}, found {logits.shape}")
         if appended:
-            _send(connection, logits.reshape(-1).view(numpy.uint8))
+            _send(connection, logits.reshape(-1).view(numpy.uint8), before=_LENGTH.pack(number))
 
 
 def _see(sequences):
@@ -112,9 +112,9 @@ def _see(sequences):
 
 
 def _read_step(message, sequences):
-    """Brings `sequences`, by id, up to date. Returns those with new tokens, and whether each predicts."""
-    closed, appends = _COUNTS.unpack_from(message)
-    at = _COUNTS.size
+    """Brings `sequences`, by id, up to date. Returns the step's number and those with new tokens, and whether each predicts."""
+    number, closed, appends = _STEP.unpack_from(message)
+    at = _STEP.size
     for (id,) in struct.iter_unpack("<q", message[at : at + 8 * closed]):
         sequences.pop(id, None)
     at += 8 * closed
@@ -127,11 +127,11 @@ def _read_step(message, sequences):
         sequence.new += count
         at += 4 * count
         appended.append((sequence, bool(predicts)))
-    return appended
+    return number, appended
 
 
-def _send(connection, body):
-    connection.sendall(_LENGTH.pack(len(body)))
+def _send(connection, body, before=b""):
+    connection.sendall(_LENGTH.pack(len(before) + len(body)) + before)
     connection.sendall(body)
 
 

@@ -41,9 +41,9 @@ bool ReceiveAll(int connection, void* bytes, std::size_t count) {
   return count == 0 || ::recv(connection, bytes, count, MSG_WAITALL) == static_cast<ssize_t>(count);
 }
 
-std::string LengthBytes(std::uint64_t length) {
-  std::string bytes(sizeof(length), '\0');
-  std::memcpy(bytes.data(), &length, sizeof(length));
+std::string NumberBytes(std::uint64_t number) {
+  std::string bytes(sizeof(number), '\0');
+  std::memcpy(bytes.data(), &number, sizeof(number));
   return bytes;
 }
 
@@ -103,7 +103,7 @@ void LogitsServer::Run() {
 std::string LogitsServer::Hello() const {
   if (!options_.hello.empty()) return options_.hello;
   const ensemble::Predictor& predictor = *options_.predictor;
-  return "{\"protocol\": 1, \"rows\": " + std::to_string(1 + predictor.num_members()) +
+  return "{\"protocol\": 2, \"rows\": " + std::to_string(1 + predictor.num_members()) +
          ", \"vocabulary\": " + std::to_string(predictor.vocab_size()) +
          ", \"context\": " + std::to_string(predictor.context_length()) + ", \"type\": \"" +
          (options_.is_float16 ? "float16" : "float32") + "\", \"digest\": \"" + options_.digest +
@@ -112,7 +112,7 @@ std::string LogitsServer::Hello() const {
 
 void LogitsServer::Serve(int connection) {
   const std::string hello = Hello();
-  if (!SendAll(connection, LengthBytes(hello.size()) + hello)) return;
+  if (!SendAll(connection, NumberBytes(hello.size()) + hello)) return;
   while (!is_ending_) {
     std::uint64_t length = 0;
     if (!ReceiveAll(connection, &length, sizeof(length))) return;
@@ -124,6 +124,7 @@ void LogitsServer::Serve(int connection) {
 
 std::string LogitsServer::Logits(const std::string& message) {
   std::string_view bytes = message;
+  const auto step = Take<std::uint64_t>(bytes);
   const auto closed = Take<std::uint32_t>(bytes);
   const auto count = Take<std::uint32_t>(bytes);
   for (std::uint32_t i = 0; i < closed; ++i) {
@@ -149,7 +150,7 @@ std::string LogitsServer::Logits(const std::string& message) {
   if (appends.empty()) return "";
   SUBMIX_CHECK(options_.predictor->Step(appends, logits).ok(), "steps that were checked");
   const std::string body = BytesOf(logits, options_.is_float16);
-  return LengthBytes(body.size()) + body;
+  return NumberBytes(sizeof(step) + body.size()) + NumberBytes(step) + body;
 }
 
 bool LogitsServer::Answer(int connection, const std::string& message) {
@@ -171,6 +172,9 @@ bool LogitsServer::Answer(int connection, const std::string& message) {
       return ::recv(connection, &byte, 1, 0) > 0;  // until the other side goes
     case Fault::kUnasked:
       return SendAll(connection, answer + "x");
+    case Fault::kAnswersAStepLate:
+      std::swap(answer, late_answer_);
+      return SendAll(connection, answer.empty() ? late_answer_ : answer);
   }
   return false;
 }

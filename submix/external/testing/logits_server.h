@@ -11,7 +11,15 @@
 
 namespace submix::external {
 
-enum class Fault { kNone, kHangUp, kHangUpWithinTheAnswer, kWrongLength, kSilence, kUnasked };
+enum class Fault {
+  kNone,
+  kHangUp,
+  kHangUpWithinTheAnswer,
+  kWrongLength,
+  kSilence,
+  kUnasked,
+  kAnswersAStepLate,  // the first one twice
+};
 
 // Serves one connection after the other until it is destroyed.
 class LogitsServer {
@@ -45,6 +53,7 @@ class LogitsServer {
   std::atomic<int> connection_ = -1;
   std::atomic<bool> is_ending_ = false;
   std::atomic<std::size_t> open_ = 0;
+  std::string late_answer_;
   std::map<std::int64_t, ensemble::SequenceId> sequences_;  // from their ids to the predictor's
   std::thread thread_;
 };
