@@ -45,6 +45,10 @@ class Descriptor {
   int fd_;
 };
 
+// Without O_NONBLOCK a pipe in a file's place would make us wait for ever.
+constexpr int kOpenToRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
 Status SyncDirectoryOf(const std::string& path) {
   std::string parent = fs::path(path).parent_path().string();
   if (parent.empty()) parent = ".";
@@ -76,11 +80,20 @@ Status WriteSyncedFile(const std::string& path, std::string_view content, int mo
   return OkStatus();
 }
 
+// The state of what is open, if that is a regular file.
+StatusOr<struct stat> StateOf(const Descriptor& file, const std::string& path) {
+  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return ErrnoError(path, "stat", errno);
+  if (!S_ISREG(info.st_mode)) return DataLossError(path + ": not a regular file");
+  return info;
+}
+
 }  // namespace
 
 StatusOr<std::string> ReadFile(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return ErrnoError(path, "open", errno);
+  const Descriptor file(::open(path.c_str(), kOpenToRead));
+  SUBMIX_RETURN_IF_ERROR(StateOf(file, path).status());
   std::string content;
   char buffer[1 << 16];
   for (;;) {
@@ -91,16 +104,15 @@ StatusOr<std::string> ReadFile(const std::string& path) {
       return ErrnoError(path, "read", errno);
     }
     content.append(buffer, static_cast<std::size_t>(count));
+    if (content.size() > kLargestFile) {
+      return DataLossError(path + ": larger than a gibibyte, which no file of its kind is");
+    }
   }
 }
 
 StatusOr<MappedFile> MapFile(const std::string& path) {
-  // Without O_NONBLOCK a pipe in the file's place would make us wait for ever.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return ErrnoError(path, "open", errno);
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return ErrnoError(path, "stat", errno);
-  if (!S_ISREG(info.st_mode)) return DataLossError(path + ": not a regular file");
+  const Descriptor file(::open(path.c_str(), kOpenToRead));
+  SUBMIX_ASSIGN_OR_RETURN(const struct stat info, StateOf(file, path));
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) return MappedFile{};  // mmap refuses zero bytes
   void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -138,6 +150,14 @@ StatusOr<FileIdentity> IdentityOf(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return ErrnoError(path, "stat", errno);
   return FileIdentity{info.st_dev, info.st_ino};
+}
+
+StatusOr<FileVersion> VersionOf(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoError(path, "stat", errno);
+  const std::chrono::nanoseconds changed =
+      std::chrono::seconds(info.st_ctim.tv_sec) + std::chrono::nanoseconds(info.st_ctim.tv_nsec);
+  return FileVersion{{info.st_dev, info.st_ino}, info.st_size, changed};
 }
 
 Status CheckNotNewer(const std::string& path, std::int64_t format, std::int64_t newest) {

@@ -2,6 +2,7 @@
 // writers of one path.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,8 @@
 
 namespace submix::base {
 
-// The whole content. Errors: kNotFound, kInternal.
+// The whole content. Errors: kNotFound; kDataLoss for what is not a regular file, such as a pipe,
+// and for more than a gibibyte; kInternal.
 StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces `path` by `content` atomically and durably: a reader, and a machine that loses power,
 // see the old content or the new, never a mixture. `mode` is the permission bits.
@@ -48,6 +50,16 @@ struct FileIdentity {
 };
 // Errors: kNotFound, kInternal.
 StatusOr<FileIdentity> IdentityOf(const std::string& path);
+// Changes whenever a file is written or replaced, unless within a few milliseconds: the clock of
+// file systems is no finer.
+struct FileVersion {
+  FileIdentity identity;
+  std::int64_t bytes = 0;
+  std::chrono::nanoseconds changed{};  // since 1970, by the system's clock
+  bool operator==(const FileVersion&) const = default;
+};
+// Errors: kNotFound, kInternal.
+StatusOr<FileVersion> VersionOf(const std::string& path);
 // Makes the directory and its parents. Ok if it is there.
 Status MakeDirectories(const std::string& path);
 // Lets nobody but the owner into the directory: for what is private.

@@ -1,6 +1,7 @@
 #include "submix/base/file_system.h"
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include <sys/resource.h>
@@ -93,6 +94,27 @@ TEST_F(FileSystemTest, AFileThatIsReplacedIsAnother) {
   EXPECT_NE(*IdentityOf(path), first);
   SUBMIX_ASSERT_OK(RemoveAll(path));
   EXPECT_THAT(IdentityOf(path), StatusIs(StatusCode::kNotFound, testing::HasSubstr(path)));
+}
+
+TEST_F(FileSystemTest, OnlyRegularFilesAreRead) {
+  const std::string pipe = directory_.File("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero"), directory_.path()}) {
+    EXPECT_THAT(ReadFile(path),
+                StatusIs(StatusCode::kDataLoss, testing::HasSubstr("not a regular file")));
+  }
+  const std::string huge = directory_.Write("huge", "");
+  std::filesystem::resize_file(huge, (std::size_t{1} << 30) + 1);
+  EXPECT_THAT(ReadFile(huge), StatusIs(StatusCode::kDataLoss, testing::HasSubstr("gibibyte")));
+}
+
+TEST_F(FileSystemTest, AVersionChangesWithTheFile) {
+  const std::string path = directory_.Write("a", "1");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const FileVersion first, VersionOf(path));
+  EXPECT_EQ(*VersionOf(path), first);
+  SUBMIX_ASSERT_OK(AppendToFile(path, "2"));
+  EXPECT_NE(*VersionOf(path), first);
+  EXPECT_THAT(VersionOf(path + "x"), StatusIs(StatusCode::kNotFound, testing::HasSubstr("x")));
 }
 
 }  // namespace file_system_test

@@ -23,17 +23,11 @@ constexpr int kKeysFormat = 1;
 constexpr std::string_view kSecretPrefix = "sk-submix-";
 constexpr int kOwnerOnly = 0600;
 constexpr std::size_t kLongestName = 200;
+constexpr std::chrono::milliseconds kSettled{100};
 
 std::int64_t SecondsNow() {
   using namespace std::chrono;
   return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
-
-// As long for every pair of digests.
-bool SameDigest(const base::Sha256Digest& a, const base::Sha256Digest& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
 }
 
 void PutIfAny(const char* name, const std::optional<std::int64_t>& value, json& object) {
@@ -105,18 +99,29 @@ ApiKeys::ApiKeys(const std::string& deployment_directory)
     : path_(base::JoinPath(deployment_directory, "keys.json")) {}
 
 StatusOr<std::vector<ApiKey>> ApiKeys::List() const {
-  // Read every time: a revocation must not wait, and file times are too coarse to tell.
   auto text = base::ReadFile(path_);
   if (!text.ok() && text.status().code() == base::StatusCode::kNotFound) {
     return std::vector<ApiKey>();
   }
   if (!text.ok()) return text.status();
+  return ParseKeys(*text, path_);
+}
+
+StatusOr<std::shared_ptr<const ApiKeys::Index>> ApiKeys::Valid() const {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto version = base::VersionOf(path_);  // before the file: what is read is not older
   const std::lock_guard guard(mutex_);
-  if (*text != text_) {
-    SUBMIX_ASSIGN_OR_RETURN(keys_, ParseKeys(*text, path_));
-    text_ = *std::move(text);
+  if (version.ok() && version_ == *version) return valid_;
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<ApiKey> keys, List());
+  auto valid = std::make_shared<Index>();
+  for (const ApiKey& key : keys) {
+    if (!key.revoked) valid->emplace(key.secret_sha256, key);
   }
-  return keys_;
+  valid_ = std::move(valid);
+  version_.reset();
+  // What is so new could change again, and have the same times.
+  if (version.ok() && now - version->changed > kSettled) version_ = *version;
+  return valid_;
 }
 
 Status ApiKeys::Change(const std::function<Status(std::vector<ApiKey>&)>& change) {
@@ -165,16 +170,14 @@ Status ApiKeys::Revoke(std::string_view id_or_name) {
 }
 
 StatusOr<ApiKey> ApiKeys::Authenticate(std::string_view secret) const {
-  const auto keys = List();
-  LogChange(path_, was_readable_.exchange(keys.ok()), keys.status());
-  if (!keys.ok()) return keys.status();
-  const base::Sha256Digest digest = base::Sha256(secret);
-  const ApiKey* found = nullptr;
-  for (const ApiKey& key : *keys) {
-    if (SameDigest(key.secret_sha256, digest) && !key.revoked) found = &key;
+  const auto valid = Valid();
+  LogChange(path_, was_readable_.exchange(valid.ok()), valid.status());
+  if (!valid.ok()) return valid.status();
+  const auto found = (*valid)->find(base::Sha256(secret));
+  if (found == (*valid)->end()) {
+    return base::NotFoundError("this API key does not exist, or is revoked");
   }
-  if (found == nullptr) return base::NotFoundError("this API key does not exist, or is revoked");
-  return *found;
+  return found->second;
 }
 
 }  // namespace submix::engine

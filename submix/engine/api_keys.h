@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "submix/base/digest.h"
+#include "submix/base/file_system.h"
 #include "submix/base/status.h"
 #include "submix/engine/key_usage.h"
 
@@ -49,20 +52,23 @@ class ApiKeys {
   // kFailedPrecondition for a newer format, kInternal.
   base::StatusOr<std::vector<ApiKey>> List() const;
 
-  // The key of this secret. Takes the same time wherever and whether it is found. Errors: kNotFound
-  // if there is none that is not revoked (401); those of List: then nobody gets in, and the log
-  // says why, once.
+  // The key of this secret, found by its digest: the time that takes says nothing of any secret.
+  // The file is read again only if it has changed. Errors: kNotFound if there is none that is not
+  // revoked (401); those of List: then nobody gets in, and the log says why, once.
   base::StatusOr<ApiKey> Authenticate(std::string_view secret) const;
 
  private:
+  // What is valid now, by digest.
+  using Index = std::map<base::Sha256Digest, ApiKey>;
+  base::StatusOr<std::shared_ptr<const Index>> Valid() const;
   base::Status Change(const std::function<base::Status(std::vector<ApiKey>&)>& change);
 
   const std::string path_;
   mutable std::atomic<bool> was_readable_ = true;  // at the last Authenticate
   mutable std::mutex mutex_;
-  // Guarded by mutex_: the file as last read, and what it says.
-  mutable std::string text_;
-  mutable std::vector<ApiKey> keys_;
+  // Guarded by mutex_: which file was last read, and what it says.
+  mutable std::optional<base::FileVersion> version_;
+  mutable std::shared_ptr<const Index> valid_;
 };
 
 }  // namespace submix::engine

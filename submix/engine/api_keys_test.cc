@@ -1,6 +1,10 @@
 #include "submix/engine/api_keys.h"
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
+
+#include <sys/stat.h>
 
 #include "submix/base/file_system.h"
 #include "submix/base/log.h"
@@ -125,6 +129,34 @@ TEST_F(ApiKeysTest, ANameIsOneLivingKeys) {
   EXPECT_THAT(keys_.Create("two\nlines", {}).status(), StatusIs(StatusCode::kInvalidArgument, _));
   EXPECT_THAT(keys_.Create(std::string(201, 'a'), {}).status(),
               StatusIs(StatusCode::kInvalidArgument, _));
+}
+
+TEST_F(ApiKeysTest, TenThousandKeysAreFoundByDigest) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const NewApiKey created, keys_.Create("a", {}));
+  std::string text = File();
+  const std::size_t begin = text.find('{', 1);
+  const std::size_t end = text.find('}', begin) + 1;
+  const std::string entry = text.substr(begin, end - begin);
+  std::string others;
+  for (int i = 0; i < 10'000; ++i) {
+    std::string other = entry;
+    const std::string digest = base::ToHex(base::Sha256(std::to_string(i)));
+    other.replace(other.find(base::ToHex(created.key.secret_sha256)), digest.size(), digest);
+    others += other + ",";
+  }
+  SUBMIX_ASSERT_OK(base::WriteFile(path_, text.insert(begin, others)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  SUBMIX_ASSERT_OK(keys_.Authenticate(created.secret));
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1'000; ++i) EXPECT_FALSE(keys_.Authenticate("wrong").ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500))
+      << "as long as one reading a key would take more than ten seconds";
+}
+
+TEST_F(ApiKeysTest, APipeInTheFilesPlaceHoldsNobodyUp) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(keys_.Authenticate("a"),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("not a regular file")));
 }
 
 TEST_F(ApiKeysTest, RefusesNamelessKeysAndNegativeQuotas) {

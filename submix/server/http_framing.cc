@@ -56,23 +56,19 @@ bool IsPathByte(char c) {
          std::string_view("-._~!$&'()*+,;=:@/").find(c) != std::string_view::npos;
 }
 
-// The bytes that a path or query means; nothing where it is malformed, or hides a control byte.
-std::optional<std::string> PercentDecoded(std::string_view text, std::string_view also_allowed) {
-  std::string decoded;
+// Whether a path or query is well-formed, and hides no control byte.
+bool IsPartOfTarget(std::string_view text, std::string_view also_allowed) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (IsPathByte(text[i]) || also_allowed.find(text[i]) != std::string_view::npos) {
-      decoded += text[i];
-      continue;
-    }
-    if (text[i] != '%' || i + 2 >= text.size()) return std::nullopt;
+    if (IsPathByte(text[i]) || also_allowed.find(text[i]) != std::string_view::npos) continue;
+    if (text[i] != '%' || i + 2 >= text.size()) return false;
     const auto high = HexValue(text[i + 1]);
     const auto low = HexValue(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    decoded += static_cast<char>(*high * 16 + *low);
-    if (!IsValueByte(decoded.back()) || decoded.back() == '\t') return std::nullopt;
+    if (!high || !low) return false;
+    const char byte = static_cast<char>(*high * 16 + *low);
+    if (!IsValueByte(byte) || byte == '\t') return false;
     i += 2;
   }
-  return decoded;
+  return true;
 }
 
 // RFC 9110 §7.2: a name or address, and perhaps a port.
@@ -128,11 +124,12 @@ std::optional<Target> ReadTarget(std::string_view method, std::string_view text)
     break;
   }
   const std::size_t question = std::min(text.find('?'), text.size());
-  const auto path = PercentDecoded(text.substr(0, question), "");
-  if (!path || !path->starts_with('/') || !PercentDecoded(text.substr(question), "?")) {
+  const std::string_view path = text.substr(0, question);
+  if (!path.starts_with('/') || !IsPartOfTarget(path, "") ||
+      !IsPartOfTarget(text.substr(question), "?")) {
     return std::nullopt;
   }
-  target.path = *path;
+  target.path = path;
   return target;
 }
 
@@ -153,7 +150,8 @@ std::optional<HeadRefusal> ReadRequestLine(std::string_view line, RequestHead& h
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) return kBadRequest;
   head.method = line.substr(0, first);
-  if (!IsToken(head.method)) return kBadRequest;
+  // A tunnel: whoever passes it on reads nothing behind it as a request.
+  if (!IsToken(head.method) || head.method == "CONNECT") return kBadRequest;
   if (const auto refusal = ReadVersion(line.substr(last + 1), head)) return refusal;
   auto target = ReadTarget(head.method, line.substr(first + 1, last - first - 1));
   if (!target) return kBadRequest;

@@ -23,7 +23,7 @@ using FieldViews = std::vector<std::pair<std::string, std::string_view>>;
 
 struct RequestHead {
   std::string_view method;
-  std::string path;  // decoded, without the query; "*" only of OPTIONS
+  std::string path;  // as it was sent, without the query; "*" only of OPTIONS
   FieldViews fields;
   int minor_version = 1;                // of HTTP/1
   std::optional<std::uint64_t> length;  // Content-Length; too large a number is the largest one

@@ -46,6 +46,8 @@ TEST(HttpFraming, RequestLines) {
       {"OPTIONS * HTTP/1.1", 200},
       {"GET * HTTP/1.1", 400},
       {"CONNECT x:443 HTTP/1.1", 400},
+      {"CONNECT /a HTTP/1.1", 400},
+      {"CONNECT http://x/a HTTP/1.1", 400},
       {"GET a HTTP/1.1", 400},
       {"GET  / HTTP/1.1", 400},
       {"GET /  HTTP/1.1", 400},
@@ -206,7 +208,7 @@ TEST(HttpFraming, ReadsWhatItAccepts) {
   const auto read = ReadHead(block);
   const auto& head = std::get<RequestHead>(read);
   EXPECT_EQ(head.method, "POST");
-  EXPECT_EQ(head.path, "/v1/a b");
+  EXPECT_EQ(head.path, "/v1/a%20b") << "as a proxy's rule sees it";
   EXPECT_THAT(head.fields,
               ElementsAre(Pair("host", "x"), Pair("x-key", "sk%2d1"), Pair("content-length", "12"),
                           Pair("expect", "100-continue"), Pair("connection", "x, Close")));
