@@ -377,7 +377,19 @@ void Connection::OnWritten(const Error& error) {
   out_ = std::string();
   ++answered_;
   if (closes_) return BeginClosing();
+  if (!in_.empty()) return AwaitTurn();
   AwaitRequest(options_.idle_timeout);
+}
+
+void Connection::AwaitTurn() {
+  phase_ = Phase::kTurn;
+  StopTimer();
+  surroundings_.pipelines.Wait([weak = weak_from_this(), executor = timer_.get_executor()] {
+    asio::post(executor, [weak] {
+      const auto self = weak.lock();
+      if (self && self->phase_ == Phase::kTurn) self->AwaitRequest(self->options_.idle_timeout);
+    });
+  });
 }
 
 void Connection::BeginClosing() {

@@ -19,6 +19,7 @@
 #include "submix/server/connection_seats.h"
 #include "submix/server/http_framing.h"
 #include "submix/server/listener.h"
+#include "submix/server/pipeline_turns.h"
 #include "submix/server/transport.h"
 
 namespace submix::server {
@@ -28,6 +29,7 @@ struct ConnectionSurroundings {
   const ListenerOptions& options;
   HttpHandler& handler;
   ConnectionSeats& seats;
+  PipelineTurns& pipelines;
   boost::asio::thread_pool& workers;
   std::function<void(class Connection&)> on_end;  // on the strand, once
   // Bytes of bodies that are being received or answered.
@@ -50,6 +52,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     kBody,     // for the rest of its body
     kWork,     // the handler has it, or its answer is not there yet
     kWrite,    // the last bytes of an answer leave
+    kTurn,     // waits for its turn: its next request came before the answer had left
     kClosing,  // until the client has read the answer, and has closed
     kClosed,
   };
@@ -90,6 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Write(std::string bytes, void (Connection::*then)(const Error&));
   void OnWritten(const Error& error);
   void OnContinued(const Error& error);
+  void AwaitTurn();
   std::chrono::milliseconds IdleTime() const;
 
   // The end.

@@ -30,7 +30,7 @@ enum class Standing {
 
 struct HttpRequest {
   std::string method;
-  std::string path;                                               // decoded, without the query
+  std::string path;  // as it was sent, without the query
   std::vector<std::pair<std::string, std::string>> headers = {};  // names in lower case
   std::string body = {};                                          // if the handler takes it
   // What Refuse leaves for Handle of the same request.

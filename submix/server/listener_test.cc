@@ -84,10 +84,12 @@ class Handler final : public HttpHandler {
     if (head.has_header("x-refused")) return Error(401, head);
     return std::nullopt;
   }
-  bool TakesLong(const HttpRequest& request) const override { return request.path != "/probe"; }
+  bool TakesLong(const HttpRequest& request) const override {
+    return request.path != "/probe" && request.path != "/hold";
+  }
   HttpResponse Handle(const HttpRequest& request) override {
     ++handled;
-    if (request.path == "/slow") {
+    if (request.path == "/slow" || request.path == "/hold") {
       while (is_held) std::this_thread::sleep_for(milliseconds(1));
     }
     if (request.path == "/throw") throw std::bad_alloc();
@@ -368,6 +370,42 @@ TEST_F(ListenerTest, ProbesDoNotWaitForWorkers) {
               StartsWith("HTTP/1.1 401 "));
   handler.is_held = false;
   for (const auto& client : clients) EXPECT_THAT(client->ReadAll(), StartsWith("HTTP/1.1 200 "));
+}
+
+// Held up meanwhile, a thread of connections finds them all at once.
+TEST_F(ListenerTest, PipelinesDoNotHoldUpWhoComesBehindThem) {
+  constexpr int kClients = 500;
+  constexpr int kPipelined = 60;
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_cur < 2 * kClients + 100) GTEST_SKIP() << "too few files may be open";
+  Listen();
+  handler.is_held = true;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  const auto connect = [&](const std::string& bytes) {
+    clients.push_back(std::make_unique<RawClient>(listener->port()));
+    clients.back()->Send(bytes);
+  };
+  for (int i = 0; i < 4; ++i) connect(GetText("/hold"));
+  ASSERT_TRUE(Eventually([&] { return handler.handled >= 1; }));
+  std::string requests;
+  for (int i = 0; i < kPipelined; ++i) requests += GetText("/probe");
+  for (int i = 0; i < kClients; ++i) connect(requests);
+  connect(GetText("/probe", kClose));
+  handler.is_held = false;
+  EXPECT_THAT(clients.back()->ReadAll(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_LT(handler.handled, kClients * kPipelined / 4);
+  for (int i = 4; i < 14; ++i) {
+    std::string answers;
+    while (Count(answers, "HTTP/1.1 200 ") < kPipelined) {
+      const std::string more = clients[static_cast<std::size_t>(i)]->Read(std::chrono::seconds(20));
+      if (more.empty()) break;
+      answers += more;
+    }
+    EXPECT_EQ(Count(answers, "HTTP/1.1 200 "), kPipelined) << "all the same";
+  }
 }
 
 std::size_t ResidentBytes() {
