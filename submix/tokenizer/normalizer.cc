@@ -96,7 +96,25 @@ constexpr auto MostBytesOfOne = [](const auto& step) -> std::size_t {
   }
 };
 
+constexpr auto GrowthOfStep = [](const auto& step) -> double {
+  using Step = std::remove_cvref_t<decltype(step)>;
+  if constexpr (std::is_same_v<Step, Normalizer::Replace>) {
+    return std::max(
+        1.0, static_cast<double>(step.content.size()) / static_cast<double>(step.pattern.size()));
+  } else if constexpr (std::is_same_v<Step, Normalizer::Prepend>) {
+    return 1.0 + static_cast<double>(step.content.size());
+  } else {
+    return 3.0;  // U+1D160, of 4 bytes, becomes 12
+  }
+};
+
 }  // namespace
+
+double Normalizer::GrowthOf(const std::vector<Step>& steps) {
+  double growth = 1;
+  for (const Step& step : steps) growth *= std::visit(GrowthOfStep, step);
+  return growth;
+}
 
 std::string ReplaceAll(std::string_view text, std::string_view pattern, std::string_view content) {
   const Normalizer::Replace step{std::string(pattern), std::string(content)};

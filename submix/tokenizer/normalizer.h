@@ -34,6 +34,10 @@ class Normalizer {
   // vanish.
   static constexpr std::size_t kUnlimited = std::size_t{1} << 32;
   std::size_t most_bytes_of_one() const;
+  // One byte of text becomes at most so many.
+  static double GrowthOf(const std::vector<Step>& steps);
+  // What a tokenizer.json may ask for; those of the model families stay below 13.
+  static constexpr double kMostGrowth = 64;
   std::string Apply(std::string_view text, bool is_at_start) const {
     return Apply(text, is_at_start, nullptr);
   }

@@ -37,6 +37,19 @@ TEST(NormalizerTest, SaysHowMuchShorterATextMayGet) {
   EXPECT_EQ((text.size() + size - 1) / size, compose.most_bytes_of_one());
 }
 
+TEST(NormalizerTest, SaysHowMuchLongerATextMayGet) {
+  EXPECT_EQ(Normalizer::GrowthOf({}), 1);
+  const std::vector<Normalizer::Step> llama = {Normalizer::Prepend{"\u2581"},
+                                               Normalizer::Replace{" ", "\u2581"}};
+  EXPECT_EQ(Normalizer::GrowthOf(llama), 12);
+  EXPECT_EQ(Normalizer::GrowthOf({Normalizer::Replace{"ab", "a"}}), 1);
+  const std::vector<Normalizer::Step> hostile(40, Normalizer::Replace{"a", "aa"});
+  EXPECT_GT(Normalizer::GrowthOf(hostile), Normalizer::kMostGrowth);
+  const std::string longest = "\U0001d160";
+  EXPECT_LE(static_cast<double>(Normalizer({Normalizer::Compose{}}).Apply(longest, true).size()),
+            3.0 * static_cast<double>(longest.size()));
+}
+
 TEST(NormalizerTest, ReplacesFromTheLeft) {
   EXPECT_EQ(ReplaceAll("aaa", "aa", "b"), "ba");
   EXPECT_EQ(ReplaceAll("", "a", "b"), "");

@@ -23,7 +23,7 @@ class PatternTranslator {
 
   base::StatusOr<std::string> Translate() {
     while (!AtEnd()) SUBMIX_RETURN_IF_ERROR(TakeOne());
-    if (!ignores_case_.empty()) return Unsupported("a group that is not closed");
+    if (!groups_.empty()) return Unsupported("a group that is not closed");
     return std::move(translated_);
   }
 
@@ -43,6 +43,14 @@ class PatternTranslator {
     return base::InvalidArgumentError("a regular expression with " + what + " is not supported");
   }
 
+  // Looked for from every character, it would take time with the square of the text or worse.
+  static Status UnboundedLook() { return Unsupported("an unbounded repetition in a look-ahead"); }
+
+  struct Group {
+    bool ignores_case = false;
+    bool looks_ahead = false;  // or stands in one that does
+  };
+
   Status TakeOne() {
     switch (Rest().front()) {
       case '\\':
@@ -55,6 +63,11 @@ class PatternTranslator {
         return CloseGroup();
       case '{':
         return TakeCount();
+      case '*':
+      case '+':
+        if (!groups_.empty() && groups_.back().looks_ahead) return UnboundedLook();
+        Copy(1);
+        return base::OkStatus();
       case '.':
       case '^':
       case '$':
@@ -68,22 +81,24 @@ class PatternTranslator {
   Status TakeGroup() {
     for (const std::string_view opening : {"(?:", "(?i:", "(?!", "(?="}) {
       if (!Rest().starts_with(opening)) continue;
-      const bool within = !ignores_case_.empty() && ignores_case_.back();
-      ignores_case_.push_back(within || opening == "(?i:");
+      Group group = groups_.empty() ? Group() : groups_.back();
+      group.ignores_case |= opening == "(?i:";
+      group.looks_ahead |= opening == "(?!" || opening == "(?=";
+      groups_.push_back(group);
       Copy(opening.size());
       return base::OkStatus();
     }
     if (Rest().starts_with("(?") || Rest().starts_with("(*")) {
       return Unsupported("\"" + std::string(Rest().substr(0, 3)) + "\"");
     }
-    ignores_case_.push_back(!ignores_case_.empty() && ignores_case_.back());
+    groups_.push_back(groups_.empty() ? Group() : groups_.back());
     Write(1, "(?:");  // nobody asks for what a group has matched
     return base::OkStatus();
   }
 
   Status CloseGroup() {
-    if (ignores_case_.empty()) return Unsupported("an unmatched \")\"");
-    ignores_case_.pop_back();
+    if (groups_.empty()) return Unsupported("an unmatched \")\"");
+    groups_.pop_back();
     Copy(1);
     if (!AtEnd() && std::string_view("*+{").find(Rest().front()) != std::string_view::npos) {
       return Unsupported("a group that is repeated");
@@ -100,8 +115,10 @@ class PatternTranslator {
     skip_digits();
     const bool has_least = size > 1;
     if (size < Rest().size() && Rest()[size] == ',') {
-      ++size;
+      const std::size_t comma = size++;
       skip_digits();
+      const bool is_unbounded = size == comma + 1;
+      if (is_unbounded && !groups_.empty() && groups_.back().looks_ahead) return UnboundedLook();
     }
     const bool is_closed = size < Rest().size() && Rest()[size] == '}';
     if (!has_least || !is_closed || Rest().substr(size + 1).starts_with('+')) {
@@ -115,8 +132,8 @@ class PatternTranslator {
     if (Rest().size() < 2) return Unsupported("a backslash at its end");
     const char kind = Rest()[1];
     const std::string white_space(kWhiteSpace);
-    if (std::string_view("sSdDpP").find(kind) != std::string_view::npos && !ignores_case_.empty() &&
-        ignores_case_.back()) {
+    if (std::string_view("sSdDpP").find(kind) != std::string_view::npos && !groups_.empty() &&
+        groups_.back().ignores_case) {
       return Unsupported("a class inside (?i:");
     }
     if (kind == 's') {
@@ -172,7 +189,7 @@ class PatternTranslator {
   std::string_view pattern_;
   std::size_t position_ = 0;
   std::string translated_;
-  std::vector<bool> ignores_case_;  // of every open group
+  std::vector<Group> groups_;  // that are open
 };
 
 }  // namespace

@@ -64,8 +64,9 @@ std::vector<Range> CutEach(const Split& split, std::string_view subject,
     WordsOfPiece joined(split, words);
     // A pattern looks no further than its piece, ahead neither.
     const std::string_view text = subject.substr(piece.begin, piece.end - piece.begin);
+    RegularExpression::Effort effort(text.size());
     for (std::size_t begin = 0; begin < text.size();) {
-      const std::optional<RegularExpression::Match> match = split.pattern.Find(text, begin);
+      const std::optional<RegularExpression::Match> match = split.pattern.Find(text, begin, effort);
       const std::size_t match_begin = match ? match->begin : text.size();
       joined.Add({piece.begin + begin, piece.begin + match_begin}, false);
       if (!match) break;

@@ -11,6 +11,12 @@
 
 namespace submix::tokenizer {
 
+namespace {
+
+constexpr std::size_t kFreeEffort = 32;  // of every search, as PCRE2's match limit
+
+}  // namespace
+
 struct RegularExpression::Code {
   explicit Code(pcre2_code* compiled) : code(compiled) {
     // Where the system forbids run-time code, PCRE2 interprets instead.
@@ -58,16 +64,27 @@ RegularExpression RegularExpression::Literal(std::string_view bytes) {
 }
 
 std::optional<RegularExpression::Match> RegularExpression::Find(std::string_view text,
-                                                                std::size_t start) const {
+                                                                std::size_t start,
+                                                                Effort& effort) const {
   // One a thread, since making one takes as long as finding a word.
   thread_local const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
       pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
-  SUBMIX_CHECK(match != nullptr, "out of memory");
+  thread_local const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>
+      context(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
+  SUBMIX_CHECK(match != nullptr && context != nullptr, "out of memory");
   const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  const int result = code_->is_machine_code ? pcre2_jit_match(code_->code, subject, text.size(),
-                                                              start, 0, match.get(), nullptr)
-                                            : pcre2_match(code_->code, subject, text.size(), start,
-                                                          PCRE2_NO_UTF_CHECK, match.get(), nullptr);
+  // PCRE2 does not tell what a search has cost: it is tried with twice as much until it comes to an
+  // end, which costs at most twice what it needs.
+  int result = PCRE2_ERROR_MATCHLIMIT;
+  for (std::size_t limit = kFreeEffort;; limit *= 2) {
+    pcre2_set_match_limit(context.get(), static_cast<std::uint32_t>(limit));
+    result = code_->is_machine_code ? pcre2_jit_match(code_->code, subject, text.size(), start, 0,
+                                                      match.get(), context.get())
+                                    : pcre2_match(code_->code, subject, text.size(), start,
+                                                  PCRE2_NO_UTF_CHECK, match.get(), context.get());
+    if (result != PCRE2_ERROR_MATCHLIMIT || limit > effort.left) break;
+    effort.left -= limit;
+  }
   // 0: a match whose groups did not all fit, which nobody asks for.
   if (result < 0) return std::nullopt;
   const PCRE2_SIZE* const offsets = pcre2_get_ovector_pointer(match.get());

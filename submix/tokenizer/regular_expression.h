@@ -14,8 +14,8 @@ namespace submix::tokenizer {
 
 // The pattern for PCRE2 that matches the same. What the model families use is known: literals,
 // classes, \s \S \d \D \p \P, groups, (?i:), look-ahead, quantifiers but of whole groups (other
-// than `?`), which a hostile file could make take exponential time. Errors: kInvalidArgument,
-// naming the construct.
+// than `?`) and unbounded ones in a look-ahead, which a hostile file could make take exponential
+// time. Errors: kInvalidArgument, naming the construct.
 base::StatusOr<std::string> TranslatePattern(std::string_view pattern);
 
 // A compiled pattern. Immutable, thread-safe, cheap to copy.
@@ -32,9 +32,18 @@ class RegularExpression {
   // Matches exactly these bytes.
   static RegularExpression Literal(std::string_view bytes);
 
-  // The first match at or after `start`. Nothing, too, where PCRE2 gives up (its match limit).
-  // Requires: well-formed UTF-8, `start` between two characters.
-  std::optional<Match> Find(std::string_view text, std::size_t start) const;
+  // How often all searches of one text together may go back and try again, beyond a little each, in
+  // PCRE2's own count. Each time may take another look at the whole text, so that a hostile pattern
+  // takes at most time with the square of the text. Those of the model families need a few times
+  // for each character of a long run.
+  struct Effort {
+    explicit Effort(std::size_t text_bytes) : left(1'000 + 8 * text_bytes) {}
+    std::size_t left;
+  };
+
+  // The first match at or after `start`. Nothing, too, where the effort is used up, or PCRE2 has no
+  // memory. Requires: well-formed UTF-8, `start` between two characters.
+  std::optional<Match> Find(std::string_view text, std::size_t start, Effort& effort) const;
 
  private:
   struct Code;

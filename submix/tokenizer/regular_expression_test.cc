@@ -18,7 +18,9 @@ std::vector<std::string> Matches(std::string_view pattern, std::string_view text
   EXPECT_TRUE(expression.ok()) << pattern << ": " << expression.status();
   std::vector<std::string> matches;
   if (!expression.ok()) return matches;
-  for (auto match = expression->Find(text, 0); match; match = expression->Find(text, match->end)) {
+  RegularExpression::Effort effort(text.size());
+  auto match = expression->Find(text, 0, effort);
+  for (; match; match = expression->Find(text, match->end, effort)) {
     matches.emplace_back(text.substr(match->begin, match->end - match->begin));
   }
   return matches;
@@ -55,8 +57,9 @@ TEST(RegularExpressionTest, CasesFoldAsUnicodeSays) {
 
 TEST(RegularExpressionTest, LiteralsAreBytes) {
   const RegularExpression literal = RegularExpression::Literal("a.*");
-  EXPECT_FALSE(literal.Find("abc", 0).has_value());
-  EXPECT_EQ(literal.Find("xa.*", 0)->begin, 1u);
+  RegularExpression::Effort effort(4);
+  EXPECT_FALSE(literal.Find("abc", 0, effort).has_value());
+  EXPECT_EQ(literal.Find("xa.*", 0, effort)->begin, 1u);
 }
 
 TEST(RegularExpressionTest, TheFamiliesPatternsAreKnown) {
@@ -107,6 +110,42 @@ TEST(RegularExpressionTest, WhatDoesNotCompileOrMatchesNothingIsRefused) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("empty string")))
         << pattern;
   }
+}
+
+// Which would take hours, or for ever.
+TEST(RegularExpressionTest, WhatAHostilePatternMayCostIsBounded) {
+  const std::string text(4'000, 'b');
+  for (const char* pattern : {R"(\p{L}*\p{L}*\p{L}*\p{N}|a)", R"(\p{L}*\p{L}*\p{N}|\p{L})",
+                              R"(\p{L}{0,900}\p{L}{0,900}\p{L}{0,900}\p{N}|\p{L})",
+                              R"((?!\p{L}{0,900}\p{L}{0,900}\p{N})\p{L})"}) {
+    RegularExpression::Effort effort(text.size());
+    const auto expression = RegularExpression::Compile(pattern).value();
+    std::size_t begin = 0;
+    while (const auto match = expression.Find(text, begin, effort)) begin = match->end;
+    EXPECT_LT(effort.left, RegularExpression::Effort(text.size()).left) << pattern;
+  }
+}
+
+TEST(RegularExpressionTest, TheFamiliesPatternsTakeNextToNoEffort) {
+  // Long runs of what the first alternatives try in vain.
+  for (const std::string& text : {std::string(50'000, ' '), std::string(50'000, 'A')}) {
+    for (
+        const char* pattern :
+        {R"((?i:'s|'t)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+         R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[\p{Lu}]+|\s*[\r\n]+|\s+(?!\S)|\s+)"}) {
+      EXPECT_THAT(Matches(pattern, text), ElementsAre(text)) << pattern;
+    }
+  }
+}
+
+TEST(RegularExpressionTest, ALookAheadHasABound) {
+  for (const char* pattern : {R"((?=\p{L}*\p{L}*\p{N})a|a)", R"((?!\p{L}+\p{N})\p{L})",
+                              R"(a(?=b{2,}))", R"(a(?!(?:b|c+)d))"}) {
+    EXPECT_THAT(RegularExpression::Compile(pattern),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("look-ahead")))
+        << pattern;
+  }
+  EXPECT_THAT(Matches(R"(a+(?!b{1,3}c)b*)", "aabbb"), ElementsAre("aabbb"));
 }
 
 }  // namespace regular_expression_test

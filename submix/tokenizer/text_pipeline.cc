@@ -148,6 +148,12 @@ Status CheckFields(const JsonObject& object, const std::vector<std::string>& kno
   return base::OkStatus();
 }
 
+Status CheckGrowth(const JsonObject& settings, const char* field,
+                   const std::vector<Normalizer::Step>& steps) {
+  if (Normalizer::GrowthOf(steps) <= Normalizer::kMostGrowth) return base::OkStatus();
+  return settings.FieldError(field, "makes text more than 64 times as long");
+}
+
 StatusOr<Normalizer::Replace> ReadReplace(const JsonObject& object) {
   SUBMIX_RETURN_IF_ERROR(CheckFields(object, {"type", "pattern", "content"}));
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject pattern, object.Object("pattern"));
@@ -174,6 +180,8 @@ StatusOr<DecodingRule> ReadDecodingRule(const JsonObject& settings) {
   DecodingRule rule;
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject decoder, settings.Object("decoder"));
   SUBMIX_RETURN_IF_ERROR(DecoderReader(rule).Read(decoder));
+  SUBMIX_RETURN_IF_ERROR(
+      CheckGrowth(settings, "decoder", {rule.replaces.begin(), rule.replaces.end()}));
   return rule;
 }
 

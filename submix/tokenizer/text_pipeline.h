@@ -45,6 +45,9 @@ base::StatusOr<std::vector<base::TokenId>> ReadPrefix(const base::JsonObject& se
 // For the readers of the parts. kInvalidArgument for a field that is not listed.
 base::Status CheckFields(const base::JsonObject& object, const std::vector<std::string>& known);
 // A normalizer or decoder of type Replace, with a literal pattern.
+// Whether text stays in bounds. Errors: kInvalidArgument naming the field.
+base::Status CheckGrowth(const base::JsonObject& settings, const char* field,
+                         const std::vector<Normalizer::Step>& steps);
 base::StatusOr<Normalizer::Replace> ReadReplace(const base::JsonObject& object);
 // Metaspace's: "always", "first" or "never".
 base::StatusOr<std::string> ReadPrependScheme(const base::JsonObject& object);

@@ -167,6 +167,7 @@ StatusOr<WordsRule> ReadWordsRule(const JsonObject& settings,
   if (settings.Has("normalizer")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject normalizer, settings.Object("normalizer"));
     SUBMIX_RETURN_IF_ERROR(ReadNormalizer(normalizer, rule.steps));
+    SUBMIX_RETURN_IF_ERROR(CheckGrowth(settings, "normalizer", rule.steps));
   }
   if (settings.Has("pre_tokenizer")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject pre_tokenizer, settings.Object("pre_tokenizer"));
