@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -151,6 +153,17 @@ int Parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
+// Files of weights are mapped: of one that is cut short, or whose disk fails, no byte can be had
+// any more. Whatever was released is paid for by then.
+void EndOnLostBytes(int) {
+  constexpr std::string_view kLine =
+      "submix: a file of weights that is in use was cut short, or its disk fails; put the whole "
+      "file "
+      "in its place and start again\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  std::_Exit(kFailure);
+}
+
 }  // namespace
 
 base::Status RunOtherProgram(char** argv, std::string_view other_program) {
@@ -167,6 +180,7 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
                std::string_view other_program) {
   // What a long command says at its beginning is read while it runs, also from a file.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::signal(SIGBUS, EndOnLostBytes);
   if (argc > 1 && argv[1][0] != '-') {
     if (Find<CommandHelp>(kCommands, argv[1]) == nullptr) {
       std::fprintf(stderr, "submix: there is no command \"%s\"; `submix --help` lists them\n",
