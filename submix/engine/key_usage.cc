@@ -16,6 +16,10 @@ using ledger::SqliteStatement;
 
 constexpr std::int64_t kUsageFormat = 1;
 constexpr char kSetFormat[] = "PRAGMA user_version = 1";
+constexpr char kTakenAway[] =
+    "deleted or replaced while it was open, so that quotas would start anew; put it back, or "
+    "restart the server, which saves what it has counted";
+constexpr int kUsageFileMode = 0600;
 
 std::string PathIn(const std::string& deployment_directory) {
   return base::JoinPath(deployment_directory, "usage.sqlite");
@@ -49,12 +53,36 @@ Status CheckQuota(const char* what, std::int64_t after, const std::optional<std:
                                        " of this API key does not allow this request");
 }
 
+// Destroyed in reverse: statements end before their connection.
+struct OpenFile {
+  SqliteConnection connection;
+  SqliteStatement find;
+  SqliteStatement set;
+  base::FileIdentity identity;
+};
+
+StatusOr<OpenFile> OpenUsage(const std::string& path) {
+  SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
+                          SqliteConnection::Open(path, SqliteConnection::Mode::kCreate));
+  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
+  SUBMIX_RETURN_IF_ERROR(MakeTables(connection));
+  SUBMIX_RETURN_IF_ERROR(connection.NoteFiles());
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement find,
+                          connection.Prepare("SELECT tokens, requests FROM usage WHERE key = ?1"));
+  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement set,
+                          connection.Prepare("REPLACE INTO usage VALUES (?1, ?2, ?3)"));
+  SUBMIX_ASSIGN_OR_RETURN(const base::FileIdentity identity, base::IdentityOf(path));
+  return OpenFile{std::move(connection), std::move(find), std::move(set), identity};
+}
+
 class SqliteKeyUsage final : public KeyUsage {
  public:
-  SqliteKeyUsage(SqliteConnection connection, SqliteStatement find, SqliteStatement set)
-      : connection_(std::move(connection)), find_(std::move(find)), set_(std::move(set)) {}
+  explicit SqliteKeyUsage(OpenFile file) : file_(std::move(file)) {}
   // What cannot be written stays counted.
-  ~SqliteKeyUsage() override { (void)SqliteKeyUsage::Write(); }
+  ~SqliteKeyUsage() override {
+    (void)SqliteKeyUsage::Write();
+    if (is_taken_away_ && !IsBack()) (void)Save();
+  }
 
   Status Reserve(const std::string& key, const KeyQuotas& quotas, KeyUse use) override {
     Status quota;
@@ -76,7 +104,7 @@ class SqliteKeyUsage final : public KeyUsage {
   }
 
   Status Write() override {
-    return NotWrittenError(InTransaction([&] { return connection_.Execute(kSetFormat); }));
+    return NotWrittenError(InTransaction([&] { return file_.connection.Execute(kSetFormat); }));
   }
 
  private:
@@ -85,7 +113,8 @@ class SqliteKeyUsage final : public KeyUsage {
   template <typename Body>
   Status InTransaction(const Body& body) {
     const std::lock_guard writing(write_mutex_);
-    SUBMIX_RETURN_IF_ERROR(connection_.Execute("BEGIN IMMEDIATE"));
+    if (is_taken_away_) SUBMIX_RETURN_IF_ERROR(Reopen());
+    SUBMIX_RETURN_IF_ERROR(file_.connection.Execute("BEGIN IMMEDIATE"));
     std::map<std::string, KeyUse> pending;
     {
       const std::lock_guard guard(pending_mutex_);
@@ -94,13 +123,46 @@ class SqliteKeyUsage final : public KeyUsage {
     Status status = WriteBack(pending);
     if (status.ok()) status = body();
     if (status.ok()) {
-      status = connection_.Execute("COMMIT");
-      if (!status.ok()) (void)connection_.Execute("ROLLBACK");
-      return status;
+      status = file_.connection.Execute("COMMIT");
+      if (!status.ok()) (void)file_.connection.Execute("ROLLBACK");
+      const Status in_place = file_.connection.CheckInPlace(kTakenAway);
+      is_taken_away_ = !in_place.ok();
+      return status.ok() ? in_place : status;
     }
-    (void)connection_.Execute("ROLLBACK");
+    (void)file_.connection.Execute("ROLLBACK");
     for (const auto& [key, unused] : pending) GiveBack(key, unused);
     return status;
+  }
+
+  // Below, write_mutex_ is held.
+
+  bool IsBack() const {
+    const auto found = base::IdentityOf(file_.connection.path());
+    return found.ok() && *found == file_.identity;
+  }
+
+  // The same file may have another log by now.
+  Status Reopen() {
+    const std::string path = file_.connection.path();
+    if (!IsBack()) return base::DataLossError(path + ": " + kTakenAway);
+    SUBMIX_ASSIGN_OR_RETURN(file_, OpenUsage(path));
+    is_taken_away_ = false;
+    return base::OkStatus();
+  }
+
+  // All that was counted, in the place of what was taken away.
+  Status Save() {
+    const std::string path = file_.connection.path();
+    const std::string copy = path + ".saved";
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(copy));
+    SUBMIX_ASSIGN_OR_RETURN(SqliteStatement save, file_.connection.Prepare("VACUUM INTO ?1"));
+    SUBMIX_RETURN_IF_ERROR(save.BindText(1, copy).Step().status());
+    SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(copy));
+    // A log of another file would be replayed into this one.
+    for (const char* suffix : {"-wal", "-shm", ".saved"}) {
+      SUBMIX_RETURN_IF_ERROR(base::RemoveAll(path + suffix));
+    }
+    return base::WriteFile(path, bytes, kUsageFileMode);
   }
 
   Status WriteBack(const std::map<std::string, KeyUse>& pending) {
@@ -113,24 +175,24 @@ class SqliteKeyUsage final : public KeyUsage {
   }
 
   StatusOr<KeyUse> Find(const std::string& key) {
-    find_.BindText(1, key);
-    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, find_.Step());
+    SqliteStatement& find = file_.find;
+    find.BindText(1, key);
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_row, find.Step());
     if (!has_row) return KeyUse();
-    const KeyUse use{find_.ColumnInt(0), find_.ColumnInt(1)};
-    find_.Reset();
+    const KeyUse use{find.ColumnInt(0), find.ColumnInt(1)};
+    find.Reset();
     return use;
   }
 
   Status Set(const std::string& key, const KeyUse& use) {
-    set_.BindText(1, key).BindInt(2, use.tokens).BindInt(3, use.requests);
-    return set_.ChangeOneRow();
+    file_.set.BindText(1, key).BindInt(2, use.tokens).BindInt(3, use.requests);
+    return file_.set.ChangeOneRow();
   }
 
   std::mutex write_mutex_;
   // Guarded by write_mutex_:
-  SqliteConnection connection_;
-  SqliteStatement find_;
-  SqliteStatement set_;
+  OpenFile file_;
+  bool is_taken_away_ = false;  // nothing is counted until it is back
 
   std::mutex pending_mutex_;               // taken last, and never held while a file is written
   std::map<std::string, KeyUse> pending_;  // to be given back
@@ -139,17 +201,8 @@ class SqliteKeyUsage final : public KeyUsage {
 }  // namespace
 
 StatusOr<std::unique_ptr<KeyUsage>> KeyUsage::Open(const std::string& deployment_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      SqliteConnection connection,
-      SqliteConnection::Open(PathIn(deployment_directory), SqliteConnection::Mode::kCreate));
-  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
-  SUBMIX_RETURN_IF_ERROR(MakeTables(connection));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement find,
-                          connection.Prepare("SELECT tokens, requests FROM usage WHERE key = ?1"));
-  SUBMIX_ASSIGN_OR_RETURN(SqliteStatement set,
-                          connection.Prepare("REPLACE INTO usage VALUES (?1, ?2, ?3)"));
-  return std::unique_ptr<KeyUsage>(
-      new SqliteKeyUsage(std::move(connection), std::move(find), std::move(set)));
+  SUBMIX_ASSIGN_OR_RETURN(OpenFile file, OpenUsage(PathIn(deployment_directory)));
+  return std::unique_ptr<KeyUsage>(std::make_unique<SqliteKeyUsage>(std::move(file)));
 }
 
 StatusOr<std::map<std::string, KeyUse>> KeyUsage::Read(const std::string& deployment_directory) {

@@ -3,7 +3,8 @@
 //
 // Tokens are counted before the request starts, as many as it may take, durably; what it did not
 // take is given back when it ends. A crash loses what was not given back yet: counts may be too
-// high by that, never too low.
+// high by that, never too low. A file that is deleted or replaced while it is open counts nothing
+// until it is back; if it is not, the end puts what was counted in its place.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,8 @@ class KeyUsage {
   virtual ~KeyUsage() = default;
 
   // Durably counts `use` for `key`, all of it or, if that exceeds a quota, nothing. Errors:
-  // kFailedPrecondition if it does, and only then; kUnavailable if it could not be written.
+  // kFailedPrecondition if it does, and only then; kUnavailable if it could not be written, or was
+  // taken away.
   virtual base::Status Reserve(const std::string& key, const KeyQuotas& quotas, KeyUse use) = 0;
   // Takes back what was reserved and not used. Touches no file: it is written with the next
   // reservation, or at the end.

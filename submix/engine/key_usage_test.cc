@@ -1,6 +1,8 @@
 #include "submix/engine/key_usage.h"
 
 #include <filesystem>
+#include <functional>
+#include <vector>
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -12,6 +14,7 @@ namespace key_usage_test {
 using base::StatusCode;
 using base::StatusIs;
 using testing::_;
+using testing::HasSubstr;
 
 class KeyUsageTest : public testing::Test {
  protected:
@@ -95,6 +98,55 @@ TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {
   SUBMIX_ASSERT_OK(base::WriteFile(path, bytes));
   EXPECT_THAT(KeyUsage::Open(directory_.path()).status(),
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("newer Submix")));
+}
+
+// All of it, or one of its files, deleted or replaced by an older copy.
+TEST_F(KeyUsageTest, AFileThatIsTakenAwayStartsNoQuotaAnew) {
+  namespace fs = std::filesystem;
+  const KeyQuotas quotas{100, {}};
+  const std::string path = directory_.File("usage.sqlite");
+  Open();
+  fs::copy_file(path, directory_.File("older"));
+  const std::vector<std::function<void()>> accidents = {
+      [&] { fs::remove(path); },
+      [&] {
+        for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path + suffix);
+      },
+      [&] { fs::rename(directory_.File("older"), path); }};
+  std::int64_t used = 0;
+  for (const auto& happen : accidents) {
+    {
+      const auto usage = Open();
+      SUBMIX_ASSERT_OK(usage->Reserve("a", quotas, {20, 1}));
+      used += 20;
+      happen();
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_THAT(usage->Reserve("a", quotas, {1, 1}),
+                    StatusIs(StatusCode::kUnavailable, HasSubstr("usage.sqlite")));
+      }
+      EXPECT_THAT(usage->Write(), StatusIs(StatusCode::kUnavailable, _));
+    }
+    EXPECT_GE(UseOf("a").tokens, used);
+    EXPECT_THAT(Open()->Reserve("a", quotas, {101 - used, 1}),
+                StatusIs(StatusCode::kFailedPrecondition, _));
+  }
+}
+
+TEST_F(KeyUsageTest, AFileThatIsPutBackCountsOn) {
+  namespace fs = std::filesystem;
+  const auto usage = Open();
+  const std::string path = directory_.File("usage.sqlite");
+  SUBMIX_ASSERT_OK(usage->Reserve("a", {}, {20, 1}));
+  fs::rename(path, directory_.File("aside"));
+  EXPECT_THAT(usage->Reserve("a", {}, {1, 1}), StatusIs(StatusCode::kUnavailable, _));
+  fs::rename(directory_.File("aside"), path);
+  SUBMIX_EXPECT_OK(usage->Write());
+  SUBMIX_EXPECT_OK(usage->Reserve("a", {}, {5, 1}));
+  EXPECT_GE(UseOf("a").tokens, 25);
+  fs::remove(path + "-wal");
+  EXPECT_THAT(usage->Reserve("a", {}, {1, 1}), StatusIs(StatusCode::kUnavailable, _));
+  SUBMIX_EXPECT_OK(usage->Reserve("a", {}, {5, 1})) << "its content was saved into the file";
+  EXPECT_GE(UseOf("a").tokens, 30);
 }
 
 }  // namespace key_usage_test

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <sqlite3.h>
@@ -129,6 +131,10 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   if (mode != Mode::kCreate && !base::FileExists(path)) {
     return base::NotFoundError(path + ": there is no such file");
   }
+  std::error_code unknown;
+  if (base::FileExists(path) && !std::filesystem::is_regular_file(path, unknown)) {
+    return base::DataLossError(path + ": not a regular file");
+  }
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
   if (mode == Mode::kReadWrite) flags |= SQLITE_OPEN_READWRITE;
@@ -154,8 +160,31 @@ base::StatusOr<SqliteConnection> SqliteConnection::Open(const std::string& path,
   return connection;
 }
 
-void SqliteConnection::LeaveFilesOnClose() {
-  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+base::Status SqliteConnection::NoteFiles() {
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const std::string path = path_ + suffix;
+    SUBMIX_ASSIGN_OR_RETURN(const base::FileIdentity identity, base::IdentityOf(path));
+    files_.emplace_back(path, identity);
+  }
+  return base::OkStatus();
+}
+
+base::Status SqliteConnection::CheckInPlace(const char* consequence) {
+  for (const auto& [path, identity] : files_) {
+    const auto found = base::IdentityOf(path);
+    if (found.ok() && *found == identity) continue;
+    if (!found.ok() && found.status().code() != base::StatusCode::kNotFound) return found.status();
+    if (path != path_) (void)WriteAgain();
+    sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    return base::DataLossError(path + ": " + consequence);
+  }
+  return base::OkStatus();
+}
+
+base::Status SqliteConnection::WriteAgain() {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t is_busy, QueryInt("PRAGMA wal_checkpoint(TRUNCATE)"));
+  if (is_busy == 0) return base::OkStatus();
+  return base::UnavailableError(path_ + ": another program reads it; try again later");
 }
 
 base::Status SqliteConnection::Execute(const char* sql) {

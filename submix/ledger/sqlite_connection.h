@@ -6,7 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "submix/base/file_system.h"
 #include "submix/base/status.h"
 
 struct sqlite3;
@@ -56,9 +59,16 @@ class SqliteConnection {
 
   const std::string& path() const { return path_; }
 
-  // From now on closing writes and removes nothing: for files that were taken away, since others
-  // may have their names by now.
-  void LeaveFilesOnClose();
+  // For one that writes a log ahead, once it has read: which files it has open. Errors: kNotFound,
+  // kInternal.
+  base::Status NoteFiles();
+  // Whether the path still leads to these: into others nothing lasts. Errors: kDataLoss, the file
+  // and `consequence`. Then closing leaves files as they are, since others may have their names by
+  // now; and what only a log holds that was taken away is in the file itself. Requires: NoteFiles.
+  base::Status CheckInPlace(const char* consequence);
+  // Moves what is in the log into the file itself: after a failed sync what can be read need not be
+  // on the disk, and would not get there by another sync. Errors: kUnavailable while others read.
+  base::Status WriteAgain();
 
   // Errors of this and of statements: kResourceExhausted when the disk is full, kDataLoss for
   // damaged bytes, kUnavailable when another connection holds the lock for too long, kInternal.
@@ -79,6 +89,7 @@ class SqliteConnection {
 
   std::unique_ptr<sqlite3, Close> connection_;
   std::string path_;
+  std::vector<std::pair<std::string, base::FileIdentity>> files_;  // noted: path, and which it is
 };
 
 }  // namespace submix::ledger

@@ -63,15 +63,10 @@ base::Status AdvanceAlone(const std::string& anchor_path, const AnchorPosition& 
                                                      : OtherBranchError(anchor_path);
 }
 
-// What a ledger that is open for charging consists of.
-constexpr std::array<const char*, 3> kSuffixes = {"", "-wal", "-shm"};
-using FileIdentities = std::array<base::FileIdentity, kSuffixes.size()>;
-
 // A file open for charging. Destroyed in reverse: statements end before their connection.
 struct OpenFile {
   SqliteConnection connection;
   TableWriter tables;
-  FileIdentities identities;
 };
 
 // Requires: what the connection reads is believed. From here on it is written.
@@ -81,39 +76,14 @@ base::StatusOr<OpenFile> StartWriting(SqliteConnection connection) {
   SUBMIX_ASSIGN_OR_RETURN(TableWriter tables, TableWriter::Prepare(connection));
   // Reading makes the log, where the file was complete in itself.
   SUBMIX_RETURN_IF_ERROR(ReadFormat(connection).status());
-  FileIdentities identities;
-  for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
-    SUBMIX_ASSIGN_OR_RETURN(identities[i], base::IdentityOf(connection.path() + kSuffixes[i]));
-  }
-  return OpenFile{std::move(connection), std::move(tables), identities};
+  SUBMIX_RETURN_IF_ERROR(connection.NoteFiles());
+  return OpenFile{std::move(connection), std::move(tables)};
 }
 
-// Moves what is in the write-ahead log into the file itself: after a failed sync what can be read
-// need not be on the disk, and would not get there by another sync.
-base::Status WriteAgain(SqliteConnection& connection) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t is_busy,
-                          connection.QueryInt("PRAGMA wal_checkpoint(TRUNCATE)"));
-  if (is_busy == 0) return base::OkStatus();
-  return base::UnavailableError(connection.path() + ": another program reads it; try again later");
-}
-
-// Whether the files that are written are those that the ledger's path leads to: into others nothing
-// lasts. Errors: kDataLoss; then the files are left as they are, and what only a log holds that was
-// taken away goes into the ledger's file first.
 base::Status CheckInPlace(OpenFile& file) {
-  for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
-    const std::string path = file.connection.path() + kSuffixes[i];
-    const auto found = base::IdentityOf(path);
-    if (found.ok() && *found == file.identities[i]) continue;
-    if (!found.ok() && found.status().code() != base::StatusCode::kNotFound) return found.status();
-    if (i > 0) (void)WriteAgain(file.connection);
-    file.connection.LeaveFilesOnClose();
-    return base::DataLossError(path +
-                               ": deleted or replaced while the ledger was open, so that charges "
-                               "would be lost; put it back, or restore the ledger's newest copy "
-                               "(docs/operating.md, Restore)");
-  }
-  return base::OkStatus();
+  return file.connection.CheckInPlace(
+      "deleted or replaced while the ledger was open, so that charges would be lost; put it back, "
+      "or restore the ledger's newest copy (docs/operating.md, Restore)");
 }
 
 class SqliteWriter final : public DurableLedger {
@@ -225,7 +195,7 @@ class SqliteWriter final : public DurableLedger {
     SUBMIX_RETURN_IF_ERROR(
         CheckStored(std::move(stored), expected.fingerprint, &anchor, options_.location).status());
     SUBMIX_ASSIGN_OR_RETURN(file_, StartWriting(std::move(connection)));
-    SUBMIX_RETURN_IF_ERROR(WriteAgain(file_->connection));
+    SUBMIX_RETURN_IF_ERROR(file_->connection.WriteAgain());
     if (!is_there) {
       SUBMIX_RETURN_IF_ERROR(file_->tables.Commit(record, doubt_->after, file_->connection));
     }

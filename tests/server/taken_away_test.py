@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The files of a ledger are deleted, or replaced by an older copy, under `submix serve`. It notices at the
 next token, which nobody gets; says once which file, and what to do; and no command takes the place for
-one where a ledger is to be made.
+one where a ledger is to be made. The same of what keys have used, and of weights.
 
     taken_away_test.py BUILD_DIR SOURCE_DIR
 """
 
+import json
 import shutil
 import subprocess
 
@@ -117,6 +118,45 @@ class TakenAwayTest(FaultTest):
         for line in named:
             self.assertIn(RESTORE, line)
         self.assert_sound(deployment, seen)
+
+    def test_the_use_of_keys(self):
+        """A used-up quota is not had again: noticed while the server runs, and saved when it stops."""
+        deployment, _ = self.deploy("quota")
+        key = make_key(deployment, "small", "--max-tokens", "100")
+        server = self.serve(deployment)
+        answer = Answer().read(server.address, key)
+        self.assertTrue(answer.is_whole)
+        for name in ("usage.sqlite", "usage.sqlite-wal", "usage.sqlite-shm"):
+            (deployment / name).unlink()
+        refused = Answer().read(server.address, key)
+        self.assertIn(refused.status, (429, 503))
+        other = make_key(deployment, "other")
+        refused = Answer().read(server.address, other)
+        self.assertEqual((refused.status, refused.tokens, refused.error["code"]), (503, 0, "unavailable"))
+        self.assertFalse(self.is_ready(server))
+        named = [line for line in self.messages(server) if str(deployment / "usage.sqlite") in line]
+        self.assertTrue(named)
+        uses = [json.loads(line) for line in run("key", "list", deployment, "--json").stdout.splitlines()]
+        used, = (entry["tokens"] for entry in uses if entry["name"] == "small")
+        self.assertGreaterEqual(used, answer.tokens)
+        server = self.serve(deployment)
+        again = Answer().read(server.address, key, max_tokens=101 - used)
+        self.assertEqual((again.status, again.error["code"]), (429, "insufficient_quota"))
+        server.stop()
+
+    def test_weights_cut_short(self):
+        """Of the ensemble that all deployments here have: the last test."""
+        deployment, key = self.deploy("weights")
+        server = self.serve(deployment)
+        answer = Answer().read(server.address, key)
+        self.assertTrue(answer.is_whole)
+        for weights in (self.work / "ensemble").rglob("*.safetensors"):
+            weights.write_bytes(b"")
+        again = Answer().read(server.address, key)
+        self.assertEqual(again.tokens, 0)
+        with self.assertRaisesRegex(AssertionError, "cut short, or its disk fails"):
+            server.stop(expect=0)
+        self.assertEqual(server.process.returncode, 1)
 
 
 if __name__ == "__main__":
