@@ -111,9 +111,10 @@ class AsioListener final : public Listener {
     });
   }
 
-  // At once: one a turn would come late where many connections are busy.
+  // At once: one a turn would come late where many connections are busy. But one a turn where each
+  // takes another's place: what that one has sent meanwhile is read first.
   void AcceptThoseThatWait() {
-    for (int i = 0; i < kAcceptsATime; ++i) {
+    for (int i = 0; i < kAcceptsATime && seats_.has_room(); ++i) {
       error_code error;
       Transport::Socket socket(asio::make_strand(io_));
       acceptor_.accept(socket, error);

@@ -76,9 +76,8 @@ base::StatusOr<std::vector<std::string>> Tokenizer::FileNames(const std::string&
     const std::string path = base::JoinPath(directory, name);
     if (!base::FileExists(path)) return base::NotFoundError(path + ": missing; " + Mend(directory));
   }
-  for (const char* name :
-       {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-        "chat_template.jinja", "chat_template.json", "generation_config.json"}) {
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                           "chat_template.jinja", "chat_template.json", "generation_config.json"}) {
     if (base::FileExists(base::JoinPath(directory, name))) names.emplace_back(name);
   }
   return names;
