@@ -30,15 +30,15 @@ def score(*words, program="submix"):
 
 
 def write_byte_tokenizer(folder, prefix, more=0):
-    """One entry a byte, whose id is the byte; then <s> and </s>, and words that no merge makes."""
+    """One entry a byte, whose id is the byte; then words that no merge makes, then <s> and </s>."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {byte: chr(byte) for byte in plain}
     for byte in sorted(set(range(256)) - set(plain)):
         letters[byte] = chr(256 + len(letters) - len(plain))
     vocabulary = {letters[byte]: byte for byte in range(256)}
-    vocabulary.update({f"word{i}": 258 + i for i in range(more)})
+    vocabulary.update({f"word{i}": 256 + i for i in range(more)})
     file = {
-        "added_tokens": [{"id": 256 + i, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
+        "added_tokens": [{"id": 256 + more + i, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
                           "normalized": False, "special": True} for i, content in enumerate(("<s>", "</s>"))],
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
         "decoder": {"type": "ByteLevel"},
