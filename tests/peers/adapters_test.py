@@ -54,10 +54,12 @@ def targets(rng, family):
 
 
 def rare(rng, family):
-    """A feature beyond the usual ones, or none."""
+    """In every other adapter a feature beyond the usual ones."""
     modules = modules_of(family)
+    if rng.random() < 0.5:
+        return {}
     return rng.choice([
-        {}, {}, {}, {}, {"use_rslora": True}, {"use_dora": True}, {"lora_bias": True}, {"bias": "lora_only"}, {"bias": "all"},
+        {"use_rslora": True}, {"use_dora": True}, {"lora_bias": True}, {"bias": "lora_only"}, {"bias": "all"},
         {"rank_pattern": {modules[0]: 2}}, {"alpha_pattern": {modules[0]: 3}},
         {"rank_pattern": {rf"^.*\.1\..*{modules[0]}$": 5}, "alpha_pattern": {modules[-1]: 1}},
         {"exclude_modules": [modules[-1]]}, {"exclude_modules": r".*\.0\..*"},
@@ -85,7 +87,7 @@ def randomise(model):
         if weight.requires_grad:
             weight.data.add_(torch.randn_like(weight), alpha=0.05)
         if "lora_B" in name or "lora_A" in name:
-            weight.data.normal_(0, 0.2)
+            weight.data.normal_(0, 0.1)
 
 
 class PeftWritesTest(unittest.TestCase):
@@ -115,7 +117,7 @@ class PeftWritesTest(unittest.TestCase):
         return log_probabilities(read_back.float().eval(), tokens_of_prose(TOKENS))
 
     def compare_family(self, family):
-        applied, refused, worst = 0, {}, 0
+        applied, refused, impossible, worst = 0, {}, 0, 0
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             base = self.make_base(family, folder)
@@ -126,8 +128,9 @@ class PeftWritesTest(unittest.TestCase):
                 with self.subTest(family=family, **wanted):
                     try:
                         theirs = self.says(base, wanted, rng.randrange(2**31), rng.choice(["float32", "bfloat16"]), adapter)
-                    except (ValueError, TypeError, NotImplementedError, RuntimeError) as error:
-                        compared(f"{family}: PEFT itself refuses {wanted}: {error}")
+                    except (ValueError, RuntimeError) as error:  # PEFT's own refusals.
+                        print(f"{wanted}: {error}")
+                        impossible += 1
                         continue
                     done = submix("score", base, "--adapter", adapter, "--tokens", ",".join(map(str, tokens_of_prose(TOKENS))),
                                   "--precision", "f32", "--json")
@@ -142,8 +145,9 @@ class PeftWritesTest(unittest.TestCase):
                     self.assertGreater(most_apart(alone, theirs), 0.01, "the adapter changes nothing")
                     self.assertLess(apart, MOST_APART)
                     applied, worst = applied + 1, max(worst, apart)
-        compared(f"{family}: {applied} of {ADAPTERS_A_FAMILY} adapters by PEFT applied, {worst:.1e}; refused by name: {refused}")
-        self.assertGreater(applied, ADAPTERS_A_FAMILY // 5)
+        compared(f"{family}: {applied} of {ADAPTERS_A_FAMILY} adapters by PEFT applied, {worst:.1e}; refused by name: {refused}; "
+                 f"by PEFT itself: {impossible}")
+        self.assertGreater(applied, ADAPTERS_A_FAMILY // 4)
 
 
 def add_tests():
