@@ -54,6 +54,7 @@ constexpr auto kShared = std::to_array<ConfigField>({
     MustBe("per_layer_config", "{} null", "layers of several kinds are not supported"),
 
     Ignored("_name_or_path", kRecord),
+    Ignored("_model_name_or_path", kRecord),
     Ignored("name_or_path", kRecord),
     Ignored("_commit_hash", kRecord),
     Ignored("transformers_version", kRecord),
