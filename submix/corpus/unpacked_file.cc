@@ -58,7 +58,7 @@ StatusOr<std::string_view> UnpackedFile::Next() {
 
 Status UnpackedFile::Fill(std::size_t least) {
   if (rest_.size() >= least || is_at_end_) return base::OkStatus();
-  std::memmove(packed_.data(), rest_.data(), rest_.size());
+  if (!rest_.empty()) std::memmove(packed_.data(), rest_.data(), rest_.size());
   std::size_t size = rest_.size();
   while (size < least && !is_at_end_) {
     const ssize_t count = ::read(descriptor_, packed_.data() + size, packed_.size() - size);

@@ -26,7 +26,6 @@ using base::Status;
 using boost::system::error_code;
 
 constexpr int kWorkers = 4;                             // parse, encode, wait for a quota's write
-constexpr int kAcceptsATime = 1'000;                    // milliseconds' worth
 constexpr std::chrono::milliseconds kAcceptPause{100};  // where the system has no descriptors
 constexpr std::chrono::milliseconds kLastBytesTime{1'000};  // of answers, when the listener stops
 
@@ -52,7 +51,6 @@ class AsioListener final : public Listener {
     SUBMIX_ASSIGN_OR_RETURN(const ListeningSocket socket, OpenListeningSocket(options_));
     port_ = socket.port;
     acceptor_.assign({socket.family, 0}, socket.descriptor);
-    acceptor_.non_blocking(true);
     Accept();
     for (unsigned i = 0; i < IoThreads(); ++i) threads_.emplace_back([this] { Run(); });
     return base::OkStatus();
@@ -103,24 +101,11 @@ class AsioListener final : public Listener {
       if (!acceptor_.is_open()) return;
       if (!error) {
         Serve(std::move(*socket));
-        AcceptThoseThatWait();
       } else if (error != asio::error::connection_aborted) {
         return PauseAccepting();
       }
       Accept();
     });
-  }
-
-  // At once: one a turn would come late where many connections are busy. But one a turn where each
-  // takes another's place: what that one has sent meanwhile is read first.
-  void AcceptThoseThatWait() {
-    for (int i = 0; i < kAcceptsATime && seats_.has_room(); ++i) {
-      error_code error;
-      Transport::Socket socket(asio::make_strand(io_));
-      acceptor_.accept(socket, error);
-      if (error) return;  // none waits, or the next asynchronous one finds out what is wrong
-      Serve(std::move(socket));
-    }
   }
 
   void PauseAccepting() {
@@ -151,10 +136,10 @@ class AsioListener final : public Listener {
 
   const ListenerOptions options_;
   ConnectionSeats seats_;
-  PipelineTurns pipelines_{io_};
   ConnectionSurroundings surroundings_;  // outlives the connections that handlers still hold
   std::optional<asio::ssl::context> tls_;
   asio::io_context io_;
+  PipelineTurns pipelines_{io_};  // goes first: who waits in it holds on to io_
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
   asio::thread_pool workers_;
   Acceptor acceptor_{asio::make_strand(io_)};
