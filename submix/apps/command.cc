@@ -51,6 +51,7 @@ constexpr CommandHelp kCommands[] = {
     {"audit", "Put what is claimed to the test: epsilon, and what the clock tells"},
     {"key", "Make, list and revoke the API keys of a deployment"},
     {"budget", "What a deployment's ledger holds; verify its chain"},
+    {"relocate", "Say where a moved deployment or its ensemble is now"},
     {"account", "What releases cost, and how many an epsilon buys: the calculator"},
     {"forget", "Unlearn a user: retrain the one member that read the text, or drop its records"},
 };

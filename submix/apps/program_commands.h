@@ -11,6 +11,7 @@ void AddTokenizerCommand(CLI::App& command, Action& action);
 void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
+void AddRelocateCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 void AddCompareCommand(CLI::App& command, Action& action);
 void AddReportCommand(CLI::App& command, Action& action);

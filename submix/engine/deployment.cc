@@ -9,6 +9,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
+#include "submix/engine/deployment_place.h"
 #include "submix/engine/earlier_deployments.h"
 #include "submix/engine/replaced_deployment.h"
 #include "submix/ensemble/batches.h"
@@ -159,11 +160,14 @@ StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
   return mechanism;
 }
 
-StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object, const std::string& path) {
+StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object,
+                                          const std::string& deployment_directory) {
+  const std::string path = DeploymentConfigPath(deployment_directory);
   SUBMIX_ASSIGN_OR_RETURN(const int format, object.Int("format", 1, INT_MAX));
   SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(path, format, DeploymentConfig::kFormat));
   DeploymentConfig config;
-  SUBMIX_ASSIGN_OR_RETURN(config.ensemble_directory, object.Text("ensemble"));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string ensemble, object.Text("ensemble"));
+  config.ensemble_directory = EnsemblePlace(deployment_directory, ensemble);
   SUBMIX_ASSIGN_OR_RETURN(const std::string fingerprint, object.Text("ensemble_fingerprint"));
   SUBMIX_ASSIGN_OR_RETURN(config.ensemble_fingerprint, base::Sha256FromHex(fingerprint));
   SUBMIX_ASSIGN_OR_RETURN(config.lineage, object.Text("lineage"));
@@ -334,7 +338,7 @@ StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deployment_di
   SUBMIX_RETURN_IF_ERROR(text.status());
   SUBMIX_ASSIGN_OR_RETURN(const JsonObject object,
                           JsonObject::Parse(*text, "not a deployment: " + path));
-  return ConfigFromJson(object, path);
+  return ConfigFromJson(object, deployment_directory);
 }
 
 Status SaveDeploymentConfig(const DeploymentConfig& config,
@@ -415,6 +419,7 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
   // The manifest first: a ledger that the ensemble does not know of must never be able to answer.
   ensemble::DeploymentEntry entry;
   entry.name = base::BaseName(deployment_directory);
+  entry.directory = deployment_directory;
   entry.lineage = config.lineage;
   entry.mechanism = options.mechanism.name;
   entry.epsilon = options.epsilon;
@@ -424,10 +429,13 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
   return base::Rename(unfinished, deployment_directory);
 }
 
-Status EndedError(const std::string& deployment_directory) {
-  return base::FailedPreconditionError(
-      deployment_directory +
-      ": ended: what it spent counts in a later deployment, made with --after; use that one");
+Status CheckMayCharge(const std::string& deployment_directory, const Deployment& deployment) {
+  if (deployment.has_ended) {
+    return base::FailedPreconditionError(
+        deployment_directory +
+        ": ended: what it spent counts in a later deployment, made with --after; use that one");
+  }
+  return CheckIsNoCopy(deployment_directory, deployment.config, deployment.manifest);
 }
 
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
@@ -436,7 +444,8 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
   Deployment deployment;
   SUBMIX_ASSIGN_OR_RETURN(deployment.config, LoadDeploymentConfig(deployment_directory));
   const std::string& ensemble_directory = deployment.config.ensemble_directory;
-  SUBMIX_ASSIGN_OR_RETURN(deployment.manifest, ensemble::LoadManifest(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.manifest,
+                          LoadManifestOf(deployment_directory, deployment.config));
   SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(deployment.manifest, ensemble_directory));
   if (ensemble::EnsembleFingerprint(deployment.manifest) !=
           deployment.config.ensemble_fingerprint ||
@@ -460,11 +469,11 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
     deployment.has_ended = true;
     ledger = std::move(ended);
   }
-  if (deployment.has_ended && access == DeploymentAccess::kCharge) {
-    return EndedError(deployment_directory);
-  }
   deployment.ledger = *std::move(ledger);
   SUBMIX_RETURN_IF_ERROR(CheckLineage(deployment, deployment_directory));
+  if (access == DeploymentAccess::kCharge) {
+    SUBMIX_RETURN_IF_ERROR(CheckMayCharge(deployment_directory, deployment));
+  }
   return deployment;
 }
 

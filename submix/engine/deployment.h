@@ -110,13 +110,14 @@ enum class DeploymentAccess {
   kReadOnly,  // beside them
 };
 
-// kFailedPrecondition: what has ended answers no more.
-base::Status EndedError(const std::string& deployment_directory);
+// What opening it to be charged asks, too. Errors: kFailedPrecondition if it has ended, or is a
+// copy (deployment_place.h).
+base::Status CheckMayCharge(const std::string& deployment_directory, const Deployment& deployment);
 
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger and the manifest's list against the deployment. Errors:
 // kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if
-// the ledger is another's, or if the deployment has ended and is to be charged; those of
+// the ledger is another's; to be charged, CheckMayCharge's; those of LoadManifestOf and
 // LoadTrainingCost; the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(
     const std::string& deployment_directory, DeploymentAccess access,

@@ -2,6 +2,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
+#include "submix/engine/deployment_place.h"
 #include "submix/engine/earlier_deployments.h"
 #include "submix/ensemble/manifest.h"
 
@@ -52,8 +53,7 @@ base::Status MoveLedger(const std::string& deployment_directory, const std::stri
 base::Status RebindDeployment(const std::string& deployment_directory) {
   SUBMIX_ASSIGN_OR_RETURN(const DeploymentConfig old_config,
                           LoadDeploymentConfig(deployment_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest,
-                          ensemble::LoadManifest(old_config.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifestOf(deployment_directory, old_config));
   DeploymentConfig new_config = old_config;
   new_config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
   if (new_config.ensemble_fingerprint == old_config.ensemble_fingerprint) {

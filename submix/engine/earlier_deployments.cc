@@ -4,6 +4,7 @@
 #include <set>
 
 #include "submix/base/number_text.h"
+#include "submix/engine/deployment_place.h"
 #include "submix/engine/deployment_statement.h"
 
 namespace submix::engine {
@@ -95,8 +96,7 @@ StatusOr<Earlier> LoadEarlier(const std::string& directory, const LaterDeploymen
   Earlier earlier;
   earlier.directory = directory;
   SUBMIX_ASSIGN_OR_RETURN(earlier.config, LoadDeploymentConfig(directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest,
-                          ensemble::LoadManifest(earlier.config.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifestOf(directory, earlier.config));
   // What a manifest says of parts and of the public model counts only if it is the one.
   if (ensemble::EnsembleFingerprint(manifest) != earlier.config.ensemble_fingerprint) {
     return base::FailedPreconditionError(directory + ": its ensemble, " +

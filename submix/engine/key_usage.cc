@@ -25,9 +25,11 @@ std::string PathIn(const std::string& deployment_directory) {
   return base::JoinPath(deployment_directory, "usage.sqlite");
 }
 
-Status CheckFormat(SqliteConnection& connection) {
+// 0: an empty file, which other programs leave where there was none; nothing was counted in it.
+StatusOr<std::int64_t> FormatOf(SqliteConnection& connection) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, connection.QueryInt("PRAGMA user_version"));
-  return base::CheckNotNewer(connection.path(), format, kUsageFormat);
+  SUBMIX_RETURN_IF_ERROR(base::CheckNotNewer(connection.path(), format, kUsageFormat));
+  return format;
 }
 
 // Ok if the tables are there already.
@@ -64,7 +66,7 @@ struct OpenFile {
 StatusOr<OpenFile> OpenUsage(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, SqliteConnection::Mode::kCreate));
-  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
+  SUBMIX_RETURN_IF_ERROR(FormatOf(connection).status());
   SUBMIX_RETURN_IF_ERROR(MakeTables(connection));
   SUBMIX_RETURN_IF_ERROR(connection.NoteFiles());
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement find,
@@ -211,7 +213,8 @@ StatusOr<std::map<std::string, KeyUse>> KeyUsage::Read(const std::string& deploy
   if (!base::FileExists(path)) return uses;
   SUBMIX_ASSIGN_OR_RETURN(SqliteConnection connection,
                           SqliteConnection::Open(path, SqliteConnection::Mode::kReadOnly));
-  SUBMIX_RETURN_IF_ERROR(CheckFormat(connection));
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t format, FormatOf(connection));
+  if (format == 0) return uses;
   SUBMIX_ASSIGN_OR_RETURN(SqliteStatement rows,
                           connection.Prepare("SELECT key, tokens, requests FROM usage"));
   for (;;) {

@@ -86,6 +86,13 @@ TEST_F(KeyUsageTest, TwoProcessesShareOneFile) {
   SUBMIX_EXPECT_OK(other->Reserve("a", {100, {}}, {40, 1}));
 }
 
+TEST_F(KeyUsageTest, AnEmptyFileOfABackupBeforeTheFirstRequestCountsNothing) {
+  SUBMIX_ASSERT_OK(base::WriteFile(directory_.File("usage.sqlite"), ""));
+  EXPECT_TRUE(KeyUsage::Read(directory_.path()).value().empty());
+  SUBMIX_ASSERT_OK(Open()->Reserve("a", {}, {5, 1}));
+  EXPECT_EQ(UseOf("a").tokens, 5);
+}
+
 TEST_F(KeyUsageTest, RefusesFilesThatItDoesNotKnow) {
   EXPECT_TRUE(KeyUsage::Read(directory_.path()).value().empty()) << "no file yet";
   const std::string path = directory_.File("usage.sqlite");

@@ -155,6 +155,7 @@ base::StatusOr<double> ReadOrder(const JsonObject& json) {
 base::StatusOr<DeploymentEntry> ReadDeployment(const JsonObject& json) {
   DeploymentEntry deployment;
   SUBMIX_ASSIGN_OR_RETURN(deployment.name, json.Text("name"));
+  SUBMIX_RETURN_IF_ERROR(json.ReadIfPresent("directory", deployment.directory));
   SUBMIX_ASSIGN_OR_RETURN(deployment.lineage, json.Text("lineage"));
   if (deployment.lineage.empty()) return json.FieldError("lineage", "must not be empty");
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, json.Text("mechanism"));
@@ -225,11 +226,13 @@ Json MemberJson(const MemberEntry& member) {
 
 Json DeploymentJson(const DeploymentEntry& deployment) {
   const Json order = deployment.order == HUGE_VAL ? Json(kInfinity) : Json(deployment.order);
-  return {{"name", deployment.name},
-          {"lineage", deployment.lineage},
-          {"mechanism", deployment.mechanism},
-          {"epsilon", deployment.epsilon},
-          {"order", order}};
+  Json object = {{"name", deployment.name},
+                 {"lineage", deployment.lineage},
+                 {"mechanism", deployment.mechanism},
+                 {"epsilon", deployment.epsilon},
+                 {"order", order}};
+  if (!deployment.directory.empty()) object["directory"] = deployment.directory;
+  return object;
 }
 
 // What an earlier format can say is written so: older programs read it.

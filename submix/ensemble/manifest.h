@@ -75,6 +75,8 @@ struct DeploymentEntry {
   std::string mechanism;
   double epsilon = 0;  // nats at `order`, per part
   double order = 0;    // infinity allowed
+  // Where it was made or last relocated to, absolute. Empty: an older program's.
+  std::string directory = {};
 };
 
 struct Manifest {

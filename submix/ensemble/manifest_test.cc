@@ -34,7 +34,7 @@ Manifest Example() {
                       {"members/01a-g2", 2, 12'345'678'901, false, ""},
                       {"members/01b", 1, 0, true, ""}};
   manifest.deployments = {{"keyboard", "c0ffee", "submix", 2.0, 2.0},
-                          {"desk", "5eed", "dclip", 1.0 / 3, kInfinity}};
+                          {"desk", "5eed", "dclip", 1.0 / 3, kInfinity, "/srv/desk"}};
   manifest.forgotten = {"0123456789abcdef"};
   manifest.file_sha256 = {{"public/config.json", std::string(64, '1')},
                           {"members/00a/adapter_config.json", std::string(64, '2')}};

@@ -35,6 +35,7 @@ class AfterTest(WorkFolderTest):
 
     def test_the_same_users_go_on_with_what_is_spent(self):
         old, new = self.work / "first", self.work / "second"
+        self.assertNotIn(ADD_UP, self.train_again("before")[1], "nothing is deployed yet")
         options = ("--mechanism", "dclip", "--order", 8, "--queries", 16)
         shown = run("deploy", self.old, old, "--epsilon", 2, *options).stdout
         self.assertIn(ADD_UP, shown)
@@ -46,9 +47,9 @@ class AfterTest(WorkFolderTest):
         ensemble, shown = self.train_again("retrained")
         said = [line for line in shown.splitlines() if ADD_UP in line]
         self.assertEqual(len(said), 1, shown)
-        self.assertIn("has read 12 of these 26 users already", said[0])
+        self.assertIn(f"{old} (12 of these 26 users)", said[0])
         away, shown = self.train_again("elsewhere/retrained", "--after", old)
-        self.assertIn("has read 12 of these 26 users already", shown)
+        self.assertIn(f"{old} (12 of these 26 users)", shown)
 
         error = run("deploy", ensemble, new, "--epsilon", 4, "--mechanism", "dclip", "--order", 2, "--after", old,
                     expect=1).stderr
@@ -69,6 +70,11 @@ class AfterTest(WorkFolderTest):
         looked_at = run("budget", old, "--verify").stdout
         self.assertIn("It has ended", " ".join(looked_at.split()))
         self.assertIn("is whole", looked_at)
+        # What the second counts in is said of the second alone.
+        said = [line for line in self.train_again("afterwards")[1].splitlines() if ADD_UP in line]
+        self.assertEqual(len(said), 1)
+        self.assertIn(f"{new} (26 of these 26 users)", said[0])
+        self.assertNotIn(f"{old} ", said[0])
 
         # A promise to users counts the earlier answers in, at the one order that is known of them.
         third = self.work / "third"

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
-from submix_process import SUBMIX, Server, ask, completion, make_deployment, make_key, run  # noqa: E402
+from submix_process import SUBMIX, Server, ask, completion, make_deployment_to_copy, make_key, run  # noqa: E402
 
 SECRET = re.compile(r"sk-submix-[0-9a-f]{64}")
 NOBODY = 65534
@@ -26,11 +26,11 @@ class KeyTest(unittest.TestCase):
     def setUpClass(cls):
         cls.work = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.made = make_deployment(cls.work)
+        cls.made = make_deployment_to_copy(cls.work)
 
     def setUp(self):
         """A copy without keys for each test."""
-        self.deployment = self.work / self.id().split(".")[-1]
+        self.deployment = self.work / self.id().split(".")[-1] / "tales"
         shutil.copytree(self.made, self.deployment)
         self.keys = self.deployment / "keys.json"
 

@@ -18,7 +18,7 @@ import subprocess
 import time
 
 from streaming_clients import Answer, Clients, FaultTest, main
-from submix_process import SUBMIX, ask, make_deployment, make_key, run
+from submix_process import SUBMIX, ask, make_deployment_to_copy, make_key, run
 
 PUBLIC_REASON = "could not be written down"
 
@@ -99,7 +99,7 @@ class DiskFullTest(FaultTest):
     def setUpClass(cls):
         super().setUpClass()
         # The ensemble stays outside: its files are not written.
-        cls.original = make_deployment(cls.work)
+        cls.original = make_deployment_to_copy(cls.work)
 
     def deploy_on(self, disk_type, name):
         try:

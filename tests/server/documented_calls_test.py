@@ -17,7 +17,7 @@ import subprocess
 import sys
 import unittest
 
-from submix_process import BUILD, SOURCE, WorkFolderTest, install_openai_client, make_deployment
+from submix_process import BUILD, SOURCE, WorkFolderTest, install_openai_client, make_deployment_to_copy
 
 MARK = "=== the next block ==="
 RUN = ("sh", "ts")
@@ -99,7 +99,7 @@ class DocumentedCallsTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.deployment = make_deployment(cls.work)
+        cls.deployment = make_deployment_to_copy(cls.work)
 
     def check(self, text, name, client):
         found = blocks(text)

@@ -90,10 +90,30 @@ class OperatingTest(WorkFolderTest):
 
     def test_no_block_of_the_guide_is_left_out(self):
         self.assertEqual({heading: len(texts) for heading, texts in COMMANDS.items()},
-                         {"Several servers on one budget": 1, "From a file to PostgreSQL": 1, "Backup": 1, "Restore": 2,
+                         {"Several servers on one budget": 1, "From a file to PostgreSQL": 1, "Backup": 1, "Moving": 1, "Restore": 2,
                           "Rotation of keys": 2, "Upgrading": 1})
         self.assertEqual({heading: len(texts) for heading, texts in STATEMENTS.items()},
                          {"Several servers on one budget": 1})
+
+    def test_a_backup_before_the_first_request_breaks_nothing(self):
+        self.deploy()
+        before = sorted(file.name for file in self.deployment.iterdir())
+        self.follow(COMMANDS["Backup"][0])
+        self.assertEqual(sorted(file.name for file in self.deployment.iterdir()), before)
+        run("key", "list", self.deployment)
+        self.assertEqual(self.serve_once(), 200)
+
+    def test_it_is_moved(self):
+        self.deploy()
+        self.follow("mkdir elsewhere && mv my_deployment my_ensemble elsewhere/")
+        self.deployment = self.place / "elsewhere/my_deployment"
+        self.assertEqual(self.serve_once(), 200)
+        self.follow("mv elsewhere/my_deployment .")
+        self.deployment = self.place / "my_deployment"
+        self.assertIn("submix relocate", run("serve", self.deployment, "--check", expect=1).stderr)
+        self.follow("mv elsewhere/my_ensemble here")
+        self.follow(COMMANDS["Moving"][0].replace("--ensemble my_ensemble", "--ensemble here"))
+        self.assertEqual(self.serve_once(), 200)
 
     def test_backup_and_restore_never_go_back(self):
         self.deploy()

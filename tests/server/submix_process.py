@@ -88,6 +88,12 @@ def make_deployment(work, *options, epsilon=2):
     return work / "tales"
 
 
+def make_deployment_to_copy(work, *options, **more):
+    """The same, moved from where its ensemble knows it: its copies, each in a folder of its own, may
+    answer, each with a budget of its own, of nobody's text."""
+    return make_deployment(work, *options, **more).rename(work / "copied")
+
+
 def make_key(deployment, name, *options):
     """Returns the secret."""
     return json.loads(run("key", "create", deployment, "--name", name, "--json", *options).stdout)["secret"]

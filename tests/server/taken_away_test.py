@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from streaming_clients import Answer, Clients, FaultTest, main
-from submix_process import SUBMIX, make_deployment, make_key, run
+from submix_process import SUBMIX, make_deployment_to_copy, make_key, run
 
 FILES = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")
 RESTORE = "docs/operating.md, Restore"
@@ -21,11 +21,10 @@ class TakenAwayTest(FaultTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.original = make_deployment(cls.work)
+        cls.original = make_deployment_to_copy(cls.work)
         make_key(cls.original, "test")
 
     def deploy(self, name):
-        """A copy, which is a budget of its own, of nobody's text."""
         deployment = self.work / name / "tales"
         shutil.copytree(self.original, deployment)
         return deployment, make_key(deployment, name)

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
       {"contexts", AddContextsCommand},   {"plan", AddPlanCommand},
+      {"relocate", AddRelocateCommand},
   };
   return RunProgram(argc, argv, kOwn, "submix-train");
 }

@@ -203,7 +203,7 @@ base::StatusOr<std::string> FitConnections(ServeConfig& config) {
 
 Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
-  if (deployment.has_ended) return engine::EndedError(options.deployment);
+  SUBMIX_RETURN_IF_ERROR(engine::CheckMayCharge(options.deployment, deployment));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,

@@ -257,7 +257,8 @@ Status RunContexts(ContextsOptions options) {
     return base::AlreadyExistsError(options.ensemble +
                                     ": not empty; give a new directory for the ensemble");
   }
-  SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(options.corpus, options.ensemble, {}, stdout));
+  SUBMIX_RETURN_IF_ERROR(
+      SayWhatAddsUp({options.corpus, options.ensemble, options.public_directory}, {}, stdout));
   SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(options.corpus, /*names_cap=*/false, stdout));
   const std::string place = base::CanonicalPath(options.ensemble);
   const std::string unfinished = place + ".unfinished";

@@ -2,36 +2,125 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <ranges>
+#include <set>
+#include <span>
+#include <system_error>
 
+#include "submix/base/file_system.h"
 #include "submix/corpus/corpus_summary.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/preparation/user_list.h"
+#include "submix/ensemble/training_cost.h"
 
 namespace submix::apps {
 
-base::Status SayWhoIsHeldAlready(const corpus::CorpusFile& corpus,
-                                 const std::string& ensemble_directory,
-                                 const std::vector<std::string>& deployments, std::FILE* out) {
-  std::vector<std::string> ensembles = ensemble::EnsemblesBeside(ensemble_directory);
+namespace {
+
+bool IsSameDirectory(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error);
+}
+
+struct Deployed {
+  std::string directory;
+  std::string lineage;
+  std::vector<std::string> counted_in;  // lineages
+};
+
+// Deployments that the ensemble lists. One that is not where the manifest says counts in nothing.
+std::vector<Deployed> DeploymentsOf(const ensemble::Manifest& manifest) {
+  std::vector<Deployed> all;
+  for (const ensemble::DeploymentEntry& entry : manifest.deployments) {
+    Deployed& deployed = all.emplace_back();
+    deployed.directory = entry.directory.empty() ? entry.name : entry.directory;
+    deployed.lineage = entry.lineage;
+    const auto config = engine::LoadDeploymentConfig(deployed.directory);
+    if (config.ok()) deployed.counted_in = config->earlier.lineages;
+  }
+  return all;
+}
+
+// The model that `train --private` made in this directory; empty: none, or the one given.
+std::string ReleasedModel(const std::string& ensemble_directory, const std::string& but_for) {
+  const std::string released = base::JoinPath(ensemble_directory, "released");
+  const std::string model = ensemble::PublicDirectory(released);
+  const std::string cost = base::JoinPath(model, ensemble::kTrainingCostFile);
+  if (!base::FileExists(cost) || IsSameDirectory(model, but_for)) return "";
+  const auto own = base::ReadFile(base::JoinPath(but_for, ensemble::kTrainingCostFile));
+  const auto its = base::ReadFile(cost);
+  return own.ok() && its.ok() && *own == *its ? "" : released;
+}
+
+// What may have cost users something, by the ensemble whose users they are.
+using Losses = std::map<std::string, std::string>;
+
+// Of these ensembles: a deployment that no other counts in, or a released model.
+Losses LossesOf(const std::set<std::string>& ensembles, const std::string& public_directory) {
+  std::map<std::string, std::vector<Deployed>> deployed;
+  std::set<std::string> counted_in;
+  for (const std::string& ensemble : ensembles) {
+    const auto manifest = ensemble::LoadManifest(ensemble);
+    if (!manifest.ok()) continue;
+    deployed[ensemble] = DeploymentsOf(*manifest);
+    for (const Deployed& one : deployed[ensemble]) {
+      counted_in.insert(one.counted_in.begin(), one.counted_in.end());
+    }
+  }
+  Losses losses;
+  for (const auto& [ensemble, all] : deployed) {
+    const auto uncounted = std::ranges::find_if(
+        all, [&](const Deployed& one) { return !counted_in.contains(one.lineage); });
+    const std::string released = ReleasedModel(ensemble, public_directory);
+    if (uncounted != all.end()) {
+      losses[ensemble] = uncounted->directory;
+    } else if (!released.empty()) {
+      losses[ensemble] = released;
+    }
+  }
+  return losses;
+}
+
+// "DEPLOYMENT (12 of these 26 users), MODEL (keeps no list of its users) and 3 more"; empty if they
+// cost none of these users anything.
+std::string Listed(const Losses& losses, std::span<const ensemble::SharedUsers> all) {
+  constexpr int kMostNamed = 3;
+  std::string said;
+  int count = 0;
+  for (const ensemble::SharedUsers& held : all) {
+    if (held.shared == 0 || ++count > kMostNamed) continue;
+    const std::string whom = held.shared.has_value() ? std::to_string(*held.shared) + " of these " +
+                                                           std::to_string(held.in_corpus) + " users"
+                                                     : "keeps no list of its users";
+    said += (said.empty() ? "" : ", ") + losses.at(held.ensemble) + " (" + whom + ")";
+  }
+  if (count > kMostNamed) said += " and " + std::to_string(count - kMostNamed) + " more";
+  return said;
+}
+
+}  // namespace
+
+base::Status SayWhatAddsUp(const NewEnsemble& made, const std::vector<std::string>& deployments,
+                           std::FILE* out) {
+  const auto beside = ensemble::EnsemblesBeside(made.directory);
+  std::set<std::string> ensembles(beside.begin(), beside.end());
   for (const std::string& deployment : deployments) {
     SUBMIX_ASSIGN_OR_RETURN(const auto config, engine::LoadDeploymentConfig(deployment));
-    const std::string& named = config.ensemble_directory;
-    if (std::ranges::find(ensembles, named) == ensembles.end()) ensembles.push_back(named);
+    ensembles.insert(config.ensemble_directory);
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto all, ensemble::CountSharedUsers(corpus, ensembles));
-  for (const ensemble::SharedUsers& held : all) {
-    if (held.shared == 0) continue;
-    const std::string who = held.shared.has_value()
-                                ? "has read " + std::to_string(*held.shared) + " of these " +
-                                      std::to_string(held.in_corpus) + " users already"
-                                : "keeps no list of its users, and may have read these";
-    std::fprintf(out,
-                 "%s %s: budgets over the same users add up; count its deployment in by `submix "
-                 "deploy --after`.\n",
-                 held.ensemble.c_str(), who.c_str());
-  }
+  const Losses losses = LossesOf(ensembles, made.public_directory);
+  const auto names = std::views::keys(losses);
+  SUBMIX_ASSIGN_OR_RETURN(const auto all,
+                          ensemble::CountSharedUsers(made.corpus, {names.begin(), names.end()}));
+  const std::string said = Listed(losses, all);
+  if (said.empty()) return base::OkStatus();
+  std::fprintf(out,
+               "Budgets over the same users add up: %s; count deployments in by `submix deploy "
+               "--after`, and stand on a released model by --public.\n",
+               said.c_str());
   return base::OkStatus();
 }
 

@@ -10,11 +10,19 @@
 
 namespace submix::apps {
 
-// A line for each ensemble beside this one, and of the deployments given, that has read users of
-// this corpus: whatever is deployed of both adds up.
-base::Status SayWhoIsHeldAlready(const corpus::CorpusFile& corpus,
-                                 const std::string& ensemble_directory,
-                                 const std::vector<std::string>& deployments, std::FILE* out);
+// What is about to be made.
+struct NewEnsemble {
+  corpus::CorpusFile corpus;
+  std::string directory;
+  std::string public_directory;
+};
+
+// One line, if users of this corpus have lost something already: to deployments of the ensembles
+// beside this one, to those given, or to models trained privately beside it. None of a deployment
+// that another of these counts in, nor of the model that the new ensemble stands on, whose cost it
+// carries.
+base::Status SayWhatAddsUp(const NewEnsemble& made, const std::vector<std::string>& deployments,
+                           std::FILE* out);
 
 // Lines for one user who has most of the text, and for keys that differ in Unicode form alone.
 // `names_cap`: the command has --tokens-per-user, and it was not given. None for a pipe, which is

@@ -251,11 +251,11 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
   SayGoesOnAtInterrupt();
   // One model of all text is never deployed.
   if (training.partition.num_parts > 1 || options.is_private()) {
-    SUBMIX_RETURN_IF_ERROR(SayWhoIsHeldAlready(training.corpus, training.ensemble_directory,
-                                               options.after,
-                                               options.private_training.json ? stderr : stdout));
-    SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(training.corpus, training.tokens_per_user == 0,
-                                            options.private_training.json ? stderr : stdout));
+    std::FILE* const out = options.private_training.json ? stderr : stdout;
+    SUBMIX_RETURN_IF_ERROR(
+        SayWhatAddsUp({training.corpus, training.ensemble_directory, training.public_directory},
+                      options.after, out));
+    SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(training.corpus, training.tokens_per_user == 0, out));
   }
   if (!options.private_training.json) {
     const std::int64_t steps = options.private_training.options.training.steps;
