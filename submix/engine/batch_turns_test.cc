@@ -199,5 +199,29 @@ TEST_F(BatchTurnsTest, WithoutPlacesToPauseInAKeyWaitsForAnAnswersEnd) {
   Finish();
 }
 
+TEST(BatchTurnsRulesTest, BeyondAStepAKeyBeginsUpToItsShareOfIt) {
+  BatchTurns turns(4, 8);
+  for (int i = 0; i < 3; ++i) turns.Begin("a");
+  turns.Begin("b");
+  EXPECT_FALSE(turns.may_begin("a")) << "it has three of four places";
+  EXPECT_TRUE(turns.may_begin("b")) << "it has one of the two that are its share";
+  turns.Begin("b");
+  EXPECT_FALSE(turns.may_begin("b"));
+  EXPECT_TRUE(turns.may_begin("c"));
+}
+
+TEST(BatchTurnsRulesTest, HalfOfThePlacesToPauseInAreForKeysThatHaveNone) {
+  BatchTurns turns(8, 8);
+  for (int i = 0; i < 8; ++i) turns.Begin("a");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(turns.may_begin("b"));
+    turns.Begin("b");
+  }
+  EXPECT_TRUE(turns.may_begin("c"));
+  turns.Begin("c");
+  EXPECT_FALSE(turns.may_begin("c")) << "less than its share, but the other places are for others";
+  EXPECT_TRUE(turns.may_begin("d"));
+}
+
 }  // namespace batch_turns_test
 }  // namespace submix::engine

@@ -3,6 +3,7 @@
 #include <climits>
 #include <filesystem>
 #include <limits>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "submix/engine/replaced_deployment.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/mechanism/options_table.h"
 
 namespace submix::engine {
 namespace {
@@ -52,33 +54,11 @@ Status CheckOptions(const DeploymentOptions& options) {
 // What later formats added is written only where it is not the default: the fingerprint of a
 // deployment covers these fields, and must not change under it.
 json OptionsToJson(const DeploymentOptions& options) {
-  const mechanism::MechanismOptions& mechanism = options.mechanism;
-  const mechanism::MechanismOptions defaults;
-  json object = {{"mechanism", mechanism.name},
-                 {"order", mechanism.order.ToString()},
-                 {"epsilon", options.epsilon},
-                 {"target_leakage", mechanism.target_leakage},
-                 {"max_mixing_weight", mechanism.max_mixing_weight}};
-  if (mechanism.accounting != defaults.accounting) {
-    object["accounting"] = mechanism::ToString(mechanism.accounting);
-  }
-  if (mechanism.sampling_probability != defaults.sampling_probability) {
-    object["sampling_probability"] = mechanism.sampling_probability;
-  }
-  if (mechanism.ball_radius != defaults.ball_radius) {
-    object["ball_radius"] = mechanism.ball_radius;
-  }
-  if (mechanism.screen != defaults.screen) {
-    object["screen"] = {{"mixing_weight", mechanism.screen.mixing_weight},
-                        {"noise_scale", mechanism.screen.noise_scale},
-                        {"threshold", mechanism.screen.threshold},
-                        {"top_tokens", mechanism.screen.top_tokens}};
-  }
-  if (mechanism.clip != defaults.clip) {
-    object["clip"] = {{"stretch", mechanism.clip.stretch}, {"centre", mechanism.clip.centre}};
-  }
-  if (mechanism.screened_mechanism != defaults.screened_mechanism) {
-    object["screened_mechanism"] = mechanism.screened_mechanism;
+  json object = {{"epsilon", options.epsilon}};
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    if (!mechanism::IsWritten(option, options.mechanism)) continue;
+    std::visit([&](const auto& value) { object[json::json_pointer(option.pointer())] = value; },
+               mechanism::ValueOf(option, options.mechanism));
   }
   if (options.research) object["research"] = true;
   if (options.when_exhausted != WhenExhausted::kPublic) {
@@ -87,40 +67,43 @@ json OptionsToJson(const DeploymentOptions& options) {
   return object;
 }
 
-Status ReadScreen(const JsonObject& object, mechanism::ScreenOptions& screen) {
-  SUBMIX_ASSIGN_OR_RETURN(screen.mixing_weight, object.Number("mixing_weight"));
-  SUBMIX_ASSIGN_OR_RETURN(screen.noise_scale, object.Number("noise_scale"));
-  SUBMIX_ASSIGN_OR_RETURN(screen.threshold, object.Number("threshold"));
-  SUBMIX_ASSIGN_OR_RETURN(screen.top_tokens, object.Int("top_tokens", INT_MIN, INT_MAX));
-  return base::OkStatus();
+// `field` of an object, of the kind that `like` has.
+StatusOr<mechanism::OptionValue> ReadLike(const mechanism::OptionValue& like,
+                                          const JsonObject& object, const std::string& field) {
+  mechanism::OptionValue value;
+  if (std::holds_alternative<std::string>(like)) {
+    SUBMIX_ASSIGN_OR_RETURN(value, object.Text(field));
+  } else if (std::holds_alternative<std::int64_t>(like)) {
+    SUBMIX_ASSIGN_OR_RETURN(value, object.Integer(field, INT_MIN, INT_MAX));
+  } else {
+    SUBMIX_ASSIGN_OR_RETURN(value, object.Number(field));
+  }
+  return value;
+}
+
+// A group that is there is whole.
+Status ReadMechanismOption(const mechanism::MechanismOption& option, const JsonObject& object,
+                           mechanism::MechanismOptions& options) {
+  const std::string group(option.group());
+  JsonObject place = object;
+  if (!group.empty()) {
+    if (!object.Has(group)) return base::OkStatus();
+    SUBMIX_ASSIGN_OR_RETURN(place, object.Object(group));
+  }
+  const std::string field(option.path.substr(group.empty() ? 0 : group.size() + 1));
+  if (group.empty() && !option.is_always_written && !object.Has(field)) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto value,
+                          ReadLike(mechanism::ValueOf(option, options), place, field));
+  return mechanism::SetValue(option, value, options);
 }
 
 StatusOr<DeploymentOptions> OptionsFromJson(const JsonObject& object) {
   DeploymentOptions options;
-  mechanism::MechanismOptions& mechanism = options.mechanism;
-  std::string accounting = "default";
-  std::string when_exhausted = "public";
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.name, object.Text("mechanism"));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string order, object.Text("order"));
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.order, divergence::RenyiOrder::Parse(order));
   SUBMIX_ASSIGN_OR_RETURN(options.epsilon, object.Number("epsilon"));
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.target_leakage, object.Number("target_leakage"));
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.max_mixing_weight, object.Number("max_mixing_weight"));
-  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("accounting", accounting));
-  SUBMIX_ASSIGN_OR_RETURN(mechanism.accounting, mechanism::ParseChargeAccounting(accounting));
-  SUBMIX_RETURN_IF_ERROR(
-      object.ReadIfPresent("sampling_probability", mechanism.sampling_probability));
-  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("ball_radius", mechanism.ball_radius));
-  if (object.Has("screen")) {
-    SUBMIX_ASSIGN_OR_RETURN(const JsonObject screen, object.Object("screen"));
-    SUBMIX_RETURN_IF_ERROR(ReadScreen(screen, mechanism.screen));
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    SUBMIX_RETURN_IF_ERROR(ReadMechanismOption(option, object, options.mechanism));
   }
-  if (object.Has("clip")) {
-    SUBMIX_ASSIGN_OR_RETURN(const JsonObject clip, object.Object("clip"));
-    SUBMIX_ASSIGN_OR_RETURN(mechanism.clip.stretch, clip.Number("stretch"));
-    SUBMIX_ASSIGN_OR_RETURN(mechanism.clip.centre, clip.Number("centre"));
-  }
-  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("screened_mechanism", mechanism.screened_mechanism));
+  std::string when_exhausted = "public";
   SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("research", options.research));
   SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("when_exhausted", when_exhausted));
   SUBMIX_ASSIGN_OR_RETURN(options.when_exhausted, ParseWhenExhausted(when_exhausted));

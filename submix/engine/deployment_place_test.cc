@@ -91,6 +91,13 @@ TEST_F(DeploymentPlaceTest, AnotherEnsembleOfItsNameIsNotTaken) {
   MakeEnsemble(directory_.File("twin"));
   EXPECT_THAT(Relocate("home/deployment", "twin"),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not the ensemble that")));
+  // Other files, under a manifest that lists it all the same.
+  SUBMIX_ASSERT_OK_AND_ASSIGN(auto forged, ensemble::LoadManifest(directory_.File("other")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto own, ensemble::LoadManifest(home_ + "/ensemble"));
+  forged.deployments = own.deployments;
+  SUBMIX_ASSERT_OK(ensemble::SaveManifest(forged, directory_.File("other")));
+  EXPECT_THAT(Relocate("home/deployment", "other"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not the ensemble that")));
   SUBMIX_EXPECT_OK(Open("home/deployment"));
 }
 

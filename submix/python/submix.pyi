@@ -84,14 +84,12 @@ def deploy(
     epsilon: float = 2.0,
     mechanism: str = "filtered-submix",
     unit: str = "part",
-    order: Optional[float] = None,
     delta: float = 1e-6,
     queries: int = 1024,
-    target_leakage: Optional[float] = None,
-    max_mixing_weight: Optional[float] = None,
     when_exhausted: str = "public",
     ledger: str = "",
     after: Sequence[str] = [],
+    **options: Union[float, str, None],
 ) -> str: ...
 
 class EpsilonAudit:

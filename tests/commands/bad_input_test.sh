@@ -112,7 +112,7 @@ fi
 expect 1 "other options" "${train[@]}" "$work/good.jsonl" "$work/ensemble" "${public[@]}" --parts 3 "${options[@]}"
 expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon 0
 expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon nan
-expect 1 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
+expect 2 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
 expect 1 "filtered-submix" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism magic
 expect 1 "halves 2" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism submix
 expect 1 "PostgreSQL database" "$submix" deploy "$work/ensemble" "$work/d0" --ledger ledger.db

@@ -111,6 +111,25 @@ for row in csv.DictReader(open(work / "two.csv")):
 assert checked == 6, checked
 END
 
+# Rows say every option that their mechanism reads, and what one user is promised.
+"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
+  --screen-tokens 7 --queries 40 --runs 1 --csv "$work/options.csv" >"$work/table" 2>"$work/stderr" || fail "options in rows"
+"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
+  --clip-centre -0.25,0.5 --queries 40 --runs 1 --json >"$work/options.json" 2>"$work/stderr" || fail "options in JSON"
+"$submix" deploy "$work/ensemble" "$work/asked" --dry-run --mechanism dclip --clip-stretch 1.25 --queries 40 >"$work/dry" \
+  2>"$work/stderr" || fail "a dry run"
+python3 - "$work" <<'END'
+import csv, json, pathlib, sys
+work = pathlib.Path(sys.argv[1])
+dclip, filtered = [row for row in csv.DictReader(open(work / "options.csv")) if row["epsilon"]]
+assert (dclip["clip.stretch"], dclip["screen.top_tokens"], filtered["clip.stretch"]) == ("1.25", "", ""), dclip
+promised = dclip["promised_to_one_user"].split("), ")[0] + ")"
+assert promised[0] == "(" and promised in (work / "dry").read_text(), promised
+assert (work / "table").read_text().count("promises one user " + promised) >= 1
+rows = [row for row in json.load(open(work / "options.json"))["settings"] if row["mechanism"] == "dclip"]
+assert [(row["clip.stretch"], row["clip.centre"]) for row in rows] == [(1.25, -0.25), (1.25, 0.5)], rows
+END
+
 # A promise to users: a smaller budget is declared, at a higher order (Theorems 5, 6), and what follows from it is the
 # promise.
 users=("$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --json --queries 40 --runs 2)

@@ -40,6 +40,10 @@ class DeployTest(WorkFolderTest):
             (["--mechanism", "dclip", "--when-exhausted", "refuse", "--target-leakage", 0.01],
              {"mechanism": "dclip", "when_exhausted": "refuse", "target_leakage": 0.01}),
             (["--max-mixing-weight", 0.25, "--order", "inf"], {"max_mixing_weight": 0.25, "order": math.inf}),
+            (["--mechanism", "dclip", "--clip-stretch", 1.75, "--clip-centre", 0.25],
+             {"mechanism": "dclip", "clip_stretch": 1.75, "clip_centre": 0.25}),
+            (["--mechanism", "screened", "--screened-mechanism", "dclip", "--screen-tokens", 9],
+             {"mechanism": "screened", "screened_mechanism": "dclip", "screen_tokens": 9}),
         ]):
             with self.subTest(flags), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

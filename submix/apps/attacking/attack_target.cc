@@ -10,6 +10,7 @@
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/training_cost.h"
 #include "submix/eval/pages/report.h"
+#include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -28,19 +29,20 @@ Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
   return base::OkStatus();
 }
 
-// The same name under every budget; one budget is enough for what is not private or knows nothing.
+// As `deploy` would declare it, under every budget; one is enough for what is not private or knows
+// nothing.
 Status AddNamed(const TargetFlags& flags, const std::string& name, AttackTarget& target) {
   mechanism::MechanismOptions options;
-  SUBMIX_RETURN_IF_ERROR(flags.mechanism_flags.Apply(options));
   options.name = name;
   options.num_parts = target.manifest.num_parts;
-  options.max_mixing_weight = flags.max_mixing_weight;
-  SUBMIX_ASSIGN_OR_RETURN(options.order, divergence::RenyiOrder::Parse(flags.order));
+  options.order = mechanism::RecommendedOrder();
+  mechanism::Recommend(options.num_parts, flags.queries, options);
+  SUBMIX_RETURN_IF_ERROR(flags.mechanism_flags.Apply(options));
   const bool needs_no_budget = name == "public" || name == "ensemble";
   for (const double epsilon : flags.epsilons) {
-    options.target_leakage = flags.target_leakage > 0
-                                 ? flags.target_leakage
-                                 : epsilon / static_cast<double>(flags.queries);
+    if (!flags.mechanism_flags.Has("target_leakage")) {
+      options.target_leakage = epsilon / static_cast<double>(flags.queries);
+    }
     SUBMIX_RETURN_IF_ERROR(AddMechanism(options, epsilon, target));
     if (needs_no_budget) break;
   }
@@ -64,14 +66,9 @@ void AddTargetFlags(Flags flags, TargetFlags& target) {
           (target.takes_members ? ", and members: the one that knows most, served as it is" : "") +
           ". Default: the deployment, or filtered-submix");
   flags.Add("--epsilon", target.epsilons, "One or more budgets of a part, nats");
-  flags.Add("--order", target.order, "The Renyi order at which epsilon is declared");
   flags.Add("--queries", target.queries, kPositive,
             "Answers that the budget is made for: the cap on one charge is epsilon / queries");
-  flags.Add("--target-leakage", target.target_leakage,
-            "The cap on one charge itself, nats (instead of epsilon / queries)");
-  flags.Add("--max-mixing-weight", target.max_mixing_weight,
-            "Largest weight of a member against the public model");
-  AddMechanismFlags(flags, target.mechanism_flags);
+  target.mechanism_flags.AddTo(flags, MechanismFlags::Takes::kOneValue);
   AddPredictorFlags(flags, target.predictor);
   flags.Add("--seed", target.seed, "Of all draws: the same command gives the same numbers");
 }

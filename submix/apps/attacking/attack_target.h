@@ -29,11 +29,8 @@ inline constexpr char kMembers[] = "members";
 struct TargetFlags {
   std::string directory;
   std::vector<std::string> against;
-  std::string order = "2";
   std::vector<double> epsilons = {2};
   std::int64_t queries = 1024;
-  double target_leakage = 0;
-  double max_mixing_weight = 0.6;
   MechanismFlags mechanism_flags;
   PredictorFlags predictor;
   std::uint64_t seed = 0;

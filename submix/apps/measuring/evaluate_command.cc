@@ -33,12 +33,9 @@ struct EvaluateOptions {
   std::string by_user;
   std::string checkpoint;
   std::vector<std::string> mechanisms = {"filtered-submix"};
-  std::vector<std::string> orders;  // empty: nobody said
   std::vector<double> epsilons = {2};
   std::vector<std::string> units = {"part"};
   double delta = accounting::kDefaultDelta;
-  std::vector<double> target_leakages;
-  std::vector<double> max_mixing_weights;  // empty: as recommended
   MechanismFlags mechanism_flags;
   PredictorFlags predictor;
   std::vector<std::int64_t> queries = {1024};
@@ -59,31 +56,35 @@ void Multiply(std::vector<eval::EvaluationSetting>& settings, const std::vector<
   settings = std::move(product);
 }
 
+// One copy of every setting for every value that is given of the option.
+Status MultiplyBy(const mechanism::MechanismOption& option, const MechanismFlags& flags,
+                  std::vector<eval::EvaluationSetting>& settings) {
+  Status status;
+  Multiply(settings, flags.Given(option.path),
+           [&](eval::EvaluationSetting& setting, const std::string& text) {
+             if (status.ok()) status = SetText(option, text, setting.mechanism);
+           });
+  return status;
+}
+
 // Every combination of the lists is one setting.
 StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options,
                                                         int num_parts) {
   using Setting = eval::EvaluationSetting;
-  std::vector<divergence::RenyiOrder> orders;
-  for (const std::string& text : options.orders) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Parse(text));
-    orders.push_back(order);
-  }
-  if (orders.empty()) orders.push_back(mechanism::RecommendedOrder());
   std::vector<Setting> settings(1);
-  settings[0].mechanism.num_parts = num_parts;
   Multiply(settings, options.queries, [](Setting& s, std::int64_t value) { s.queries = value; });
   Multiply(settings, options.mechanisms,
            [](Setting& s, const std::string& value) { s.mechanism.name = value; });
   for (Setting& setting : settings) {
+    setting.mechanism.num_parts = num_parts;
+    setting.mechanism.order = mechanism::RecommendedOrder();
     mechanism::Recommend(num_parts, setting.queries, setting.mechanism);
-    SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(setting.mechanism));
   }
-  Multiply(settings, orders, [](Setting& s, auto value) { s.mechanism.order = value; });
-  Multiply(settings, options.epsilons, [](Setting& s, double value) { s.epsilon = value; });
-  Multiply(settings, options.target_leakages,
-           [](Setting& s, double value) { s.mechanism.target_leakage = value; });
-  Multiply(settings, options.max_mixing_weights,
-           [](Setting& s, double value) { s.mechanism.max_mixing_weight = value; });
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    SUBMIX_RETURN_IF_ERROR(MultiplyBy(option, options.mechanism_flags, settings));
+    if (option.path != "order") continue;
+    Multiply(settings, options.epsilons, [](Setting& s, double value) { s.epsilon = value; });
+  }
   return settings;
 }
 
@@ -92,7 +93,7 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
 Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::EvaluationPlan& plan,
                    EvaluationSheet& sheet) {
   SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, plan.num_parts));
-  const double delta = options.orders.empty() ? options.delta : 0;
+  const double delta = options.mechanism_flags.Has("order") ? 0 : options.delta;
   for (const std::string& unit : options.units) {
     for (eval::EvaluationSetting setting : settings) {
       auto& promise = sheet.promises.emplace_back();
@@ -115,7 +116,8 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
 }
 
 Status CheckUnits(const EvaluateOptions& options) {
-  if (!options.target_leakages.empty() && std::ranges::count(options.units, "user") > 0) {
+  if (options.mechanism_flags.Has("target_leakage") &&
+      std::ranges::count(options.units, "user") > 0) {
     return base::InvalidArgumentError(
         "--target-leakage: follows from the promise where --unit is user; leave it out");
   }
@@ -227,13 +229,8 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
             "An ensemble of one part, trained on all private text: the baseline");
   flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
-  flags.Add("--order", options.orders, "One or more Renyi orders; default: 8");
   AddPromiseFlags(flags, options.units, options.delta);
-  flags.Add("--target-leakage", options.target_leakages,
-            "One or more caps on a charge, nats; default epsilon / queries");
-  flags.Add("--max-mixing-weight", options.max_mixing_weights,
-            "One or more largest weights; default: by parts and --queries");
-  AddMechanismFlags(command, options.mechanism_flags);
+  options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
   AddPredictorFlags(command, options.predictor);
   flags.Add("--queries", options.queries, Between(1, 1'000'000'000),
             "One or more numbers of answers under one budget (the papers' B)");

@@ -9,6 +9,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/base/number_text.h"
+#include "submix/mechanism/options_table.h"
 
 namespace submix::apps {
 namespace {
@@ -55,23 +56,47 @@ std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
   return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
 }
 
+accounting::Promise WholePromise(const EvaluationSheet& sheet, std::size_t index) {
+  const accounting::PrivacyStatement& statement = sheet.statements[index];
+  return sheet.public_training ? PromiseAbovePublicTraining(statement, *sheet.public_training)
+                               : PromiseOf(statement);
+}
+
+// "(7.804, 1e-06), from best order 4", or why nothing is promised: what `deploy` would say.
+std::string PromisedToOneUser(const EvaluationSheet& sheet, std::size_t index) {
+  const accounting::Promise promise = WholePromise(sheet, index);
+  const auto user = std::ranges::find(promise.columns, "user");
+  if (user == promise.columns.end()) return "nothing";
+  return promise.rows.front().cells[static_cast<std::size_t>(user - promise.columns.begin())];
+}
+
+// Of a row: the options that the mechanism reads, as `text` writes them. Order and mechanism are
+// there already.
+template <typename Text>
+void AddOptions(const mechanism::MechanismOptions& options, Json& row, const Text& text) {
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    if (option.path == "mechanism" || option.path == "order") continue;
+    if (option.is_always_written || mechanism::IsReadBy(option, options.name)) {
+      row[std::string(option.path)] = text(mechanism::ValueOf(option, options));
+    }
+  }
+}
+
 Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   const eval::SettingResult& result = sheet.result.settings[index];
   const mechanism::MechanismOptions& options = result.setting.mechanism;
   Json object = {{"mechanism", options.name},
                  {"order", OrderJson(options.order)},
                  {"epsilon", result.setting.epsilon},
-                 {"queries", result.setting.queries},
-                 {"target_leakage", options.target_leakage},
-                 {"max_mixing_weight", options.max_mixing_weight},
-                 {"perplexity", result.perplexity.corpus()},
+                 {"queries", result.setting.queries}};
+  AddOptions(options, object, [](const mechanism::OptionValue& value) {
+    return std::visit([](const auto& plain) { return Json(plain); }, value);
+  });
+  object.update({{"perplexity", result.perplexity.corpus()},
                  {"perplexity_runs", result.perplexity.runs},
                  {"epsilon_spent_max", result.epsilon_spent_max},
-                 {"epsilon_spent_mean", result.epsilon_spent_mean}};
-  const accounting::PrivacyStatement& statement = sheet.statements[index];
-  object["promise"] = accounting::PromiseJson<Json>(
-      sheet.public_training ? PromiseAbovePublicTraining(statement, *sheet.public_training)
-                            : PromiseOf(statement));
+                 {"epsilon_spent_mean", result.epsilon_spent_mean}});
+  object["promise"] = accounting::PromiseJson<Json>(WholePromise(sheet, index));
   if (const auto& user = sheet.promises[index]) {
     object["user"] = {{"epsilon", user->epsilon}};
     if (user->delta > 0) {
@@ -103,13 +128,7 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
   std::printf("%-18s %6s %8.4g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
               options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
-  const Promise promise = PromiseOf(sheet, index);
-  if (promise.delta > 0) {
-    std::printf("%-18s promises a user (%g, %g)-DP\n", "", promise.epsilon, promise.delta);
-  } else if (sheet.promises[index].has_value()) {
-    std::printf("%-18s promises a user %g at order %s\n", "", promise.epsilon,
-                promise.order.c_str());
-  }
+  std::printf("%-18s promises one user %s\n", "", PromisedToOneUser(sheet, index).c_str());
   const eval::Baselines& baselines = sheet.result.BaselinesOf(setting);
   if (baselines.fine_tuned.empty()) return;
   const auto kept = KeptOf(baselines, setting.perplexity);
@@ -137,13 +156,26 @@ void ForEachModel(const EvaluationSheet& sheet, const Row& row) {
   }
 }
 
-// Of the CSV file. order, epsilon, delta and unit are the promise; spent_max and target_leakage are
-// nats of a part at declared_order, of declared_epsilon. What only settings have stays empty.
-constexpr const char* kColumns[] = {
-    "model",     "order",          "epsilon",           "queries",
-    "runs",      "target_leakage", "max_mixing_weight", "perplexity",
-    "spent_max", "kept",           "kept_low",          "kept_high",
-    "unit",      "delta",          "declared_order",    "declared_epsilon"};
+// Of the CSV file, followed by a column for every other option of mechanisms. order, epsilon, delta
+// and unit are the promise that was asked for; spent_max and target_leakage are nats of a part at
+// declared_order, of declared_epsilon. What only settings have stays empty.
+constexpr const char* kColumns[] = {"model",
+                                    "order",
+                                    "epsilon",
+                                    "queries",
+                                    "runs",
+                                    "target_leakage",
+                                    "max_mixing_weight",
+                                    "perplexity",
+                                    "spent_max",
+                                    "kept",
+                                    "kept_low",
+                                    "kept_high",
+                                    "unit",
+                                    "delta",
+                                    "declared_order",
+                                    "declared_epsilon",
+                                    "promised_to_one_user"};
 
 std::string CsvNumber(double value) { return base::NumberText(value, 9); }
 
@@ -158,6 +190,9 @@ Json CsvRow(const std::string& model, const eval::Baselines& baselines,
             const eval::PerplexityRuns& perplexity) {
   Json row;
   for (const char* column : kColumns) row[column] = nullptr;
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    if (option.path != "mechanism") row.emplace(std::string(option.path), nullptr);
+  }
   row["model"] = model;
   row["queries"] = baselines.queries;
   row["runs"] = perplexity.runs.size();
@@ -174,11 +209,15 @@ void AddSetting(const EvaluationSheet& sheet, std::size_t index, Json& row) {
   const eval::SettingResult& result = sheet.result.settings[index];
   const mechanism::MechanismOptions& options = result.setting.mechanism;
   AddPromise(PromiseOf(sheet, index), row);
-  row["target_leakage"] = CsvNumber(options.target_leakage);
-  row["max_mixing_weight"] = CsvNumber(options.max_mixing_weight);
+  AddOptions(options, row, [](const mechanism::OptionValue& value) {
+    const auto* const number = std::get_if<double>(&value);
+    return number ? Json(CsvNumber(*number))
+                  : std::visit([](const auto& plain) { return Json(plain); }, value);
+  });
   row["spent_max"] = CsvNumber(result.epsilon_spent_max);
   row["declared_order"] = options.order.ToString();
   row["declared_epsilon"] = CsvNumber(result.setting.epsilon);
+  row["promised_to_one_user"] = PromisedToOneUser(sheet, index);
 }
 
 // Of every mechanism once, for parts and, where users were promised something, for them.

@@ -1,6 +1,5 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -152,12 +151,10 @@ struct DeployOptions {
   std::string ledger;
   std::vector<std::string> after;
   std::string unit = "part";
-  std::string order;  // empty: nobody said
   std::string when_exhausted = "public";
   bool dry_run = false;
   bool replaces = false;
   std::int64_t queries = 1024;
-  std::optional<double> max_mixing_weight;
   MechanismFlags mechanism_flags;
   ExternalFlags external;
   engine::DeploymentOptions declared;
@@ -169,9 +166,7 @@ Status DeclareBudget(const DeployOptions& options, const ensemble::Manifest& man
                                   .for_users = options.unit == "user",
                                   .delta = declared.delta,
                                   .queries = options.queries};
-  if (!options.order.empty()) {
-    SUBMIX_ASSIGN_OR_RETURN(asked.order, divergence::RenyiOrder::Parse(options.order));
-  }
+  if (options.mechanism_flags.Has("order")) asked.order = declared.mechanism.order;
   // An external ensemble is made of the tokenizer's directory once this has succeeded.
   const std::string public_directory = options.external.tokenizer.empty()
                                            ? ensemble::PublicDirectory(options.ensemble)
@@ -221,7 +216,6 @@ Status DeployOne(DeployOptions options) {
                                                    : ensemble::LoadManifest(options.ensemble));
   declared.num_parts = manifest.num_parts;
   mechanism::Recommend(manifest.num_parts, options.queries, declared);
-  declared.max_mixing_weight = options.max_mixing_weight.value_or(declared.max_mixing_weight);
   SUBMIX_RETURN_IF_ERROR(options.mechanism_flags.Apply(declared));
   SUBMIX_RETURN_IF_ERROR(DeclareBudget(options, manifest, options.declared));
   SUBMIX_ASSIGN_OR_RETURN(options.declared.when_exhausted,
@@ -307,17 +301,12 @@ void AddDeployCommand(CLI::App& command, Action& action) {
             "One of: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.declared.epsilon,
             "Budget for ever. Of every part: nats of Renyi divergence at --order");
-  flags.Add("--order", options.order, "The Renyi order that binds, in [1, inf]; default: 8");
   AddPromiseFlags(flags, options.unit, options.declared.delta);
   flags.Add(
       "--queries", options.queries, kCount,
       "Answers that every part can surely back, with what --after counts in taken from them; sets "
       "the cap on one charge to epsilon / queries");
-  flags.Add("--target-leakage", options.declared.mechanism.target_leakage,
-            "The cap on one charge itself, in nats (instead of --queries)");
-  flags.Add("--max-mixing-weight", options.max_mixing_weight,
-            "Largest weight of a member against the public model; default: by parts and --queries");
-  AddMechanismFlags(command, options.mechanism_flags);
+  options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kOneValue);
   flags.Add(
       "--after", options.after,
       "Deployments that answered from any of the same users before, with commas between: they "

@@ -1,45 +1,64 @@
 #include "submix/apps/serving/mechanism_flags.h"
 
 namespace submix::apps {
+namespace {
 
-base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
-  SUBMIX_ASSIGN_OR_RETURN(options.accounting, mechanism::ParseChargeAccounting(accounting));
-  options.sampling_probability = values.sampling_probability;
-  options.ball_radius = values.ball_radius;
-  options.screen = values.screen;
-  options.clip.stretch = clip_stretch.value_or(options.clip.stretch);
-  options.clip.centre = clip_centre.value_or(options.clip.centre);
-  options.screened_mechanism = values.screened_mechanism;
-  return base::OkStatus();
+using mechanism::MechanismOption;
+
+// Of its kind; whether it is in range is the mechanism's to say.
+CLI::Validator IsOfItsKind(const MechanismOption& option) {
+  return CLI::Validator(
+      [&option](const std::string& text) {
+        mechanism::MechanismOptions scratch;
+        return SetText(option, text, scratch).ok()
+                   ? std::string()
+                   : "expected " + std::string(option.range) + ", found " + text;
+      },
+      "");
 }
 
-void AddMechanismFlags(Flags flags, MechanismFlags& mechanism) {
-  flags.Add("--accounting", mechanism.accounting,
-            "How charges are counted: default, published, leave-one-out, worst-case");
-  flags.Add(
-      "--sampling-probability", mechanism.values.sampling_probability,
-      "pmixed, adapmixed (published): the chance of each part to be in the subset that answers");
-  flags.Add("--clip-stretch", mechanism.clip_stretch,
-            "dclip, filtered-dclip: log ratios of members to the public model are multiplied by "
-            "this before they are clipped; costs nothing");
-  flags.Add("--clip-centre", mechanism.clip_centre,
-            "dclip, filtered-dclip: the window for log ratios runs from -(1 - c) C to (1 + c) C; "
-            "costs nothing");
-  flags.Add(
-      "--ball-radius", mechanism.values.ball_radius,
-      "adapmixed, pmixed (leave-one-out): radius of the ball around the public model, in nats");
-  flags.Add("--screened-mechanism", mechanism.values.screened_mechanism,
-            "screened: what stands behind the screen, filtered-submix or dclip");
-  mechanism::ScreenOptions& screen = mechanism.values.screen;
-  flags.Add("--screen-noise", screen.noise_scale,
-            "adapmixed, screened: standard deviation of the noise on each probability");
-  flags.Add(
-      "--screen-threshold", screen.threshold,
-      "screened: the public model answers up to this divergence in nats; adapmixed: above it");
-  flags.Add("--screen-weight", screen.mixing_weight,
-            "adapmixed, screened: the ensemble's weight in what is compared");
-  flags.Add("--screen-tokens", screen.top_tokens,
-            "adapmixed, screened: how many of the likeliest public tokens are compared");
+std::string HelpOf(const MechanismOption& option) {
+  const std::string readers =
+      option.readers.empty() ? "" : " (" + std::string(option.readers) + ")";
+  return std::string(option.help) + "; " + std::string(option.range) + readers;
+}
+
+std::string KindOf(const MechanismOption& option) {
+  switch (ValueOf(option, mechanism::MechanismOptions()).index()) {
+    case 0:
+      return "TEXT";
+    case 1:
+      return "FLOAT";
+    default:
+      return "INT";
+  }
+}
+
+}  // namespace
+
+void MechanismFlags::AddTo(Flags flags, Takes takes) {
+  for (const MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    if (option.path == "mechanism") continue;
+    CLI::Option* const flag = flags.Add(std::string(option.flag), given_[option.path],
+                                        IsOfItsKind(option), HelpOf(option));
+    flag->type_name(KindOf(option))->default_str(std::string(option.unsaid));
+    if (takes == Takes::kOneValue) flag->delimiter('\0')->expected(1);
+  }
+}
+
+const std::vector<std::string>& MechanismFlags::Given(std::string_view path) const {
+  static const std::vector<std::string> kNothing;
+  const auto found = given_.find(path);
+  return found == given_.end() ? kNothing : found->second;
+}
+
+base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
+  for (const MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    for (const std::string& text : Given(option.path)) {
+      SUBMIX_RETURN_IF_ERROR(SetText(option, text, options));
+    }
+  }
+  return base::OkStatus();
 }
 
 }  // namespace submix::apps

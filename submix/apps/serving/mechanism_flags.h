@@ -1,24 +1,32 @@
-// The options of mechanisms that `submix deploy` and `submix evaluate` take alike.
+// What a command line says of the options of mechanisms: nothing, or values (options_table.h).
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/base/status.h"
-#include "submix/mechanism/mechanism_options.h"
+#include "submix/mechanism/options_table.h"
 
 namespace submix::apps {
 
-struct MechanismFlags {
-  std::string accounting = "default";
-  mechanism::MechanismOptions values;
-  // Instead of what is recommended.
-  std::optional<double> clip_stretch;
-  std::optional<double> clip_centre;
+class MechanismFlags {
+ public:
+  enum class Takes { kOneValue, kSeveral };
 
-  // Copies into `options` what these flags set, and nothing else. Errors: kInvalidArgument.
+  // Adds a flag for every option but the mechanism's name, which commands ask for in their own
+  // words.
+  void AddTo(Flags flags, Takes takes);
+  // By the option's path. Empty: nobody said.
+  const std::vector<std::string>& Given(std::string_view path) const;
+  bool Has(std::string_view path) const { return !Given(path).empty(); }
+  // Sets what is given, and nothing else. Requires: Takes::kOneValue. Errors: kInvalidArgument.
   base::Status Apply(mechanism::MechanismOptions& options) const;
+
+ private:
+  std::map<std::string_view, std::vector<std::string>> given_;
 };
 
 // To whom --epsilon is promised, "part" or "user" (or several of them), and the delta that goes
@@ -26,13 +34,11 @@ struct MechanismFlags {
 template <typename Unit>
 void AddPromiseFlags(Flags flags, Unit& unit, double& delta) {
   flags.Add("--unit", unit, OneOf({"part", "user"}),
-            "To whom --epsilon is promised. A user's records may be added, removed or changed: the "
-            "budget of a part that keeps this is found, of one user (--epsilon, --delta) or, with "
-            "--order, nats at that order");
+            "Whom --epsilon protects: one part, or one user, whose records may be added, removed "
+            "or changed. For a user, the budget of a part that keeps the promise is found: "
+            "(--epsilon, --delta) or, with --order, nats at that order");
   flags.Add("--delta", delta, kDelta,
             "Of every (epsilon, delta) that is said; well below 1 / users");
 }
-
-void AddMechanismFlags(Flags flags, MechanismFlags& mechanism);
 
 }  // namespace submix::apps

@@ -13,6 +13,7 @@
 #include "submix/base/progress_bar.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/options_table.h"
 #include "submix/mechanism/research/adapmixed.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
@@ -288,23 +289,10 @@ json PointJson(const ScoredPoint& point) {
       {{"curve", point.curve},
        {"x", point.x},
        {"stated", {{"unit", stated.unit}, {"order", stated.order}, {"epsilon", stated.epsilon}}},
-       {"mechanism", options.name},
        {"parts", point.setting.ensemble.num_parts},
        {"halves", point.setting.ensemble.halves},
-       {"order", options.order.ToString()},
        {"epsilon", setting.epsilon},
        {"queries", setting.queries},
-       {"target_leakage", options.target_leakage},
-       {"max_mixing_weight", options.max_mixing_weight},
-       {"sampling_probability", options.sampling_probability},
-       {"ball_radius", options.ball_radius},
-       {"accounting", ToString(options.accounting)},
-       {"clip", {{"stretch", options.clip.stretch}, {"centre", options.clip.centre}}},
-       {"screen",
-        {{"mixing_weight", options.screen.mixing_weight},
-         {"noise_scale", options.screen.noise_scale},
-         {"threshold", options.screen.threshold},
-         {"top_tokens", options.screen.top_tokens}}},
        {"sound", point.is_sound},
        {"guarantee", point.guarantee},
        {"spent_max", point.result.epsilon_spent_max},
@@ -313,6 +301,10 @@ json PointJson(const ScoredPoint& point) {
        {"public", point.baselines.public_model.corpus()},
        {"ensemble", point.baselines.ensemble.corpus()},
        {"fine_tuned", point.baselines.fine_tuned.front().corpus()}});
+  for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
+    std::visit([&](const auto& value) { result[json::json_pointer(option.pointer())] = value; },
+               mechanism::ValueOf(option, options));
+  }
   if (point.loss) {
     result["privacy_loss"] = {{"answers", point.loss->answers},
                               {"screen", point.loss->screen},
