@@ -82,18 +82,13 @@ void ExpectOfEnsemble(Contender& ensemble) {
   }
 }
 
-// What is promised to a user follows from the part's by Theorem 5.
-Status CountFilteredSubmix(Contender& ensemble, double part_nats) {
+Status CountFilteredSubmix(Contender& ensemble, const mechanism::PartBudget& declared) {
   const accounting::CountedRelease release =
       accounting::FilteredSubmixRelease(ensemble.order.value(), ensemble.target_leakage);
   SUBMIX_ASSIGN_OR_RETURN(const auto part, accounting::EpsilonOf({release.run, ensemble.answers},
                                                                  ensemble.input.delta));
   ensemble.part_epsilon = part.epsilon;
-  SUBMIX_ASSIGN_OR_RETURN(const auto level, accounting::UserLevelFromPartOrder(ensemble.order));
-  SUBMIX_ASSIGN_OR_RETURN(
-      ensemble.user_epsilon,
-      EpsilonForDelta({level.order, level.factor * part_nats}, ensemble.input.delta,
-                      accounting::ConversionKind::kImproved));
+  ensemble.user_epsilon = declared.user_epsilon;
   return base::OkStatus();
 }
 
@@ -138,9 +133,8 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   ensemble.order = declared.mechanism.order;
   ensemble.target_leakage = declared.mechanism.target_leakage;
   ensemble.answers = input.answers;
-  SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName
-                             ? CountDclip(ensemble, declared)
-                             : CountFilteredSubmix(ensemble, declared.epsilon));
+  SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName ? CountDclip(ensemble, declared)
+                                                       : CountFilteredSubmix(ensemble, declared));
   if (training) ensemble.user_epsilon = declared.user_epsilon;  // with the training's (Theorem 15)
   ExpectOfEnsemble(ensemble);
   return ensemble;

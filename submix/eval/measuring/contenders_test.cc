@@ -50,6 +50,17 @@ double DeployedUserEpsilon(const Contender& ensemble) {
       ->epsilon;
 }
 
+TEST(ContendersTest, PromiseNoMoreThanWasAskedToTheLastBit) {
+  PlanInput input = kBlogs;
+  input.users = 85;  // few: one number of parts is tried
+  input.epsilon = 3;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(input));
+  ASSERT_EQ(contenders.size(), 3);
+  for (const Contender& contender : contenders) {
+    EXPECT_LE(contender.user_epsilon, input.epsilon) << contender.mechanism;
+  }
+}
+
 TEST(ContendersTest, PromiseAUserWhatWasAskedAndWhatDeployPrints) {
   ASSERT_EQ(ContendersOfBlogs().size(), 13);
   for (const Contender& contender : ContendersOfBlogs()) {

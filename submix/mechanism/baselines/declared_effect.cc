@@ -21,19 +21,21 @@ constexpr double kLeastEffect = 1e-4;
 constexpr double kLargestEpsilon = 1e4;
 constexpr int kRefinements = 8;
 
-StatusOr<double> EffectOf(const PartBudget& declared, const MechanismMaker& make) {
+// Or need not: the public model was asked for.
+StatusOr<bool> DoesSomething(const PartBudget& declared, const MechanismMaker& make) {
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make(declared.mechanism));
-  return LargestEffect(*mechanism, declared.mechanism,
-                       accounting::FixedNats::RoundDown(declared.epsilon));
+  return mechanism->name() == kPublicModelName ||
+         LargestEffect(*mechanism, declared.mechanism,
+                       accounting::FixedNats::RoundDown(declared.epsilon)) >= kLeastEffect;
 }
 
-bool DoesSomething(const MechanismOptions& asked, AskedBudget budget, double epsilon,
-                   const MechanismMaker& make) {
+bool IsUseful(const MechanismOptions& asked, AskedBudget budget, double epsilon,
+              const MechanismMaker& make) {
   budget.epsilon = epsilon;
   const auto declared = DeclareBudget(asked, budget, make);
   if (!declared.ok()) return false;
-  const auto effect = EffectOf(*declared, make);
-  return effect.ok() && *effect >= kLeastEffect;
+  const auto does_something = DoesSomething(*declared, make);
+  return does_something.ok() && *does_something;
 }
 
 // To two digits, or infinity.
@@ -41,14 +43,14 @@ double SmallestUsefulEpsilon(const MechanismOptions& asked, const AskedBudget& b
                              const MechanismMaker& make) {
   double low = budget.epsilon;
   double high = 2 * low;
-  while (!DoesSomething(asked, budget, high, make)) {
+  while (!IsUseful(asked, budget, high, make)) {
     if (high > kLargestEpsilon) return std::numeric_limits<double>::infinity();
     low = high;
     high *= 2;
   }
   for (int i = 0; i < kRefinements; ++i) {
     const double middle = std::sqrt(low * high);
-    (DoesSomething(asked, budget, middle, make) ? high : low) = middle;
+    (IsUseful(asked, budget, middle, make) ? high : low) = middle;
   }
   const double digit = std::pow(10, std::floor(std::log10(high)) - 1);
   return std::ceil(high / digit) * digit;
@@ -89,12 +91,8 @@ StatusOr<PartBudget> DeclareUsefulBudget(const MechanismOptions& asked, const As
     problem = declared.status().message();
   } else {
     SUBMIX_RETURN_IF_ERROR(declared.status());
-    SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make(declared->mechanism));
-    const auto declared_budget = accounting::FixedNats::RoundDown(declared->epsilon);
-    if (mechanism->name() == kPublicModelName ||
-        LargestEffect(*mechanism, declared->mechanism, declared_budget) >= kLeastEffect) {
-      return declared;
-    }
+    SUBMIX_ASSIGN_OR_RETURN(const bool does_something, DoesSomething(*declared, make));
+    if (does_something) return declared;
   }
   const double least = SmallestUsefulEpsilon(asked, budget, make);
   if (!std::isfinite(least)) return base::InvalidArgumentError(problem);

@@ -56,7 +56,7 @@ std::string BlocksText(const FineTuneOptions& options) {
 
 std::string RateText(const FineTuneOptions& options) {
   const LearningRateSchedule& rate = options.learning_rate;
-  return "rate " + NumberText(rate.peak) + " after " + NumberText(100 * rate.warmup_fraction) +
+  return "rate " + NumberText(rate.peak, 4) + " after " + NumberText(100 * rate.warmup_fraction) +
          " % of the updates";
 }
 
