@@ -39,15 +39,15 @@ double PoissonAmplifiedRdp(const std::function<long double(int)>& rdp_at_order,
   const double without_sampling = CostOrInfinity(static_cast<double>(rdp_at_order(order)));
   if (p == 1) return without_sampling;
   const long double log_odds = std::log(p) - std::log1p(-p);
-  CompensatedSum log_weight(order * std::log1p(-p) + log_odds);  // of k = 1
-  log_weight.Add(std::log(static_cast<long double>(order)));
+  CompensatedSum log_weight(order * std::log(p));  // of k = order
   LogSumOf<long double> excess;
-  for (int k = 2; k <= order; ++k) {
-    log_weight.Add(std::log(static_cast<long double>(order - k + 1) / k) + log_odds);
+  // At large orders the last terms outweigh nearly all others, which then need no exponential.
+  for (int k = order; k >= 2; --k) {
     const long double rdp = rdp_at_order(k);
     if (!(rdp >= 0)) return kInfinity;
     const long double exponent = (k - 1) * rdp;
     if (exponent > 0) excess.Add(log_weight.value() + LogExpm1(exponent));
+    log_weight.Add(std::log(static_cast<long double>(k) / (order - k + 1)) - log_odds);
   }
   return std::min(without_sampling, RdpFromLogExcess(static_cast<double>(excess.value()), order));
 }
