@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "submix/base/worker_team.h"
 #include "submix/decode/aligned_buffer.h"
 #include "submix/decode/matrix_product.h"
-#include "submix/decode/worker_team.h"
 
 namespace submix {
 namespace {
@@ -89,7 +89,7 @@ double MeasureBandwidth(int threads) {
   constexpr std::size_t kWords = std::size_t{768} << 17;  // 768 MiB
   const std::vector<std::uint64_t> words(kWords, 1);
   const std::size_t share = kWords / static_cast<std::size_t>(threads);
-  decode::WorkerTeam team(threads);
+  base::WorkerTeam team(threads);
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
   double seconds = 1e9;
   for (int repetition = 0; repetition < kRepetitions; ++repetition) {
@@ -106,7 +106,7 @@ double MeasureBandwidth(int threads) {
 
 double MeasurePeak(decode::Precision precision, int threads) {
   LargeProduct product(precision, threads);
-  decode::WorkerTeam team(threads);
+  base::WorkerTeam team(threads);
   double seconds = 1e9;
   for (int repetition = 0; repetition < kRepetitions; ++repetition) {
     seconds = std::min(seconds, SecondsOf([&] {

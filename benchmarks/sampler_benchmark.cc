@@ -16,7 +16,7 @@
 #include "benchmarks/work_directory.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
-#include "submix/decode/worker_team.h"
+#include "submix/base/worker_team.h"
 #include "submix/engine/private_sampler.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
@@ -83,7 +83,7 @@ base::Status Measure(const Settings& settings, int num_sequences) {
   const std::vector<engine::Prediction> step(
       static_cast<std::size_t>(num_sequences),
       {all.first(vocabulary), all.subspan(vocabulary), mechanism::SamplingOptions()});
-  decode::WorkerTeam team(static_cast<int>(std::thread::hardware_concurrency()));
+  base::WorkerTeam team(static_cast<int>(std::thread::hardware_concurrency()));
   const auto for_each = [&](int count, const std::function<void(int)>& body) {
     team.ForEach(count, body);
   };

@@ -31,7 +31,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "ensemble": {"base", "model"},
     "decode": {"base", "model", "ensemble"},
     "contexts": {"base", "model", "tokenizer", "corpus", "ensemble", "decode"},
-    "external": {"base", "model", "ensemble", "decode"},
+    "external": {"base", "model", "ensemble"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",

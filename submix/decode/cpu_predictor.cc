@@ -98,7 +98,7 @@ CpuPredictorMemory MemoryOf(const std::vector<DecoderBank<Stored>>& banks,
 template <typename Stored>
 class Impl final : public CpuPredictor {
  public:
-  Impl(int num_members, int rows_at_a_time, std::unique_ptr<WorkerTeam> team,
+  Impl(int num_members, int rows_at_a_time, std::unique_ptr<base::WorkerTeam> team,
        std::unique_ptr<ProductSet> products, std::vector<DecoderBank<Stored>> banks,
        bool has_byte_cache)
       : num_members_(num_members),
@@ -313,7 +313,7 @@ class Impl final : public CpuPredictor {
   }
 
   void Embed(const DecoderBank<Stored>& bank, int worker) {
-    const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
+    const base::WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
     for (int token = share.begin; token < share.end; ++token) {
       const auto i = static_cast<std::size_t>(token);
       bank.Embed(batch_.tokens[i], batch_.positions[i], shared_.as<float>() + i * width());
@@ -323,7 +323,7 @@ class Impl final : public CpuPredictor {
 
   // `groups` copies of the batch's rows.
   void CopyRows(const float* from, float* to, int groups, int worker) {
-    const WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
+    const base::WorkerTeam::Share share = team_->ShareOf(batch_.size(), worker);
     const std::size_t begin = static_cast<std::size_t>(share.begin) * width();
     const std::size_t bytes =
         static_cast<std::size_t>(share.end - share.begin) * width() * sizeof(float);
@@ -337,7 +337,8 @@ class Impl final : public CpuPredictor {
 
   void KeepWanted(const DecoderBank<Stored>& bank, std::size_t index, int group_begin, int groups,
                   int worker) {
-    const WorkerTeam::Share share = team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
+    const base::WorkerTeam::Share share =
+        team_->ShareOf(static_cast<int>(batch_.wanted.size()), worker);
     for (int i = share.begin; i < share.end; ++i) {
       for (int group = 0; group < groups; ++group) {
         const int row = group * batch_.size() + batch_.wanted[static_cast<std::size_t>(i)];
@@ -371,7 +372,7 @@ class Impl final : public CpuPredictor {
   }
 
   void ScatterLogits(const DecoderBank<Stored>& bank, int count, float* logits, int worker) {
-    const WorkerTeam::Share share = team_->ShareOf(count * bank.groups, worker);
+    const base::WorkerTeam::Share share = team_->ShareOf(count * bank.groups, worker);
     for (int row = share.begin; row < share.end; ++row) {
       const auto token = static_cast<std::size_t>(row / bank.groups);
       const auto target =
@@ -384,7 +385,7 @@ class Impl final : public CpuPredictor {
 
   const int num_members_;
   const int rows_at_a_time_;
-  const std::unique_ptr<WorkerTeam> team_;
+  const std::unique_ptr<base::WorkerTeam> team_;
   const std::unique_ptr<ProductSet> products_;
   const std::vector<DecoderBank<Stored>> banks_;
   const model::DecoderConfig config_;
@@ -426,7 +427,7 @@ std::vector<BankFiles> SortMembers(const CpuPredictorOptions& options) {
 // Without a team, only planned.
 template <typename Stored>
 StatusOr<std::vector<DecoderBank<Stored>>> LoadBanks(const CpuPredictorOptions& options,
-                                                     ProductSet& products, WorkerTeam* team) {
+                                                     ProductSet& products, base::WorkerTeam* team) {
   std::vector<DecoderBank<Stored>> banks;
   const std::vector<BankFiles> sorted = SortMembers(options);
   if (options.has_separate_rows && sorted.size() > 1) {
@@ -446,7 +447,7 @@ StatusOr<std::vector<DecoderBank<Stored>>> LoadBanks(const CpuPredictorOptions& 
 
 template <typename Stored>
 StatusOr<std::unique_ptr<CpuPredictor>> LoadIn(const CpuPredictorOptions& options, int threads) {
-  auto team = std::make_unique<WorkerTeam>(threads);
+  auto team = std::make_unique<base::WorkerTeam>(threads);
   auto products = std::make_unique<ProductSet>(options.precision, threads);
   SUBMIX_ASSIGN_OR_RETURN(auto banks, LoadBanks<Stored>(options, *products, team.get()));
   return std::unique_ptr<CpuPredictor>(std::make_unique<Impl<Stored>>(

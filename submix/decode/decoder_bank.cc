@@ -96,7 +96,7 @@ class BankLoader {
     return base::OkStatus();
   }
 
-  Status Pack(const std::string& cache_directory, WorkerTeam& team) {
+  Status Pack(const std::string& cache_directory, base::WorkerTeam& team) {
     const auto check = [&] { return model::CheckNumbers(bank_.config, *bank_.files); };
     SUBMIX_ASSIGN_OR_RETURN(bank_.packed, PackedWeights::Load(weights_, bank_.files->paths(),
                                                               cache_directory, check, team));
@@ -264,7 +264,7 @@ const MatrixProduct* ProductSet::Get(Precision precision, int inputs, int output
 
 template <typename Stored>
 StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
-                                              WorkerTeam* team) {
+                                              base::WorkerTeam* team) {
   DecoderBank<Stored> bank;
   BankLoader<Stored> loader(bank, products);
   SUBMIX_RETURN_IF_ERROR(loader.ReadModel(files));
@@ -275,8 +275,9 @@ StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet
 
 template struct DecoderBank<float>;
 template struct DecoderBank<Bfloat16>;
-template StatusOr<DecoderBank<float>> LoadDecoderBank(const BankFiles&, ProductSet&, WorkerTeam*);
+template StatusOr<DecoderBank<float>> LoadDecoderBank(const BankFiles&, ProductSet&,
+                                                      base::WorkerTeam*);
 template StatusOr<DecoderBank<Bfloat16>> LoadDecoderBank(const BankFiles&, ProductSet&,
-                                                         WorkerTeam*);
+                                                         base::WorkerTeam*);
 
 }  // namespace submix::decode

@@ -117,6 +117,6 @@ struct BankFiles {
 // LoadDecoderConfig, WeightFiles and LoadLoraAdapter.
 template <typename Stored>
 base::StatusOr<DecoderBank<Stored>> LoadDecoderBank(const BankFiles& files, ProductSet& products,
-                                                    WorkerTeam* team);
+                                                    base::WorkerTeam* team);
 
 }  // namespace submix::decode

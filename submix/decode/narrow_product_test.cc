@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include "submix/base/worker_team.h"
 #include "submix/decode/matrix_product.h"
 #include "submix/decode/testing/packed_product.h"
 #include "submix/decode/testing/weight_at.h"
 #include "submix/decode/weight_groups.h"
-#include "submix/decode/worker_team.h"
 #include "submix/model/half_float.h"
 
 namespace submix::decode {
@@ -387,7 +387,7 @@ TEST_P(NarrowProductTest, ThreadsMayHaveABlockEach) {
   std::vector<float> results(rows * 1031, kUnwritten);
   const std::vector<float> x = RandomFloats(rows * 200, 4);
   const Activations activations = StoreRows(*product, x);
-  WorkerTeam team(2);
+  base::WorkerTeam team(2);
   const auto in_two_threads = [&](const auto& work) {
     team.Run([&](int worker) {
       for (int i = worker; i < product->num_blocks(); i += 2) work(i);

@@ -53,7 +53,8 @@ std::string CacheKey(const std::vector<PackedWeight>& weights,
 
 // Room for the header, so that it can be written as it is, then the packed weights.
 AlignedBuffer Pack(const std::vector<PackedWeight>& weights,
-                   const std::vector<std::size_t>& offsets, std::size_t bytes, WorkerTeam& team) {
+                   const std::vector<std::size_t>& offsets, std::size_t bytes,
+                   base::WorkerTeam& team) {
   AlignedBuffer buffer(kHeaderBytes + bytes);
   std::memset(buffer.data(), 0, kHeaderBytes);
   team.Run([&](int worker) {
@@ -96,7 +97,7 @@ base::StatusOr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeight
                                                   const std::vector<std::string>& model_files,
                                                   const std::string& cache_directory,
                                                   const std::function<base::Status()>& check,
-                                                  WorkerTeam& team) {
+                                                  base::WorkerTeam& team) {
   PackedWeights packed;
   std::size_t bytes = 0;
   for (const PackedWeight& weight : weights) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/base/worker_team.h"
 #include "submix/decode/matrix_product.h"
-#include "submix/decode/worker_team.h"
 
 namespace submix::decode {
 
@@ -31,7 +31,7 @@ class PackedWeights {
                                             const std::vector<std::string>& model_files,
                                             const std::string& cache_directory,
                                             const std::function<base::Status()>& check,
-                                            WorkerTeam& team);
+                                            base::WorkerTeam& team);
 
   // The packed form of weights[index].
   const std::byte* data(std::size_t index) const { return begin_.get() + offsets_[index]; }

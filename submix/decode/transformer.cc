@@ -13,7 +13,7 @@ enum class Epilogue { kNone, kGelu, kAddToHidden, kSoftCap };
 template <typename Stored>
 class LayerWorker {
  public:
-  LayerWorker(const Pass<Stored>& pass, PassBuffers& buffers, WorkerTeam& team, int worker)
+  LayerWorker(const Pass<Stored>& pass, PassBuffers& buffers, base::WorkerTeam& team, int worker)
       : pass_(pass),
         config_(pass.bank.config),
         buffers_(buffers),
@@ -276,11 +276,11 @@ class LayerWorker {
   const Pass<Stored>& pass_;
   const model::DecoderConfig& config_;
   PassBuffers& buffers_;
-  WorkerTeam& team_;
+  base::WorkerTeam& team_;
   const int worker_;
   const int width_;
   const int head_width_;
-  const WorkerTeam::Share rows_;
+  const base::WorkerTeam::Share rows_;
   std::byte* const scratch_;
 };
 
@@ -346,14 +346,14 @@ void PlanQueryBlocks(std::span<const TokenRun> runs, PassBuffers& buffers) {
 
 template <typename Stored>
 void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuffers& buffers,
-               WorkerTeam& team, int worker) {
+               base::WorkerTeam& team, int worker) {
   LayerWorker<Stored> layers(pass, buffers, team, worker);
   for (int layer = layer_begin; layer < layer_end; ++layer) layers.RunLayer(layer);
 }
 
 template <typename Stored>
 void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
-             float* logits, int logits_stride, WorkerTeam& team, int worker) {
+             float* logits, int logits_stride, base::WorkerTeam& team, int worker) {
   const SlabLayout no_slabs;
   const Pass<Stored> pass{bank, no_slabs, 0, 0, 1, rows, {}, {}};
   LayerWorker<Stored>(pass, buffers, team, worker).RunHead(hidden, logits, logits_stride);
@@ -365,11 +365,11 @@ template void PrepareBuffers(const DecoderBank<Bfloat16>&, const HeadPage&, int,
                              PassBuffers&);
 template void PlanTurns(const DecoderBank<float>&, std::span<const int>, PassBuffers&);
 template void PlanTurns(const DecoderBank<Bfloat16>&, std::span<const int>, PassBuffers&);
-template void RunLayers(const Pass<float>&, int, int, PassBuffers&, WorkerTeam&, int);
-template void RunLayers(const Pass<Bfloat16>&, int, int, PassBuffers&, WorkerTeam&, int);
+template void RunLayers(const Pass<float>&, int, int, PassBuffers&, base::WorkerTeam&, int);
+template void RunLayers(const Pass<Bfloat16>&, int, int, PassBuffers&, base::WorkerTeam&, int);
 template void RunHead(const DecoderBank<float>&, float*, int, PassBuffers&, float*, int,
-                      WorkerTeam&, int);
+                      base::WorkerTeam&, int);
 template void RunHead(const DecoderBank<Bfloat16>&, float*, int, PassBuffers&, float*, int,
-                      WorkerTeam&, int);
+                      base::WorkerTeam&, int);
 
 }  // namespace submix::decode

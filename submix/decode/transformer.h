@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "submix/base/worker_team.h"
 #include "submix/decode/aligned_buffer.h"
 #include "submix/decode/decoder_bank.h"
 #include "submix/decode/key_value_cache.h"
-#include "submix/decode/worker_team.h"
 
 namespace submix::decode {
 
@@ -76,11 +76,11 @@ void PlanQueryBlocks(std::span<const TokenRun> runs, PassBuffers& buffers);
 // hidden = layers [layer_begin, layer_end) of hidden.
 template <typename Stored>
 void RunLayers(const Pass<Stored>& pass, int layer_begin, int layer_end, PassBuffers& buffers,
-               WorkerTeam& team, int worker);
+               base::WorkerTeam& team, int worker);
 
 // logits [rows, V], rows `logits_stride` apart, of hidden rows before the final norm.
 template <typename Stored>
 void RunHead(const DecoderBank<Stored>& bank, float* hidden, int rows, PassBuffers& buffers,
-             float* logits, int logits_stride, WorkerTeam& team, int worker);
+             float* logits, int logits_stride, base::WorkerTeam& team, int worker);
 
 }  // namespace submix::decode

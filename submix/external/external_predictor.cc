@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "submix/base/json_object.h"
-#include "submix/decode/worker_team.h"
+#include "submix/base/worker_team.h"
 #include "submix/ensemble/predictor_checks.h"
 #include "submix/external/channel.h"
 #include "submix/external/protocol.h"
@@ -204,7 +204,7 @@ class ExternalPredictor final : public ensemble::Predictor {
   SequenceId last_sequence_ = 0;
   std::map<SequenceId, std::int64_t> lengths_;  // tokens of each open sequence
   std::vector<std::uint16_t> halves_;           // an answer in float16
-  decode::WorkerTeam team_;
+  base::WorkerTeam team_;
 };
 
 }  // namespace

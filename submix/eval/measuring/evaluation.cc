@@ -14,7 +14,7 @@
 #include "submix/base/check.h"
 #include "submix/base/processors.h"
 #include "submix/base/repeatable_random.h"
-#include "submix/decode/worker_team.h"
+#include "submix/base/worker_team.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/measuring/finished_runs.h"
 #include "submix/eval/measuring/gnmax_bound.h"
@@ -83,7 +83,7 @@ constexpr std::int64_t kAnswersBetweenSorts = 64;
 class SettingGroup {
  public:
   SettingGroup(const EvaluationPlan& plan, std::int64_t queries,
-               const std::vector<EvaluationSetting>& settings, decode::WorkerTeam* team)
+               const std::vector<EvaluationSetting>& settings, base::WorkerTeam* team)
       : plan_(plan),
         team_(team),
         queries_(queries),
@@ -274,7 +274,7 @@ class SettingGroup {
   }
 
   const EvaluationPlan& plan_;
-  decode::WorkerTeam* const team_;
+  base::WorkerTeam* const team_;
   const std::int64_t queries_;
   const std::int64_t num_runs_;
   Baselines baselines_;
@@ -353,7 +353,7 @@ class Evaluation {
  private:
   PositionScorer scorer_;
   FinishedRuns* const kept_;
-  decode::WorkerTeam team_;
+  base::WorkerTeam team_;
   std::vector<SettingGroup> groups_;  // fewest queries first
 };
 

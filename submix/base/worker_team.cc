@@ -1,10 +1,10 @@
-#include "submix/decode/worker_team.h"
+#include "submix/base/worker_team.h"
 
 #include <chrono>
 
 #include "submix/base/check.h"
 
-namespace submix::decode {
+namespace submix::base {
 namespace {
 
 // About what it costs to fall asleep and be woken.
@@ -69,4 +69,4 @@ void WorkerTeam::Barrier() {
   }
 }
 
-}  // namespace submix::decode
+}  // namespace submix::base

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace submix::decode {
+namespace submix::base {
 
 // One thread at a time calls Run.
 class WorkerTeam {
@@ -73,4 +73,4 @@ class WorkerTeam {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace submix::decode
+}  // namespace submix::base

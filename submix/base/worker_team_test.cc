@@ -1,4 +1,4 @@
-#include "submix/decode/worker_team.h"
+#include "submix/base/worker_team.h"
 
 #include <chrono>
 #include <ctime>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace submix::decode {
+namespace submix::base {
 namespace worker_team_test {
 
 TEST(WorkerTeamTest, EveryWorkerRunsOnce) {
@@ -66,4 +66,4 @@ TEST(WorkerTeamTest, AnIdleTeamSleeps) {
 }
 
 }  // namespace worker_team_test
-}  // namespace submix::decode
+}  // namespace submix::base
