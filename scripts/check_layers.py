@@ -34,8 +34,10 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "external": {"base", "model", "ensemble"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
                "ledger", "tokenizer", "ensemble"},
+    "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines", "ledger",
+                  "tokenizer", "model", "ensemble", "engine"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
-               "mechanism/baselines", "ledger", "ensemble", "engine", "eval/audits"},
+               "mechanism/baselines", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
     "jinja": {"base"},
     "chat": {"base", "jinja", "tokenizer", "engine"},
     "server": {"base", "engine", "chat"},
@@ -60,7 +62,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "train/sampled_gaussian", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server", "workbench"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

@@ -256,6 +256,17 @@ Status SetText(const MechanismOption& option, std::string_view text, MechanismOp
   return SetNumber(option, number, options);
 }
 
+Status SetTexts(const std::map<std::string, std::string>& texts, MechanismOptions& options) {
+  for (const auto& [path, text] : texts) {
+    const auto option = std::ranges::find(kTable, path, &MechanismOption::path);
+    if (option == std::end(kTable)) {
+      return base::InvalidArgumentError(path + ": no option of mechanisms");
+    }
+    SUBMIX_RETURN_IF_ERROR(SetText(*option, text, options));
+  }
+  return base::OkStatus();
+}
+
 bool IsWritten(const MechanismOption& option, const MechanismOptions& options) {
   if (option.is_always_written) return true;
   const MechanismOptions defaults;

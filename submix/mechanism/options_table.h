@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,10 @@ base::Status SetValue(const MechanismOption& option, const OptionValue& value,
 std::string TextOf(const MechanismOption& option, const MechanismOptions& options);
 base::Status SetText(const MechanismOption& option, std::string_view text,
                      MechanismOptions& options);
+
+// Sets options by their paths. Errors: kInvalidArgument for a path that there is not, and
+// SetText's.
+base::Status SetTexts(const std::map<std::string, std::string>& texts, MechanismOptions& options);
 
 // Whether deployment.json has it.
 bool IsWritten(const MechanismOption& option, const MechanismOptions& options);

@@ -76,6 +76,15 @@ TEST(OptionsTableTest, RefusesWhatIsOfAnotherKind) {
   EXPECT_FALSE(SetValue(Option("mechanism"), 1.0, options).ok());
 }
 
+TEST(OptionsTableTest, PathsThatThereAreNotAreRefused) {
+  MechanismOptions options;
+  SUBMIX_ASSERT_OK(SetTexts({{"clip.stretch", "2"}, {"order", "inf"}}, options));
+  EXPECT_EQ(options.clip.stretch, 2);
+  EXPECT_TRUE(options.order.is_infinite());
+  EXPECT_THAT(SetTexts({{"clip.colour", "2"}}, options),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("clip.colour")));
+}
+
 TEST(OptionsTableTest, AGroupIsWrittenWholeOrNotAtAll) {
   MechanismOptions options;
   EXPECT_TRUE(IsWritten(Option("order"), options));

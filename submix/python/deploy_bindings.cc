@@ -1,5 +1,6 @@
 // submix.deploy: declares a budget, as `submix deploy` does.
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,37 +8,32 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "submix/accounting/promise.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
-#include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/manifest.h"
-#include "submix/mechanism/baselines/recommended_options.h"
-#include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/options_table.h"
 #include "submix/python/bindings.h"
 #include "submix/python/raise_status.h"
+#include "submix/workbench/declaration.h"
 
 namespace submix::python {
 namespace {
 
 namespace py = pybind11;
 
-bool IsGiven(const py::kwargs& options, const std::string& keyword) {
-  return options.contains(keyword) && !options[py::str(keyword)].is_none();
-}
-
 // Every option of mechanisms is a keyword; None is nothing said.
-void SetOptions(const py::kwargs& options, mechanism::MechanismOptions& declared) {
+std::map<std::string, std::string> SaidOf(const py::kwargs& options) {
+  std::map<std::string, std::string> said;
   std::set<std::string> known;
   for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
     const std::string keyword = option.keyword();
     known.insert(keyword);
-    if (!IsGiven(options, keyword)) continue;
+    if (!options.contains(keyword) || options[py::str(keyword)].is_none()) continue;
     const py::object value = options[py::str(keyword)];
+    mechanism::MechanismOptions scratch;
     RaiseIfError(py::isinstance<py::str>(value)
-                     ? SetText(option, value.cast<std::string>(), declared)
-                     : SetValue(option, value.cast<double>(), declared));
+                     ? SetText(option, value.cast<std::string>(), scratch)
+                     : SetValue(option, value.cast<double>(), scratch));
+    said[std::string(option.path)] = TextOf(option, scratch);
   }
   for (const auto& [name, value] : options) {
     const std::string keyword = py::cast<std::string>(name);
@@ -45,6 +41,7 @@ void SetOptions(const py::kwargs& options, mechanism::MechanismOptions& declared
       RaiseTypeError("deploy() got an unexpected keyword argument '" + keyword + "'");
     }
   }
+  return said;
 }
 
 // What help() says of them.
@@ -63,31 +60,26 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, d
                    std::int64_t queries, const std::string& when_exhausted,
                    const std::string& ledger, const std::vector<std::string>& after,
                    const py::kwargs& options) {
-  const auto manifest = ValueOrRaise(ensemble::LoadManifest(ensemble));
-  if (queries < 1) RaiseIfError(base::InvalidArgumentError("queries: expected at least 1"));
   if (unit != "part" && unit != "user") {
     RaiseIfError(base::InvalidArgumentError("unit: expected part or user, found " + unit));
   }
-  engine::DeploymentOptions declared;
-  declared.mechanism.name = mechanism;
-  declared.mechanism.num_parts = manifest.num_parts;
-  mechanism::Recommend(manifest.num_parts, queries, declared.mechanism);
-  SetOptions(options, declared.mechanism);
-  declared.delta = delta;
-  declared.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(when_exhausted));
-  mechanism::AskedBudget asked = {
-      .epsilon = epsilon, .for_users = unit == "user", .delta = delta, .queries = queries};
-  if (IsGiven(options, "order")) asked.order = declared.mechanism.order;
-  RaiseIfError(engine::DeclareBudget(ensemble::PublicDirectory(ensemble), manifest, after, asked,
-                                     mechanism::MakeMechanism, declared));
-  RaiseIfError(engine::CreateDeployment(deployment, ensemble, declared, ledger,
-                                        mechanism::MakeMechanism, after));
+  workbench::Declaration declaration;
+  declaration.ensemble_directory = ensemble;
+  declaration.deployment_directory = deployment;
+  declaration.ledger_location = ledger;
+  declaration.after = after;
+  declaration.for_users = unit == "user";
+  declaration.queries = queries;
+  declaration.said = SaidOf(options);
+  declaration.options.mechanism.name = mechanism;
+  declaration.options.epsilon = epsilon;
+  declaration.options.delta = delta;
+  declaration.options.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(when_exhausted));
+  RaiseIfError(workbench::Declare(declaration));
   const auto made =
       ValueOrRaise(engine::OpenDeployment(deployment, engine::DeploymentAccess::kReadOnly));
-  const std::int64_t users = manifest.users.value_or(0);
-  const std::string caution =
-      users == 0 ? "" : accounting::DeltaCaution(delta, static_cast<double>(users));
-  if (!caution.empty()) py::module_::import("warnings").attr("warn")("For you alone: " + caution);
+  const std::string caution = workbench::CautionOf(made);
+  if (!caution.empty()) py::module_::import("warnings").attr("warn")(caution);
   return engine::DeploymentPromise(made).ToText();
 }
 

@@ -37,7 +37,7 @@ Status AddNamed(const TargetFlags& flags, const std::string& name, AttackTarget&
   options.num_parts = target.manifest.num_parts;
   options.order = mechanism::RecommendedOrder();
   mechanism::Recommend(options.num_parts, flags.queries, options);
-  SUBMIX_RETURN_IF_ERROR(flags.mechanism_flags.Apply(options));
+  SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(flags.mechanism_flags.Said(), options));
   const bool needs_no_budget = name == "public" || name == "ensemble";
   for (const double epsilon : flags.epsilons) {
     if (!flags.mechanism_flags.Has("target_leakage")) {

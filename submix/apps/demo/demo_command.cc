@@ -21,11 +21,11 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/workbench/declaration.h"
 
 namespace submix::apps {
 namespace {
@@ -53,7 +53,6 @@ struct DemoOptions {
   int plant = 200;
   int runs = 4;
   std::int64_t queries = 1024;
-  engine::DeploymentOptions declared;
 };
 
 // What the demo measured, as a table for people and as summary.json for machines.
@@ -204,11 +203,19 @@ class Demo {
     return train::TrainEnsemble(alone, style);
   }
 
+  Status Declare(const char* deployment, const char* ensemble) const {
+    workbench::Declaration declaration;
+    declaration.ensemble_directory = File(ensemble);
+    declaration.deployment_directory = File(deployment);
+    declaration.queries = options_.queries;
+    return workbench::Declare(declaration);
+  }
+
   Status DeployAndAsk() {
     Heading(2, "Deploy: declare mechanism and budget once; ask a few prompts privately");
-    SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(
-        File("deployment"), File("ensemble"), options_.declared, "", mechanism::MakeAnyMechanism));
+    SUBMIX_RETURN_IF_ERROR(Declare("deployment", "ensemble"));
     SUBMIX_ASSIGN_OR_RETURN(const auto deployed, OpenDeployedEngine(File("deployment"), {}));
+    declared_ = deployed->deployment.config.options;
     int tokens = 0;
     double seconds = 0;
     for (const char* prompt : {"My lord, the king", "What news from", "I will not"}) {
@@ -252,8 +259,7 @@ class Demo {
     plan.num_parts = options_.parts;
     plan.num_fine_tuned = 1;
     plan.runs = options_.runs;
-    plan.settings.push_back(
-        {options_.declared.mechanism, options_.declared.epsilon, options_.queries});
+    plan.settings.push_back({declared_.mechanism, declared_.epsilon, options_.queries});
     base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
     SUBMIX_ASSIGN_OR_RETURN(
         report_.evaluation,
@@ -296,9 +302,7 @@ class Demo {
         TrainingOptions(File("planted.jsonl"), File("planted_ensemble"), options_.parts));
     training.reuse_directory = File("ensemble");
     SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
-    SUBMIX_RETURN_IF_ERROR(engine::CreateDeployment(File("planted_deployment"),
-                                                    File("planted_ensemble"), options_.declared, "",
-                                                    mechanism::MakeAnyMechanism));
+    SUBMIX_RETURN_IF_ERROR(Declare("planted_deployment", "planted_ensemble"));
     eval::ExtractionAttack attack;
     attack.prompt = kSecretPrompt;
     attack.prompt.pop_back();  // a token begins with its space
@@ -345,7 +349,7 @@ class Demo {
       }
       std::printf(
           "   %-20s %4lld records, chain whole; spent of %g: most %s, mean %s over %zu parts\n",
-          name, static_cast<long long>(head.records), options_.declared.epsilon,
+          name, static_cast<long long>(head.records), declared_.epsilon,
           accounting::FormatCost(most).c_str(),
           accounting::FormatCost(sum / static_cast<double>(accounts.size())).c_str(),
           accounts.size());
@@ -354,19 +358,15 @@ class Demo {
   }
 
   const DemoOptions& options_;
+  engine::DeploymentOptions declared_;
   DemoReport report_;
 };
 
 }  // namespace
 
 void AddDemoCommand(CLI::App& command, Action& action) {
-  DemoOptions& options = SetAction<DemoOptions>(command, action, [](DemoOptions& given) {
-    mechanism::MechanismOptions& mechanism = given.declared.mechanism;
-    mechanism.order = mechanism::RecommendedOrder();
-    mechanism::Recommend(given.parts, given.queries, mechanism);
-    mechanism.target_leakage = given.declared.epsilon / static_cast<double>(given.queries);
-    return Demo(given).Run();
-  });
+  DemoOptions& options =
+      SetAction<DemoOptions>(command, action, [](DemoOptions& given) { return Demo(given).Run(); });
   Flags flags(command);
   flags.Add("--data", options.data, "Directory of the bundled data");
   flags.Add("-o,--output", options.output, "Directory to work in; made anew");

@@ -52,13 +52,12 @@ const std::vector<std::string>& MechanismFlags::Given(std::string_view path) con
   return found == given_.end() ? kNothing : found->second;
 }
 
-base::Status MechanismFlags::Apply(mechanism::MechanismOptions& options) const {
-  for (const MechanismOption& option : mechanism::MechanismOptionsTable()) {
-    for (const std::string& text : Given(option.path)) {
-      SUBMIX_RETURN_IF_ERROR(SetText(option, text, options));
-    }
+std::map<std::string, std::string> MechanismFlags::Said() const {
+  std::map<std::string, std::string> said;
+  for (const auto& [path, values] : given_) {
+    if (!values.empty()) said[std::string(path)] = values.front();
   }
-  return base::OkStatus();
+  return said;
 }
 
 }  // namespace submix::apps

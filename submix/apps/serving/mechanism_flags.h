@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "submix/apps/flags.h"
-#include "submix/base/status.h"
 #include "submix/mechanism/options_table.h"
 
 namespace submix::apps {
@@ -22,8 +21,8 @@ class MechanismFlags {
   // By the option's path. Empty: nobody said.
   const std::vector<std::string>& Given(std::string_view path) const;
   bool Has(std::string_view path) const { return !Given(path).empty(); }
-  // Sets what is given, and nothing else. Requires: Takes::kOneValue. Errors: kInvalidArgument.
-  base::Status Apply(mechanism::MechanismOptions& options) const;
+  // What is given, by path. Requires: Takes::kOneValue.
+  std::map<std::string, std::string> Said() const;
 
  private:
   std::map<std::string_view, std::vector<std::string>> given_;

@@ -1,0 +1,87 @@
+#include "submix/workbench/declaration.h"
+
+#include <utility>
+
+#include "submix/accounting/promise.h"
+#include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/external_ensemble.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/options_table.h"
+
+namespace submix::workbench {
+namespace {
+
+using base::Status;
+using base::StatusOr;
+
+StatusOr<ensemble::Manifest> LoadManifest(const Declaration& declaration) {
+  return declaration.external ? ManifestOf(*declaration.external)
+                              : ensemble::LoadManifest(declaration.ensemble_directory);
+}
+
+// Recommended, then what was said, then the budget that keeps what was asked for.
+StatusOr<engine::DeploymentOptions> CompleteOptions(const Declaration& declaration,
+                                                    const ensemble::Manifest& manifest,
+                                                    const mechanism::MechanismMaker& make) {
+  if (declaration.queries < 1) {
+    return base::InvalidArgumentError("queries: expected at least 1, found " +
+                                      std::to_string(declaration.queries));
+  }
+  engine::DeploymentOptions options = declaration.options;
+  options.mechanism.num_parts = manifest.num_parts;
+  mechanism::Recommend(manifest.num_parts, declaration.queries, options.mechanism);
+  SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(declaration.said, options.mechanism));
+  mechanism::AskedBudget asked = {.epsilon = options.epsilon,
+                                  .for_users = declaration.for_users,
+                                  .delta = options.delta,
+                                  .queries = declaration.queries};
+  if (declaration.said.contains("order")) asked.order = options.mechanism.order;
+  // An external ensemble is made of the tokenizer's directory once this has succeeded.
+  const bool is_there = !declaration.external || declaration.external->tokenizer.empty();
+  const std::string public_directory =
+      is_there ? ensemble::PublicDirectory(declaration.ensemble_directory)
+               : declaration.external->tokenizer;
+  SUBMIX_RETURN_IF_ERROR(
+      engine::DeclareBudget(public_directory, manifest, declaration.after, asked, make, options));
+  return options;
+}
+
+}  // namespace
+
+StatusOr<engine::Deployment> PlanDeclared(const Declaration& declaration,
+                                          const mechanism::MechanismMaker& make) {
+  if (declaration.external) {
+    return base::InvalidArgumentError(
+        declaration.ensemble_directory +
+        ": an external ensemble is made with its deployment; nothing can be said of it before");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifest(declaration));
+  SUBMIX_ASSIGN_OR_RETURN(const auto options, CompleteOptions(declaration, manifest, make));
+  return engine::PlanDeployment(declaration.ensemble_directory, options, make, declaration.after,
+                                declaration.replaces ? declaration.deployment_directory : "");
+}
+
+Status Declare(const Declaration& declaration, const mechanism::MechanismMaker& make) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifest(declaration));
+  SUBMIX_ASSIGN_OR_RETURN(const auto options, CompleteOptions(declaration, manifest, make));
+  if (declaration.external) {
+    SUBMIX_RETURN_IF_ERROR(
+        CheckIsDeployedNowhereElse(manifest, declaration.ensemble_directory, declaration.after));
+    SUBMIX_RETURN_IF_ERROR(ensemble::MakeExternalEnsemble(manifest, declaration.external->tokenizer,
+                                                          declaration.ensemble_directory));
+  }
+  return engine::CreateDeployment(declaration.deployment_directory, declaration.ensemble_directory,
+                                  options, declaration.ledger_location, make, declaration.after,
+                                  declaration.replaces);
+}
+
+std::string CautionOf(const engine::Deployment& deployment) {
+  const auto users = static_cast<double>(deployment.manifest.users.value_or(0));
+  if (users == 0) return "";
+  const std::string caution = accounting::DeltaCaution(deployment.config.options.delta, users);
+  return caution.empty() ? "" : "For you alone: " + caution + ".";
+}
+
+}  // namespace submix::workbench

@@ -1,0 +1,148 @@
+#include "submix/workbench/declaration.h"
+
+#include "submix/base/file_system.h"
+#include "submix/base/testing/status_matchers.h"
+#include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/ensemble_directory.h"
+#include "submix/mechanism/baselines/recommended_options.h"
+
+namespace submix::workbench {
+namespace declaration_test {
+
+using base::StatusCode;
+using base::StatusIs;
+using testing::HasSubstr;
+
+// An ensemble as far as files and manifest go.
+class DeclarationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ensemble::Manifest manifest;
+    manifest.num_parts = 4;
+    manifest.partition_key_id = "0123456789abcdef";
+    manifest.users = 12;
+    for (int part = 0; part < manifest.num_parts; ++part) {
+      ensemble::MemberEntry& member = manifest.members.emplace_back();
+      member.directory = ensemble::MemberDirectory(part, 0, manifest.num_parts, 1);
+      member.generation = 1;
+      member.complete = true;
+      const std::string place = base::JoinPath(ensemble_, member.directory);
+      SUBMIX_ASSERT_OK(base::MakeDirectories(place));
+      SUBMIX_ASSERT_OK(base::WriteFile(base::JoinPath(place, "adapter"), "a"));
+    }
+    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble::PublicDirectory(ensemble_)));
+    SUBMIX_ASSERT_OK(base::WriteFile(ensemble::PublicDirectory(ensemble_) + "/config.json", "{}"));
+    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
+    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    declaration_.ensemble_directory = ensemble_;
+    declaration_.deployment_directory = directory_.File("deployment");
+  }
+
+  // What is declared in the deployment that is made.
+  mechanism::MechanismOptions Declared() const {
+    SUBMIX_EXPECT_OK(Declare(declaration_));
+    return engine::LoadDeploymentConfig(declaration_.deployment_directory)
+        .value()
+        .options.mechanism;
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::string ensemble_ = directory_.File("ensemble");
+  Declaration declaration_;
+};
+
+TEST_F(DeclarationTest, NothingSaidIsWhatIsRecommended) {
+  declaration_.options.mechanism.name = "dclip";
+  mechanism::MechanismOptions recommended;
+  recommended.name = "dclip";
+  mechanism::Recommend(4, declaration_.queries, recommended);
+  const mechanism::MechanismOptions declared = Declared();
+  EXPECT_EQ(declared.num_parts, 4);
+  EXPECT_EQ(declared.order, mechanism::RecommendedOrder());
+  EXPECT_EQ(declared.clip, recommended.clip);
+  EXPECT_EQ(declared.target_leakage, declaration_.options.epsilon / 1024);
+}
+
+TEST_F(DeclarationTest, WhatIsSaidHolds) {
+  declaration_.queries = 16;
+  declaration_.said = {{"max_mixing_weight", "0.25"}, {"order", "4"}, {"target_leakage", "0.5"}};
+  const mechanism::MechanismOptions declared = Declared();
+  EXPECT_EQ(declared.max_mixing_weight, .25);
+  EXPECT_EQ(declared.order.value(), 4);
+  EXPECT_EQ(declared.target_leakage, .5);
+}
+
+TEST_F(DeclarationTest, APromiseToUsersIsKeptByTheBudgetOfAPart) {
+  declaration_.for_users = true;
+  declaration_.options.epsilon = 8;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const engine::Deployment planned, PlanDeclared(declaration_));
+  EXPECT_LT(planned.config.options.epsilon, 8);
+  EXPECT_FALSE(base::FileExists(declaration_.deployment_directory)) << "a plan writes nothing";
+  const mechanism::MechanismOptions declared = Declared();
+  EXPECT_EQ(declared.order, planned.config.options.mechanism.order);
+  EXPECT_EQ(declared.target_leakage, planned.config.options.mechanism.target_leakage);
+}
+
+TEST_F(DeclarationTest, WhatCannotBeDeclaredMakesNothing) {
+  const auto is_refused = [&](const char* word) {
+    EXPECT_THAT(Declare(declaration_), StatusIs(StatusCode::kInvalidArgument, HasSubstr(word)));
+    EXPECT_THAT(PlanDeclared(declaration_),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(word)));
+    EXPECT_FALSE(base::FileExists(declaration_.deployment_directory));
+  };
+  declaration_.queries = 0;
+  is_refused("queries");
+  declaration_.queries = 16;
+  declaration_.said = {{"clip.colour", "1"}};
+  is_refused("clip.colour");
+  declaration_.said = {{"max_mixing_weight", "7"}};
+  is_refused("max_mixing_weight");
+  declaration_.said = {{"target_leakage", "0.1"}};
+  declaration_.for_users = true;
+  is_refused("leave it out");
+}
+
+TEST_F(DeclarationTest, ADeltaThatIsLargeForSoManyUsersIsSaidToTheOperator) {
+  declaration_.options.delta = .1;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const engine::Deployment large, PlanDeclared(declaration_));
+  EXPECT_THAT(CautionOf(large), HasSubstr("For you alone"));
+  declaration_.options.delta = 1e-6;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const engine::Deployment small, PlanDeclared(declaration_));
+  EXPECT_EQ(CautionOf(small), "");
+}
+
+// Contract 2, for models that are nowhere in the ensemble.
+TEST_F(DeclarationTest, TheSameExternalModelsAreDeployedOnce) {
+  declaration_.external =
+      ExternalEnsemble{.digest = std::string(64, 'a'), .parts = 2, .vocabulary = 100};
+  declaration_.ensemble_directory = directory_.File("models");
+  SUBMIX_ASSERT_OK(Declare(declaration_));
+  Declaration again = declaration_;
+  again.ensemble_directory = directory_.File("the_same_models");
+  again.deployment_directory = directory_.File("again");
+  EXPECT_THAT(Declare(again),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("the same external ensemble")));
+  EXPECT_FALSE(base::FileExists(again.ensemble_directory));
+  again.after = {declaration_.deployment_directory};
+  again.options.epsilon = 5;
+  SUBMIX_EXPECT_OK(Declare(again));
+  // Others are nobody's concern.
+  again = declaration_;
+  again.external->digest = std::string(64, 'b');
+  again.ensemble_directory = directory_.File("other_models");
+  again.deployment_directory = directory_.File("other");
+  SUBMIX_EXPECT_OK(Declare(again));
+}
+
+TEST_F(DeclarationTest, ADigestIsSixtyFourDigits) {
+  declaration_.external = ExternalEnsemble{.digest = "abc", .parts = 2, .vocabulary = 100};
+  EXPECT_THAT(Declare(declaration_),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--external: expected 64")));
+  declaration_.external->digest = std::string(64, 'a');
+  declaration_.external->public_digest = "abc";
+  EXPECT_THAT(Declare(declaration_),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--public-digest")));
+}
+
+}  // namespace declaration_test
+}  // namespace submix::workbench
