@@ -42,7 +42,7 @@ class PlanTest(unittest.TestCase):
         cls.public = pathlib.Path(folder.name) / "everybody's model"  # which a shell reads only if it is quoted
         cls.public.symlink_to(SOURCE / "data/public_model")
 
-    def test_epsilons_are_those_of_account_digit_for_digit(self):
+    def test_epsilons_are_those_of_account_or_what_deploy_promises(self):
         seen = set()
         for row in answer("plan", *ASKED):
             delta = ["--delta", row["delta"]]
@@ -60,11 +60,21 @@ class PlanTest(unittest.TestCase):
                 (cost,) = answer("account", "plan", "dp-sgd", "--sampling-probability", row["sampling_probability"],
                                  "--noise-multiplier", row["noise_multiplier"], "--steps", row["steps"], *delta)
                 part, user = None, cost["epsilon"]
-            self.assertEqual(row["part_epsilon"], part, row)
-            self.assertAlmostEqual(row["user_epsilon"], user, delta=1e-12, msg=row)
+            # The orders of a calculator are not all of those at which a deployment is stated.
+            tolerance = 0.01 if row["mechanism"] == "dclip" else 1e-9
+            for said, counted in ((row["part_epsilon"], part), (row["user_epsilon"], user)):
+                self.assertEqual(said is None, counted is None)
+                if counted:
+                    self.assertAlmostEqual(said / counted, 1, delta=tolerance, msg=row)
             self.assertLessEqual(row["user_epsilon"], 8)
             seen.add(row["mechanism"])
         self.assertEqual(seen, {"dclip", "filtered-submix", "dp-sgd"})
+
+    def test_no_more_is_shown_than_was_asked_for(self):
+        text = run("plan", "--users", 80, "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 1024).stdout
+        shown = [float(line.split()[8]) for line in text.splitlines() if re.match(r" +(dclip|filtered-submix|dp-sgd) ", line)]
+        self.assertEqual(shown[:2], [8, 8], text)
+        self.assertLessEqual(max(shown), 8, text)
 
     def test_people_read_the_same_rows_the_statements_and_the_commands(self):
         rows, text = answer("plan", *ASKED), run("plan", *ASKED).stdout
@@ -170,7 +180,7 @@ class PlanTest(unittest.TestCase):
                 self.assertIsNotNone(promised, (trained, deployed))
                 self.assertEqual(float(promised[2]), row["delta"])
                 self.assertLessEqual(float(promised[1]), 8)
-                self.assertAlmostEqual(float(promised[1]), row["user_epsilon"], delta=0.02 * 8)
+                self.assertAlmostEqual(float(promised[1]), row["user_epsilon"], delta=0.0011)
 
 
 if __name__ == "__main__":

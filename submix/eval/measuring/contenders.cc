@@ -9,7 +9,6 @@
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/calculators/step_budget.h"
 #include "submix/accounting/trained_public.h"
-#include "submix/accounting/user_level.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/expected_share.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
@@ -82,30 +81,21 @@ void ExpectOfEnsemble(Contender& ensemble) {
   }
 }
 
-Status CountFilteredSubmix(Contender& ensemble, const mechanism::PartBudget& declared) {
-  const accounting::CountedRelease release =
-      accounting::FilteredSubmixRelease(ensemble.order.value(), ensemble.target_leakage);
-  SUBMIX_ASSIGN_OR_RETURN(const auto part, accounting::EpsilonOf({release.run, ensemble.answers},
-                                                                 ensemble.input.delta));
-  ensemble.part_epsilon = part.epsilon;
-  ensemble.user_epsilon = declared.user_epsilon;
-  return base::OkStatus();
+// As the declared mechanism states it.
+StatusOr<double> PartEpsilon(const mechanism::PartBudget& declared, double delta) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, mechanism::MakeMechanism(declared.mechanism));
+  const auto statement = mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon));
+  SUBMIX_ASSIGN_OR_RETURN(const auto best,
+                          accounting::BestEpsilon(accounting::StatedBounds(statement), delta,
+                                                  accounting::ConversionKind::kImproved));
+  return best.epsilon;
 }
 
-Status CountDclip(Contender& ensemble, const mechanism::PartBudget& declared) {
+Status SetWindow(const mechanism::PartBudget& declared, Contender& ensemble) {
   SUBMIX_ASSIGN_OR_RETURN(const auto dclip, mechanism::DClip::Create(declared.mechanism));
   ensemble.clip = dclip->clip();
   ensemble.answers =
       accounting::FixedNats::RoundDown(declared.epsilon).units() / dclip->charge().units();
-  const accounting::CountedRelease release =
-      accounting::DclipRelease(ensemble.parts, dclip->clip(), 1);
-  const double delta = ensemble.input.delta;
-  SUBMIX_ASSIGN_OR_RETURN(const auto part,
-                          accounting::EpsilonOf({release.run, ensemble.answers}, delta));
-  SUBMIX_ASSIGN_OR_RETURN(const auto user,
-                          accounting::EpsilonOf({*release.user_run, ensemble.answers}, delta));
-  ensemble.part_epsilon = part.epsilon;
-  ensemble.user_epsilon = user.epsilon;
   return base::OkStatus();
 }
 
@@ -133,9 +123,9 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   ensemble.order = declared.mechanism.order;
   ensemble.target_leakage = declared.mechanism.target_leakage;
   ensemble.answers = input.answers;
-  SUBMIX_RETURN_IF_ERROR(name == mechanism::kDClipName ? CountDclip(ensemble, declared)
-                                                       : CountFilteredSubmix(ensemble, declared));
-  if (training) ensemble.user_epsilon = declared.user_epsilon;  // with the training's (Theorem 15)
+  if (name == mechanism::kDClipName) SUBMIX_RETURN_IF_ERROR(SetWindow(declared, ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(ensemble.part_epsilon, PartEpsilon(declared, input.delta));
+  ensemble.user_epsilon = declared.user_epsilon;
   ExpectOfEnsemble(ensemble);
   return ensemble;
 }
