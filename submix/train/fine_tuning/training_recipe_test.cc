@@ -93,6 +93,12 @@ TEST(TrainingRecipeTest, IsSaidInOneLine) {
             "4 members at a time, f32");
 }
 
+TEST(TrainingRecipeTest, SaysTheRateInFourDigits) {
+  const FineTuneOptions recipe = RecommendedRecipe(Shape(6, 576), {.num_parts = 32});
+  EXPECT_DOUBLE_EQ(recipe.learning_rate.peak, 4e-3 * 256 / 576);
+  EXPECT_THAT(RecipeText(recipe), testing::HasSubstr(", rate 0.001778 after "));
+}
+
 TEST(TrainingRecipeTest, APrivateOneSaysTheUpdatesThatWereAskedFor) {
   const FineTuneOptions recipe = RecommendedPrivateRecipe(Shape(2, 256), /*all_weights=*/true);
   const std::string rest =
