@@ -21,36 +21,37 @@ constexpr double kLeastEffect = 1e-4;
 constexpr double kLargestEpsilon = 1e4;
 constexpr int kRefinements = 8;
 
-// Or need not: the public model was asked for.
-StatusOr<bool> DoesSomething(const PartBudget& declared, const MechanismMaker& make) {
+// The declaration; kInvalidArgument, and why, if it does nothing.
+StatusOr<PartBudget> DeclareEffective(const MechanismOptions& asked, const AskedBudget& budget,
+                                      const MechanismMaker& make) {
+  SUBMIX_ASSIGN_OR_RETURN(PartBudget declared, DeclareBudget(asked, budget, make));
   SUBMIX_ASSIGN_OR_RETURN(const auto mechanism, make(declared.mechanism));
-  return mechanism->name() == kPublicModelName ||
-         LargestEffect(*mechanism, declared.mechanism,
-                       accounting::FixedNats::RoundDown(declared.epsilon)) >= kLeastEffect;
-}
-
-bool IsUseful(const MechanismOptions& asked, AskedBudget budget, double epsilon,
-              const MechanismMaker& make) {
-  budget.epsilon = epsilon;
-  const auto declared = DeclareBudget(asked, budget, make);
-  if (!declared.ok()) return false;
-  const auto does_something = DoesSomething(*declared, make);
-  return does_something.ok() && *does_something;
+  if (mechanism->name() == kPublicModelName ||
+      LargestEffect(*mechanism, declared.mechanism,
+                    accounting::FixedNats::RoundDown(declared.epsilon)) >= kLeastEffect) {
+    return declared;
+  }
+  return base::InvalidArgumentError("every answer would be the public model's to four digits");
 }
 
 // To two digits, or infinity.
 double SmallestUsefulEpsilon(const MechanismOptions& asked, const AskedBudget& budget,
                              const MechanismMaker& make) {
+  const auto does_something = [&](double epsilon) {
+    AskedBudget with_epsilon = budget;
+    with_epsilon.epsilon = epsilon;
+    return DeclareEffective(asked, with_epsilon, make).ok();
+  };
   double low = budget.epsilon;
   double high = 2 * low;
-  while (!IsUseful(asked, budget, high, make)) {
+  while (!does_something(high)) {
     if (high > kLargestEpsilon) return std::numeric_limits<double>::infinity();
     low = high;
     high *= 2;
   }
   for (int i = 0; i < kRefinements; ++i) {
     const double middle = std::sqrt(low * high);
-    (IsUseful(asked, budget, middle, make) ? high : low) = middle;
+    (does_something(middle) ? high : low) = middle;
   }
   const double digit = std::pow(10, std::floor(std::log10(high)) - 1);
   return std::ceil(high / digit) * digit;
@@ -84,19 +85,13 @@ double LargestEffect(const Mechanism& mechanism, const MechanismOptions& options
 
 StatusOr<PartBudget> DeclareUsefulBudget(const MechanismOptions& asked, const AskedBudget& budget,
                                          const MechanismMaker& make) {
-  auto declared = DeclareBudget(asked, budget, make);
-  if (!(budget.epsilon > 0)) return declared;
-  std::string problem = "every answer would be the public model's to four digits";
-  if (declared.status().code() == base::StatusCode::kInvalidArgument) {
-    problem = declared.status().message();
-  } else {
-    SUBMIX_RETURN_IF_ERROR(declared.status());
-    SUBMIX_ASSIGN_OR_RETURN(const bool does_something, DoesSomething(*declared, make));
-    if (does_something) return declared;
-  }
+  if (!(budget.epsilon > 0)) return DeclareBudget(asked, budget, make);
+  auto declared = DeclareEffective(asked, budget, make);
+  if (declared.status().code() != base::StatusCode::kInvalidArgument) return declared;
   const double least = SmallestUsefulEpsilon(asked, budget, make);
-  if (!std::isfinite(least)) return base::InvalidArgumentError(problem);
-  return base::InvalidArgumentError("epsilon " + base::NumberText(budget.epsilon) + ": " + problem +
+  if (!std::isfinite(least)) return declared;
+  return base::InvalidArgumentError("epsilon " + base::NumberText(budget.epsilon) + ": " +
+                                    declared.status().message() +
                                     "; the smallest epsilon that does something here is " +
                                     base::NumberText(least, 2) + ", or ask for fewer answers");
 }

@@ -1,5 +1,7 @@
 #include "submix/mechanism/baselines/declared_effect.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,9 @@ namespace declared_effect_test {
 using accounting::FixedNats;
 using base::StatusCode;
 using base::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 MechanismOptions Asked(const char* name) {
   MechanismOptions options;
@@ -62,6 +66,19 @@ TEST(DeclareUsefulBudgetTest, RefusesABudgetThatBacksNoAnswer) {
   EXPECT_THAT(DeclareUsefulBudget(asked, {.epsilon = .005}, MakeMechanism),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("smallest epsilon")));
   SUBMIX_EXPECT_OK(DeclareUsefulBudget(asked, {.epsilon = .5}, MakeMechanism));
+}
+
+// Where no epsilon is of use, the problem itself is said.
+TEST(DeclareUsefulBudgetTest, NamesNoEpsilonWhereNoneHelps) {
+  MechanismOptions asked = Asked("dclip");
+  asked.clip.stretch = 20;
+  EXPECT_THAT(DeclareUsefulBudget(asked, {.epsilon = 2}, MakeMechanism),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("clip"), Not(HasSubstr("smallest epsilon")))));
+  for (const double epsilon : {0.0, -1.0, std::nan("")}) {
+    const auto declared = DeclareUsefulBudget(Asked("dclip"), ForUsers(epsilon), MakeMechanism);
+    EXPECT_THAT(declared, StatusIs(StatusCode::kInvalidArgument, HasSubstr("no budget keeps")));
+  }
 }
 
 TEST(DeclareUsefulBudgetTest, ThePublicModelMayBeDeclared) {
