@@ -278,15 +278,6 @@ Status JsonObject::ReadIfPresent(std::string_view field, std::optional<std::int6
   return OkStatus();
 }
 
-Status JsonObject::ExpectOthersOff(const std::vector<std::string_view>& known,
-                                   std::string_view problem) const {
-  for (const std::string& field : fields()) {
-    const bool is_known = std::ranges::find(known, field) != known.end();
-    if (!is_known && !IsOff(field)) return FieldError(field, problem);
-  }
-  return OkStatus();
-}
-
 Status JsonObject::FieldError(std::string_view field, std::string_view problem) const {
   return InvalidArgumentError(node_->where + ": field " +
                               Quoted(node_->prefix + std::string(field)) + ": " +

@@ -60,11 +60,6 @@ class JsonObject {
   Status ReadIfPresent(std::string_view field, std::string& value) const;
   Status ReadIfPresent(std::string_view field, std::optional<std::int64_t>& value) const;
 
-  // For readers that ignore nothing: an error with this problem for the first field that is neither
-  // one of `known` nor off.
-  Status ExpectOthersOff(const std::vector<std::string_view>& known,
-                         std::string_view problem) const;
-
   // "FILE: field "a.b": `problem`" as an error, for checks beyond type and range.
   Status FieldError(std::string_view field, std::string_view problem) const;
 

@@ -26,6 +26,15 @@ using base::Quoted;
 constexpr int kMaxRank = 1 << 16;
 constexpr int kMaxLayer = 1 << 12;
 
+constexpr std::string_view kKnownFields[] = {
+    // Read below.
+    "peft_type", "r", "lora_alpha", "target_modules", "base_model_name_or_path", "fan_in_fan_out",
+    "bias", "layers_to_transform", "init_lora_weights",
+    // Cannot change what a trained adapter computes.
+    "auto_mapping", "inference_mode", "layers_pattern", "loftq_config", "lora_dropout",
+    "megatron_core", "qalora_group_size", "revision", "task_type", "peft_version", "eva_config",
+    "lora_ga_config"};
+
 base::Status ExpectText(const JsonObject& json, std::string_view field, std::string_view expected) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string found, json.Text(field));
   if (found == expected) return base::OkStatus();
@@ -56,15 +65,13 @@ base::Status CheckFeatures(const JsonObject& json, const DecoderConfig& model) {
                                ? "expected true: GPT-2's linear layers are Conv1D, weight [in, out]"
                                : "expected false: this model's linear layers are [out, in]");
   }
-  return json.ExpectOthersOff(
-      {// Read here and below.
-       "peft_type", "r", "lora_alpha", "target_modules", "base_model_name_or_path",
-       "fan_in_fan_out", "bias", "layers_to_transform", "init_lora_weights",
-       // Cannot change what a trained adapter computes.
-       "auto_mapping", "inference_mode", "layers_pattern", "loftq_config", "lora_dropout",
-       "megatron_core", "qalora_group_size", "revision", "task_type", "peft_version", "eva_config",
-       "lora_ga_config"},
-      "not supported; only plain LoRA is read");
+  for (const std::string& field : json.fields()) {
+    const bool is_known = std::ranges::find(kKnownFields, field) != std::end(kKnownFields);
+    if (!is_known && !json.IsOff(field)) {
+      return json.FieldError(field, "not supported; only plain LoRA is read");
+    }
+  }
+  return base::OkStatus();
 }
 
 // Of LoRA's target_modules: every linear layer of every transformer layer.
