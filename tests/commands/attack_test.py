@@ -195,6 +195,20 @@ def check_user_level(work):
     submix(*arguments, "--without", work / "ensemble", code=1, stderr="differs from the target in 0")
 
 
+def check_defaults(work):
+    """An ensemble is attacked as `deploy` would declare it: with the same numbers as the deployment."""
+    for name in ("dclip", "filtered-submix"):
+        copy, deployment = work / f"{name}_ensemble", work / f"{name}_deployment"
+        shutil.copytree(work / "ensemble", copy)
+        submix("deploy", copy, deployment, "--mechanism", name, "--epsilon", 4, "--queries", 64)
+        for attack in (["attack", "exposure", "--codes", work / "codes.jsonl", "--samples", 20, "--enumerate-up-to", 100],
+                       ["audit", "epsilon", "--text", work / "asked.txt", "--transcripts", 200]):
+            declared = rows(*attack[:2], deployment, *attack[2:], "--queries", 64)
+            asked = rows(*attack[:2], copy, *attack[2:], "--against", name, "--epsilon", 4, "--queries", 64)
+            assert declared == asked, (declared, asked)
+            assert {float(row["order"]) for row in asked} == {8}, asked
+
+
 def check_deployment(work):
     submix("deploy", work / "ensemble", work / "deployment", "--epsilon", 4, "--mechanism", "dclip",
            "--queries", 64)
@@ -227,7 +241,7 @@ def main():
         plant(work)
         train(work)
         for check in (check_extraction, check_exposure, check_targeted, check_membership, check_user,
-                      check_audit, check_one_run, check_wrong_use, check_user_level, check_deployment):
+                      check_audit, check_one_run, check_wrong_use, check_user_level, check_defaults, check_deployment):
             print(check.__name__, flush=True)
             check(work)
 
