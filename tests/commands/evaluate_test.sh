@@ -112,12 +112,21 @@ assert checked == 6, checked
 END
 
 # Rows say every option that their mechanism reads, and what one user is promised.
-"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
-  --screen-tokens 7 --queries 40 --runs 1 --csv "$work/options.csv" >"$work/table" 2>"$work/stderr" || fail "options in rows"
+"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.jsonl" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
+  --screen-tokens 7 --queries 40 --runs 1 --csv "$work/options.csv" --by-user "$work/options.users.csv" >"$work/table" \
+  2>"$work/stderr" || fail "options in rows"
 "$submix" evaluate "$work/ensemble" --heldout "$work/heldout.txt" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
   --clip-centre -0.25,0.5 --queries 40 --runs 1 --json >"$work/options.json" 2>"$work/stderr" || fail "options in JSON"
 "$submix" deploy "$work/ensemble" "$work/asked" --dry-run --mechanism dclip --clip-stretch 1.25 --queries 40 >"$work/dry" \
   2>"$work/stderr" || fail "a dry run"
+# No order is compared with another without what each promises, in deploy's words; nor with what promises nothing.
+"$submix" evaluate "$work/ensemble" --heldout "$work/heldout.jsonl" --mechanism filtered-submix,public,ensemble,sample-and-aggregate \
+  --accounting published --order 2,8 --queries 40 --runs 1 --csv "$work/orders.csv" --json >"$work/orders.json" \
+  2>"$work/stderr" || fail "orders"
+for order in 2 8; do
+  "$submix" deploy "$work/ensemble" "$work/asked" --dry-run --order $order --queries 40 >"$work/dry$order" 2>"$work/stderr" ||
+    fail "a dry run at order $order"
+done
 python3 - "$work" <<'END'
 import csv, json, pathlib, sys
 work = pathlib.Path(sys.argv[1])
@@ -126,6 +135,26 @@ assert (dclip["clip.stretch"], dclip["screen.top_tokens"], filtered["clip.stretc
 promised = dclip["promised_to_one_user"].split("), ")[0] + ")"
 assert promised[0] == "(" and promised in (work / "dry").read_text(), promised
 assert (work / "table").read_text().count("promises one user " + promised) >= 1
+table = (work / "table").read_text()
+said = {}
+for row in csv.DictReader(open(work / "options.csv")):
+    assert " promises one user " + row["promised_to_one_user"] + "\n" in table, row
+    said[row["model"]] = row["promised_to_one_user"]
+assert said["public"].startswith("(0, ") and said["single"] == said["ensemble"] == "nothing: no budget pays for it", said
+by_user = list(csv.DictReader(open(work / "options.users.csv")))
+assert {row["model"] for row in by_user} == said.keys() - {"single"}
+assert all(row["promised_to_one_user"] == said[row["model"]] for row in by_user)
+(baselines,) = json.load(open(work / "options.json"))["baselines"]
+assert baselines["promised_to_one_user"] == {name: said[name] for name in ("public", "single", "ensemble")}, baselines
+orders = [row for row in csv.DictReader(open(work / "orders.csv")) if row["epsilon"]]
+promised = {(row["model"], row["order"]): row["promised_to_one_user"] for row in orders}
+assert promised["filtered-submix", "2"] != promised["filtered-submix", "8"], promised
+for order in "28":
+    assert promised["filtered-submix", order] in (work / ("dry" + order)).read_text(), promised
+    assert promised["public", order].startswith("(0, "), promised
+    assert promised["ensemble", order].startswith("nothing"), promised
+settings = json.load(open(work / "orders.json"))["settings"]
+assert [row["promise"]["table"][0]["user"] for row in settings] == [row["promised_to_one_user"] for row in orders]
 rows = [row for row in json.load(open(work / "options.json"))["settings"] if row["mechanism"] == "dclip"]
 assert [(row["clip.stretch"], row["clip.centre"]) for row in rows] == [(1.25, -0.25), (1.25, 0.5)], rows
 END

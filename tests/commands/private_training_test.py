@@ -106,6 +106,7 @@ class PrivateTrainingTest(unittest.TestCase):
         self.assertIn("above a public model trained by dp-sgd", table["mechanism"]["user"])
         self.assertEqual((table["unit"]["user"], table["neighbours"]["user"]),
                          ("all text of one user key", "present or absent"))
+        self.assertEqual(served["promised_to_one_user"]["public"], table["(epsilon, delta)"]["user"])
         self.assertEqual(table["(epsilon, delta)"]["part"],
                          "nothing follows: the public model has read its users' text too")
         self.assertEqual(table["Renyi divergence"]["part"], "-")

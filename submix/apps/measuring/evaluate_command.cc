@@ -14,6 +14,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
+#include "submix/mechanism/baselines/public_model.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -152,18 +153,24 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) 
 }
 
 // What the budgets of what was scored mean.
-StatusOr<std::vector<accounting::PrivacyStatement>> StatementsOf(
-    const eval::EvaluationResult& scored, double delta, bool public_keys) {
-  std::vector<accounting::PrivacyStatement> statements;
-  for (const eval::SettingResult& result : scored.settings) {
+Status State(const ensemble::Manifest& manifest, double delta, EvaluationSheet& sheet) {
+  const auto state = [&](const mechanism::Mechanism& mechanism, double epsilon) {
+    auto statement = mechanism.Statement(accounting::FixedNats::RoundDown(epsilon));
+    statement.delta = delta;
+    statement.public_keys = manifest.has_public_keys();
+    return statement;
+  };
+  for (const eval::SettingResult& result : sheet.result.settings) {
     SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
                             mechanism::MakeAnyMechanism(result.setting.mechanism));
-    statements.push_back(
-        mechanism->Statement(accounting::FixedNats::RoundDown(result.setting.epsilon)));
-    statements.back().delta = delta;
-    statements.back().public_keys = public_keys;
+    sheet.statements.push_back(state(*mechanism, result.setting.epsilon));
   }
-  return statements;
+  mechanism::MechanismOptions options;
+  options.num_parts = manifest.num_parts;
+  options.target_leakage = 1;  // checked, but never spent
+  SUBMIX_ASSIGN_OR_RETURN(const auto public_model, mechanism::PublicModel::Create(options));
+  sheet.public_statement = state(*public_model, 0);
+  return base::OkStatus();
 }
 
 Status RunEvaluate(const EvaluateOptions& options) {
@@ -202,8 +209,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, text, plan, progress, checkpoint));
   progress.Finish();
-  SUBMIX_ASSIGN_OR_RETURN(sheet.statements,
-                          StatementsOf(sheet.result, options.delta, manifest.has_public_keys()));
+  SUBMIX_RETURN_IF_ERROR(State(manifest, options.delta, sheet));
   if (options.json) {
     PrintEvaluationJson(sheet);
   } else {

@@ -9,6 +9,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/base/number_text.h"
+#include "submix/mechanism/baselines/public_model.h"
 #include "submix/mechanism/options_table.h"
 
 namespace submix::apps {
@@ -33,7 +34,43 @@ Promise PromiseOf(const EvaluationSheet& sheet, std::size_t setting) {
   return {"part", asked.mechanism.order.ToString(), asked.epsilon, 0};
 }
 
-Json BaselinesJson(const eval::Baselines& baselines) {
+// What remains of the fine-tuned model's gain; none without such a model, or without a gain.
+std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
+                                      const eval::PerplexityRuns& perplexity) {
+  if (baselines.fine_tuned.empty()) return std::nullopt;
+  const eval::KeptShare kept =
+      eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
+  return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
+}
+
+accounting::Promise WholePromise(const EvaluationSheet& sheet,
+                                 const accounting::PrivacyStatement& statement) {
+  return sheet.public_training ? PromiseAbovePublicTraining(statement, *sheet.public_training)
+                               : PromiseOf(statement);
+}
+
+// "(7.804, 1e-06), from best order 4", or why nothing is promised: what `deploy` would say of this
+// setting; none: of the baseline of that name.
+std::string PromisedToOneUser(const EvaluationSheet& sheet, const std::string& model,
+                              std::optional<std::size_t> setting) {
+  if (!setting && model != mechanism::kPublicModelName) return "nothing: no budget pays for it";
+  const accounting::Promise promise =
+      WholePromise(sheet, setting ? sheet.statements[*setting] : sheet.public_statement);
+  const auto user = std::ranges::find(promise.columns, "user");
+  if (user == promise.columns.end()) return "nothing";
+  return promise.rows.front().cells[static_cast<std::size_t>(user - promise.columns.begin())];
+}
+
+// Calls row(name, perplexity) for each baseline.
+template <typename Row>
+void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
+  row("public", baselines.public_model);
+  row("single", baselines.single);
+  row("ensemble", baselines.ensemble);
+  for (const auto& fine_tuned : baselines.fine_tuned) row("fine-tuned", fine_tuned);
+}
+
+Json BaselinesJson(const EvaluationSheet& sheet, const eval::Baselines& baselines) {
   Json object = {{"queries", baselines.queries},
                  {"runs", baselines.public_model.runs.size()},
                  {"public_perplexity", baselines.public_model.corpus()},
@@ -44,30 +81,10 @@ Json BaselinesJson(const eval::Baselines& baselines) {
     object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
     object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
   }
+  ForEachBaseline(baselines, [&](const std::string& name, const eval::PerplexityRuns&) {
+    object["promised_to_one_user"][name] = PromisedToOneUser(sheet, name, std::nullopt);
+  });
   return object;
-}
-
-// What remains of the fine-tuned model's gain; none without such a model, or without a gain.
-std::optional<eval::KeptShare> KeptOf(const eval::Baselines& baselines,
-                                      const eval::PerplexityRuns& perplexity) {
-  if (baselines.fine_tuned.empty()) return std::nullopt;
-  const eval::KeptShare kept =
-      eval::Kept(baselines.public_model, perplexity, baselines.fine_tuned.front());
-  return std::isnan(kept.value) ? std::nullopt : std::optional(kept);
-}
-
-accounting::Promise WholePromise(const EvaluationSheet& sheet, std::size_t index) {
-  const accounting::PrivacyStatement& statement = sheet.statements[index];
-  return sheet.public_training ? PromiseAbovePublicTraining(statement, *sheet.public_training)
-                               : PromiseOf(statement);
-}
-
-// "(7.804, 1e-06), from best order 4", or why nothing is promised: what `deploy` would say.
-std::string PromisedToOneUser(const EvaluationSheet& sheet, std::size_t index) {
-  const accounting::Promise promise = WholePromise(sheet, index);
-  const auto user = std::ranges::find(promise.columns, "user");
-  if (user == promise.columns.end()) return "nothing";
-  return promise.rows.front().cells[static_cast<std::size_t>(user - promise.columns.begin())];
 }
 
 // Of a row: the options that the mechanism reads, as `text` writes them. Order and mechanism are
@@ -96,7 +113,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
                  {"perplexity_runs", result.perplexity.runs},
                  {"epsilon_spent_max", result.epsilon_spent_max},
                  {"epsilon_spent_mean", result.epsilon_spent_mean}});
-  object["promise"] = accounting::PromiseJson<Json>(WholePromise(sheet, index));
+  object["promise"] = accounting::PromiseJson<Json>(WholePromise(sheet, sheet.statements[index]));
   if (const auto& user = sheet.promises[index]) {
     object["user"] = {{"epsilon", user->epsilon}};
     if (user->delta > 0) {
@@ -113,13 +130,9 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   return object;
 }
 
-// Calls row(name, perplexity) for each baseline.
-template <typename Row>
-void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
-  row("public", baselines.public_model);
-  row("single", baselines.single);
-  row("ensemble", baselines.ensemble);
-  for (const auto& fine_tuned : baselines.fine_tuned) row("fine-tuned", fine_tuned);
+void PrintPromise(const EvaluationSheet& sheet, const std::string& model,
+                  std::optional<std::size_t> setting) {
+  std::printf("%-18s promises one user %s\n", "", PromisedToOneUser(sheet, model, setting).c_str());
 }
 
 void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
@@ -128,7 +141,7 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
   std::printf("%-18s %6s %8.4g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
               options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
-  std::printf("%-18s promises one user %s\n", "", PromisedToOneUser(sheet, index).c_str());
+  PrintPromise(sheet, options.name, index);
   const eval::Baselines& baselines = sheet.result.BaselinesOf(setting);
   if (baselines.fine_tuned.empty()) return;
   const auto kept = KeptOf(baselines, setting.perplexity);
@@ -156,26 +169,17 @@ void ForEachModel(const EvaluationSheet& sheet, const Row& row) {
   }
 }
 
+constexpr const char* kPromised = "promised_to_one_user";
+
 // Of the CSV file, followed by a column for every other option of mechanisms. order, epsilon, delta
 // and unit are the promise that was asked for; spent_max and target_leakage are nats of a part at
 // declared_order, of declared_epsilon. What only settings have stays empty.
-constexpr const char* kColumns[] = {"model",
-                                    "order",
-                                    "epsilon",
-                                    "queries",
-                                    "runs",
-                                    "target_leakage",
-                                    "max_mixing_weight",
-                                    "perplexity",
-                                    "spent_max",
-                                    "kept",
-                                    "kept_low",
-                                    "kept_high",
-                                    "unit",
-                                    "delta",
-                                    "declared_order",
-                                    "declared_epsilon",
-                                    "promised_to_one_user"};
+constexpr const char* kColumns[] = {
+    "model",     "order",          "epsilon",           "queries",
+    "runs",      "target_leakage", "max_mixing_weight", "perplexity",
+    "spent_max", "kept",           "kept_low",          "kept_high",
+    "unit",      "delta",          "declared_order",    "declared_epsilon",
+    kPromised};
 
 std::string CsvNumber(double value) { return base::NumberText(value, 9); }
 
@@ -217,7 +221,6 @@ void AddSetting(const EvaluationSheet& sheet, std::size_t index, Json& row) {
   row["spent_max"] = CsvNumber(result.epsilon_spent_max);
   row["declared_order"] = options.order.ToString();
   row["declared_epsilon"] = CsvNumber(result.setting.epsilon);
-  row["promised_to_one_user"] = PromisedToOneUser(sheet, index);
 }
 
 // Of every mechanism once, for parts and, where users were promised something, for them.
@@ -246,6 +249,7 @@ Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet)
                [&](const std::string& name, const eval::Baselines& baselines,
                    const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
                  Json& row = report.rows.emplace_back(CsvRow(name, baselines, perplexity));
+                 row[kPromised] = PromisedToOneUser(sheet, name, setting);
                  if (setting) AddSetting(sheet, *setting, row);
                });
   return WriteReportCsv(report, path);
@@ -257,6 +261,7 @@ Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
   ForEachModel(
       sheet, [&](const std::string& name, const eval::Baselines& baselines,
                  const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
+        const std::string promised = PromisedToOneUser(sheet, name, setting);
         for (const eval::UserLoss& loss : perplexity.users) {
           Json& row =
               report.rows.emplace_back(Json{{"model", name},
@@ -267,7 +272,8 @@ Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
                                             {"queries", baselines.queries},
                                             {"user", users[static_cast<std::size_t>(loss.user)]},
                                             {"positions", loss.positions},
-                                            {"nats", CsvNumber(loss.nats)}});
+                                            {"nats", CsvNumber(loss.nats)},
+                                            {kPromised, promised}});
           if (setting) AddPromise(PromiseOf(sheet, *setting), row);
         }
       });
@@ -277,7 +283,7 @@ Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
 void PrintEvaluationJson(const EvaluationSheet& sheet) {
   Json object = {{"unit", "part"}, {"baselines", Json::array()}, {"settings", Json::array()}};
   for (const auto& baselines : sheet.result.baselines) {
-    object["baselines"].push_back(BaselinesJson(baselines));
+    object["baselines"].push_back(BaselinesJson(sheet, baselines));
   }
   for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
     object["settings"].push_back(SettingJson(sheet, i));
@@ -294,9 +300,10 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
                 baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
     std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
                 "perplexity", "spent most");
-    ForEachBaseline(baselines, [](const char* name, const eval::PerplexityRuns& perplexity) {
+    ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
       std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.corpus(),
                   "");
+      PrintPromise(sheet, name, std::nullopt);
     });
     for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
       if (sheet.result.settings[i].setting.queries == baselines.queries) PrintSettingRow(sheet, i);

@@ -18,6 +18,7 @@ struct EvaluationSheet {
   eval::EvaluationResult result;
   std::vector<std::optional<mechanism::UserPromise>> promises;
   std::vector<accounting::PrivacyStatement> statements;       // of each setting's budget
+  accounting::PrivacyStatement public_statement;              // of the public model's answers
   std::optional<accounting::PublicTraining> public_training;  // counted in where users are promised
 };
 
