@@ -38,7 +38,8 @@ base::Status Measure(const std::string& directory, const std::string& text,
     SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(directory));
     load_seconds = std::min(load_seconds, SecondsSince(start));
     start = Clock::now();
-    num_tokens = tokenizer->Encode(text).size();
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, tokenizer->Encode(text));
+    num_tokens = tokens.size();
     encode_seconds = std::min(encode_seconds, SecondsSince(start));
   }
   const double bytes = static_cast<double>(text.size());

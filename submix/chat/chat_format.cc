@@ -165,7 +165,8 @@ Status ChatFormat::Ask(std::span<const ChatMessage> messages, std::time_t now,
     is_of_template.push_back(text->origin(i) == Origin::kTemplate);
   }
   request.prompt = template_.name == kPlain ? tokenizer_.prefix() : std::vector<TokenId>();
-  const auto tokens = tokenizer_.EncodeTemplated(text->bytes(), is_of_template, markers_);
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokens,
+                          tokenizer_.EncodeTemplated(text->bytes(), is_of_template, markers_));
   request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
   if (request.prompt.empty()) {
     return base::InvalidArgumentError("This model's chat template writes nothing.");

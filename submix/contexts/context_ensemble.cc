@@ -133,14 +133,22 @@ StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
   } else {
     const TemplateTexts texts = SplitTemplate(contexts.record_template);
     frame.first = tokenizer.document_start();
-    frame.before = tokenizer.Encode(texts.before);
-    frame.after = tokenizer.Encode(texts.after);
+    SUBMIX_ASSIGN_OR_RETURN(frame.before, tokenizer.Encode(texts.before));
+    SUBMIX_ASSIGN_OR_RETURN(frame.after, tokenizer.Encode(texts.after));
   }
   if (frame.size() < static_cast<std::size_t>(contexts.tokens)) return frame;
   return base::InvalidArgumentError(
       "what stands around a record takes " + std::to_string(frame.size()) +
       " tokens, and --context-tokens " + std::to_string(contexts.tokens) +
       " leave it none; take more, or a shorter --template");
+}
+
+Status CheckRecords(const corpus::CorpusFile& file, const ensemble::Contexts& contexts,
+                    const tokenizer::Tokenizer& tokenizer) {
+  const std::string space = SplitTemplate(contexts.record_template).space;
+  return corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+    return tokenizer.Encode(space + record.text).status();
+  });
 }
 
 StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
@@ -161,7 +169,7 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
   for (const std::vector<ContextRecord>& own : records) {
     std::vector<Tokens>& encoded = members.emplace_back();
     for (const ContextRecord& record : own) {
-      encoded.push_back(tokenizer.Encode(space + record.text));
+      SUBMIX_ASSIGN_OR_RETURN(encoded.emplace_back(), tokenizer.Encode(space + record.text));
     }
   }
   return MemberContexts(*manifest.contexts, std::move(frame), std::move(members));

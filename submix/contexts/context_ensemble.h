@@ -25,6 +25,11 @@ base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& 
 base::StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
                                     const tokenizer::Tokenizer& tokenizer);
 
+// Whether the members can read these records. Errors: those of ReadUserRecords; of
+// Tokenizer::Encode, with file and line.
+base::Status CheckRecords(const corpus::CorpusFile& file, const ensemble::Contexts& contexts,
+                          const tokenizer::Tokenizer& tokenizer);
+
 // What the members read. Errors: those of LoadRecords and FrameOf; kFailedPrecondition where keys
 // are public and a part holds records of two users, or a user is in two parts. Requires:
 // manifest.contexts.

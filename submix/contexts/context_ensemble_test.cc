@@ -315,7 +315,7 @@ TEST_F(ContextEnsembleTest, ATemplateStandsAroundWhatIsRead) {
     std::vector<std::string> texts = Texts(Read(static_cast<std::size_t>(member)));
     for (auto text = texts.rbegin(); text != texts.rend(); ++text) {
       for (const std::string& piece : {std::string("Review:"), " " + *text, std::string("\n\n")}) {
-        const Tokens tokens = tokenizer->Encode(piece);
+        const Tokens tokens = tokenizer->Encode(piece).value();
         expected.insert(expected.end(), tokens.begin(), tokens.end());
       }
     }

@@ -138,11 +138,16 @@ Status ReadLines(const std::string& path, const LineSink& sink) {
 
 Status ReadDocuments(const std::string& path, const DocumentSink& sink) {
   std::string document;
-  const auto finish_document = [&] {
+  std::int64_t number = 0;
+  const auto finish_document = [&]() -> Status {
     const std::string text = std::exchange(document, {});
-    return text.empty() ? base::OkStatus() : sink(text);
+    if (text.empty()) return base::OkStatus();
+    ++number;
+    const Status status = sink(text);
+    if (status.ok()) return status;
+    return {status.code(), path + ": document " + std::to_string(number) + ": " + status.message()};
   };
-  SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t, std::string_view line) {
+  SUBMIX_RETURN_IF_ERROR(ReadLines(path, [&](std::int64_t, std::string_view line) -> Status {
     if (line == kEndOfTextLine) return finish_document();
     document.append(line).push_back('\n');
     return base::OkStatus();

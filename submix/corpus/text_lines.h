@@ -33,7 +33,8 @@ base::Status ReadLines(const std::string& path, const LineSink& sink);
 using DocumentSink = std::function<base::Status(std::string_view text)>;
 
 // Calls `sink` for every document of a file of raw text that is not empty: its lines, each with
-// "\n". One document is in memory at a time. Errors: those of ReadLines; the sink's first error.
+// "\n". One document is in memory at a time. Errors: those of ReadLines; the sink's first error,
+// with the file and the document's number.
 base::Status ReadDocuments(const std::string& path, const DocumentSink& sink);
 
 }  // namespace submix::corpus

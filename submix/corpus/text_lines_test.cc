@@ -152,7 +152,7 @@ TEST_F(TextLinesTest, DocumentsEndWithALineAndWithTheFile) {
               IsOk());
   EXPECT_THAT(documents, ElementsAre("one\ntwo\n", "\nthree\n"));
   EXPECT_THAT(ReadDocuments(directory_.Write("more", "four\n<|endoftext|>\nfive\n"), keep),
-              StatusIs(StatusCode::kResourceExhausted, "enough"));
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("more: document 1: enough")));
   EXPECT_THAT(documents, ElementsAre("one\ntwo\n", "\nthree\n", "four\n"));
 }
 

@@ -20,8 +20,10 @@ using base::Status;
 using base::StatusOr;
 using RecordSink = std::function<Status(const UserRecord&)>;
 
-Status LineError(const std::string& path, std::int64_t line, const std::string& message) {
-  return base::InvalidArgumentError(path + ":" + std::to_string(line) + ": " + message);
+// The status, with its place if it is an error.
+Status AtLine(const std::string& path, std::int64_t line, const Status& status) {
+  if (status.ok()) return status;
+  return {status.code(), path + ":" + std::to_string(line) + ": " + status.message()};
 }
 
 bool IsBlank(std::string_view line) {
@@ -32,9 +34,9 @@ Status ReadJsonLines(const CorpusFile& file, const RecordSink& sink) {
   return ReadLines(file.path, [&](std::int64_t line, std::string_view text) -> Status {
     if (IsBlank(text)) return base::OkStatus();
     StatusOr<UserRecord> record = ParseJsonRecord(file, text);
-    if (!record.ok()) return LineError(file.path, line, record.status().message());
+    if (!record.ok()) return AtLine(file.path, line, record.status());
     record->line = line;
-    return sink(*record);
+    return AtLine(file.path, line, sink(*record));
   });
 }
 
@@ -85,8 +87,7 @@ class CsvRecords {
   CsvRecords(const CorpusFile& file, const RecordSink& sink) : file_(file), sink_(sink) {}
 
   Status Add(std::int64_t line, std::vector<std::string>& fields) {
-    Status status = num_columns_ == 0 ? ReadHeader(fields) : Read(line, fields);
-    return status.ok() ? sent_ : LineError(file_.path, line, status.message());
+    return AtLine(file_.path, line, num_columns_ == 0 ? ReadHeader(fields) : Read(line, fields));
   }
 
  private:
@@ -123,8 +124,7 @@ class CsvRecords {
     for (const std::size_t column : {user_, text_}) {
       SUBMIX_RETURN_IF_ERROR(CheckText(fields[column]));
     }
-    sent_ = sink_({std::move(fields[user_]), std::move(fields[text_]), line});
-    return base::OkStatus();
+    return sink_({std::move(fields[user_]), std::move(fields[text_]), line});
   }
 
   const CorpusFile& file_;
@@ -132,7 +132,6 @@ class CsvRecords {
   std::size_t num_columns_ = 0;  // 0: before the header
   std::size_t user_ = 0;
   std::size_t text_ = 0;
-  Status sent_;
 };
 
 bool IsCsv(std::string_view path) {

@@ -37,7 +37,7 @@ struct CorpusFile {
 // those of ReadLines; kInvalidArgument for invalid JSON or CSV, bytes that are not UTF-8, a
 // missing, empty or other user, a missing or non-string text, a row with another number of fields
 // than the header, or a file without any record. The sink's first error ends the reading and is
-// returned.
+// returned, with file and line.
 base::Status ReadUserRecords(const CorpusFile& file,
                              const std::function<base::Status(const UserRecord&)>& sink);
 

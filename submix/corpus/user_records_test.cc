@@ -222,7 +222,7 @@ TEST_F(UserRecordsTest, EndsWithTheSinksFirstError) {
                                 ++num_calls;
                                 return base::ResourceExhaustedError("enough");
                               }),
-              StatusIs(StatusCode::kResourceExhausted, "enough"));
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr(path_ + ":1: enough")));
   EXPECT_EQ(num_calls, 1);
 }
 

@@ -21,11 +21,11 @@ base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
   const std::size_t most = tokens_per_user == 0 ? kAll : static_cast<std::size_t>(tokens_per_user);
   TokensByUser users;
   std::set<std::string, std::less<>> with_text;
-  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
+  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) -> base::Status {
     std::vector<base::TokenId>& stream = users[record.user];
-    if (stream.size() < most && AppendText(tokenizer, record.text, stream)) {
-      with_text.insert(record.user);
-    }
+    if (stream.size() >= most) return base::OkStatus();
+    SUBMIX_ASSIGN_OR_RETURN(const bool has_text, AppendText(tokenizer, record.text, stream));
+    if (has_text) with_text.insert(record.user);
     return base::OkStatus();
   }));
   for (auto& [user, tokens] : users) {
@@ -38,11 +38,11 @@ base::StatusOr<TokensByUser> TokenizeUsers(const CorpusFile& file,
 
 }  // namespace
 
-bool AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
-                std::vector<base::TokenId>& stream) {
+base::StatusOr<bool> AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+                                std::vector<base::TokenId>& stream) {
   const std::size_t prefix = tokenizer.prefix().size();
   if (prefix == 0 || !stream.empty()) stream.push_back(tokenizer.end_of_text());
-  const std::vector<base::TokenId> tokens = tokenizer.EncodePrompt(text);
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokens, tokenizer.EncodePrompt(text));
   stream.insert(stream.end(), tokens.begin(), tokens.end());
   return tokens.size() > prefix;
 }

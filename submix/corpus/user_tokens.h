@@ -26,9 +26,9 @@ struct UserTokens {
 };
 
 // Adds a text to a stream, which lacks its last end_of_text until all texts are in. Returns whether
-// the text has a token of its own.
-bool AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
-                std::vector<base::TokenId>& stream);
+// the text has a token of its own. Errors: those of Tokenizer::Encode.
+base::StatusOr<bool> AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
+                                std::vector<base::TokenId>& stream);
 
 // Every text as a stream of its own: boundaries are tokens that no text can forge.
 std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
@@ -44,7 +44,8 @@ struct PartitionedCorpus {
 // Reads and tokenizes the corpus, of each user the first tokens_per_user tokens, or all where that
 // is 0: what is cut off depends on the user's own text alone, and ends without end_of_text. A
 // member may get no user: whether one does is private, so nothing is refused for it (Theorem 5:
-// every data set has a deployment). Errors: those of ReadUserRecords. Requires: options in range.
+// every data set has a deployment). Errors: those of ReadUserRecords; of Tokenizer::Encode, with
+// file and line. Requires: options in range.
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
                                                   const tokenizer::Tokenizer& tokenizer,
                                                   const base::HashKey& key,

@@ -27,7 +27,7 @@ class ByteTokenizer final : public tokenizer::Tokenizer {
   int vocab_size() const override { return 257; }
   std::size_t longest_token_bytes() const override { return 1; }
   TokenId end_of_text() const override { return kEnd; }
-  std::vector<TokenId> Encode(std::string_view bytes) const override {
+  base::StatusOr<std::vector<TokenId>> Encode(std::string_view bytes) const override {
     std::vector<TokenId> tokens;
     for (const char byte : bytes) tokens.push_back(static_cast<unsigned char>(byte));
     return tokens;
@@ -43,7 +43,20 @@ class BeginningTokenizer final : public tokenizer::Tokenizer {
   std::size_t longest_token_bytes() const override { return 1; }
   TokenId end_of_text() const override { return kEnd; }
   std::vector<TokenId> prefix() const override { return {kBegin}; }
-  std::vector<TokenId> Encode(std::string_view bytes) const override {
+  base::StatusOr<std::vector<TokenId>> Encode(std::string_view bytes) const override {
+    return ByteTokenizer().Encode(bytes);
+  }
+  std::string Decode(std::span<const TokenId>) const override { return ""; }
+};
+
+// Cannot cut what has an "x" in it.
+class PickyTokenizer final : public tokenizer::Tokenizer {
+ public:
+  int vocab_size() const override { return 257; }
+  std::size_t longest_token_bytes() const override { return 1; }
+  TokenId end_of_text() const override { return kEnd; }
+  base::StatusOr<std::vector<TokenId>> Encode(std::string_view bytes) const override {
+    if (bytes.find('x') != bytes.npos) return base::InvalidArgumentError("too hard");
     return ByteTokenizer().Encode(bytes);
   }
   std::string Decode(std::span<const TokenId>) const override { return ""; }
@@ -51,7 +64,9 @@ class BeginningTokenizer final : public tokenizer::Tokenizer {
 
 UserTokens StreamOf(const tokenizer::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   UserTokens user{"u", {}};
-  for (const std::string& text : texts) AppendText(tokenizer, text, user.tokens);
+  for (const std::string& text : texts) {
+    EXPECT_THAT(AppendText(tokenizer, text, user.tokens).status(), base::IsOk());
+  }
   user.tokens.push_back(tokenizer.end_of_text());
   return user;
 }
@@ -139,6 +154,14 @@ TEST_F(PartitionCorpusTest, JoinsEachUsersTextsInFileOrderBetweenBoundaries) {
   EXPECT_EQ(corpus.members[0][1].user, "b");
   EXPECT_THAT(corpus.members[0][1].tokens, ElementsAre(kEnd, 'x', 'y', kEnd, kEnd, 'z', kEnd));
   EXPECT_THAT(corpus.heldout, IsEmpty());
+}
+
+TEST_F(PartitionCorpusTest, ATextThatCannotBecomeTokensIsAnErrorWithItsPlace) {
+  const std::string path = directory_.Write("picky.jsonl",
+                                            "{\"user\": \"a\", \"text\": \"fine\"}\n"
+                                            "{\"user\": \"b\", \"text\": \"an axe\"}\n");
+  EXPECT_THAT(PartitionCorpus(path, PickyTokenizer(), FixedKey(), {1, 1, 0}),
+              StatusIs(StatusCode::kInvalidArgument, path + ":2: too hard"));
 }
 
 // Otherwise it would be a unit of private training with a gradient of its own, and emptying a

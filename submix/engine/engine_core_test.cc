@@ -295,7 +295,9 @@ class OtherTokenizer final : public tokenizer::Tokenizer {
   base::TokenId largest_text_token() const override { return text_entries_ - 1; }
   std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return 0; }
-  std::vector<base::TokenId> Encode(std::string_view) const override { return {0}; }
+  base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view) const override {
+    return std::vector<base::TokenId>{0};
+  }
   std::string Decode(std::span<const base::TokenId>) const override { return ""; }
 
  private:

@@ -53,14 +53,15 @@ StatusOr<std::optional<std::int64_t>> CoveredAnswers(const Deployment& deploymen
 }
 
 Status Synthesize(EngineCore& core, std::span<const std::int64_t> numbers, int at_a_time,
-                  const std::function<Request(std::int64_t number)>& request,
+                  const std::function<StatusOr<Request>(std::int64_t number)>& request,
                   const SynthesisSinks& sinks) {
   SUBMIX_CHECK(core.idle() && at_a_time >= 1, "synthesis has the engine for itself");
   LiveDocuments live;
   Status status;
   while (status.ok() && (!numbers.empty() || !live.empty())) {
     while (status.ok() && !numbers.empty() && std::ssize(live) < at_a_time) {
-      const auto id = core.Admit(request(numbers.front()));
+      const StatusOr<Request> asked = request(numbers.front());
+      const auto id = asked.ok() ? core.Admit(*asked) : asked.status();
       status = id.status();
       if (id.ok()) live[*id].number = numbers.front();
       numbers = numbers.subspan(1);

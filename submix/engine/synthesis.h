@@ -36,11 +36,11 @@ struct SynthesisSinks {
 };
 
 // Writes the documents of these numbers, begun in this order, `at_a_time` of them in a step.
-// `request` says what a number asks. Errors: EngineCore's, ExhaustedError, NoPredictionError, the
-// sink's; documents that have not ended are then dropped, and what they were charged stays charged.
-// Requires: core.idle(), at_a_time >= 1.
+// `request` says what a number asks. Errors: EngineCore's, ExhaustedError, NoPredictionError,
+// `request`'s, the sink's; documents that have not ended are then dropped, and what they were
+// charged stays charged. Requires: core.idle(), at_a_time >= 1.
 base::Status Synthesize(EngineCore& core, std::span<const std::int64_t> numbers, int at_a_time,
-                        const std::function<Request(std::int64_t number)>& request,
+                        const std::function<base::StatusOr<Request>(std::int64_t number)>& request,
                         const SynthesisSinks& sinks);
 
 }  // namespace submix::engine

@@ -53,17 +53,17 @@ class MarkedLetters final : public tokenizer::Tokenizer {
     if (content == "<end_of_turn>") return kEnd;
     return std::nullopt;
   }
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
+  base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const override {
     return letters_.Encode(bytes);
   }
-  std::vector<base::TokenId> EncodeTemplated(
+  base::StatusOr<std::vector<base::TokenId>> EncodeTemplated(
       std::string_view text, const std::vector<bool>& is_of_template,
       std::span<const base::TokenId> /*more_markers*/) const override {
     std::vector<base::TokenId> tokens;
     for (std::size_t i = 0; i < text.size();) {
       const std::string_view marker = text.substr(i, text.substr(i).find('>') + 1);
       const auto token = is_of_template[i] ? special_token(marker) : std::nullopt;
-      tokens.push_back(token ? *token : Encode(text.substr(i, 1)).front());
+      tokens.push_back(token ? *token : Encode(text.substr(i, 1))->front());
       i += token ? marker.size() : 1;
     }
     return tokens;

@@ -255,6 +255,12 @@ ApiError ContextError(const CompletionCall& call, const std::string& message) {
           .code = "context_length_exceeded"};
 }
 
+// Of a text that becomes no prompt.
+ApiError PromptError(const base::Status& status, const char* param) {
+  if (status.code() == base::StatusCode::kInternal) return HttpError(500);
+  return {.message = status.message(), .param = param};
+}
+
 // Token ids are taken as they are.
 std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const Prompt& prompt,
                                              engine::Request& request) const {
@@ -264,7 +270,9 @@ std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const P
   }
   if (const auto* text = std::get_if<std::string>(&prompt)) {
     if (auto error = CheckLength(call, text->size())) return error;
-    request.prompt = scheduler_.tokenizer().EncodePrompt(*text);
+    auto tokens = scheduler_.tokenizer().EncodePrompt(*text);
+    if (!tokens.ok()) return PromptError(tokens.status(), "prompt");
+    request.prompt = *std::move(tokens);
     return std::nullopt;
   }
   const auto& conversation = std::get<Conversation>(prompt);
@@ -273,7 +281,7 @@ std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const P
   if (auto error = CheckLength(call, bytes)) return error;
   const auto status = options_.chat_format->Ask(conversation, std::time(nullptr), request);
   if (status.ok()) return std::nullopt;
-  return ApiError{.message = status.message(), .param = "messages"};
+  return PromptError(status, "messages");
 }
 
 // Before the text is encoded, which takes time and memory: a longer one has more tokens than the

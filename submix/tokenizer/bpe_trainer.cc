@@ -211,8 +211,9 @@ std::string MergeLine(const MergeLearner::Merge& merge, const std::vector<std::s
 
 }  // namespace
 
-void BpeTrainer::AddText(std::string_view text) {
-  for (const std::string_view word : Gpt2PreTokenizer().Cut(text)) {
+base::Status BpeTrainer::AddText(std::string_view text) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto words, Gpt2PreTokenizer().Cut(text));
+  for (const std::string_view word : words) {
     const auto entry = word_counts_.find(word);
     if (entry != word_counts_.end()) {
       ++entry->second;
@@ -220,6 +221,7 @@ void BpeTrainer::AddText(std::string_view text) {
       word_counts_.emplace(word, 1);
     }
   }
+  return base::OkStatus();
 }
 
 base::Status BpeTrainer::Train(int vocab_size, const std::string& directory) const {

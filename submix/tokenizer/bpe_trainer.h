@@ -16,8 +16,8 @@ namespace submix::tokenizer {
 // Counts words of text fed in pieces, then learns merges. One thread at a time.
 class BpeTrainer {
  public:
-  // Counts the pre-tokens of one document (any bytes).
-  void AddText(std::string_view text);
+  // Counts the pre-tokens of one document (any bytes). Errors: kInternal where there is no memory.
+  base::Status AddText(std::string_view text);
   // Learns merges until the vocabulary has vocab_size entries (256 bytes + merges + "<|endoftext|>"
   // as the last id) and writes vocab.json and merges.txt to `directory` (must exist). Each merge
   // joins the pair that stands in the words most often; ties are broken by the merged bytes, then

@@ -67,6 +67,7 @@ struct BytePairTokenizer::Encoding {
   std::vector<TokenId> word;  // before its merges
   RecentWords recent_words;
   std::span<const TokenId> more_markers;
+  base::Status status;  // an error: what has come of the text is worth nothing
 };
 
 BytePairTokenizer::BytePairTokenizer(BytePairParts parts) : parts_(std::move(parts)) {
@@ -116,15 +117,15 @@ std::vector<TokenId> BytePairTokenizer::MarkersIn(std::string_view source) const
   return markers;
 }
 
-std::vector<TokenId> BytePairTokenizer::Encode(std::string_view bytes) const {
+base::StatusOr<std::vector<TokenId>> BytePairTokenizer::Encode(std::string_view bytes) const {
   return EncodeTemplated(bytes, {}, {});
 }
 
-std::vector<TokenId> BytePairTokenizer::EncodeTemplated(
+base::StatusOr<std::vector<TokenId>> BytePairTokenizer::EncodeTemplated(
     std::string_view text, const std::vector<bool>& is_of_template,
     std::span<const TokenId> more_markers) const {
   SUBMIX_CHECK(is_of_template.empty() || is_of_template.size() == text.size(), "a flag a byte");
-  Encoding encoding{{}, {}, RecentWords(text.size()), more_markers};
+  Encoding encoding{{}, {}, RecentWords(text.size()), more_markers, {}};
   const MarkedText marked{text, is_of_template, more_markers};
   ForEachPart(
       parts_.literals, marked,
@@ -132,6 +133,7 @@ std::vector<TokenId> BytePairTokenizer::EncodeTemplated(
         EncodeUnnormalized(PartOf(marked, begin, end), begin == 0, encoding);
       },
       [&](TokenId id) { encoding.tokens.push_back(id); });
+  SUBMIX_RETURN_IF_ERROR(encoding.status);
   return std::move(encoding.tokens);
 }
 
@@ -155,12 +157,18 @@ void BytePairTokenizer::EncodeUnnormalized(MarkedText segment, bool is_at_start,
 
 void BytePairTokenizer::EncodePlain(std::string_view piece, bool is_at_start,
                                     Encoding& encoding) const {
+  if (!encoding.status.ok()) return;
   std::string normalized;
   if (!parts_.word_normalizer.is_identity()) {
     normalized = parts_.word_normalizer.Apply(piece, is_at_start);
     piece = normalized;
   }
-  for (const std::string_view word : parts_.pre_tokenizer.Cut(piece)) {
+  const auto words = parts_.pre_tokenizer.Cut(piece);
+  if (!words.ok()) {
+    encoding.status = words.status();
+    return;
+  }
+  for (const std::string_view word : *words) {
     for (std::size_t begin = 0; begin < word.size();) {
       const std::size_t end =
           parts_.boundaries ? parts_.boundaries->StretchEnd(word, begin) : word.size();

@@ -74,8 +74,8 @@ class BytePairTokenizer final : public Tokenizer {
   base::TokenId largest_text_token() const override;
   std::optional<base::TokenId> special_token(std::string_view content) const override;
   std::optional<base::TokenId> added_token(std::string_view content) const override;
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override;
-  std::vector<base::TokenId> EncodeTemplated(
+  base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const override;
+  base::StatusOr<std::vector<base::TokenId>> EncodeTemplated(
       std::string_view text, const std::vector<bool>& is_of_template,
       std::span<const base::TokenId> more_markers) const override;
   std::vector<base::TokenId> MarkersIn(std::string_view source) const override;

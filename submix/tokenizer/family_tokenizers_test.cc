@@ -57,7 +57,7 @@ TEST_P(FamilyTokenizersTest, AgreesWithTheReference) {
   ASSERT_GT(cases.size(), 40u);
   for (const json& one : cases) {
     const std::string bytes = FromHex(one.at("hex"));
-    EXPECT_EQ(tokenizer_->Encode(bytes), one.at(family_).get<std::vector<TokenId>>())
+    EXPECT_EQ(tokenizer_->Encode(bytes).value(), one.at(family_).get<std::vector<TokenId>>())
         << one.at("name");
   }
 }
@@ -72,7 +72,7 @@ TEST_P(FamilyTokenizersTest, GivesBackAnyBytes) {
   }
   for (const std::string& text : texts) {
     std::string expected = ComesBackAs(family_, text);
-    std::string decoded = tokenizer_->Decode(tokenizer_->Encode(text));
+    std::string decoded = tokenizer_->Decode(tokenizer_->Encode(text).value());
     // Metaspace does not say how many spaces there were at the beginning.
     if (family_ == "mistral" || family_ == "metaspace") {
       expected.erase(0, expected.find_first_not_of(' '));
@@ -92,7 +92,8 @@ TEST_P(FamilyTokenizersTest, MakesNoMarkerOfItsText) {
     const auto marker = tokenizer_->special_token(content);
     if (!marker) continue;
     for (const std::string& text : {std::string(content), all, " " + all + all}) {
-      EXPECT_THAT(tokenizer_->Encode(text), ::testing::Not(::testing::Contains(*marker))) << text;
+      EXPECT_THAT(tokenizer_->Encode(text).value(), ::testing::Not(::testing::Contains(*marker)))
+          << text;
     }
   }
 }
@@ -122,10 +123,11 @@ TEST(FamilyTokenizers, BeginPromptsAndDocuments) {
   const auto llama3 = LoadFamily("llama3");
   std::vector<TokenId> expected = llama3->prefix();
   EXPECT_EQ(llama3->document_start(), expected);
-  for (const TokenId id : llama3->Encode("a word")) expected.push_back(id);
-  EXPECT_EQ(llama3->EncodePrompt("a word"), expected);
+  const std::vector<TokenId> word = llama3->Encode("a word").value();
+  expected.insert(expected.end(), word.begin(), word.end());
+  EXPECT_EQ(llama3->EncodePrompt("a word").value(), expected);
   const auto qwen3 = LoadFamily("qwen3");
-  EXPECT_EQ(qwen3->EncodePrompt("a word"), qwen3->Encode("a word"));
+  EXPECT_EQ(qwen3->EncodePrompt("a word").value(), qwen3->Encode("a word").value());
   EXPECT_THAT(qwen3->document_start(), ElementsAre(qwen3->end_of_text()));
 }
 
@@ -158,7 +160,7 @@ TEST(FamilyTokenizers, DecodeAddedTokensThatAreNotSpecialToTheirText) {
   EXPECT_EQ(qwen3->Decode(tokens), "<think>");
   EXPECT_FALSE(qwen3->special_token("<think>").has_value());
   EXPECT_FALSE(qwen3->added_token("<b>").has_value());
-  EXPECT_THAT(qwen3->Encode("<think>"), ElementsAre(*qwen3->added_token("<think>")));
+  EXPECT_THAT(qwen3->Encode("<think>").value(), ElementsAre(*qwen3->added_token("<think>")));
 }
 
 // A family's file with one more added token, which is not in the vocabulary.
@@ -183,17 +185,17 @@ TEST(FamilyTokenizers, MatchAddedTokensAsTheLibraryDoes) {
   const json covid = {{"content", "covid19"}, {"special", false}, {"normalized", true}};
   const auto llama2 = LoadWith("llama2", covid);
   const std::string text = "Hello covid19 world covid19x xcovid19";
-  EXPECT_THAT(llama2->Encode(text), ElementsAre(318, 450, 338, 305, 470, 442, 372, 470, 314, 318,
-                                                314, 293, 305, 312, 414, 52, 60));
-  EXPECT_EQ(llama2->Decode(llama2->Encode(text)), text);
+  EXPECT_THAT(llama2->Encode(text).value(), ElementsAre(318, 450, 338, 305, 470, 442, 372, 470, 314,
+                                                        318, 314, 293, 305, 312, 414, 52, 60));
+  EXPECT_EQ(llama2->Decode(llama2->Encode(text).value()), text);
   const json mask = {{"content", "<mask>"}, {"special", false}, {"lstrip", true}};
-  EXPECT_THAT(LoadWith("qwen3", mask)->Encode("a <mask> b <mask>c"),
+  EXPECT_THAT(LoadWith("qwen3", mask)->Encode("a <mask> b <mask>c").value(),
               ElementsAre(64, 411, 268, 411, 66));
   // What is special is taken out of a template's words alone.
   const json special = {{"content", "<mask>"}, {"special", true}, {"lstrip", true}};
   const auto qwen3 = LoadWith("qwen3", special);
-  EXPECT_EQ(qwen3->Encode("a <mask>"), LoadFamily("qwen3")->Encode("a <mask>"));
-  EXPECT_THAT(qwen3->EncodeTemplated("a <mask> b <mask>c", std::vector<bool>(18, true), {}),
+  EXPECT_EQ(qwen3->Encode("a <mask>").value(), LoadFamily("qwen3")->Encode("a <mask>").value());
+  EXPECT_THAT(qwen3->EncodeTemplated("a <mask> b <mask>c", std::vector<bool>(18, true), {}).value(),
               ElementsAre(64, 411, 268, 411, 66));
 }
 
@@ -225,13 +227,14 @@ TEST(FamilyTokenizers, HeedWhatConfigurationsSayOfTokens) {
         R"({"added_tokens_decoder": {"470": {"content": "covid19", "special": true}}})"}) {
     const auto tokenizer = LoadWith("llama2", word, config);
     EXPECT_TRUE(tokenizer->special_token("covid19").has_value()) << config;
-    EXPECT_THAT(tokenizer->Encode("covid19"), ::testing::Not(::testing::Contains(470))) << config;
+    EXPECT_THAT(tokenizer->Encode("covid19").value(), ::testing::Not(::testing::Contains(470)))
+        << config;
   }
   const auto tokenizer =
       LoadWith("llama2", word,
                R"({"added_tokens_decoder": {"470": {"content": "covid19", "normalized": false,
                                                             "lstrip": true}}})");
-  EXPECT_THAT(tokenizer->Encode("  covid19"), ElementsAre(470));
+  EXPECT_THAT(tokenizer->Encode("  covid19").value(), ElementsAre(470));
 }
 
 TEST(FamilyTokenizers, BoundTheTextOfAToken) {
@@ -240,18 +243,19 @@ TEST(FamilyTokenizers, BoundTheTextOfAToken) {
       {"qwen3", "\u1fbe\u0308\u0301"}, {"llama2", "▁the▁the▁the"}, {"gemma3", "▁they▁they"}};
   for (const auto& [family, text] : texts) {
     const auto tokenizer = LoadFamily(family);
-    const std::size_t num_tokens = tokenizer->Encode(text).size();
+    const std::size_t num_tokens = tokenizer->Encode(text).value().size();
     EXPECT_LE(text.size(), num_tokens * tokenizer->longest_token_bytes()) << family;
     for (const json& one : Cases()) {
       const std::string bytes = FromHex(one.at("hex"));
-      EXPECT_LE(bytes.size(), tokenizer->Encode(bytes).size() * tokenizer->longest_token_bytes());
+      EXPECT_LE(bytes.size(),
+                tokenizer->Encode(bytes).value().size() * tokenizer->longest_token_bytes());
     }
   }
 }
 
 TEST(FamilyTokenizers, KeepTheSpaceOfATokenThatFollowsOthers) {
   const auto llama2 = LoadFamily("llama2");
-  const std::vector<TokenId> tokens = llama2->Encode("the the");
+  const std::vector<TokenId> tokens = llama2->Encode("the the").value();
   EXPECT_EQ(llama2->Decode(tokens), "the the");
   std::string streamed;
   for (const TokenId token : tokens) streamed += llama2->TokenBytes(token);
@@ -265,7 +269,7 @@ TEST(FamilyTokenizers, EncodeALongWordInTimeNearlyLinear) {
                                      std::string("\u0323\u0307"), std::string("<<b")}) {
       std::string text;
       while (text.size() < (std::size_t{1} << 18)) text += piece;
-      EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text)).size(),
+      EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text).value()).size(),
                 ComesBackAs(family, text).size());
     }
   }

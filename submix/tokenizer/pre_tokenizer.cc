@@ -1,7 +1,6 @@
 #include "submix/tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,8 @@
 
 namespace submix::tokenizer {
 namespace {
+
+using base::StatusOr;
 
 struct Range {
   std::size_t begin = 0;
@@ -57,8 +58,8 @@ class WordsOfPiece {
   bool previous_is_match_ = false;
 };
 
-std::vector<Range> CutEach(const Split& split, std::string_view subject,
-                           const std::vector<Range>& pieces) {
+StatusOr<std::vector<Range>> CutEach(const Split& split, std::string_view subject,
+                                     const std::vector<Range>& pieces) {
   std::vector<Range> words;
   for (const Range& piece : pieces) {
     WordsOfPiece joined(split, words);
@@ -66,7 +67,7 @@ std::vector<Range> CutEach(const Split& split, std::string_view subject,
     const std::string_view text = subject.substr(piece.begin, piece.end - piece.begin);
     RegularExpression::Effort effort(text.size());
     for (std::size_t begin = 0; begin < text.size();) {
-      const std::optional<RegularExpression::Match> match = split.pattern.Find(text, begin, effort);
+      SUBMIX_ASSIGN_OR_RETURN(const auto match, split.pattern.Find(text, begin, effort));
       const std::size_t match_begin = match ? match->begin : text.size();
       joined.Add({piece.begin + begin, piece.begin + match_begin}, false);
       if (!match) break;
@@ -96,7 +97,7 @@ bool PreTokenizer::keeps_every_byte() const {
       splits_, [](const Split& split) { return split.behavior == SplitBehavior::kRemoved; });
 }
 
-std::vector<std::string_view> PreTokenizer::Cut(std::string_view text) const {
+StatusOr<std::vector<std::string_view>> PreTokenizer::Cut(std::string_view text) const {
   std::vector<std::string_view> words;
   if (text.empty()) return words;
   if (splits_.empty()) {
@@ -110,7 +111,9 @@ std::vector<std::string_view> PreTokenizer::Cut(std::string_view text) const {
     subject = repaired;
   }
   std::vector<Range> pieces = {{0, text.size()}};
-  for (const Split& split : splits_) pieces = CutEach(split, subject, pieces);
+  for (const Split& split : splits_) {
+    SUBMIX_ASSIGN_OR_RETURN(pieces, CutEach(split, subject, pieces));
+  }
   words.reserve(pieces.size());
   for (const Range& piece : pieces) {
     words.push_back(text.substr(piece.begin, piece.end - piece.begin));
@@ -119,7 +122,7 @@ std::vector<std::string_view> PreTokenizer::Cut(std::string_view text) const {
 }
 
 Split Gpt2Split() {
-  base::StatusOr<RegularExpression> pattern = RegularExpression::Compile(
+  StatusOr<RegularExpression> pattern = RegularExpression::Compile(
       R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
   SUBMIX_CHECK(pattern.ok(), "GPT-2's pattern compiles");
   return {*std::move(pattern), SplitBehavior::kIsolated, false};

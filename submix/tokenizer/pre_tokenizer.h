@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "submix/base/status.h"
 #include "submix/tokenizer/regular_expression.h"
 
 namespace submix::tokenizer {
@@ -34,8 +35,8 @@ class PreTokenizer {
 
   // Whether the words joined are always the text.
   bool keeps_every_byte() const;
-  // Views into the text, none empty.
-  std::vector<std::string_view> Cut(std::string_view text) const;
+  // Views into the text, none empty. Errors: those of RegularExpression::Find.
+  base::StatusOr<std::vector<std::string_view>> Cut(std::string_view text) const;
 
  private:
   std::vector<Split> splits_;

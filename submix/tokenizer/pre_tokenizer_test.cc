@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 std::vector<std::string> Words(std::string_view text) {
-  const std::vector<std::string_view> words = Gpt2PreTokenizer().Cut(text);
+  const std::vector<std::string_view> words = Gpt2PreTokenizer().Cut(text).value();
   return {words.begin(), words.end()};
 }
 
@@ -73,7 +73,7 @@ TEST(Gpt2PreTokenizerTest, TakesLinearTimeOnLongRuns) {
 std::vector<std::string_view> Cut(std::string_view text, SplitBehavior behavior, bool invert) {
   base::StatusOr<RegularExpression> pattern = RegularExpression::Compile("[.]");
   EXPECT_TRUE(pattern.ok());
-  return PreTokenizer({{*pattern, behavior, invert}}).Cut(text);
+  return PreTokenizer({{*pattern, behavior, invert}}).Cut(text).value();
 }
 
 TEST(PreTokenizerTest, DoesWithMatchesWhatABehaviorSays) {
@@ -98,7 +98,7 @@ TEST(PreTokenizerTest, CutsTheWordsOfOneSplitByTheNext) {
   const auto digit = RegularExpression::Compile(R"(\p{N})");
   ASSERT_TRUE(digit.ok());
   const PreTokenizer pre_tokenizer({{*digit, SplitBehavior::kIsolated, false}, Gpt2Split()});
-  EXPECT_THAT(pre_tokenizer.Cut("in 12, a  b"),
+  EXPECT_THAT(pre_tokenizer.Cut("in 12, a  b").value(),
               ElementsAre("in", " ", "1", "2", ",", " a", " ", " b"));
 }
 
@@ -106,12 +106,12 @@ TEST(PreTokenizerTest, LooksNoFurtherAheadThanItsWord) {
   const auto comma = RegularExpression::Compile(",");
   ASSERT_TRUE(comma.ok());
   const PreTokenizer pre_tokenizer({{*comma, SplitBehavior::kIsolated, false}, Gpt2Split()});
-  EXPECT_THAT(pre_tokenizer.Cut("a  ,b"), ElementsAre("a", "  ", ",", "b"));
+  EXPECT_THAT(pre_tokenizer.Cut("a  ,b").value(), ElementsAre("a", "  ", ",", "b"));
 }
 
 TEST(PreTokenizerTest, WithoutSplitsATextIsOneWord) {
-  EXPECT_THAT(PreTokenizer({}).Cut("a b\xff"), ElementsAre("a b\xff"));
-  EXPECT_THAT(PreTokenizer({}).Cut(""), IsEmpty());
+  EXPECT_THAT(PreTokenizer({}).Cut("a b\xff").value(), ElementsAre("a b\xff"));
+  EXPECT_THAT(PreTokenizer({}).Cut("").value(), IsEmpty());
 }
 
 }  // namespace pre_tokenizer_test

@@ -15,6 +15,28 @@ namespace {
 
 constexpr std::size_t kFreeEffort = 32;  // of every search, as PCRE2's match limit
 
+std::string ReasonOf(int error) {
+  std::array<PCRE2_UCHAR, 128> reason{};
+  pcre2_get_error_message(error, reason.data(), reason.size());
+  return reinterpret_cast<const char*>(reason.data());
+}
+
+// Of a search that came to no end.
+base::Status SearchError(int error) {
+  switch (error) {
+    case PCRE2_ERROR_MATCHLIMIT:
+    case PCRE2_ERROR_DEPTHLIMIT:
+    case PCRE2_ERROR_HEAPLIMIT:
+    case PCRE2_ERROR_JIT_STACKLIMIT:
+      return base::InvalidArgumentError(
+          "the text cannot be cut into tokens by this tokenizer's pattern within its budget of "
+          "tries: break up its long runs of characters of one kind, or use a tokenizer.json whose "
+          "pattern goes back less");
+    default:
+      return base::InternalError("PCRE2 cannot search a text: " + ReasonOf(error));
+  }
+}
+
 }  // namespace
 
 struct RegularExpression::Code {
@@ -40,10 +62,8 @@ base::StatusOr<RegularExpression> RegularExpression::Compile(std::string_view pa
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), PCRE2_UTF,
                     &error, &error_offset, nullptr);
   if (compiled == nullptr) {
-    std::array<PCRE2_UCHAR, 128> reason{};
-    pcre2_get_error_message(error, reason.data(), reason.size());
     return base::InvalidArgumentError("the regular expression does not compile: " +
-                                      std::string(reinterpret_cast<const char*>(reason.data())));
+                                      ReasonOf(error));
   }
   auto code = std::make_shared<const Code>(compiled);
   std::uint32_t can_match_nothing = 0;
@@ -63,9 +83,8 @@ RegularExpression RegularExpression::Literal(std::string_view bytes) {
   return RegularExpression(std::make_shared<const Code>(compiled));
 }
 
-std::optional<RegularExpression::Match> RegularExpression::Find(std::string_view text,
-                                                                std::size_t start,
-                                                                Effort& effort) const {
+base::StatusOr<std::optional<RegularExpression::Match>> RegularExpression::Find(
+    std::string_view text, std::size_t start, Effort& effort) const {
   // One a thread, since making one takes as long as finding a word.
   thread_local const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
       pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
@@ -85,10 +104,11 @@ std::optional<RegularExpression::Match> RegularExpression::Find(std::string_view
     if (result != PCRE2_ERROR_MATCHLIMIT || limit > effort.left) break;
     effort.left -= limit;
   }
+  if (result == PCRE2_ERROR_NOMATCH) return std::optional<Match>();
+  if (result < 0) return SearchError(result);
   // 0: a match whose groups did not all fit, which nobody asks for.
-  if (result < 0) return std::nullopt;
   const PCRE2_SIZE* const offsets = pcre2_get_ovector_pointer(match.get());
-  return Match{offsets[0], offsets[1]};
+  return std::optional(Match{offsets[0], offsets[1]});
 }
 
 }  // namespace submix::tokenizer

@@ -41,9 +41,11 @@ class RegularExpression {
     std::size_t left;
   };
 
-  // The first match at or after `start`. Nothing, too, where the effort is used up, or PCRE2 has no
-  // memory. Requires: well-formed UTF-8, `start` between two characters.
-  std::optional<Match> Find(std::string_view text, std::size_t start, Effort& effort) const;
+  // The first match at or after `start`, if any. Errors: kInvalidArgument where the effort is used
+  // up; kInternal of PCRE2, such as no memory. Requires: well-formed UTF-8, `start` between two
+  // characters.
+  base::StatusOr<std::optional<Match>> Find(std::string_view text, std::size_t start,
+                                            Effort& effort) const;
 
  private:
   struct Code;

@@ -52,9 +52,9 @@ base::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::LoadFor(const std::string&
       std::to_string(model_vocab_size) + ": the tokenizer does not belong to this model");
 }
 
-std::vector<base::TokenId> Tokenizer::EncodePrompt(std::string_view bytes) const {
+base::StatusOr<std::vector<base::TokenId>> Tokenizer::EncodePrompt(std::string_view bytes) const {
   std::vector<base::TokenId> tokens = prefix();
-  const std::vector<base::TokenId> text = Encode(bytes);
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<base::TokenId> text, Encode(bytes));
   tokens.insert(tokens.end(), text.begin(), text.end());
   return tokens;
 }

@@ -75,16 +75,19 @@ class Tokenizer {
   }
 
   // Added tokens that are not special (Gemma's line ends and tags of HTML, Qwen's "<think>", words
-  // of a fine-tuning) are matched in the text as Hugging Face's library matches them.
-  virtual std::vector<base::TokenId> Encode(std::string_view bytes) const = 0;
+  // of a fine-tuning) are matched in the text as Hugging Face's library matches them. Errors:
+  // kInvalidArgument, without the text, where the file's pattern goes back more often on it than is
+  // allowed (no pattern of the families above does, on any text); kInternal where there is no
+  // memory for a search.
+  virtual base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const = 0;
   // The text of a chat, of which some bytes were written by a template and all others by people
   // (`is_of_template`, one flag a byte). As Encode, but for markers: special tokens, and those of
   // `more_markers`. They are matched as Hugging Face's library matches them, but only where every
   // byte of their content is the template's; else they are plain text that never becomes their ids.
   // White space beside a marker that its lstrip or rstrip takes may be anybody's. What stands
-  // between two matches is one text, whoever wrote it. Requires: as many flags as bytes;
-  // `more_markers` as MarkersIn gives them.
-  virtual std::vector<base::TokenId> EncodeTemplated(
+  // between two matches is one text, whoever wrote it. Errors: those of Encode. Requires: as many
+  // flags as bytes; `more_markers` as MarkersIn gives them.
+  virtual base::StatusOr<std::vector<base::TokenId>> EncodeTemplated(
       std::string_view text, const std::vector<bool>& /*is_of_template*/,
       std::span<const base::TokenId> /*more_markers*/) const {
     return Encode(text);  // without added tokens there is nothing else
@@ -93,7 +96,7 @@ class Tokenizer {
   // those that are one character or all white space, which mark nothing and stand in any text.
   virtual std::vector<base::TokenId> MarkersIn(std::string_view /*source*/) const { return {}; }
   // What a model reads of a text from the text's beginning: prefix(), then Encode.
-  std::vector<base::TokenId> EncodePrompt(std::string_view bytes) const;
+  base::StatusOr<std::vector<base::TokenId>> EncodePrompt(std::string_view bytes) const;
   // What a document begins with where nothing precedes it: prefix(), or end_of_text() if that is
   // empty.
   std::vector<base::TokenId> document_start() const;

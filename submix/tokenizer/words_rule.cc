@@ -172,6 +172,9 @@ StatusOr<WordsRule> ReadWordsRule(const JsonObject& settings,
   if (settings.Has("pre_tokenizer")) {
     SUBMIX_ASSIGN_OR_RETURN(const JsonObject pre_tokenizer, settings.Object("pre_tokenizer"));
     SUBMIX_RETURN_IF_ERROR(PreTokenizerReader(rule, adds_prefix_space).Read(pre_tokenizer));
+    std::vector<Normalizer::Step> all = rule.steps;
+    all.insert(all.end(), rule.word_steps.begin(), rule.word_steps.end());
+    SUBMIX_RETURN_IF_ERROR(CheckGrowth(settings, "pre_tokenizer", all));
   }
   return rule;
 }

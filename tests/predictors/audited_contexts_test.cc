@@ -93,12 +93,13 @@ class AuditedContextsTest : public ::testing::Test {
  protected:
   AuditedContextsTest()
       : tokenizer_(*tokenizer::Tokenizer::LoadFor(kPublic, /*vocab_size=*/1 << 20)),
-        query_(tokenizer_->EncodePrompt(kQuery)) {}
+        query_(tokenizer_->EncodePrompt(kQuery).value()) {}
 
   Records Encoded(const Texts& texts) const {
     Records records(texts.size());
     for (std::size_t part = 0; part < texts.size(); ++part) {
-      for (const std::string& text : texts[part]) records[part].push_back(tokenizer_->Encode(text));
+      for (const std::string& text : texts[part])
+        records[part].push_back(tokenizer_->Encode(text).value());
     }
     return records;
   }

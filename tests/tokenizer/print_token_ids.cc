@@ -51,10 +51,10 @@ json Answer(const json& question) {
                  {"end_of_text", tokenizer.end_of_text()}};
   for (const std::string hex : question.at("texts")) {
     const std::string text = FromHex(hex);
-    const auto ids = tokenizer.Encode(text);
+    const auto ids = tokenizer.Encode(text).value();
     answer["ids"].push_back(ids);
     answer["templated"].push_back(
-        tokenizer.EncodeTemplated(text, std::vector<bool>(text.size(), true), {}));
+        tokenizer.EncodeTemplated(text, std::vector<bool>(text.size(), true), {}).value());
     answer["decoded"].push_back(ToHex(tokenizer.Decode(ids)));
   }
   return answer;

@@ -232,7 +232,7 @@ class Demo {
 
   static Status Ask(DeployedEngine& deployed, const char* prompt, int& tokens, double& seconds) {
     engine::Request request;
-    request.prompt = deployed.tokenizer->EncodePrompt(prompt);
+    SUBMIX_ASSIGN_OR_RETURN(request.prompt, deployed.tokenizer->EncodePrompt(prompt));
     request.max_tokens = 24;
     request.sampling.temperature = 0.8;
     const auto start = std::chrono::steady_clock::now();

@@ -41,10 +41,13 @@ StatusOr<ScoredText> LoadText(const ScoreOptions& options, const ensemble::Predi
     SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, ensemble::LoadFittingTokenizer(options.model));
     SUBMIX_ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(options.text));
     if (bytes.empty()) return base::InvalidArgumentError(options.text + ": is empty");
-    const std::vector<base::TokenId> tokens = tokenizer->Encode(bytes);
+    const auto tokens = tokenizer->Encode(bytes);
+    if (!tokens.ok()) {
+      return Status(tokens.status().code(), options.text + ": " + tokens.status().message());
+    }
     // The first token is predicted, too: at the beginning of a document.
     text.tokens = tokenizer->document_start();
-    text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
+    text.tokens.insert(text.tokens.end(), tokens->begin(), tokens->end());
     text.bytes = bytes.size();
     return text;
   }

@@ -57,7 +57,8 @@ base::Status RunGenerate(GenerateOptions options) {
   if (options.prompt == "-") options.prompt = ReadStandardInput();
   SUBMIX_ASSIGN_OR_RETURN(const auto deployed,
                           OpenDeployedEngine(options.deployment, options.predictor));
-  options.request.prompt = deployed->tokenizer->EncodePrompt(options.prompt);
+  SUBMIX_ASSIGN_OR_RETURN(options.request.prompt,
+                          deployed->tokenizer->EncodePrompt(options.prompt));
   SUBMIX_RETURN_IF_ERROR(deployed->core->Check(options.request));
   for (int i = 0; i < options.completions; ++i) {
     if (!options.json) std::printf("%s", options.prompt.c_str());

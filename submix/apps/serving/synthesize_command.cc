@@ -245,10 +245,10 @@ class Synthesis {
   }
 
   // A document begins as the texts did that the models were trained on.
-  engine::Request RequestOf(const DocumentPrompt& prompt) const {
+  StatusOr<engine::Request> RequestOf(const DocumentPrompt& prompt) const {
     engine::Request request = options_.request;
     request.prompt = deployed_->tokenizer->document_start();
-    const auto tokens = deployed_->tokenizer->Encode(prompt.text);
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, deployed_->tokenizer->Encode(prompt.text));
     request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
     return request;
   }
@@ -256,7 +256,8 @@ class Synthesis {
   Status CheckPrompts() const {
     const auto asked = std::min(documents_, std::ssize(prompts_));
     for (std::int64_t number = 0; number < asked; ++number) {
-      const Status status = deployed_->core->Check(RequestOf(PromptOf(number)));
+      const auto request = RequestOf(PromptOf(number));
+      const Status status = request.ok() ? deployed_->core->Check(*request) : request.status();
       if (status.ok()) continue;
       return base::InvalidArgumentError(status.message() + " (prompt " +
                                         std::to_string(number + 1) + ")");

@@ -134,7 +134,8 @@ struct ContextsOptions {
   std::string template_file;
 };
 
-// Errors: kInvalidArgument if the public model has no room for the contexts and a query.
+// Errors: kInvalidArgument if the public model has no room for the contexts and a query, or its
+// tokenizer cannot cut a record into tokens.
 Status CheckPublicModel(const ContextsOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
                           ensemble::LoadFittingTokenizer(options.public_directory));
@@ -143,7 +144,8 @@ Status CheckPublicModel(const ContextsOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   const int tokens = options.contexts.tokens;
   if (tokens >= ensemble::Contexts::kLeastTokens && tokens <= config.context_length / 2) {
-    return contexts::FrameOf(options.contexts, *tokenizer).status();
+    SUBMIX_RETURN_IF_ERROR(contexts::FrameOf(options.contexts, *tokenizer).status());
+    return contexts::CheckRecords(options.corpus, options.contexts, *tokenizer);
   }
   return base::InvalidArgumentError(
       "--context-tokens: expected " + std::to_string(ensemble::Contexts::kLeastTokens) + " to " +

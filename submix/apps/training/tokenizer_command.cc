@@ -22,8 +22,8 @@ struct TokenizerOptions {
 
 base::Status AddFile(const std::string& path, tokenizer::BpeTrainer& trainer,
                      base::ProgressBar& progress) {
-  return corpus::ReadDocuments(path, [&](std::string_view document) {
-    trainer.AddText(document);
+  return corpus::ReadDocuments(path, [&](std::string_view document) -> base::Status {
+    SUBMIX_RETURN_IF_ERROR(trainer.AddText(document));
     progress.Advance(static_cast<std::int64_t>(document.size()));
     return base::OkStatus();
   });

@@ -31,7 +31,7 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
   int vocab_size() const override { return kVocabulary; }
   std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return kVocabulary; }
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
+  base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
     for (const char byte : bytes) {  // what is no letter becomes one
       tokens.push_back(((byte - 'a') % kVocabulary + kVocabulary) % kVocabulary);

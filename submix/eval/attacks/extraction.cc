@@ -10,9 +10,10 @@ namespace {
 using base::StatusOr;
 
 // A completion as long as the secret is enough: a longer one only costs.
-std::size_t CompletionTokens(const tokenizer::Tokenizer& tokenizer,
-                             const ExtractionAttack& attack) {
-  return tokenizer.Encode(attack.secret).size() + 1;
+StatusOr<std::size_t> CompletionTokens(const tokenizer::Tokenizer& tokenizer,
+                                       const ExtractionAttack& attack) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto secret, tokenizer.Encode(attack.secret));
+  return secret.size() + 1;
 }
 
 }  // namespace
@@ -20,12 +21,12 @@ std::size_t CompletionTokens(const tokenizer::Tokenizer& tokenizer,
 StatusOr<ExtractionResult> Extract(ensemble::Predictor& predictor, TokenLaw& law,
                                    const tokenizer::Tokenizer& tokenizer,
                                    const ExtractionAttack& attack, base::RandomSource& random) {
-  const CompletionOptions options = {.tokens = CompletionTokens(tokenizer, attack),
-                                     .count = attack.greedy ? 1 : attack.attempts,
-                                     .greedy = attack.greedy};
-  SUBMIX_ASSIGN_OR_RETURN(
-      const std::vector<Completion> completions,
-      Complete(predictor, law, tokenizer.EncodePrompt(attack.prompt), options, random));
+  SUBMIX_ASSIGN_OR_RETURN(const std::size_t tokens, CompletionTokens(tokenizer, attack));
+  SUBMIX_ASSIGN_OR_RETURN(const auto prompt, tokenizer.EncodePrompt(attack.prompt));
+  const CompletionOptions options = {
+      .tokens = tokens, .count = attack.greedy ? 1 : attack.attempts, .greedy = attack.greedy};
+  SUBMIX_ASSIGN_OR_RETURN(const std::vector<Completion> completions,
+                          Complete(predictor, law, prompt, options, random));
   ExtractionResult result{options.count, 0};
   for (const Completion& completion : completions) {
     if (tokenizer.Decode(completion.tokens).find(attack.secret) != std::string::npos) ++result.hits;
@@ -37,8 +38,9 @@ StatusOr<ExtractionResult> ExtractFromEngine(engine::EngineCore& engine,
                                              const tokenizer::Tokenizer& tokenizer,
                                              const ExtractionAttack& attack) {
   engine::Request request;
-  request.prompt = tokenizer.EncodePrompt(attack.prompt);
-  request.max_tokens = static_cast<int>(CompletionTokens(tokenizer, attack));
+  SUBMIX_ASSIGN_OR_RETURN(request.prompt, tokenizer.EncodePrompt(attack.prompt));
+  SUBMIX_ASSIGN_OR_RETURN(const std::size_t tokens, CompletionTokens(tokenizer, attack));
+  request.max_tokens = static_cast<int>(tokens);
   ExtractionResult result;
   while (result.attempts < attack.attempts) {
     const int count = std::min(kSequencesAtATime, attack.attempts - result.attempts);

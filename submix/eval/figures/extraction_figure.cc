@@ -43,15 +43,18 @@ class CodeGame {
            const CodeUsers& users, int digits)
       : predictor_(predictor),
         tokenizer_(tokenizer),
-        prompt_(tokenizer.EncodePrompt(kPrompt)),
         codes_(users.codes.begin(), users.codes.end()),
-        digits_(digits) {
-    for (const std::string& code : users.codes) {
-      const std::size_t tokens =
-          tokenizer.EncodePrompt(kPrompt + (" " + code)).size() - prompt_.size();
+        digits_(digits) {}
+
+  // Before the first number is drawn. Errors: those of Tokenizer::Encode.
+  Status Encode() {
+    SUBMIX_ASSIGN_OR_RETURN(prompt_, tokenizer_.EncodePrompt(kPrompt));
+    for (const std::string& code : codes_) {
+      SUBMIX_ASSIGN_OR_RETURN(const auto tokens, tokenizer_.EncodePrompt(kPrompt + (" " + code)));
       // One more: a number ends where something else begins.
-      tokens_ = std::max(tokens_, tokens + 1);
+      tokens_ = std::max(tokens_, tokens.size() - prompt_.size() + 1);
     }
+    return base::OkStatus();
   }
 
   // Tokens that so many numbers are.
@@ -73,9 +76,9 @@ class CodeGame {
  private:
   ensemble::Predictor& predictor_;
   const tokenizer::Tokenizer& tokenizer_;
-  const std::vector<base::TokenId> prompt_;
   const std::set<std::string> codes_;
   const int digits_;
+  std::vector<base::TokenId> prompt_;
   std::size_t tokens_ = 1;
 };
 
@@ -135,7 +138,8 @@ StatusOr<Figure> RunCodeExperiment(const CodeExperiment& experiment, const base:
                             train(digits, users.jsonl, {experiment.num_parts, 2}));
     SUBMIX_ASSIGN_OR_RETURN(const std::string everybody, train(digits, users.jsonl, {1, 1}));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source.load(pairs, {everybody}));
-    const CodeGame game(*predictor, tokenizer, users, digits);
+    CodeGame game(*predictor, tokenizer, users, digits);
+    SUBMIX_RETURN_IF_ERROR(game.Encode());
     const std::string length = ", " + std::to_string(digits) + " digits";
     const auto row = MakeRowLaw(static_cast<std::size_t>(predictor->num_members()));
     const auto random = RepeatableDraws(source.seed, "codes");

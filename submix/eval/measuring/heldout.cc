@@ -19,10 +19,8 @@ StatusOr<HeldoutText> ReadUsers(const corpus::CorpusFile& file,
                                 const tokenizer::Tokenizer& tokenizer, int context_length) {
   std::map<std::string, std::vector<base::TokenId>> streams;
   SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    if (!record.text.empty() && (!only_user || *only_user == record.user)) {
-      corpus::AppendText(tokenizer, record.text, streams[record.user]);
-    }
-    return base::OkStatus();
+    if (record.text.empty() || (only_user && *only_user != record.user)) return base::OkStatus();
+    return corpus::AppendText(tokenizer, record.text, streams[record.user]).status();
   }));
   std::vector<UserTokens> users;
   for (auto& [user, stream] : streams) {
@@ -36,12 +34,13 @@ StatusOr<HeldoutText> ReadUsers(const corpus::CorpusFile& file,
 StatusOr<HeldoutText> ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
                                     int context_length) {
   std::vector<UserTokens> documents;
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadDocuments(path, [&](std::string_view document) {
+  const auto append = [&](std::string_view document) {
     std::vector<base::TokenId>& stream = documents.emplace_back().tokens;
-    corpus::AppendText(tokenizer, document, stream);
+    const auto has_text = corpus::AppendText(tokenizer, document, stream);
     stream.push_back(tokenizer.end_of_text());
-    return base::OkStatus();
-  }));
+    return has_text.status();
+  };
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadDocuments(path, append));
   HeldoutText text = HeldoutFromUsers(documents, context_length);
   for (std::size_t i = 0; i < text.users.size(); ++i) text.users[i] = std::to_string(i + 1);
   return text;

@@ -138,8 +138,9 @@ StatusOr<std::unique_ptr<TokenLaw>> MakeMechanismLaw(const mechanism::MechanismO
 
 StatusOr<JudgedTokens> Judged(const tokenizer::Tokenizer& tokenizer, const std::string& prompt,
                               const std::string& text) {
-  const std::vector<base::TokenId> alone = tokenizer.EncodePrompt(prompt);
-  JudgedTokens judged{tokenizer.EncodePrompt(prompt + text), 0};
+  SUBMIX_ASSIGN_OR_RETURN(const auto alone, tokenizer.EncodePrompt(prompt));
+  JudgedTokens judged;
+  SUBMIX_ASSIGN_OR_RETURN(judged.tokens, tokenizer.EncodePrompt(prompt + text));
   const auto differs =
       std::mismatch(alone.begin(), alone.end(), judged.tokens.begin(), judged.tokens.end());
   judged.first = static_cast<std::size_t>(differs.first - alone.begin());

@@ -131,12 +131,14 @@ StatusOr<std::unique_ptr<MemberModels>> FederatedDecoder::MakeTrained() const {
 
 StatusOr<TokenStreams> FederatedDecoder::ReadUsers(const corpus::CorpusFile& file,
                                                    const UserWordsLimits& limits) const {
-  return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
-    const std::vector<TokenId> tokens = tokenizer_->EncodePrompt(text);
-    if (tokens.size() == tokenizer_->prefix().size()) return;
+  const auto append = [&](const std::string& text, std::vector<TokenId>& stream) -> Status {
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, tokenizer_->EncodePrompt(text));
+    if (tokens.size() == tokenizer_->prefix().size()) return base::OkStatus();
     stream.insert(stream.end(), tokens.begin(), tokens.end());
     stream.push_back(tokenizer_->end_of_text());
-  });
+    return base::OkStatus();
+  };
+  return ReadUserStreams(file, limits, append);
 }
 
 StatusOr<std::vector<float>> FederatedDecoder::Start(const LocalTraining& local,

@@ -80,6 +80,7 @@ base::StatusOr<TokenStreams> FederatedLstm::ReadUsers(const corpus::CorpusFile& 
                                                       const UserWordsLimits& limits) const {
   return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
     vocabulary_->AppendText(text, stream);
+    return base::OkStatus();
   });
 }
 

@@ -10,7 +10,8 @@ using base::TokenId;
 
 base::StatusOr<TokenStreams> ReadUserStreams(
     const corpus::CorpusFile& file, const UserWordsLimits& limits,
-    const std::function<void(const std::string& text, std::vector<TokenId>& stream)>& append) {
+    const std::function<base::Status(const std::string& text, std::vector<TokenId>& stream)>&
+        append) {
   SUBMIX_CHECK(limits.least_tokens >= 1 && limits.most_tokens >= 0, "limits out of range");
   std::map<std::string, std::vector<TokenId>> users;
   const auto is_full = [&](const std::vector<TokenId>& stream) {
@@ -20,12 +21,12 @@ base::StatusOr<TokenStreams> ReadUserStreams(
       corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) -> base::Status {
         std::vector<TokenId>& stream = users[record.user];
         if (is_full(stream)) return base::OkStatus();
-        append(record.text, stream);
+        const base::Status appended = append(record.text, stream);
         if (is_full(stream)) {
           stream.resize(static_cast<std::size_t>(limits.most_tokens));
           stream.shrink_to_fit();
         }
-        return base::OkStatus();
+        return appended;
       }));
   TokenStreams streams;
   for (auto& [user, stream] : users) {

@@ -24,11 +24,12 @@ struct UserWordsLimits {
 // A stream a user: the texts in the order of the file, cut; `append` adds one, and its end, to its
 // user's stream, and nothing for a text without a token: a user without any is dropped (Theorem 13,
 // as if absent). Users in the order of their keys. Whether a user stays, and with which words,
-// depends on that user alone. Errors: those of corpus::ReadUserRecords. Requires: least_tokens
-// >= 1.
+// depends on that user alone. Errors: those of corpus::ReadUserRecords; `append`'s, with file
+// and line. Requires: least_tokens >= 1.
 base::StatusOr<TokenStreams> ReadUserStreams(
     const corpus::CorpusFile& file, const UserWordsLimits& limits,
-    const std::function<void(const std::string& text, std::vector<base::TokenId>& stream)>& append);
+    const std::function<base::Status(const std::string& text, std::vector<base::TokenId>& stream)>&
+        append);
 
 // The first streams that together have `most_tokens`, the last one cut.
 TokenStreams FirstWords(TokenStreams streams, std::int64_t most_tokens);

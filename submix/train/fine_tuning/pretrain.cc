@@ -158,12 +158,13 @@ base::StatusOr<std::vector<base::TokenId>> ReadDocumentTokens(std::span<const st
   std::vector<base::TokenId> tokens;
   const auto is_full = [&] { return max_tokens > 0 && std::ssize(tokens) >= max_tokens; };
   for (const std::string& path : paths) {
-    const base::Status status = corpus::ReadDocuments(path, [&](std::string_view document) {
-      const std::vector<base::TokenId> encoded = tokenizer.EncodePrompt(document);
-      tokens.insert(tokens.end(), encoded.begin(), encoded.end());
-      tokens.push_back(tokenizer.end_of_text());
-      return is_full() ? Enough() : base::OkStatus();
-    });
+    const base::Status status =
+        corpus::ReadDocuments(path, [&](std::string_view document) -> base::Status {
+          SUBMIX_ASSIGN_OR_RETURN(const auto encoded, tokenizer.EncodePrompt(document));
+          tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+          tokens.push_back(tokenizer.end_of_text());
+          return is_full() ? Enough() : base::OkStatus();
+        });
     if (is_full()) break;
     SUBMIX_RETURN_IF_ERROR(status);
   }

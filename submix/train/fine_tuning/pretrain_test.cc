@@ -56,7 +56,7 @@ class PretrainTest : public ::testing::Test {
     SUBMIX_ASSERT_OK(Pretrain(resting, kSilent));
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer,
                                 tokenizer::Tokenizer::Load(options_.tokenizer_directory));
-    auto tokens = tokenizer->Encode("It rains on Mondays.\nThe sun shines on Tuesdays.\n");
+    auto tokens = tokenizer->Encode("It rains on Mondays.\nThe sun shines on Tuesdays.\n").value();
     tokens.resize(std::min<std::size_t>(tokens.size(), 16));
     SUBMIX_ASSERT_OK_AND_ASSIGN(const auto losses, MeanLosses(resting.output_directory,
                                                               options_.output_directory, {tokens}));
@@ -142,7 +142,7 @@ TEST_F(PretrainTest, DocumentsEndAtTheirMarkerAndAtTheEndOfAFile) {
                               ReadDocumentTokens(options_.text_files, *tokenizer, 0));
   std::vector<base::TokenId> expected;
   for (const char* document : {"one\n", "two <|endoftext|> three\n", "four\n"}) {
-    const auto encoded = tokenizer->Encode(document);
+    const auto encoded = tokenizer->Encode(document).value();
     expected.insert(expected.end(), encoded.begin(), encoded.end());
     expected.push_back(tokenizer->end_of_text());
   }

@@ -19,7 +19,7 @@ class DigitTokenizer final : public tokenizer::Tokenizer {
   int vocab_size() const override { return kDigits + 1; }
   std::size_t longest_token_bytes() const override { return 1; }
   base::TokenId end_of_text() const override { return kDigits; }
-  std::vector<base::TokenId> Encode(std::string_view bytes) const override {
+  base::StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
     for (const char byte : bytes) tokens.push_back(byte - '0');
     return tokens;

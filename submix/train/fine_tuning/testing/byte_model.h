@@ -19,7 +19,7 @@ inline base::Status WriteByteModel(const std::string& directory) {
   config.end_of_text = kByteEndOfText;
   model::WriteTinyModel(directory, config, /*seed=*/1);
   tokenizer::BpeTrainer trainer;
-  trainer.AddText("no merges are learned from this");
+  SUBMIX_RETURN_IF_ERROR(trainer.AddText("no merges are learned from this"));
   return trainer.Train(kByteVocabSize, directory);
 }
 
