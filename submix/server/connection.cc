@@ -51,9 +51,11 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  asio::post(timer_.get_executor(), [self = shared_from_this()] {
-    if (!self->surroundings_.seats.Enter(self->seat_)) return self->Close();
-    self->surroundings_.seats.Wait(self->seat_);
+  const bool has_seat = surroundings_.seats.Enter(seat_);
+  if (has_seat) surroundings_.seats.Wait(seat_);
+  asio::post(timer_.get_executor(), [self = shared_from_this(), has_seat] {
+    if (self->phase_ == Phase::kClosed) return;  // it had to make room at once
+    if (!has_seat) return self->Close();
     self->SetTimer(self->options_.header_timeout);
     self->transport_->Handshake(
         [self](const Error& error, std::size_t) { self->OnHandshake(error); });
@@ -198,6 +200,7 @@ bool Connection::Admit() {
   const bool has_seat = standing == Standing::kKeyHolder
                             ? surroundings_.seats.ShowKey(seat_, request_->key)
                             : !surroundings_.seats.IsGuest(seat_);
+  has_key_ |= has_seat && standing == Standing::kKeyHolder;
   if (!has_seat) {
     closes_ = true;
     if (!refusal && standing != Standing::kProbe) refusal = handler.Error(503, *request_);
@@ -384,12 +387,13 @@ void Connection::OnWritten(const Error& error) {
 void Connection::AwaitTurn() {
   phase_ = Phase::kTurn;
   StopTimer();
-  surroundings_.pipelines.Wait([weak = weak_from_this(), executor = timer_.get_executor()] {
+  const auto turn = [weak = weak_from_this(), executor = timer_.get_executor()] {
     asio::post(executor, [weak] {
       const auto self = weak.lock();
       if (self && self->phase_ == Phase::kTurn) self->AwaitRequest(self->options_.idle_timeout);
     });
-  });
+  };
+  surroundings_.pipelines.Wait(has_key_, turn);
 }
 
 void Connection::BeginClosing() {

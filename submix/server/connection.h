@@ -1,8 +1,8 @@
 // One connection: reads requests one after another, has them answered, writes the answers. For the
 // listener alone.
 //
-// Everything but the constructor and Stop runs on the strand of its socket. Whoever makes it keeps
-// it until on_end.
+// Everything but the constructor, Start and Stop runs on the strand of its socket. Whoever makes it
+// keeps it until on_end.
 #pragma once
 
 #include <array>
@@ -41,6 +41,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Connection(std::unique_ptr<Transport> transport, ConnectionSurroundings& surroundings);
   ~Connection();
 
+  // Takes its seat before it returns. Once, by any thread.
   void Start();
   // Ends it, once bytes that are being written have left. Any thread.
   void Stop();
@@ -110,6 +111,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   Phase phase_ = Phase::kHandshake;
   int answered_ = 0;
+  bool has_key_ = false;  // its client has shown one
   bool is_reading_ = false;
   bool is_writing_ = false;
   bool has_peer_ended_ = false;

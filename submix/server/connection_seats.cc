@@ -47,10 +47,14 @@ ConnectionSeats::Group& ConnectionSeats::LargestBut(Group& key) {
   return *largest;
 }
 
+bool ConnectionSeats::has_room() const {
+  const std::lock_guard lock(mutex_);
+  return HasRoom();
+}
+
 bool ConnectionSeats::Enter(Seat& seat) {
   const std::lock_guard lock(mutex_);
-  const bool is_free = unknown_.seats < most_unknown_ && taken_ < most_;
-  if (is_free || MakeRoom(unknown_)) {
+  if (HasRoom() || MakeRoom(unknown_)) {
     Join(seat, &unknown_);
     return true;
   }

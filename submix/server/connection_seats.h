@@ -38,6 +38,8 @@ class ConnectionSeats {
     std::list<Seat*>::iterator place_;
   };
 
+  // Whether a client that has shown no key finds a place without taking another's.
+  bool has_room() const;
   // False: there is no place at all, not even a guest's. A seat that was entered must leave.
   bool Enter(Seat& seat);
   void Leave(Seat& seat);
@@ -60,6 +62,7 @@ class ConnectionSeats {
   };
 
   // All require the lock.
+  bool HasRoom() const { return unknown_.seats < most_unknown_ && taken_ < most_; }
   void StartWaiting(Seat& seat);
   void StopWaiting(Seat& seat);
   void Join(Seat& seat, Group* group);

@@ -41,6 +41,16 @@ TEST_F(ConnectionSeatsTest, TheLongestWaitingWithoutAKeyMakesRoom) {
   EXPECT_THAT(left, ElementsAre(1, 0));
 }
 
+TEST_F(ConnectionSeatsTest, ThereIsRoomUntilSomebodyWouldHaveToGo) {
+  EXPECT_TRUE(seats.has_room());
+  Come();
+  EXPECT_TRUE(seats.has_room());
+  auto& second = Come();
+  EXPECT_FALSE(seats.has_room()) << "two of four are kept for keys";
+  seats.Leave(second);
+  EXPECT_TRUE(seats.has_room());
+}
+
 TEST_F(ConnectionSeatsTest, WhoIsAnsweredStays) {
   Come(/*waits=*/false);
   Come(/*waits=*/false);

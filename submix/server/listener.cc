@@ -26,6 +26,8 @@ using base::Status;
 using boost::system::error_code;
 
 constexpr int kWorkers = 4;                             // parse, encode, wait for a quota's write
+constexpr int kAcceptsATime = 16;                       // a millisecond's worth
+constexpr int kTurnsToBeRead = 64;                      // that who has sent something has, and more
 constexpr std::chrono::milliseconds kAcceptPause{100};  // where the system has no descriptors
 constexpr std::chrono::milliseconds kLastBytesTime{1'000};  // of answers, when the listener stops
 
@@ -51,6 +53,7 @@ class AsioListener final : public Listener {
     SUBMIX_ASSIGN_OR_RETURN(const ListeningSocket socket, OpenListeningSocket(options_));
     port_ = socket.port;
     acceptor_.assign({socket.family, 0}, socket.descriptor);
+    acceptor_.non_blocking(true);
     Accept();
     for (unsigned i = 0; i < IoThreads(); ++i) threads_.emplace_back([this] { Run(); });
     return base::OkStatus();
@@ -101,11 +104,25 @@ class AsioListener final : public Listener {
       if (!acceptor_.is_open()) return;
       if (!error) {
         Serve(std::move(*socket));
+        AcceptMore();
       } else if (error != asio::error::connection_aborted) {
         return PauseAccepting();
       }
       Accept();
     });
+  }
+
+  // Those that wait come a few at a time, not one behind all that is busy; but where each takes
+  // another's seat so few that what those have sent meanwhile is read first.
+  void AcceptMore() {
+    const int takers = (options_.connections - options_.kept_for_keys) / kTurnsToBeRead;
+    for (int i = 1; i < kAcceptsATime && (i < takers || seats_.has_room()); ++i) {
+      error_code error;
+      Transport::Socket socket(asio::make_strand(io_));
+      acceptor_.accept(socket, error);
+      if (error) return;  // none waits, or the next asynchronous one finds out what is wrong
+      Serve(std::move(socket));
+    }
   }
 
   void PauseAccepting() {
