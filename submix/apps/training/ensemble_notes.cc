@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <ranges>
 #include <set>
 #include <span>
 #include <system_error>
@@ -112,9 +111,9 @@ base::Status SayWhatAddsUp(const NewEnsemble& made, const std::vector<std::strin
     ensembles.insert(config.ensemble_directory);
   }
   const Losses losses = LossesOf(ensembles, made.public_directory);
-  const auto names = std::views::keys(losses);
-  SUBMIX_ASSIGN_OR_RETURN(const auto all,
-                          ensemble::CountSharedUsers(made.corpus, {names.begin(), names.end()}));
+  std::vector<std::string> names;
+  for (const auto& [name, loss] : losses) names.push_back(name);
+  SUBMIX_ASSIGN_OR_RETURN(const auto all, ensemble::CountSharedUsers(made.corpus, names));
   const std::string said = Listed(losses, all);
   if (said.empty()) return base::OkStatus();
   std::fprintf(out,
