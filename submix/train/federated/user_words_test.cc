@@ -24,6 +24,7 @@ TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one", "two"}));
   const auto append = [&](const std::string& words, std::vector<base::TokenId>& stream) {
     vocabulary.AppendText(words, stream);
+    return base::OkStatus();
   };
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ReadUserStreams(path, {}, append));
   EXPECT_THAT(
@@ -46,6 +47,7 @@ TEST(UserWordsTest, AUserWithoutAWordIsNone) {
       const auto users,
       ReadUserStreams(path, {}, [&](const std::string& words, std::vector<base::TokenId>& stream) {
         vocabulary.AppendText(words, stream);
+        return base::OkStatus();
       }));
   EXPECT_THAT(users, ElementsAre(ElementsAre(3, 1)));
 }
