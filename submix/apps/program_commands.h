@@ -14,6 +14,7 @@ void AddBudgetCommand(CLI::App& command, Action& action);
 void AddRelocateCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 void AddCompareCommand(CLI::App& command, Action& action);
+void AddContextsCommand(CLI::App& command, Action& action);
 void AddReportCommand(CLI::App& command, Action& action);
 void AddServeCommand(CLI::App& command, Action& action);
 
@@ -29,7 +30,6 @@ void AddAuditCommand(CLI::App& command, Action& action);
 // Run by `submix-train`.
 void AddPretrainCommand(CLI::App& command, Action& action);
 void AddTrainCommand(CLI::App& command, Action& action);
-void AddContextsCommand(CLI::App& command, Action& action);
 void AddFedavgCommand(CLI::App& command, Action& action);
 void AddWorthCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);

@@ -48,8 +48,10 @@ struct DeploymentConfig {
   // Where the ledger is, if not in the deployment's directory: postgresql://HOST/DATABASE.
   std::string ledger_location;
   DeploymentOptions options;
-  EarlierBudgets earlier;    // none: no lineages
-  bool public_keys = false;  // the ensemble's: what holds for a part holds for its user, emptied
+  EarlierBudgets earlier;  // none: no lineages
+  // The ensemble's: the list of users is public and each part is one of them, so that what a part
+  // is promised is promised to that user, beside the same user without any text.
+  bool public_keys = false;
 };
 
 // SHA-256 over every field that gives the ledger's numbers their meaning: ensemble fingerprint,
