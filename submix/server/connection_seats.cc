@@ -47,14 +47,14 @@ ConnectionSeats::Group& ConnectionSeats::LargestBut(Group& key) {
   return *largest;
 }
 
-bool ConnectionSeats::has_room() const {
+int ConnectionSeats::room() const {
   const std::lock_guard lock(mutex_);
-  return HasRoom();
+  return Room();
 }
 
 bool ConnectionSeats::Enter(Seat& seat) {
   const std::lock_guard lock(mutex_);
-  if (HasRoom() || MakeRoom(unknown_)) {
+  if (Room() > 0 || MakeRoom(unknown_)) {
     Join(seat, &unknown_);
     return true;
   }

@@ -5,6 +5,7 @@
 // when all seats are taken, one of the key that holds most makes room.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <list>
 #include <map>
@@ -38,8 +39,8 @@ class ConnectionSeats {
     std::list<Seat*>::iterator place_;
   };
 
-  // Whether a client that has shown no key finds a place without taking another's.
-  bool has_room() const;
+  // How many clients that have shown no key find a place without taking another's.
+  int room() const;
   // False: there is no place at all, not even a guest's. A seat that was entered must leave.
   bool Enter(Seat& seat);
   void Leave(Seat& seat);
@@ -62,7 +63,7 @@ class ConnectionSeats {
   };
 
   // All require the lock.
-  bool HasRoom() const { return unknown_.seats < most_unknown_ && taken_ < most_; }
+  int Room() const { return std::min(most_unknown_ - unknown_.seats, most_ - taken_); }
   void StartWaiting(Seat& seat);
   void StopWaiting(Seat& seat);
   void Join(Seat& seat, Group* group);

@@ -42,13 +42,13 @@ TEST_F(ConnectionSeatsTest, TheLongestWaitingWithoutAKeyMakesRoom) {
 }
 
 TEST_F(ConnectionSeatsTest, ThereIsRoomUntilSomebodyWouldHaveToGo) {
-  EXPECT_TRUE(seats.has_room());
+  EXPECT_EQ(seats.room(), 2) << "two of four are kept for keys";
   Come();
-  EXPECT_TRUE(seats.has_room());
+  EXPECT_EQ(seats.room(), 1);
   auto& second = Come();
-  EXPECT_FALSE(seats.has_room()) << "two of four are kept for keys";
+  EXPECT_EQ(seats.room(), 0);
   seats.Leave(second);
-  EXPECT_TRUE(seats.has_room());
+  EXPECT_EQ(seats.room(), 1);
 }
 
 TEST_F(ConnectionSeatsTest, WhoIsAnsweredStays) {

@@ -113,10 +113,11 @@ class AsioListener final : public Listener {
   }
 
   // Those that wait come a few at a time, not one behind all that is busy; but where each takes
-  // another's seat so few that what those have sent meanwhile is read first.
+  // another's seat so few that what those have sent meanwhile is read first. The last free seat is
+  // left to the next turn: who comes then would take that of one who was accepted in this one.
   void AcceptMore() {
     const int takers = (options_.connections - options_.kept_for_keys) / kTurnsToBeRead;
-    for (int i = 1; i < kAcceptsATime && (i < takers || seats_.has_room()); ++i) {
+    for (int i = 1; i < kAcceptsATime && (i < takers || seats_.room() > 1); ++i) {
       error_code error;
       Transport::Socket socket(asio::make_strand(io_));
       acceptor_.accept(socket, error);
