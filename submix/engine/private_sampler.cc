@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "submix/divergence/softmax.h"
 #include "submix/engine/sample.h"
 
 namespace submix::engine {
@@ -73,21 +72,21 @@ Status PrivateSampler::Map(std::span<const Prediction> predictions, const Divisi
         std::to_string(prediction.public_logits.size()) + " of the public model: expected " +
         std::to_string(num_members_) + " rows as long as its own");
   }
+  if (mapped_.size() < predictions.size()) mapped_.resize(predictions.size());
+  std::vector<Status> statuses(predictions.size());
+  division.of_sequences(static_cast<int>(predictions.size()), [&](int i) {
+    const auto s = static_cast<std::size_t>(i);
+    statuses[s] = mapped_[s].Map(predictions[s].public_logits, predictions[s].member_logits,
+                                 halves_, predictions[s].sampling,
+                                 parts_.mechanism->log_ratio_range(), division.of_one);
+  });
   // A sequence of which the public model says nothing has no token; the others are not concerned.
   predicted_.clear();
   for (std::size_t s = 0; s < predictions.size(); ++s) {
-    const std::span<const float> logits = predictions[s].public_logits;
-    if (logits.empty() || divergence::LargestOf(logits).all_finite) predicted_.push_back(s);
+    if (!mapped_[s].has_public_law()) continue;
+    SUBMIX_RETURN_IF_ERROR(statuses[s]);
+    predicted_.push_back(s);
   }
-  if (mapped_.size() < predictions.size()) mapped_.resize(predictions.size());
-  std::vector<Status> statuses(predicted_.size());
-  division.of_sequences(static_cast<int>(predicted_.size()), [&](int i) {
-    const std::size_t s = predicted_[static_cast<std::size_t>(i)];
-    statuses[static_cast<std::size_t>(i)] = mapped_[s].Map(
-        predictions[s].public_logits, predictions[s].member_logits, halves_,
-        predictions[s].sampling, parts_.mechanism->log_ratio_range(), division.of_one);
-  });
-  for (const Status& status : statuses) SUBMIX_RETURN_IF_ERROR(status);
   return base::OkStatus();
 }
 

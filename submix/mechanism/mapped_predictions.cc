@@ -70,6 +70,7 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
                                     std::span<const float> member_logits, int halves,
                                     const SamplingOptions& options, double log_ratio_range,
                                     const base::ForEach& for_each) {
+  has_public_law_ = true;
   SUBMIX_RETURN_IF_ERROR(CheckSamplingOptions(options, log_ratio_range));
   const std::size_t vocab_size = public_logits.size();
   if (vocab_size == 0 || (halves != 1 && halves != 2) ||
@@ -83,7 +84,8 @@ base::Status MappedPredictions::Map(std::span<const float> public_logits,
   vocab_size_ = vocab_size;
   kept_logits_.resize(std::max(kept_logits_.size(), AsSize(std::max(1, num_parts_))));
   is_truncated_ = Keeps(options, vocab_size) < vocab_size || options.top_p < 1;
-  if (!divergence::LargestOf(public_logits).all_finite) {
+  has_public_law_ = divergence::LargestOf(public_logits).all_finite;
+  if (!has_public_law_) {
     return base::InternalError("the public model's logits are not finite: its weights are damaged");
   }
   if (is_truncated_) ChooseSupport(public_logits, options, log_ratio_range);

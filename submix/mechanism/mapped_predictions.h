@@ -43,6 +43,9 @@ class MappedPredictions {
                    double log_ratio_range = std::numeric_limits<double>::infinity(),
                    const base::ForEach& for_each = base::kInTurn);
 
+  // False: the last Map failed because the public model's logits were not finite, and for no other
+  // reason.
+  bool has_public_law() const { return has_public_law_; }
   // `for_each`, which outlives the view, divides what is made of it where that is much work.
   PartPredictions view(const base::ForEach& for_each = base::kInTurn) const;
   PartPredictions view(const base::ForEach&& for_each) const = delete;
@@ -86,6 +89,7 @@ class MappedPredictions {
   std::vector<double> member_pmfs_;              // [K * halves, V]
   int num_parts_ = 0;
   int halves_ = 1;
+  bool has_public_law_ = true;
 };
 
 }  // namespace submix::mechanism

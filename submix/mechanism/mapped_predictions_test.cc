@@ -209,6 +209,10 @@ TEST(MappedPredictionsTest, RefusesAPublicModelThatIsNotFinite) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     EXPECT_THAT(mapped.Map(std::vector<float>{0, bad}, std::vector<float>{0, 0}, 1, {}),
                 base::StatusIs(StatusCode::kInternal, HasSubstr("public")));
+    EXPECT_FALSE(mapped.has_public_law());
+    // Another error is not this one, whatever came before.
+    EXPECT_FALSE(mapped.Map(std::vector<float>{0, bad}, std::vector<float>{0}, 1, {}).ok());
+    EXPECT_TRUE(mapped.has_public_law());
   }
 }
 

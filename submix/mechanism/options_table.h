@@ -1,7 +1,7 @@
 // The options of mechanisms, each said once: what it is called in files and on command lines, who
 // reads it, what it may be and what it does. Command lines, deployment.json, rows of evaluations,
 // Python's `deploy` and docs/mechanism_options.md loop over this table; mechanisms read the struct,
-// and refuse what is out of range.
+// and refuse what is out of range. Thread-safe: the table is constant.
 #pragma once
 
 #include <cstdint>
