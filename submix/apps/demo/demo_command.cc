@@ -21,7 +21,6 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/attacks/extraction.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/mechanism/research/any_mechanism.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <system_error>
 
 #include "submix/base/file_system.h"
 #include "submix/corpus/corpus_summary.h"
@@ -18,11 +17,6 @@
 namespace submix::apps {
 
 namespace {
-
-bool IsSameDirectory(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return std::filesystem::equivalent(a, b, error);
-}
 
 struct Deployed {
   std::string directory;
@@ -48,7 +42,7 @@ std::string ReleasedModel(const std::string& ensemble_directory, const std::stri
   const std::string released = base::JoinPath(ensemble_directory, "released");
   const std::string model = ensemble::PublicDirectory(released);
   const std::string cost = base::JoinPath(model, ensemble::kTrainingCostFile);
-  if (!base::FileExists(cost) || IsSameDirectory(model, but_for)) return "";
+  if (!base::FileExists(cost)) return "";
   const auto own = base::ReadFile(base::JoinPath(but_for, ensemble::kTrainingCostFile));
   const auto its = base::ReadFile(cost);
   return own.ok() && its.ok() && *own == *its ? "" : released;
