@@ -168,33 +168,25 @@ StatusOr<DeploymentConfig> ConfigFromJson(const JsonObject& object,
   return config;
 }
 
-Status CheckEnsembleIsDeployable(const ensemble::Manifest& manifest,
-                                 const std::string& ensemble_directory,
-                                 const mechanism::Mechanism& mechanism) {
-  for (const ensemble::MemberEntry& member : manifest.members) {
-    if (!member.complete) {
-      return base::FailedPreconditionError(ensemble_directory + ": " + member.directory +
-                                           " is not trained yet; run the same `submix train` again "
-                                           "to finish");
-    }
-  }
+Status CheckIsDeployable(const ensemble::OpenedEnsemble& ensemble,
+                         const mechanism::Mechanism& mechanism) {
+  const ensemble::Manifest& manifest = ensemble.manifest();
+  SUBMIX_RETURN_IF_ERROR(ensemble.MemberDirectories().status());
   if (manifest.halves < mechanism.halves()) {
     return base::FailedPreconditionError(
-        ensemble_directory + ": trained with " + std::to_string(manifest.halves) +
+        ensemble.directory() + ": trained with " + std::to_string(manifest.halves) +
         " member(s) a part, but the mechanism " + std::string(mechanism.name()) + " needs " +
         std::to_string(mechanism.halves()) + "; train with --halves " +
         std::to_string(mechanism.halves()));
   }
   if (!manifest.deployments.empty()) {
     return base::AlreadyExistsError(
-        ensemble_directory + ": already deployed as " + manifest.deployments.front().name +
+        ensemble.directory() + ": already deployed as " + manifest.deployments.front().name +
         "; a budget belongs to the data, so a second one would add to it: use that deployment, or "
         "take it back with --replace if it has charged nothing, or train an ensemble anew and "
         "deploy it with --after");
   }
-  SUBMIX_RETURN_IF_ERROR(
-      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)).status());
-  return ensemble::VerifyFiles(manifest, ensemble_directory);
+  return ensemble.VerifyFiles();
 }
 
 Status CheckIsFree(const std::string& deployment_directory) {
@@ -227,10 +219,10 @@ Status CheckLineage(const Deployment& deployment, const std::string& deployment_
                                          ": its ledger is another deployment's; put its own back "
                                          "(docs/operating.md, Restore)");
   }
-  for (const ensemble::DeploymentEntry& entry : deployment.manifest.deployments) {
+  for (const ensemble::DeploymentEntry& entry : deployment.ensemble.manifest().deployments) {
     if (entry.lineage == lineage) return base::OkStatus();
   }
-  const std::string& ensemble = deployment.config.ensemble_directory;
+  const std::string& ensemble = deployment.ensemble.directory();
   return base::FailedPreconditionError(
       ensemble + ": does not know the deployment " + deployment_directory +
       ", so that nothing would keep a second one from spending a budget of its own; put the "
@@ -248,20 +240,21 @@ std::vector<ledger::Account> NewAccounts(const std::vector<accounting::FixedNats
   return accounts;
 }
 
-// Sets the mechanism and all of the config that does not depend on earlier deployments. Requires:
-// the manifest is set.
-Status Prepare(const std::string& ensemble_directory, const DeploymentOptions& options,
+// Sets all that does not depend on earlier deployments, but for the ledger.
+Status Prepare(ensemble::OpenedEnsemble ensemble, const DeploymentOptions& options,
                const mechanism::MechanismMaker& make, Deployment& deployment) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
-  const ensemble::Manifest& manifest = deployment.manifest;
+  deployment.ensemble = std::move(ensemble);
+  const ensemble::Manifest& manifest = deployment.ensemble.manifest();
   DeploymentConfig& config = deployment.config;
   config.options = options;
   config.options.mechanism.num_parts = manifest.num_parts;
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(config.options, make));
-  SUBMIX_RETURN_IF_ERROR(
-      CheckEnsembleIsDeployable(manifest, ensemble_directory, *deployment.mechanism));
-  config.ensemble_directory = std::filesystem::absolute(ensemble_directory).lexically_normal();
-  config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, deployment.ensemble.PublicTraining());
+  SUBMIX_RETURN_IF_ERROR(CheckIsDeployable(deployment.ensemble, *deployment.mechanism));
+  config.ensemble_directory =
+      std::filesystem::absolute(deployment.ensemble.directory()).lexically_normal();
+  config.ensemble_fingerprint = deployment.ensemble.fingerprint();
   config.public_keys = manifest.has_public_keys();
   return base::OkStatus();
 }
@@ -345,23 +338,22 @@ StatusOr<Deployment> PlanDeployment(const std::string& ensemble_directory,
                                     const mechanism::MechanismMaker& make,
                                     const std::vector<std::string>& after,
                                     const std::string& replaced) {
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
+  if (!replaced.empty()) SUBMIX_RETURN_IF_ERROR(RemoveUncharged(replaced, manifest));
   Deployment planned;
-  SUBMIX_ASSIGN_OR_RETURN(planned.manifest, ensemble::LoadManifest(ensemble_directory));
-  if (!replaced.empty()) SUBMIX_RETURN_IF_ERROR(RemoveUncharged(replaced, planned.manifest));
-  SUBMIX_RETURN_IF_ERROR(Prepare(ensemble_directory, options, make, planned));
+  SUBMIX_RETURN_IF_ERROR(Prepare({ensemble_directory, manifest}, options, make, planned));
   SUBMIX_ASSIGN_OR_RETURN(
       planned.config.earlier,
-      PlanCarryOver(after, {planned.manifest, planned.config.options, *planned.mechanism}, make));
-  SUBMIX_ASSIGN_OR_RETURN(
-      planned.public_training,
-      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
+      PlanCarryOver(after, {manifest, planned.config.options, *planned.mechanism}, make));
   return planned;
 }
 
-Status CreateDeployment(const std::string& directory, const std::string& ensemble_directory,
-                        const DeploymentOptions& options, const std::string& ledger_location,
-                        const mechanism::MechanismMaker& make,
-                        const std::vector<std::string>& after, bool replaces) {
+StatusOr<Deployment> CreateDeployment(const std::string& directory,
+                                      const std::string& ensemble_directory,
+                                      const DeploymentOptions& options,
+                                      const std::string& ledger_location,
+                                      const mechanism::MechanismMaker& make,
+                                      const std::vector<std::string>& after, bool replaces) {
   if (!ledger_location.empty() && !ledger::DurableLedger::IsPostgres(ledger_location)) {
     return base::InvalidArgumentError(
         "a ledger outside the deployment's directory is a PostgreSQL database, "
@@ -376,18 +368,17 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
         "(docs/operating.md, Restore)");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(ensemble_directory));
-  Deployment made;
-  ensemble::Manifest& manifest = made.manifest;
-  DeploymentConfig& config = made.config;
-  SUBMIX_ASSIGN_OR_RETURN(manifest, ensemble::LoadManifest(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest manifest, ensemble::LoadManifest(ensemble_directory));
   const std::string unfinished = deployment_directory + ".unfinished";
   SUBMIX_ASSIGN_OR_RETURN(const bool finished,
                           FinishInterrupted(manifest, unfinished, deployment_directory));
-  if (finished) return base::OkStatus();
+  if (finished) return OpenDeployment(deployment_directory, DeploymentAccess::kReadOnly, make);
   // An interrupted call may have put it aside already.
   const bool takes_back = replaces && base::FileExists(deployment_directory);
   if (takes_back) SUBMIX_RETURN_IF_ERROR(RemoveUncharged(deployment_directory, manifest));
-  SUBMIX_RETURN_IF_ERROR(Prepare(ensemble_directory, options, make, made));
+  Deployment made;
+  SUBMIX_RETURN_IF_ERROR(Prepare({ensemble_directory, manifest}, options, make, made));
+  DeploymentConfig& config = made.config;
   if (!takes_back) SUBMIX_RETURN_IF_ERROR(CheckIsFree(deployment_directory));
   config.ledger_location = ledger_location;
   SUBMIX_ASSIGN_OR_RETURN(const CarriedOver carried,
@@ -409,7 +400,8 @@ Status CreateDeployment(const std::string& directory, const std::string& ensembl
   entry.order = options.mechanism.order.value();
   manifest.deployments.push_back(entry);
   SUBMIX_RETURN_IF_ERROR(ensemble::SaveManifest(manifest, ensemble_directory));
-  return base::Rename(unfinished, deployment_directory);
+  SUBMIX_RETURN_IF_ERROR(base::Rename(unfinished, deployment_directory));
+  return made;
 }
 
 Status CheckMayCharge(const std::string& deployment_directory, const Deployment& deployment) {
@@ -418,7 +410,7 @@ Status CheckMayCharge(const std::string& deployment_directory, const Deployment&
         deployment_directory +
         ": ended: what it spent counts in a later deployment, made with --after; use that one");
   }
-  return CheckIsNoCopy(deployment_directory, deployment.config, deployment.manifest);
+  return CheckIsNoCopy(deployment_directory, deployment.config, deployment.ensemble.manifest());
 }
 
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
@@ -426,21 +418,18 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
                                     const mechanism::MechanismMaker& make) {
   Deployment deployment;
   SUBMIX_ASSIGN_OR_RETURN(deployment.config, LoadDeploymentConfig(deployment_directory));
-  const std::string& ensemble_directory = deployment.config.ensemble_directory;
-  SUBMIX_ASSIGN_OR_RETURN(deployment.manifest,
-                          LoadManifestOf(deployment_directory, deployment.config));
-  SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(deployment.manifest, ensemble_directory));
-  if (ensemble::EnsembleFingerprint(deployment.manifest) !=
-          deployment.config.ensemble_fingerprint ||
-      deployment.manifest.has_public_keys() != deployment.config.public_keys) {
+  SUBMIX_ASSIGN_OR_RETURN(deployment.ensemble,
+                          OpenEnsembleOf(deployment_directory, deployment.config));
+  const ensemble::OpenedEnsemble& ensemble = deployment.ensemble;
+  SUBMIX_RETURN_IF_ERROR(ensemble.VerifyFiles());
+  if (ensemble.fingerprint() != deployment.config.ensemble_fingerprint ||
+      ensemble.manifest().has_public_keys() != deployment.config.public_keys) {
     return base::FailedPreconditionError(
-        ensemble_directory + ": changed after the deployment " + deployment_directory +
+        ensemble.directory() + ": changed after the deployment " + deployment_directory +
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
         "again");
   }
-  SUBMIX_ASSIGN_OR_RETURN(
-      deployment.public_training,
-      ensemble::LoadTrainingCost(ensemble::PublicDirectory(ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, ensemble.PublicTraining());
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options, make));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);

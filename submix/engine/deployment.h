@@ -12,8 +12,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/engine/exhaustion.h"
-#include "submix/ensemble/manifest.h"
-#include "submix/ensemble/training_cost.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/ledger/durable_ledger.h"
 #include "submix/mechanism/baselines/make_mechanism.h"
 
@@ -69,6 +68,17 @@ base::StatusOr<DeploymentConfig> LoadDeploymentConfig(const std::string& deploym
 base::Status SaveDeploymentConfig(const DeploymentConfig& config,
                                   const std::string& deployment_directory);
 
+// A deployment, ready to answer if its ledger is open.
+struct Deployment {
+  DeploymentConfig config;
+  ensemble::OpenedEnsemble ensemble;
+  // What the public model cost the users that it was trained on; none: it is public.
+  std::optional<ensemble::TrainingCost> public_training;
+  std::unique_ptr<mechanism::Mechanism> mechanism;
+  std::unique_ptr<ledger::DurableLedger> ledger;  // null: closed
+  bool has_ended = false;  // a later deployment counts it in; it is open to be read alone
+};
+
 // Makes a deployment on an ensemble: records it in the manifest with its budget, then creates the
 // ledger. A budget belongs to the data (contract 2): a second deployment on the same ensemble is
 // refused, and what the deployments `after` have cost the same users is spent from the start; they
@@ -80,27 +90,16 @@ base::Status SaveDeploymentConfig(const DeploymentConfig& config,
 // `ledger_location` as in DeploymentConfig. `make` knows the mechanisms that may be deployed:
 // without it, those that are proven. `replaces`: the ensemble's deployment in that directory, which
 // must have charged nothing, is taken back first (replaced_deployment.h).
-base::Status CreateDeployment(const std::string& deployment_directory,
-                              const std::string& ensemble_directory,
-                              const DeploymentOptions& options,
-                              const std::string& ledger_location = "",
-                              const mechanism::MechanismMaker& make = mechanism::MakeMechanism,
-                              const std::vector<std::string>& after = {}, bool replaces = false);
+// Returns what was made, with its ledger closed.
+base::StatusOr<Deployment> CreateDeployment(
+    const std::string& deployment_directory, const std::string& ensemble_directory,
+    const DeploymentOptions& options, const std::string& ledger_location = "",
+    const mechanism::MechanismMaker& make = mechanism::MakeMechanism,
+    const std::vector<std::string>& after = {}, bool replaces = false);
 
-// An open deployment, ready to answer.
-struct Deployment {
-  DeploymentConfig config;
-  ensemble::Manifest manifest;
-  // What the public model cost the users that it was trained on; none: it is public.
-  std::optional<ensemble::TrainingCost> public_training;
-  std::unique_ptr<mechanism::Mechanism> mechanism;
-  std::unique_ptr<ledger::DurableLedger> ledger;
-  bool has_ended = false;  // a later deployment counts it in; it is open to be read alone
-};
-
-// What CreateDeployment would make, as far as DeploymentPromise looks: without a ledger. Nothing is
-// written and nothing ends. `replaced` is the directory of the deployment that is to be taken back;
-// empty: none. Errors: CreateDeployment's, but for those of writing.
+// What CreateDeployment would return; nothing is written and nothing ends. `replaced` is the
+// directory of the deployment that is to be taken back; empty: none. Errors: CreateDeployment's,
+// but for those of writing.
 base::StatusOr<Deployment> PlanDeployment(const std::string& ensemble_directory,
                                           const DeploymentOptions& options,
                                           const mechanism::MechanismMaker& make,
@@ -119,7 +118,7 @@ base::Status CheckMayCharge(const std::string& deployment_directory, const Deplo
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger and the manifest's list against the deployment. Errors:
 // kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if
-// the ledger is another's; to be charged, CheckMayCharge's; those of LoadManifestOf and
+// the ledger is another's; to be charged, CheckMayCharge's; those of OpenEnsembleOf and
 // LoadTrainingCost; the ledger's errors.
 base::StatusOr<Deployment> OpenDeployment(
     const std::string& deployment_directory, DeploymentAccess access,

@@ -4,7 +4,6 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_place.h"
 #include "submix/engine/earlier_deployments.h"
-#include "submix/ensemble/manifest.h"
 
 namespace submix::engine {
 namespace {
@@ -53,13 +52,13 @@ base::Status MoveLedger(const std::string& deployment_directory, const std::stri
 base::Status RebindDeployment(const std::string& deployment_directory) {
   SUBMIX_ASSIGN_OR_RETURN(const DeploymentConfig old_config,
                           LoadDeploymentConfig(deployment_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifestOf(deployment_directory, old_config));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, OpenEnsembleOf(deployment_directory, old_config));
   DeploymentConfig new_config = old_config;
-  new_config.ensemble_fingerprint = ensemble::EnsembleFingerprint(manifest);
+  new_config.ensemble_fingerprint = ensemble.fingerprint();
   if (new_config.ensemble_fingerprint == old_config.ensemble_fingerprint) {
     return CheckNobodyCharges(LedgerOptions(deployment_directory, old_config));
   }
-  if (manifest.parent_sha256 != base::ToHex(old_config.ensemble_fingerprint)) {
+  if (ensemble.manifest().parent_sha256 != base::ToHex(old_config.ensemble_fingerprint)) {
     return base::FailedPreconditionError(
         deployment_directory +
         ": its ensemble is not the next generation of the one it was made on; "

@@ -57,13 +57,13 @@ Status CheckNothingBeside(const std::string& here, const std::string& lineage) {
   return base::OkStatus();
 }
 
-Status CheckIsItsEnsemble(const std::string& ensemble_directory, const ensemble::Manifest& manifest,
+Status CheckIsItsEnsemble(const ensemble::OpenedEnsemble& ensemble,
                           const std::string& deployment_directory, const DeploymentConfig& config) {
-  if (ensemble::EnsembleFingerprint(manifest) == config.ensemble_fingerprint &&
-      EntryOf(manifest, config.lineage) != manifest.deployments.end()) {
+  if (ensemble.fingerprint() == config.ensemble_fingerprint &&
+      EntryOf(ensemble.manifest(), config.lineage) != ensemble.manifest().deployments.end()) {
     return base::OkStatus();
   }
-  return base::FailedPreconditionError(ensemble_directory + ": not the ensemble that " +
+  return base::FailedPreconditionError(ensemble.directory() + ": not the ensemble that " +
                                        deployment_directory + " was made on");
 }
 
@@ -79,10 +79,10 @@ std::string EnsemblePlace(const std::string& deployment_directory, const std::st
   return is_there(beside) ? beside : named;
 }
 
-StatusOr<ensemble::Manifest> LoadManifestOf(const std::string& deployment_directory,
-                                            const DeploymentConfig& config) {
-  auto manifest = ensemble::LoadManifest(config.ensemble_directory);
-  if (manifest.status().code() != base::StatusCode::kNotFound) return manifest;
+StatusOr<ensemble::OpenedEnsemble> OpenEnsembleOf(const std::string& deployment_directory,
+                                                  const DeploymentConfig& config) {
+  auto ensemble = ensemble::OpenedEnsemble::Open(config.ensemble_directory);
+  if (ensemble.status().code() != base::StatusCode::kNotFound) return ensemble;
   return base::NotFoundError(deployment_directory + ": its ensemble is not at " +
                              config.ensemble_directory +
                              "; if it was moved, name its place: `submix relocate " +
@@ -106,11 +106,11 @@ Status Relocate(const std::string& deployment_directory, const std::string& ense
   if (!ensemble_directory.empty()) {
     config.ensemble_directory = base::CanonicalPath(ensemble_directory);
   }
-  SUBMIX_RETURN_IF_ERROR(LoadManifestOf(deployment_directory, config).status());
+  SUBMIX_RETURN_IF_ERROR(OpenEnsembleOf(deployment_directory, config).status());
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(config.ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(auto manifest, LoadManifestOf(deployment_directory, config));
-  SUBMIX_RETURN_IF_ERROR(
-      CheckIsItsEnsemble(config.ensemble_directory, manifest, deployment_directory, config));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, OpenEnsembleOf(deployment_directory, config));
+  SUBMIX_RETURN_IF_ERROR(CheckIsItsEnsemble(ensemble, deployment_directory, config));
+  ensemble::Manifest manifest = ensemble.manifest();
   ensemble::DeploymentEntry& entry = *EntryOf(manifest, config.lineage);
   const std::string here = base::CanonicalPath(deployment_directory);
   if (config.ledger_location.empty()) {

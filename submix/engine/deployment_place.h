@@ -14,10 +14,10 @@ namespace submix::engine {
 // beside the deployment, where both were moved together; `named` if neither is there.
 std::string EnsemblePlace(const std::string& deployment_directory, const std::string& named);
 
-// The manifest of the deployment's ensemble. Errors: LoadManifest's, and kNotFound that says how to
-// name a place that it was moved to.
-base::StatusOr<ensemble::Manifest> LoadManifestOf(const std::string& deployment_directory,
-                                                  const DeploymentConfig& config);
+// The deployment's ensemble. Errors: LoadManifest's, and kNotFound that says how to name a place
+// that it was moved to.
+base::StatusOr<ensemble::OpenedEnsemble> OpenEnsembleOf(const std::string& deployment_directory,
+                                                        const DeploymentConfig& config);
 
 // A copy of a directory with a ledger would be a second budget for the same users (contract 2).
 // Looks at the place that the manifest names and, if the deployment is elsewhere, at the

@@ -7,6 +7,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/engine/earlier_deployments.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/testing/written_ensemble.h"
 
 namespace submix::engine {
 namespace deployment_place_test {
@@ -26,20 +27,7 @@ class DeploymentPlaceTest : public testing::Test {
   }
 
   static void MakeEnsemble(const std::string& place, const std::string& adapter = "a") {
-    ensemble::Manifest manifest;
-    manifest.num_parts = 1;
-    manifest.partition_key_id = "0123456789abcdef";
-    ensemble::MemberEntry member;
-    member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
-    member.generation = 1;
-    member.complete = true;
-    manifest.members.push_back(member);
-    SUBMIX_ASSERT_OK(base::MakeDirectories(place + "/public"));
-    SUBMIX_ASSERT_OK(base::WriteFile(place + "/public/config.json", "{}"));
-    SUBMIX_ASSERT_OK(base::MakeDirectories(place + "/" + member.directory));
-    SUBMIX_ASSERT_OK(base::WriteFile(place + "/" + member.directory + "/adapter", adapter));
-    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, place));
-    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, place));
+    ensemble::WriteEnsemble(place, 1, adapter);
   }
 
   void Move(const std::string& from, const std::string& to) {

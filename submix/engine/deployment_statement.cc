@@ -49,11 +49,11 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   answers.public_keys = deployment.config.public_keys;
   accounting::Promise promise =
       deployment.public_training.has_value()
-          ? PromiseAbovePublicTraining(answers,
-                                       TrainingOf(*deployment.public_training, deployment.manifest))
+          ? PromiseAbovePublicTraining(
+                answers, TrainingOf(*deployment.public_training, deployment.ensemble.manifest()))
           : PromiseOf(answers);
   if (!earlier.lineages.empty()) SayWhatIsCountedIn(earlier, promise);
-  if (deployment.manifest.external.has_value()) SayThatModelsAreOutside(promise);
+  if (deployment.ensemble.manifest().external.has_value()) SayThatModelsAreOutside(promise);
   if (deployment.has_ended) promise.sentence += " It has ended: a later deployment counts it in.";
   return promise;
 }

@@ -4,6 +4,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/testing/written_ensemble.h"
 
 namespace submix::engine {
 namespace deployment_statement_test {
@@ -25,27 +26,13 @@ class DeploymentStatementTest : public testing::Test {
     const std::string ensemble = directory_.File("ensemble" + std::to_string(++number_));
     ensemble::Manifest manifest;
     manifest.num_parts = 1;
-    manifest.partition_key_id = "0123456789abcdef";
     if (!trained_on.empty()) manifest.hyper_parameters["public_trained_on"] = trained_on;
-    ensemble::MemberEntry member;
-    member.directory = ensemble::MemberDirectory(0, 0, 1, 1);
-    member.generation = 1;
-    member.complete = true;
-    SUBMIX_EXPECT_OK(base::MakeDirectories(ensemble + "/public"));
-    SUBMIX_EXPECT_OK(base::MakeDirectories(ensemble + "/" + member.directory));
-    SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/public/config.json", "{}"));
-    SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/" + member.directory + "/adapter", "a"));
-    if (!cost.empty()) {
-      SUBMIX_EXPECT_OK(base::WriteFile(ensemble + "/public/private_training.json", cost));
-    }
-    manifest.members.push_back(member);
-    SUBMIX_EXPECT_OK(ensemble::HashFiles(manifest, ensemble));
-    SUBMIX_EXPECT_OK(ensemble::SaveManifest(manifest, ensemble));
+    ensemble::WriteEnsemble(ensemble, manifest, "a", ensemble::PublicFilesOf(cost));
     DeploymentOptions options;
     options.mechanism.name = mechanism;
     options.mechanism.target_leakage = 0.01;
     options.mechanism.order = divergence::RenyiOrder::Create(8).value();
-    SUBMIX_RETURN_IF_ERROR(CreateDeployment(ensemble + "_deployed", ensemble, options));
+    SUBMIX_RETURN_IF_ERROR(CreateDeployment(ensemble + "_deployed", ensemble, options).status());
     return OpenDeployment(ensemble + "_deployed", DeploymentAccess::kReadOnly);
   }
 

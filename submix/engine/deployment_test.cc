@@ -9,6 +9,7 @@
 #include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/testing/written_ensemble.h"
 #include "submix/ledger/testing/postgres_server.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
@@ -24,22 +25,7 @@ using testing::HasSubstr;
 class DeploymentTest : public testing::Test {
  protected:
   void SetUp() override {
-    ensemble::Manifest manifest;
-    manifest.num_parts = 3;
-    manifest.partition_key_id = "0123456789abcdef";
-    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/public"));
-    SUBMIX_ASSERT_OK(base::WriteFile(ensemble_ + "/public/config.json", "{}"));
-    for (int part = 0; part < 3; ++part) {
-      ensemble::MemberEntry member;
-      member.directory = ensemble::MemberDirectory(part, 0, 3, 1);
-      member.generation = 1;
-      member.complete = true;
-      SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/" + member.directory));
-      SUBMIX_ASSERT_OK(base::WriteFile(AdapterPath(part), std::string(1, 'a')));
-      manifest.members.push_back(member);
-    }
-    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
-    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    ensemble::WriteEnsemble(ensemble_, 3);
     options_.mechanism.target_leakage = 0.01;
   }
 
@@ -65,8 +51,8 @@ TEST_F(DeploymentTest, KeepsWhatWasDeclared) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto accounts, deployment.ledger->Accounts());
   ASSERT_EQ(accounts.size(), 3u);
   EXPECT_EQ(accounts[2].budget.ToNatsRoundedUp(), 3.5);
-  ASSERT_EQ(deployment.manifest.deployments.size(), 1u);
-  EXPECT_EQ(deployment.manifest.deployments[0].lineage, deployment.ledger->lineage());
+  ASSERT_EQ(deployment.ensemble.manifest().deployments.size(), 1u);
+  EXPECT_EQ(deployment.ensemble.manifest().deployments[0].lineage, deployment.ledger->lineage());
 }
 
 TEST_F(DeploymentTest, EveryOptionOfAMechanismSurvivesTheFile) {

@@ -96,9 +96,10 @@ StatusOr<Earlier> LoadEarlier(const std::string& directory, const LaterDeploymen
   Earlier earlier;
   earlier.directory = directory;
   SUBMIX_ASSIGN_OR_RETURN(earlier.config, LoadDeploymentConfig(directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifestOf(directory, earlier.config));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, OpenEnsembleOf(directory, earlier.config));
+  const ensemble::Manifest& manifest = ensemble.manifest();
   // What a manifest says of parts and of the public model counts only if it is the one.
-  if (ensemble::EnsembleFingerprint(manifest) != earlier.config.ensemble_fingerprint) {
+  if (ensemble.fingerprint() != earlier.config.ensemble_fingerprint) {
     return base::FailedPreconditionError(directory + ": its ensemble, " +
                                          earlier.config.ensemble_directory +
                                          ", is not the one it was made on; restore that");

@@ -5,6 +5,8 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/testing/written_ensemble.h"
+#include "submix/ensemble/training_cost.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::engine {
@@ -35,22 +37,7 @@ class EarlierDeploymentsTest : public testing::Test {
     if (public_keys) manifest.contexts = ensemble::Contexts{.tokens = 64, .public_keys = true};
     manifest.num_parts = kParts;
     manifest.partition_key_id = key;
-    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble + "/public"));
-    SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/public/config.json", "{}"));
-    if (!cost.empty()) {
-      SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/public/private_training.json", cost));
-    }
-    for (int part = 0; part < kParts && !external_.has_value(); ++part) {
-      ensemble::MemberEntry member;
-      member.directory = ensemble::MemberDirectory(part, 0, kParts, 1);
-      member.complete = true;
-      member.generation = 1;
-      SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble + "/" + member.directory));
-      SUBMIX_ASSERT_OK(base::WriteFile(ensemble + "/" + member.directory + "/adapter", name));
-      manifest.members.push_back(member);
-    }
-    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble));
-    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble));
+    ensemble::WriteEnsemble(ensemble, manifest, name, ensemble::PublicFilesOf(cost));
   }
 
   std::string DeploymentOf(const std::string& ensemble) const {
@@ -68,7 +55,8 @@ class EarlierDeploymentsTest : public testing::Test {
     std::vector<std::string> directories;
     for (const std::string& earlier : after) directories.push_back(DeploymentOf(earlier));
     return CreateDeployment(DeploymentOf(ensemble), directory_.File(ensemble), options, location,
-                            mechanism::MakeAnyMechanism, directories, replaces);
+                            mechanism::MakeAnyMechanism, directories, replaces)
+        .status();
   }
   base::Status Replace(const std::string& ensemble, const std::string& mechanism, double epsilon,
                        const std::vector<std::string>& after = {},
@@ -323,7 +311,7 @@ TEST_F(EarlierDeploymentsTest, WhatHasChargedNothingMayBeTakenBack) {
   SUBMIX_ASSERT_OK(Replace("mistaken", "filtered-submix", 4));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const Deployment now, Open("mistaken"));
   EXPECT_EQ(now.config.options.mechanism.name, "filtered-submix");
-  EXPECT_EQ(now.manifest.deployments.size(), 1u);
+  EXPECT_EQ(now.ensemble.manifest().deployments.size(), 1u);
   const std::string aside = DeploymentOf("mistaken") + ".replaced-1";
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DeploymentConfig old, LoadDeploymentConfig(aside));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const OpenedToRead opened, OpenToRead(aside, old));

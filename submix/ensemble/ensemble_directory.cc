@@ -3,16 +3,8 @@
 #include <filesystem>
 
 #include "submix/ensemble/batches.h"
-#include "submix/model/decoder_config.h"
 
 namespace submix::ensemble {
-
-base::StatusOr<int> VocabularyOf(const Manifest& manifest, const std::string& ensemble_directory) {
-  if (manifest.external.has_value()) return manifest.external->vocabulary;
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadConfigOf(PublicDirectory(ensemble_directory)));
-  return config.vocab_size;
-}
 
 std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory) {
   namespace fs = std::filesystem;

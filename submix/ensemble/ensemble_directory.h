@@ -41,10 +41,6 @@ inline base::StatusOr<std::unique_ptr<base::FileLock>> LockEnsemble(
   return lock;
 }
 
-// Numbers in a row of logits: the public model's vocabulary, or that of models outside. Errors:
-// those of reading the public model's config.json.
-base::StatusOr<int> VocabularyOf(const Manifest& manifest, const std::string& ensemble_directory);
-
 // Ensembles beside this one: directories of the same parent that hold a manifest, and the batches
 // in such directories (batches.h).
 std::vector<std::string> EnsemblesBeside(const std::string& ensemble_directory);

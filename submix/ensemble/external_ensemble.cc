@@ -72,23 +72,4 @@ Status MakeExternalEnsemble(const Manifest& manifest, const std::string& tokeniz
   return built;
 }
 
-std::string EnsembleDigest(const Manifest& manifest) {
-  return manifest.external.has_value() ? manifest.external->sha256
-                                       : base::ToHex(EnsembleFingerprint(manifest));
-}
-
-Status CheckHasModels(const Manifest& manifest, const std::string& ensemble_directory) {
-  if (manifest.contexts.has_value()) {
-    return base::FailedPreconditionError(
-        ensemble_directory +
-        ": its members read contexts (`submix contexts`) and are no models "
-        "that could stand beside others");
-  }
-  if (!manifest.external.has_value()) return base::OkStatus();
-  return base::FailedPreconditionError(
-      ensemble_directory +
-      ": its models run outside Submix (`submix deploy --external`) and are not here to be read; "
-      "what only asks them takes --predictor external:SOCKET");
-}
-
 }  // namespace submix::ensemble

@@ -23,11 +23,4 @@ base::StatusOr<Manifest> ExternalManifest(const ExternalModels& models,
 base::Status MakeExternalEnsemble(const Manifest& manifest, const std::string& tokenizer_directory,
                                   const std::string& ensemble_directory);
 
-// What whoever computes the ensemble's logits must name: the digest of external models, else the
-// ensemble's fingerprint.
-std::string EnsembleDigest(const Manifest& manifest);
-
-// Errors: kFailedPrecondition for an ensemble whose members are not models in its directory.
-base::Status CheckHasModels(const Manifest& manifest, const std::string& ensemble_directory);
-
 }  // namespace submix::ensemble

@@ -4,6 +4,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/opened_ensemble.h"
 
 namespace submix::ensemble {
 namespace external_ensemble_test {
@@ -44,7 +45,7 @@ TEST_F(ExternalEnsembleTest, HoldsTheTokenizerAndWhatIdentifiesTheModels) {
   EXPECT_THAT(made.file_sha256,
               ElementsAre(Pair("public/tokenizer.json", base::ToHex(base::Sha256("words")))));
   SUBMIX_EXPECT_OK(VerifyFiles(made, place_));
-  EXPECT_THAT(CheckHasModels(made, place_),
+  EXPECT_THAT(OpenedEnsemble(place_, made).CheckHasModels(),
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr(place_), HasSubstr("outside Submix"))));
 }

@@ -18,7 +18,6 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/private_sampler.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/python/bindings.h"
 #include "submix/python/raise_status.h"
 
@@ -75,13 +74,12 @@ class OpenedDeployment {
   explicit OpenedDeployment(const std::string& directory)
       : deployment_(
             ValueOrRaise(engine::OpenDeployment(directory, engine::DeploymentAccess::kCharge))),
-        vocabulary_(ValueOrRaise(
-            ensemble::VocabularyOf(deployment_.manifest, deployment_.config.ensemble_directory))),
+        vocabulary_(ValueOrRaise(deployment_.ensemble.Vocabulary())),
         random_(base::MakeSystemRandomSource()),
         sampler_(ValueOrRaise(engine::PrivateSampler::Create(
             {deployment_.mechanism.get(), deployment_.ledger.get(), random_.get(),
              deployment_.config.options.when_exhausted},
-            deployment_.manifest.num_members()))) {}
+            deployment_.ensemble.manifest().num_members()))) {}
 
   const pid_t process_ = getpid();
   const engine::Deployment deployment_;
@@ -140,22 +138,16 @@ class Deployment {
     return engine::DeploymentPromise(opened()->deployment()).ToText();
   }
   std::string Mechanism() const { return std::string(opened()->deployment().mechanism->name()); }
-  std::string PublicModel() const { return ensemble::PublicDirectory(Ensemble()); }
+  std::string PublicModel() const { return opened()->deployment().ensemble.public_directory(); }
   std::vector<std::string> Members() const {
-    std::vector<std::string> members;
-    for (const auto& member : opened()->deployment().manifest.members) {
-      members.push_back(ensemble::MemberPath(Ensemble(), member));
-    }
-    return members;
+    return ValueOrRaise(opened()->deployment().ensemble.MemberDirectories());
   }
-  int Rows() const { return 1 + opened()->deployment().manifest.num_members(); }
+  int Rows() const { return 1 + opened()->deployment().ensemble.manifest().num_members(); }
   std::vector<ledger::Account> Budget() const {
     return ValueOrRaise(opened()->deployment().ledger->Accounts());
   }
 
  private:
-  const std::string& Ensemble() const { return opened()->deployment().config.ensemble_directory; }
-
   std::shared_ptr<OpenedDeployment> opened_;
 };
 
@@ -175,7 +167,8 @@ class Sampler {
     std::vector<py::array_t<float>> arrays;
     std::vector<engine::Prediction> step;
     for (std::size_t s = 0; s < logits.size(); ++s) {
-      arrays.push_back(LogitsOf(logits[s], 1 + deployment->deployment().manifest.num_members(),
+      arrays.push_back(LogitsOf(logits[s],
+                                1 + deployment->deployment().ensemble.manifest().num_members(),
                                 deployment->vocabulary()));
       step.push_back(PredictionOf(arrays.back(), options[s]));
     }

@@ -30,9 +30,9 @@ StatusOr<engine::DeploymentOptions> CompleteOptions(const Declaration& declarati
                                       std::to_string(declaration.queries));
   }
   engine::DeploymentOptions options = declaration.options;
-  options.mechanism.num_parts = manifest.num_parts;
-  mechanism::Recommend(manifest.num_parts, declaration.queries, options.mechanism);
-  SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(declaration.said, options.mechanism));
+  SUBMIX_ASSIGN_OR_RETURN(options.mechanism,
+                          MechanismAsSaid(options.mechanism.name, manifest.num_parts,
+                                          declaration.queries, declaration.said));
   mechanism::AskedBudget asked = {.epsilon = options.epsilon,
                                   .for_users = declaration.for_users,
                                   .delta = options.delta,
@@ -63,7 +63,8 @@ StatusOr<engine::Deployment> PlanDeclared(const Declaration& declaration,
                                 declaration.replaces ? declaration.deployment_directory : "");
 }
 
-Status Declare(const Declaration& declaration, const mechanism::MechanismMaker& make) {
+StatusOr<engine::Deployment> Declare(const Declaration& declaration,
+                                     const mechanism::MechanismMaker& make) {
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, LoadManifest(declaration));
   SUBMIX_ASSIGN_OR_RETURN(const auto options, CompleteOptions(declaration, manifest, make));
   if (declaration.external) {
@@ -77,8 +78,20 @@ Status Declare(const Declaration& declaration, const mechanism::MechanismMaker& 
                                   declaration.replaces);
 }
 
+StatusOr<mechanism::MechanismOptions> MechanismAsSaid(
+    const std::string& name, int num_parts, std::int64_t queries,
+    const std::map<std::string, std::string>& said) {
+  mechanism::MechanismOptions options;
+  options.name = name;
+  options.num_parts = num_parts;
+  options.order = mechanism::RecommendedOrder();
+  mechanism::Recommend(num_parts, queries, options);
+  SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(said, options));
+  return options;
+}
+
 std::string CautionOf(const engine::Deployment& deployment) {
-  const auto users = static_cast<double>(deployment.manifest.users.value_or(0));
+  const auto users = static_cast<double>(deployment.ensemble.manifest().users.value_or(0));
   if (users == 0) return "";
   const std::string caution = accounting::DeltaCaution(deployment.config.options.delta, users);
   return caution.empty() ? "" : "For you alone: " + caution + ".";

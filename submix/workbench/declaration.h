@@ -41,9 +41,16 @@ base::StatusOr<engine::Deployment> PlanDeclared(
 
 // Makes the deployment, and the ensemble first where it is external. Errors: kInvalidArgument for
 // what is out of range or does nothing (engine::DeclareBudget); those of ManifestOf,
-// CheckIsDeployedNowhereElse and engine::CreateDeployment.
-base::Status Declare(const Declaration& declaration,
-                     const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
+// CheckIsDeployedNowhereElse and engine::CreateDeployment, whose result it returns.
+base::StatusOr<engine::Deployment> Declare(
+    const Declaration& declaration,
+    const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
+
+// What is recommended for so many parts and answers, but for what was said. Errors:
+// mechanism::SetTexts's.
+base::StatusOr<mechanism::MechanismOptions> MechanismAsSaid(
+    const std::string& name, int num_parts, std::int64_t queries,
+    const std::map<std::string, std::string>& said);
 
 // What to tell the operator, and nobody else, of a delta that is large for so many users; empty:
 // nothing. How many users there are depends on who is in the corpus.

@@ -4,6 +4,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/testing/written_ensemble.h"
 #include "submix/mechanism/baselines/recommended_options.h"
 
 namespace submix::workbench {
@@ -19,21 +20,8 @@ class DeclarationTest : public testing::Test {
   void SetUp() override {
     ensemble::Manifest manifest;
     manifest.num_parts = 4;
-    manifest.partition_key_id = "0123456789abcdef";
     manifest.users = 12;
-    for (int part = 0; part < manifest.num_parts; ++part) {
-      ensemble::MemberEntry& member = manifest.members.emplace_back();
-      member.directory = ensemble::MemberDirectory(part, 0, manifest.num_parts, 1);
-      member.generation = 1;
-      member.complete = true;
-      const std::string place = base::JoinPath(ensemble_, member.directory);
-      SUBMIX_ASSERT_OK(base::MakeDirectories(place));
-      SUBMIX_ASSERT_OK(base::WriteFile(base::JoinPath(place, "adapter"), "a"));
-    }
-    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble::PublicDirectory(ensemble_)));
-    SUBMIX_ASSERT_OK(base::WriteFile(ensemble::PublicDirectory(ensemble_) + "/config.json", "{}"));
-    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
-    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    ensemble::WriteEnsemble(ensemble_, manifest);
     declaration_.ensemble_directory = ensemble_;
     declaration_.deployment_directory = directory_.File("deployment");
   }

@@ -4,14 +4,12 @@
 #include <utility>
 
 #include "submix/accounting/privacy_statement.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
-#include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/external_ensemble.h"
-#include "submix/ensemble/training_cost.h"
 #include "submix/eval/pages/report.h"
-#include "submix/mechanism/baselines/recommended_options.h"
-#include "submix/mechanism/research/any_mechanism.h"
+#include "submix/workbench/declaration.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -32,12 +30,9 @@ Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
 // As `deploy` would declare it, under every budget; one is enough for what is not private or knows
 // nothing.
 Status AddNamed(const TargetFlags& flags, const std::string& name, AttackTarget& target) {
-  mechanism::MechanismOptions options;
-  options.name = name;
-  options.num_parts = target.manifest.num_parts;
-  options.order = mechanism::RecommendedOrder();
-  mechanism::Recommend(options.num_parts, flags.queries, options);
-  SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(flags.mechanism_flags.Said(), options));
+  SUBMIX_ASSIGN_OR_RETURN(mechanism::MechanismOptions options,
+                          workbench::MechanismAsSaid(name, target.ensemble.manifest().num_parts,
+                                                     flags.queries, flags.mechanism_flags.Said()));
   const bool needs_no_budget = name == "public" || name == "ensemble";
   for (const double epsilon : flags.epsilons) {
     if (!flags.mechanism_flags.Has("target_leakage")) {
@@ -69,24 +64,24 @@ void AddTargetFlags(Flags flags, TargetFlags& target) {
   flags.Add("--queries", target.queries, kPositive,
             "Answers that the budget is made for: the cap on one charge is epsilon / queries");
   target.mechanism_flags.AddTo(flags, MechanismFlags::Takes::kOneValue);
-  AddPredictorFlags(flags, target.predictor);
+  AddModelFlags(flags, target.predictor);
   flags.Add("--seed", target.seed, "Of all draws: the same command gives the same numbers");
 }
 
 StatusOr<AttackTarget> LoadTarget(const TargetFlags& flags) {
   AttackTarget target;
-  target.ensemble_directory = flags.directory;
+  std::string ensemble_directory = flags.directory;
   std::vector<std::string> names = flags.against;
   if (base::FileExists(engine::DeploymentConfigPath(flags.directory))) {
     SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment deployment, ReadDeployment(flags.directory));
     const engine::DeploymentOptions& declared = deployment.config.options;
-    target.ensemble_directory = deployment.config.ensemble_directory;
+    ensemble_directory = deployment.config.ensemble_directory;
     SUBMIX_RETURN_IF_ERROR(AddMechanism(declared.mechanism, declared.epsilon, target));
   } else if (names.empty()) {
     names.push_back("filtered-submix");
   }
-  SUBMIX_ASSIGN_OR_RETURN(target.manifest, ensemble::LoadManifest(target.ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(target.tokenizer, LoadEnsembleTokenizer(target.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(target.ensemble, ensemble::OpenedEnsemble::Open(ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(target.tokenizer, workbench::LoadTokenizer(target.ensemble));
   for (const std::string& name : names) {
     if (name == kMembers && !flags.takes_members) {
       return base::InvalidArgumentError(
@@ -105,17 +100,13 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTargetPredictor(
     const TargetFlags& flags, const AttackTarget& target,
     const std::vector<std::string>& extra_members) {
   if (extra_members.empty()) {
-    return LoadEnsembles(flags.predictor, *target.tokenizer, target.ensemble_directory,
-                         /*extra=*/{});
+    return workbench::LoadEnsemble(flags.predictor, *target.tokenizer, target.ensemble);
   }
-  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(target.manifest, target.ensemble_directory));
-  std::vector<std::string> members;
-  for (const ensemble::MemberEntry& member : target.manifest.members) {
-    members.push_back(ensemble::MemberPath(target.ensemble_directory, member));
-  }
+  SUBMIX_RETURN_IF_ERROR(target.ensemble.CheckHasModels());
+  SUBMIX_ASSIGN_OR_RETURN(auto members, target.ensemble.MemberDirectories());
   members.insert(members.end(), extra_members.begin(), extra_members.end());
-  return LoadPredictor(flags.predictor, ensemble::PublicDirectory(target.ensemble_directory),
-                       members, target.tokenizer->vocab_size());
+  return workbench::LoadPredictor(flags.predictor, target.ensemble.public_directory(), members,
+                                  target.tokenizer->vocab_size());
 }
 
 std::string AttackedLaw::ModelAndCost() const {
@@ -139,7 +130,7 @@ Status Deliver(const OutputFlags& flags, const AttackTarget& target, const Accou
   AccountReport for_people = report;
   for (Json& row : for_people.rows) row.erase(kPromise);
   AccountReport for_machines = report;
-  const std::string ensemble = base::ToHex(ensemble::EnsembleFingerprint(target.manifest));
+  const std::string ensemble = base::ToHex(target.ensemble.fingerprint());
   for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;
   PrintReport(flags.json ? for_machines : for_people, flags.json);
   if (!flags.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteReportCsv(for_machines, flags.csv));
@@ -154,9 +145,7 @@ std::string OperatorsNote() {
 
 StatusOr<std::vector<std::string>> NotesOnClaims(const AttackTarget& target) {
   std::vector<std::string> notes = {OperatorsNote()};
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto cost,
-      ensemble::LoadTrainingCost(ensemble::PublicDirectory(target.ensemble_directory)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto cost, target.ensemble.PublicTraining());
   if (cost) {
     notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
                     ". It is the same in both worlds: what it cost is neither attacked nor part of "

@@ -11,9 +11,9 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/serving/mechanism_flags.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/base/status.h"
-#include "submix/ensemble/manifest.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/ensemble/predictor.h"
 #include "submix/eval/audits/privacy_claim.h"
 #include "submix/eval/measuring/token_law.h"
@@ -32,7 +32,7 @@ struct TargetFlags {
   std::vector<double> epsilons = {2};
   std::int64_t queries = 1024;
   MechanismFlags mechanism_flags;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   std::uint64_t seed = 0;
   bool takes_members = false;  // the word "members" too, which serve no mixture
 };
@@ -50,8 +50,7 @@ struct AttackedMechanism {
 };
 
 struct AttackTarget {
-  std::string ensemble_directory;
-  ensemble::Manifest manifest;
+  ensemble::OpenedEnsemble ensemble;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   std::vector<AttackedMechanism> mechanisms;
   bool attacks_members = false;

@@ -46,8 +46,9 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const Atta
       law.order = attacked.options.order.ToString();
       law.epsilon = attacked.epsilon;
     }
-    SUBMIX_ASSIGN_OR_RETURN(law.law, eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
-                                                            target.manifest.halves, flags.seed));
+    SUBMIX_ASSIGN_OR_RETURN(law.law,
+                            eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
+                                                   target.ensemble.manifest().halves, flags.seed));
     laws.push_back(std::move(law));
   }
   if (target.attacks_members) {
@@ -86,7 +87,8 @@ StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedModels& models,
     return law.law;
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto judged, JudgedText(*models.target.tokenizer, text));
-  const auto num_members = static_cast<std::size_t>(models.target.manifest.num_members());
+  const auto num_members =
+      static_cast<std::size_t>(models.target.ensemble.manifest().num_members());
   SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<eval::TokenLaw> likeliest,
                           eval::LikeliestMemberLaw(*models.predictor, num_members, judged));
   return likeliest;

@@ -131,18 +131,20 @@ StatusOr<std::vector<eval::OneRunGame>> PlayOneRunGames(const OneRunAuditOptions
   const TargetFlags& flags = options.audit.target;
   std::vector<eval::OneRunGame> games;
   for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(eval::OneRunGame game,
-                            eval::OneRunGame::Create({attacked.mechanism, target.manifest.num_parts,
-                                                      attacked.epsilon, target.manifest.halves},
-                                                     {options.runs, flags.seed}));
+    SUBMIX_ASSIGN_OR_RETURN(
+        eval::OneRunGame game,
+        eval::OneRunGame::Create({attacked.mechanism, target.ensemble.manifest().num_parts,
+                                  attacked.epsilon, target.ensemble.manifest().halves},
+                                 {options.runs, flags.seed}));
     games.push_back(std::move(game));
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(flags, target));
   SUBMIX_ASSIGN_OR_RETURN(const auto text, eval::HeldoutFromFile(options.text, *target.tokenizer,
                                                                  predictor->context_length()));
   base::ProgressBar progress("Asking", flags.queries, "queries");
-  SUBMIX_RETURN_IF_ERROR(eval::AskAllParts(*predictor, text.blocks, target.manifest.num_parts,
-                                           target.manifest.halves, flags.queries, games, progress));
+  SUBMIX_RETURN_IF_ERROR(
+      eval::AskAllParts(*predictor, text.blocks, target.ensemble.manifest().num_parts,
+                        target.ensemble.manifest().halves, flags.queries, games, progress));
   progress.Finish();
   return games;
 }

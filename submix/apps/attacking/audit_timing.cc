@@ -10,9 +10,10 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/scratch_directory.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/audits/timing_audit.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -22,7 +23,7 @@ using base::StatusOr;
 
 struct TimingOptions {
   std::string deployment;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   std::string work_directory;
   int pairs = 500;
   double quantum_ms = 0;
@@ -96,9 +97,11 @@ void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
 
 Status RunTimingAudit(const TimingOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto audited, engine::LoadDeploymentConfig(options.deployment));
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(audited.ensemble_directory));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadEnsembles(options.predictor, *tokenizer,
-                                                              audited.ensemble_directory, {}));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble,
+                          ensemble::OpenedEnsemble::Open(audited.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                          workbench::LoadEnsemble(options.predictor, *tokenizer, ensemble));
   const auto random = base::MakeSystemRandomSource();
   eval::TimingAuditPlan plan;
   plan.mechanism = audited.options.mechanism;
@@ -130,7 +133,7 @@ void AddTimingAudit(CLI::App& audit, Action& action) {
   TimingOptions& options = SetAction<TimingOptions>(command, action, RunTimingAudit);
   Flags flags(command);
   flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--pairs", options.pairs, Between(10, 1'000'000), "Pairs of measurements a comparison");
   flags.Add("--quantum-ms", options.quantum_ms, kPositive,
             "What tokens are padded to in the second half; default: half as much again as nine "

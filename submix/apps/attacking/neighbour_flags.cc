@@ -34,7 +34,7 @@ struct Replacements {
 // The members of another ensemble that are not those of the target.
 StatusOr<Replacements> FromOtherEnsemble(const std::string& directory, const AttackTarget& target) {
   SUBMIX_ASSIGN_OR_RETURN(const auto other, ensemble::LoadManifest(directory));
-  const ensemble::Manifest& own = target.manifest;
+  const ensemble::Manifest& own = target.ensemble.manifest();
   if (other.num_parts != own.num_parts || other.halves != own.halves ||
       FilesUnder(other, "public") != FilesUnder(own, "public")) {
     return base::InvalidArgumentError(
@@ -62,14 +62,14 @@ StatusOr<Replacements> FromOtherEnsemble(const std::string& directory, const Att
 }
 
 StatusOr<int> PartOfUser(const std::string& user, const AttackTarget& target) {
-  if (target.manifest.has_public_keys()) {
+  if (target.ensemble.manifest().has_public_keys()) {
     return base::InvalidArgumentError(
         "user: the list of users says who is in which part here; give --part, which is one user");
   }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto key,
-      corpus::LoadPartitionKey(ensemble::PartitionKeyPath(target.ensemble_directory)));
-  const ensemble::Manifest& manifest = target.manifest;
+      corpus::LoadPartitionKey(ensemble::PartitionKeyPath(target.ensemble.directory())));
+  const ensemble::Manifest& manifest = target.ensemble.manifest();
   const corpus::Placement placement = corpus::PlaceUser(
       key, user, {manifest.num_parts, manifest.halves, manifest.heldout_fraction});
   if (placement.is_heldout) {
@@ -80,16 +80,16 @@ StatusOr<int> PartOfUser(const std::string& user, const AttackTarget& target) {
 
 StatusOr<int> AttackedPart(const NeighbourFlags& flags, const AttackTarget& target) {
   if (!flags.user.empty()) return PartOfUser(flags.user, target);
-  if (flags.part < target.manifest.num_parts) return flags.part;
+  if (flags.part < target.ensemble.manifest().num_parts) return flags.part;
   return base::InvalidArgumentError("part: expected 0 to " +
-                                    std::to_string(target.manifest.num_parts - 1) + ", found " +
-                                    std::to_string(flags.part));
+                                    std::to_string(target.ensemble.manifest().num_parts - 1) +
+                                    ", found " + std::to_string(flags.part));
 }
 
 StatusOr<Replacements> FindReplacements(const NeighbourFlags& flags, const AttackTarget& target) {
   if (!flags.without.empty()) return FromOtherEnsemble(flags.without, target);
   SUBMIX_ASSIGN_OR_RETURN(const int part, AttackedPart(flags, target));
-  return Replacements{eval::ReplacedByPublic(part, target.manifest.halves), {}};
+  return Replacements{eval::ReplacedByPublic(part, target.ensemble.manifest().halves), {}};
 }
 
 StatusOr<eval::HeldoutBlocks> AskedText(const NeighbourFlags& flags,
@@ -108,8 +108,8 @@ StatusOr<std::vector<DistinguishingGame>> MakeGames(const TargetFlags& target_fl
   for (const AttackedMechanism& attacked : target.mechanisms) {
     SUBMIX_ASSIGN_OR_RETURN(
         DistinguishingGame game,
-        DistinguishingGame::Create({attacked.mechanism, target.manifest.num_parts, attacked.epsilon,
-                                    target.manifest.halves},
+        DistinguishingGame::Create({attacked.mechanism, target.ensemble.manifest().num_parts,
+                                    attacked.epsilon, target.ensemble.manifest().halves},
                                    {flags.transcripts, attacked.options.order, target_flags.seed}));
     games.push_back(std::move(game));
   }
@@ -152,8 +152,9 @@ StatusOr<std::vector<DistinguishingGame>> PlayGames(const TargetFlags& target_fl
                           LoadTargetPredictor(target_flags, target, replacements.extra_members));
   SUBMIX_ASSIGN_OR_RETURN(const auto text,
                           AskedText(flags, *target.tokenizer, predictor->context_length()));
-  eval::NeighbouringWorlds worlds(target.manifest.num_parts, target.manifest.halves,
-                                  predictor->vocab_size(), std::move(replacements.rows));
+  eval::NeighbouringWorlds worlds(target.ensemble.manifest().num_parts,
+                                  target.ensemble.manifest().halves, predictor->vocab_size(),
+                                  std::move(replacements.rows));
   const eval::QueryPlan plan = {target_flags.queries, flags.asks == "most-telling"};
   base::ProgressBar progress("Asking", eval::QuerySteps(text, plan, games.size()), "queries");
   SUBMIX_RETURN_IF_ERROR(eval::AskQueries(*predictor, text, worlds, plan, games, progress));

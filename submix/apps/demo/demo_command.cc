@@ -11,7 +11,7 @@
 #include "submix/accounting/privacy_statement.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/base/text_table.h"
@@ -25,6 +25,7 @@
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/workbench/declaration.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -207,7 +208,7 @@ class Demo {
     declaration.ensemble_directory = File(ensemble);
     declaration.deployment_directory = File(deployment);
     declaration.queries = options_.queries;
-    return workbench::Declare(declaration);
+    return workbench::Declare(declaration).status();
   }
 
   Status DeployAndAsk() {
@@ -229,7 +230,8 @@ class Demo {
     return base::OkStatus();
   }
 
-  static Status Ask(DeployedEngine& deployed, const char* prompt, int& tokens, double& seconds) {
+  static Status Ask(workbench::DeployedEngine& deployed, const char* prompt, int& tokens,
+                    double& seconds) {
     engine::Request request;
     SUBMIX_ASSIGN_OR_RETURN(request.prompt, deployed.tokenizer->EncodePrompt(prompt));
     request.max_tokens = 24;
@@ -247,9 +249,13 @@ class Demo {
 
   Status Evaluate() {
     Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(File("ensemble")));
-    SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                            LoadEnsembles({}, *tokenizer, File("ensemble"), {File("fine_tuned")}));
+    SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(File("ensemble")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto fine_tuned,
+                            ensemble::OpenedEnsemble::Open(File("fine_tuned")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(ensemble));
+    SUBMIX_ASSIGN_OR_RETURN(
+        const auto predictor,
+        workbench::LoadEnsemble({}, *tokenizer, ensemble, std::span(&fine_tuned, 1)));
     SUBMIX_ASSIGN_OR_RETURN(const auto key, corpus::LoadPartitionKey(KeyPath()));
     SUBMIX_ASSIGN_OR_RETURN(
         const auto corpus,
@@ -316,10 +322,12 @@ class Demo {
   }
 
   Status AttackMember(const std::string& member, const eval::ExtractionAttack& attack) {
-    const std::string model = ensemble::PublicDirectory(File("planted_ensemble"));
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(File("planted_ensemble")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto ensemble,
+                            ensemble::OpenedEnsemble::Open(File("planted_ensemble")));
+    SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(ensemble));
     SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                            LoadPredictor({}, model, {member}, tokenizer->vocab_size()));
+                            workbench::LoadPredictor({}, ensemble.public_directory(), {member},
+                                                     tokenizer->vocab_size()));
     const auto random = base::MakeSystemRandomSource();
     SUBMIX_ASSIGN_OR_RETURN(
         report_.extraction_non_private,

@@ -11,7 +11,6 @@
 #include "submix/apps/figures/reproduce_federated.h"
 #include "submix/apps/figures/reproduced_private_model.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
@@ -24,6 +23,7 @@
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -87,6 +87,15 @@ Status WriteBlockUsers(const std::string& input, const std::string& output,
 }
 
 // One invocation: everything that it makes lies in its output directory.
+StatusOr<std::vector<ensemble::OpenedEnsemble>> OpenAll(
+    const std::vector<std::string>& directories) {
+  std::vector<ensemble::OpenedEnsemble> ensembles;
+  for (const std::string& directory : directories) {
+    SUBMIX_ASSIGN_OR_RETURN(ensembles.emplace_back(), ensemble::OpenedEnsemble::Open(directory));
+  }
+  return ensembles;
+}
+
 class Reproduction {
  public:
   explicit Reproduction(const ReproduceOptions& options) : options_(options) {}
@@ -195,11 +204,16 @@ class Reproduction {
     source_.train_privately = [this](const eval::PrivateTraining& asked) {
       return TrainPrivateModel(private_models_, asked);
     };
-    source_.load = [this](const std::string& directory, const std::vector<std::string>& extra) {
-      return LoadEnsembles(predictor_, *tokenizer_, directory, extra);
+    source_.load = [this](const std::string& directory, const std::vector<std::string>& extra)
+        -> StatusOr<std::unique_ptr<ensemble::Predictor>> {
+      SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(directory));
+      SUBMIX_ASSIGN_OR_RETURN(const auto others, OpenAll(extra));
+      return workbench::LoadEnsemble(predictor_, *tokenizer_, ensemble, others);
     };
-    source_.models_digest = [this](const std::vector<std::string>& directories) {
-      return ModelsDigest(predictor_, directories);
+    source_.models_digest =
+        [this](const std::vector<std::string>& directories) -> StatusOr<base::Sha256Digest> {
+      SUBMIX_ASSIGN_OR_RETURN(const auto ensembles, OpenAll(directories));
+      return workbench::ModelsDigest(predictor_, ensembles);
     };
     source_.checkpoint_directory = File("runs");
     source_.seed = options_.seed;
@@ -344,7 +358,7 @@ class Reproduction {
   }
 
   const ReproduceOptions options_;
-  PredictorFlags predictor_;
+  workbench::ModelOptions predictor_;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
   std::string corpus_;
   Recipe members_;

@@ -10,7 +10,7 @@
 #include "submix/apps/measuring/evaluation_sheet.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
@@ -18,6 +18,7 @@
 #include "submix/mechanism/baselines/recommended_options.h"
 #include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -38,7 +39,7 @@ struct EvaluateOptions {
   std::vector<std::string> units = {"part"};
   double delta = accounting::kDefaultDelta;
   MechanismFlags mechanism_flags;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   std::vector<std::int64_t> queries = {1024};
   int runs = 4;
   std::uint64_t seed = 0;
@@ -142,13 +143,15 @@ StatusOr<eval::HeldoutText> LoadHeldout(const EvaluateOptions& options,
   return eval::HeldoutFromUsers(corpus.heldout, context_length);
 }
 
-StatusOr<eval::EvaluationCheckpoint> Checkpoint(const EvaluateOptions& options) {
+StatusOr<eval::EvaluationCheckpoint> Checkpoint(
+    const EvaluateOptions& options, const ensemble::OpenedEnsemble& ensemble,
+    const std::vector<ensemble::OpenedEnsemble>& fine_tuned) {
   eval::EvaluationCheckpoint checkpoint;
   if (options.checkpoint.empty()) return checkpoint;
   checkpoint.path = options.checkpoint;
-  std::vector<std::string> ensembles = {options.ensemble};
-  if (!options.fine_tuned.empty()) ensembles.push_back(options.fine_tuned);
-  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, ModelsDigest(options.predictor, ensembles));
+  std::vector<ensemble::OpenedEnsemble> ensembles = {ensemble};
+  ensembles.insert(ensembles.end(), fine_tuned.begin(), fine_tuned.end());
+  SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, workbench::ModelsDigest(options.predictor, ensembles));
   return checkpoint;
 }
 
@@ -180,22 +183,26 @@ Status RunEvaluate(const EvaluateOptions& options) {
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");
   }
   SUBMIX_RETURN_IF_ERROR(CheckUnits(options));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(options.ensemble));
+  const ensemble::Manifest& manifest = ensemble.manifest();
   eval::EvaluationPlan plan;
   plan.runs = options.runs;
   plan.seed = options.seed;
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   EvaluationSheet sheet;
-  SUBMIX_ASSIGN_OR_RETURN(
-      sheet.public_training,
-      engine::PublicTrainingOf(ensemble::PublicDirectory(options.ensemble), manifest));
+  SUBMIX_ASSIGN_OR_RETURN(sheet.public_training,
+                          engine::PublicTrainingOf(ensemble.public_directory(), manifest));
   SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
-  std::vector<std::string> extra;
-  if (!options.fine_tuned.empty()) extra.push_back(options.fine_tuned);
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
-                          LoadEnsembles(options.predictor, *tokenizer, options.ensemble, extra));
+  std::vector<ensemble::OpenedEnsemble> fine_tuned;
+  if (!options.fine_tuned.empty()) {
+    SUBMIX_ASSIGN_OR_RETURN(fine_tuned.emplace_back(),
+                            ensemble::OpenedEnsemble::Open(options.fine_tuned));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto predictor,
+      workbench::LoadEnsemble(options.predictor, *tokenizer, ensemble, fine_tuned));
   SUBMIX_ASSIGN_OR_RETURN(auto text,
                           LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
@@ -204,7 +211,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
                                       std::to_string(plan.num_fine_tuned) +
                                       " members; give an ensemble of one part (--parts 1)");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options));
+  SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options, ensemble, fine_tuned));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, text, plan, progress, checkpoint));
@@ -237,7 +244,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
   AddPromiseFlags(flags, options.units, options.delta);
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--queries", options.queries, Between(1, 1'000'000'000),
             "One or more numbers of answers under one budget (the papers' B)");
   flags.Add("--runs", options.runs, kPositive,

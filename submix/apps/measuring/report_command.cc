@@ -5,7 +5,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/pages/report.h"
 

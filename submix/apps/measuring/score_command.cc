@@ -8,10 +8,11 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/measuring/token_scores.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -25,7 +26,7 @@ struct ScoreOptions {
   std::vector<std::string> adapters;
   std::string text;
   std::vector<std::int64_t> tokens;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   bool json = false;
 };
 
@@ -105,8 +106,9 @@ Status RunScore(const ScoreOptions& options) {
   if (options.text.empty() == options.tokens.empty()) {
     return base::InvalidArgumentError("give either --text FILE or --tokens 1,2,3");
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadPredictor(options.predictor, options.model,
-                                                              options.adapters, /*vocab_size=*/0));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                          workbench::LoadPredictor(options.predictor, options.model,
+                                                   options.adapters, /*vocab_size=*/0));
   SUBMIX_ASSIGN_OR_RETURN(const ScoredText text, LoadText(options, *predictor));
   const eval::HeldoutBlocks blocks =
       eval::HeldoutFromUsers({{"", text.tokens}}, predictor->context_length()).blocks;
@@ -139,7 +141,7 @@ void AddScoreCommand(CLI::App& command, Action& action) {
       "the end of another where it has none");
   flags.Add("--tokens", options.tokens,
             "Or token ids, with commas between; the first is not scored");
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--json", options.json,
             "One JSON object, with the log-probability of every token by each model, in nats");
   command.footer(

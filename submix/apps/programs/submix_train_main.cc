@@ -8,32 +8,32 @@
 
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
-#include "submix/apps/training/plan_times.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/train/models/torch_predictor.h"
 #include "submix/train/numerics/torch_environment.h"
+#include "submix/workbench/models/torch_models.h"
+
+namespace submix {
+
+base::StatusOr<std::unique_ptr<ensemble::Predictor>> workbench::LoadTorchPredictor(
+    const ModelOptions& options, const std::string& public_directory,
+    const std::vector<std::string>& member_directories, int vocab_size) {
+  if (options.precision.starts_with("int")) {
+    return base::UnimplementedError("the torch predictor has no " + options.precision +
+                                    "; use f32 or bf16");
+  }
+  train::TorchPredictorOptions models;
+  models.public_directory = public_directory;
+  models.member_directories = member_directories;
+  models.vocab_size = vocab_size;
+  models.precision = train::PrecisionOf(options.precision);
+  models.threads = options.threads;
+  return train::TorchPredictor::Load(models);
+}
+
+}  // namespace submix
 
 namespace {
-
-using submix::base::StatusOr;
-using submix::ensemble::Predictor;
-
-StatusOr<std::unique_ptr<Predictor>> LoadTorchPredictor(
-    const submix::apps::PredictorFlags& flags, const std::string& public_directory,
-    const std::vector<std::string>& member_directories, int vocab_size) {
-  if (flags.precision.starts_with("int")) {
-    return submix::base::UnimplementedError("the torch predictor has no " + flags.precision +
-                                            "; use f32 or bf16");
-  }
-  submix::train::TorchPredictorOptions options;
-  options.public_directory = public_directory;
-  options.member_directories = member_directories;
-  options.vocab_size = vocab_size;
-  options.precision = submix::train::PrecisionOf(flags.precision);
-  options.threads = flags.threads;
-  return submix::train::TorchPredictor::Load(options);
-}
 
 // Whether this is one of several processes, and the command would do the same in all of them.
 bool IsStartedTooOften(std::string_view command) {
@@ -55,8 +55,6 @@ int main(int argc, char** argv) {
   using namespace submix::apps;
   if (IsStartedTooOften(argc > 1 ? argv[1] : "")) return 2;
   submix::train::PrepareTorchProcess(argv);
-  SetTorchPredictorLoader(LoadTorchPredictor);
-  SetTimesMeasure(MeasureTimes);
   constexpr Command kOwn[] = {
       {"demo", AddDemoCommand},           {"pretrain", AddPretrainCommand},
       {"train", AddTrainCommand},         {"fedavg", AddFedavgCommand},

@@ -8,7 +8,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_changes.h"
 #include "submix/engine/deployment_statement.h"

@@ -1,12 +1,13 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/serving/mechanism_flags.h"
-#include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
@@ -93,8 +94,8 @@ Status PrintPlan(const workbench::Declaration& declaration) {
   return base::OkStatus();
 }
 
-Status PrintDeployment(const std::string& deployment_directory, std::size_t batches) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(deployment_directory));
+void PrintDeployment(const std::string& deployment_directory, const engine::Deployment& deployment,
+                     std::size_t batches) {
   std::printf("Made %s: %d parts, %s\n\n", deployment_directory.c_str(),
               deployment.config.options.mechanism.num_parts,
               deployment.config.options.mechanism.name.c_str());
@@ -114,10 +115,9 @@ Status PrintDeployment(const std::string& deployment_directory, std::size_t batc
         "it.\n");
   }
   const std::string caution = workbench::CautionOf(deployment);
-  if (caution.empty()) return base::OkStatus();
+  if (caution.empty()) return;
   std::printf("\n");
   for (const std::string& line : base::WrappedLines(caution)) std::printf("%s\n", line.c_str());
-  return base::OkStatus();
 }
 
 // Batches of users: each gets a budget of its own, and one user's text is in one of them.
@@ -131,8 +131,10 @@ Status RunDeploy(const DeployOptions& options) {
   }
   if (batches.empty()) {
     if (options.dry_run) return PrintPlan(declaration);
-    SUBMIX_RETURN_IF_ERROR(workbench::Declare(declaration, mechanism::MakeAnyMechanism));
-    return PrintDeployment(deployment, 1);
+    SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment made,
+                            workbench::Declare(declaration, mechanism::MakeAnyMechanism));
+    PrintDeployment(deployment, made, 1);
+    return base::OkStatus();
   }
   if (!declaration.ledger_location.empty() || !declaration.after.empty()) {
     return base::InvalidArgumentError(
@@ -141,14 +143,18 @@ Status RunDeploy(const DeployOptions& options) {
         "one");
   }
   const auto count = static_cast<int>(batches.size());
+  std::optional<engine::Deployment> first;
   for (int batch = 0; batch < count; ++batch) {
     workbench::Declaration one = declaration;
     one.ensemble_directory = batches[static_cast<std::size_t>(batch)];
     one.deployment_directory = ensemble::BatchDirectory(deployment, batch, count);
     if (options.dry_run) return PrintPlan(one);  // the others are like the first
-    SUBMIX_RETURN_IF_ERROR(workbench::Declare(one, mechanism::MakeAnyMechanism));
+    SUBMIX_ASSIGN_OR_RETURN(engine::Deployment made,
+                            workbench::Declare(one, mechanism::MakeAnyMechanism));
+    if (!first) first = std::move(made);
   }
-  return PrintDeployment(ensemble::BatchDirectory(deployment, 0, count), batches.size());
+  PrintDeployment(ensemble::BatchDirectory(deployment, 0, count), *first, batches.size());
+  return base::OkStatus();
 }
 
 }  // namespace

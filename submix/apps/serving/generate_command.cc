@@ -8,7 +8,8 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/any_deployment.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/apps/serving/request_flags.h"
 
 namespace submix::apps {
@@ -19,7 +20,7 @@ struct GenerateOptions {
   std::string prompt;
   int completions = 1;
   bool json = false;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   engine::Request request;
 };
 
@@ -77,7 +78,7 @@ void AddGenerateCommand(CLI::App& command, Action& action) {
   AddRequestFlags(command, options.request);
   flags.Add("-n,--completions", options.completions, kPositive,
             "How many; each is charged for itself");
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object a completion");
   command.footer(
       "Every token is charged to the deployment's ledger before it appears.\n"

@@ -19,7 +19,8 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/any_deployment.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/apps/serving/serve_config.h"
 #include "submix/base/json_object.h"
 #include "submix/base/log.h"
@@ -30,10 +31,10 @@
 #include "submix/engine/api_keys.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
-#include "submix/ensemble/ensemble_directory.h"
 #include "submix/server/listening_socket.h"
 #include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -167,8 +168,7 @@ base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
 base::StatusOr<std::unique_ptr<const chat::ChatFormat>> LoadChatFormat(
     const engine::Deployment& deployment, const std::string& name,
     const tokenizer::Tokenizer& tokenizer) {
-  return chat::ChatFormat::Load(ensemble::PublicDirectory(deployment.config.ensemble_directory),
-                                name, tokenizer);
+  return chat::ChatFormat::Load(deployment.ensemble.public_directory(), name, tokenizer);
 }
 
 // Which template writes them, and what ends an answer.
@@ -206,8 +206,7 @@ Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_RETURN_IF_ERROR(engine::CheckMayCharge(options.deployment, deployment));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
   SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer,
-                          LoadEnsembleTokenizer(deployment.config.ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(deployment.ensemble));
   SUBMIX_ASSIGN_OR_RETURN(const auto chat_format,
                           LoadChatFormat(deployment, config.chat_format, *tokenizer));
   const server::ListenerOptions& listener = config.http.listener;

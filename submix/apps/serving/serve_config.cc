@@ -15,6 +15,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
+#include "submix/workbench/models/model_options.h"
 
 namespace submix::apps {
 namespace {
@@ -189,8 +190,8 @@ void ReadRest(const toml::table& file, const std::string& path, Status& error,
   cache.Finish();
   Section predictor(file, "predictor", path, error);
   predictor.Read("predictor", config.predictor.predictor);
-  if (!IsPredictor(config.predictor.predictor)) {
-    predictor.FailHere("predictor", std::string("expected ") + kPredictorNames);
+  if (!workbench::IsPredictor(config.predictor.predictor)) {
+    predictor.FailHere("predictor", std::string("expected ") + workbench::kPredictorNames);
   }
   predictor.Read("precision", config.predictor.precision, {"bf16", "f32", "int8", "int4"});
   predictor.Read("kv_cache", config.predictor.kv_cache, {"auto", "int8"});

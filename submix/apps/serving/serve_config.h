@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "submix/apps/serving/predictor_flags.h"
 #include "submix/base/status.h"
 #include "submix/engine/scheduler.h"
 #include "submix/server/http_server.h"
 #include "submix/server/operator_server.h"
+#include "submix/workbench/models/model_options.h"
 
 namespace submix::apps {
 
@@ -26,7 +26,7 @@ struct ServeConfig {
   int prefix_tokens_per_key = 0;        // 0: no prompt shares what another has brought
   std::chrono::milliseconds stop_time{30'000};
   bool log_requests = true;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   std::optional<server::OperatorServerOptions> operator_server;
 };
 

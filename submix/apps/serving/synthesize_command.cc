@@ -16,8 +16,9 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/interrupt.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/apps/serving/document_file.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/apps/serving/request_flags.h"
 #include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
@@ -136,7 +137,7 @@ struct SynthesizeOptions {
   std::vector<std::string> labels;
   std::optional<std::int64_t> documents;
   bool json = false;
-  PredictorFlags predictor{.sequences = 16};
+  workbench::ModelOptions predictor{.sequences = 16};
   engine::Request request;
 };
 
@@ -373,7 +374,7 @@ class Synthesis {
   std::vector<Batch> batches_;
   std::optional<DocumentFile> file_;
   std::int64_t missing_ = 0;
-  std::unique_ptr<DeployedEngine> deployed_;
+  std::unique_ptr<workbench::DeployedEngine> deployed_;
   const Batch* open_ = nullptr;  // whose engine that is
   std::optional<accounting::Promise> promise_;
   std::optional<std::int64_t> covered_;  // none: any number
@@ -409,7 +410,7 @@ void AddSynthesizeCommand(CLI::App& command, Action& action) {
                     ->excludes(prompts));
   AddRequestFlags(command, options.request);
   flags.Add("--at-a-time", options.predictor.sequences, Between(1, 4096), "Documents in a step");
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object at the end");
   command.footer(
       "Every token is charged before it is drawn; what leaves may be kept and passed on without\n"

@@ -20,7 +20,7 @@
 #include "submix/contexts/context_ensemble.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/external_ensemble.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/ensemble/predictor_checks.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/preparation/user_list.h"
@@ -41,8 +41,9 @@ using base::StatusOr;
 // VerifyFiles; kFailedPrecondition for members that are not trained yet, are whole models or no
 // models here, or were trained with differential privacy. Requires: the ensemble's lock.
 StatusOr<ensemble::Manifest> LoadTrainedEnsemble(const std::string& ensemble_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(auto manifest, ensemble::LoadManifest(ensemble_directory));
-  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, ensemble_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(ensemble_directory));
+  const ensemble::Manifest& manifest = ensemble.manifest();
+  SUBMIX_RETURN_IF_ERROR(ensemble.CheckHasModels());
   const auto refused = [&](const std::string& why) {
     return base::FailedPreconditionError(ensemble_directory + ": " + why);
   };
@@ -54,7 +55,7 @@ StatusOr<ensemble::Manifest> LoadTrainedEnsemble(const std::string& ensemble_dir
   if (!std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
     return refused("not trained yet; run the same `submix train` again to finish");
   }
-  SUBMIX_RETURN_IF_ERROR(ensemble::VerifyFiles(manifest, ensemble_directory));
+  SUBMIX_RETURN_IF_ERROR(ensemble.VerifyFiles());
   for (const ensemble::MemberEntry& member : manifest.members) {
     if (!ensemble::IsAdapterDirectory(ensemble::MemberPath(ensemble_directory, member))) {
       return refused(member.directory +

@@ -11,7 +11,7 @@
 #include "submix/engine/deployment_changes.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/external_ensemble.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/train/fine_tuning/forgetting.h"
 
@@ -114,10 +114,9 @@ base::Status ChooseBatch(ForgetOptions& options) {
 
 base::Status RunForget(ForgetOptions options) {
   SUBMIX_RETURN_IF_ERROR(ChooseBatch(options));
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  if (!manifest.contexts.has_value()) {
-    SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(manifest, options.ensemble));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(options.ensemble));
+  const ensemble::Manifest& manifest = ensemble.manifest();
+  if (!manifest.contexts.has_value()) SUBMIX_RETURN_IF_ERROR(ensemble.CheckHasModels());
   SUBMIX_RETURN_IF_ERROR(CheckDeployment(options, manifest));
   if (!options.deployment.empty()) {
     // An interrupted forget is finished first: the ledger follows one generation at a time.

@@ -44,11 +44,6 @@ struct PlanOptions {
   bool json = false;
 };
 
-std::function<decltype(MeasureTimes)>& TimesMeasure() {
-  static std::function<decltype(MeasureTimes)> measure;
-  return measure;
-}
-
 constexpr double kWishedShare = 0.5;
 
 // The model that everything in eval/measuring/expected_share.h was measured with.
@@ -307,8 +302,7 @@ Status RunPlan(const PlanOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(known.is_measured_model, IsLikeTheMeasuredModel(options.public_model));
   SUBMIX_ASSIGN_OR_RETURN(auto contenders, Ask(options, known.unknown));
   if (options.minutes) {
-    SUBMIX_ASSIGN_OR_RETURN(known.times,
-                            TimesMeasure()(options.public_model, options.tokens_a_user));
+    SUBMIX_ASSIGN_OR_RETURN(known.times, MeasureTimes(options.public_model, options.tokens_a_user));
     SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
   }
   AccountReport report;
@@ -326,10 +320,6 @@ Status RunPlan(const PlanOptions& options) {
 }
 
 }  // namespace
-
-void SetTimesMeasure(std::function<decltype(MeasureTimes)> measure) {
-  TimesMeasure() = std::move(measure);
-}
 
 void AddPlanCommand(CLI::App& command, Action& action) {
   PlanOptions& options = SetAction<PlanOptions>(command, action, RunPlan);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "submix/apps/scratch_directory.h"
-#include "submix/apps/serving/predictor_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
@@ -22,6 +21,7 @@
 #include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/train/fine_tuning/training_speed.h"
 #include "submix/train/private_training/dp_sgd_speed.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -61,8 +61,9 @@ StatusOr<std::vector<std::string>> WriteMembers(const std::string& public_direct
 // next, the charge counted and no token drawn.
 StatusOr<double> AnswerMilliseconds(const std::string& public_directory,
                                     const std::vector<std::string>& members) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadPredictor(PredictorFlags{}, public_directory,
-                                                              members, /*vocab_size=*/0));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto predictor,
+      workbench::LoadPredictor({}, public_directory, members, /*vocab_size=*/0));
   mechanism::MechanismOptions options;
   options.name = members.empty() ? "public" : "dclip";
   options.num_parts = std::max(1, static_cast<int>(members.size()));

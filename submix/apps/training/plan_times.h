@@ -1,7 +1,6 @@
 // What ways to answer take on this machine, by a calibration of some seconds on random tokens.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "submix/base/status.h"
@@ -19,12 +18,9 @@ struct MachineTimes {
   double member_milliseconds = 0;
 };
 
-// Shows a progress bar. One thread at a time. Errors: those of reading the public model.
+// Shows a progress bar. One thread at a time. Errors: those of reading the public model;
+// kUnimplemented in `submix`, which leaves `plan --minutes` to `submix-train`.
 base::StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory,
                                           double tokens_a_user);
-
-// What `submix plan --minutes` calls: MeasureTimes in `submix-train`; `submix` starts that program.
-// Before any command runs.
-void SetTimesMeasure(std::function<decltype(MeasureTimes)> measure);
 
 }  // namespace submix::apps

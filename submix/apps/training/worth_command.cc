@@ -11,12 +11,12 @@
 #include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/serving/predictor_flags.h"
+#include "submix/apps/serving/model_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/external_ensemble.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/eval/attacks/exposure.h"
 #include "submix/eval/measuring/perplexity_runs.h"
 #include "submix/eval/measuring/repeatable_draws.h"
@@ -25,6 +25,7 @@
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/workbench/models/open_models.h"
 
 namespace submix::apps {
 namespace {
@@ -39,7 +40,7 @@ struct WorthOptions {
   std::string heldout;
   std::string models;
   std::string codes;
-  PredictorFlags predictor;
+  workbench::ModelOptions predictor;
   bool json = false;
 };
 
@@ -166,7 +167,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> FineTune(const WorthOptions& opti
       train::FineTuneMembers(public_directory, tasks, recipe, base::DetectProgressStyle()));
   std::vector<std::string> directories;
   for (const train::MemberTask& task : tasks) directories.push_back(task.output_directory);
-  return LoadPredictor(options.predictor, public_directory, directories, vocab_size);
+  return workbench::LoadPredictor(options.predictor, public_directory, directories, vocab_size);
 }
 
 // --- The command
@@ -237,15 +238,15 @@ AccountReport Report(const Texts& texts, std::int64_t tokens,
 
 Status RunWorth(const WorthOptions& options) {
   SayGoesOnAtInterrupt();
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(options.ensemble));
-  if (manifest.external.has_value()) return ensemble::CheckHasModels(manifest, options.ensemble);
+  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(options.ensemble));
+  const ensemble::Manifest& manifest = ensemble.manifest();
+  if (manifest.external.has_value()) return ensemble.CheckHasModels();
   std::vector<eval::PlantedCode> codes;
   if (!options.codes.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(codes, eval::ReadPlantedCodes(options.codes));
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, LoadEnsembleTokenizer(options.ensemble));
-  SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                          model::LoadConfigOf(ensemble::PublicDirectory(options.ensemble)));
+  SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(ensemble.public_directory()));
   SUBMIX_ASSIGN_OR_RETURN(Texts texts,
                           LoadReal(options, manifest, *tokenizer, config.context_length));
   for (const std::string& path : options.synthetic) {
@@ -286,7 +287,7 @@ void AddWorthCommand(CLI::App& command, Action& action) {
   flags.Add("--codes", options.codes, kFile,
             "Secrets that were planted in the corpus, {\"prompt\": …, \"secret\": …} a line: their "
             "exposure by each model");
-  AddPredictorFlags(command, options.predictor);
+  AddModelFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "As many tokens of every text are read, those of the smallest, by the recipe that\n"

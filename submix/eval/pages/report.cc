@@ -35,8 +35,8 @@ std::string DeclaredSection(const engine::Deployment& deployment) {
   const engine::DeploymentOptions& options = deployment.config.options;
   HtmlTable table({"declared", "value"});
   table.Row({"mechanism", options.mechanism.name});
-  table.Row({"parts", std::to_string(deployment.manifest.num_parts)});
-  table.Row({"members a part", std::to_string(deployment.manifest.halves)});
+  table.Row({"parts", std::to_string(deployment.ensemble.manifest().num_parts)});
+  table.Row({"members a part", std::to_string(deployment.ensemble.manifest().halves)});
   table.Row({"order", options.mechanism.order.ToString()});
   table.Row({"budget of each part, nats", base::NumberText(options.epsilon)});
   table.Row({"most that one answer costs a part, nats",
@@ -66,7 +66,7 @@ StatusOr<std::string> LedgerSection(const engine::Deployment& deployment) {
 }
 
 std::string ProvenanceSection(const engine::Deployment& deployment) {
-  const ensemble::Manifest& manifest = deployment.manifest;
+  const ensemble::Manifest& manifest = deployment.ensemble.manifest();
   HtmlTable table({"of the members", "value"});
   for (const auto& [name, value] : manifest.hyper_parameters) table.Row({name, value});
   table.Row({"generation", std::to_string(manifest.generation)});
@@ -175,7 +175,7 @@ StatusOr<std::string> DeploymentReport(const engine::Deployment& deployment,
   for (const std::string& directory : directories) {
     SUBMIX_ASSIGN_OR_RETURN(
         const std::string results,
-        ResultsSection(directory, base::ToHex(ensemble::EnsembleFingerprint(deployment.manifest))));
+        ResultsSection(directory, base::ToHex(deployment.ensemble.fingerprint())));
     body += results;
   }
   return HtmlPage("Privacy report", body + ProvenanceSection(deployment));

@@ -4,6 +4,7 @@
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/testing/written_ensemble.h"
 
 namespace submix::eval {
 namespace report_test {
@@ -20,22 +21,8 @@ class ReportTest : public testing::Test {
   void SetUp() override {
     ensemble::Manifest manifest;
     manifest.num_parts = 2;
-    manifest.partition_key_id = "0123456789abcdef";
     manifest.hyper_parameters["rank"] = "8";
-    SUBMIX_ASSERT_OK(base::MakeDirectories(ensemble_ + "/public"));
-    SUBMIX_ASSERT_OK(base::WriteFile(ensemble_ + "/public/config.json", "{}"));
-    for (int part = 0; part < 2; ++part) {
-      ensemble::MemberEntry member;
-      member.directory = ensemble::MemberDirectory(part, 0, 2, 1);
-      member.generation = 1;
-      member.complete = true;
-      const std::string directory = base::JoinPath(ensemble_, member.directory);
-      SUBMIX_ASSERT_OK(base::MakeDirectories(directory));
-      SUBMIX_ASSERT_OK(base::WriteFile(directory + "/adapter_model.safetensors", "a"));
-      manifest.members.push_back(member);
-    }
-    SUBMIX_ASSERT_OK(ensemble::HashFiles(manifest, ensemble_));
-    SUBMIX_ASSERT_OK(ensemble::SaveManifest(manifest, ensemble_));
+    ensemble::WriteEnsemble(ensemble_, manifest);
     SUBMIX_ASSERT_OK(base::MakeDirectories(results_));
   }
 
@@ -44,7 +31,7 @@ class ReportTest : public testing::Test {
     options.mechanism.name = mechanism;
     options.mechanism.target_leakage = 0.01;
     SUBMIX_RETURN_IF_ERROR(
-        engine::CreateDeployment(directory_.File("deployment"), ensemble_, options));
+        engine::CreateDeployment(directory_.File("deployment"), ensemble_, options).status());
     SUBMIX_ASSIGN_OR_RETURN(
         const auto deployment,
         engine::OpenDeployment(directory_.File("deployment"), DeploymentAccess::kReadOnly));

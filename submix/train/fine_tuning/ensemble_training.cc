@@ -6,8 +6,8 @@
 #include "submix/base/file_system.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/external_ensemble.h"
 #include "submix/ensemble/manifest.h"
+#include "submix/ensemble/opened_ensemble.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
@@ -67,12 +67,12 @@ StatusOr<std::vector<MemberTask>> PlanMembers(
 Status ReuseMembers(const std::string& reuse_directory, const std::string& ensemble_directory,
                     const ensemble::Manifest& manifest) {
   if (reuse_directory.empty()) return base::OkStatus();
-  SUBMIX_ASSIGN_OR_RETURN(const auto other, ensemble::LoadManifest(reuse_directory));
-  SUBMIX_RETURN_IF_ERROR(ensemble::CheckHasModels(other, reuse_directory));
+  SUBMIX_ASSIGN_OR_RETURN(const auto other, ensemble::OpenedEnsemble::Open(reuse_directory));
+  SUBMIX_RETURN_IF_ERROR(other.CheckHasModels());
   for (const ensemble::MemberEntry& wanted : manifest.members) {
     const std::string target = ensemble::MemberPath(ensemble_directory, wanted);
     if (base::FileExists(target)) continue;
-    for (const ensemble::MemberEntry& member : other.members) {
+    for (const ensemble::MemberEntry& member : other.manifest().members) {
       if (!member.complete || member.recipe_sha256 != wanted.recipe_sha256) continue;
       const std::string unfinished = target + ".partial";
       SUBMIX_RETURN_IF_ERROR(base::RemoveAll(unfinished));
