@@ -75,9 +75,7 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, d
   declaration.options.epsilon = epsilon;
   declaration.options.delta = delta;
   declaration.options.when_exhausted = ValueOrRaise(engine::ParseWhenExhausted(when_exhausted));
-  RaiseIfError(workbench::Declare(declaration));
-  const auto made =
-      ValueOrRaise(engine::OpenDeployment(deployment, engine::DeploymentAccess::kReadOnly));
+  const engine::Deployment made = ValueOrRaise(workbench::Declare(declaration));
   const std::string caution = workbench::CautionOf(made);
   if (!caution.empty()) py::module_::import("warnings").attr("warn")(caution);
   return engine::DeploymentPromise(made).ToText();
