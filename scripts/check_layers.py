@@ -52,6 +52,8 @@ MAY_INCLUDE["mechanism/baselines"] = MAY_INCLUDE["mechanism"] | {"mechanism"}
 MAY_INCLUDE["mechanism/research"] = (MAY_INCLUDE["mechanism/baselines"]
                                      | {"mechanism/baselines", "accounting/calculators"})
 MAY_INCLUDE["ensemble/preparation"] = {"base", "model", "tokenizer", "corpus", "ensemble"}
+MAY_INCLUDE["workbench/ensembles"] = (MAY_INCLUDE["workbench"]
+                                      | {"workbench", "corpus", "ensemble/preparation", "decode", "contexts"})
 MAY_INCLUDE["workbench/models"] = (MAY_INCLUDE["workbench"]
                                    | {"workbench", "ensemble/preparation", "decode", "contexts", "external"})
 _TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
@@ -64,7 +66,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "train/sampled_gaussian", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server", "workbench", "workbench/models"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server", "workbench", "workbench/ensembles", "workbench/models"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

@@ -12,7 +12,6 @@
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/shell_word.h"
-#include "submix/apps/training/ensemble_notes.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/number_text.h"
@@ -22,6 +21,7 @@
 #include "submix/train/fine_tuning/ensemble_training.h"
 #include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/train/private_training/private_training.h"
+#include "submix/workbench/ensembles/loss_notes.h"
 
 namespace submix::apps {
 namespace {
@@ -239,6 +239,19 @@ void PrintWhatNow(const train::EnsembleTrainingOptions& training) {
               ShellWord(directory).c_str());
 }
 
+Status SayNotes(const TrainOptions& options, std::FILE* out) {
+  const train::EnsembleTrainingOptions& training = options.training;
+  SUBMIX_ASSIGN_OR_RETURN(const std::string losses,
+                          workbench::WhatAddsUp({training.corpus, training.ensemble_directory,
+                                                 training.public_directory},
+                                                options.after));
+  if (!losses.empty()) std::fprintf(out, "%s\n", losses.c_str());
+  SUBMIX_ASSIGN_OR_RETURN(const auto notes,
+                          workbench::WhatStandsOut(training.corpus, training.tokens_per_user == 0));
+  for (const std::string& note : notes) std::fprintf(out, "%s\n", note.c_str());
+  return base::OkStatus();
+}
+
 Status RunTrain(const CLI::App& command, TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
@@ -252,10 +265,7 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
   // One model of all text is never deployed.
   if (training.partition.num_parts > 1 || options.is_private()) {
     std::FILE* const out = options.private_training.json ? stderr : stdout;
-    SUBMIX_RETURN_IF_ERROR(
-        SayWhatAddsUp({training.corpus, training.ensemble_directory, training.public_directory},
-                      options.after, out));
-    SUBMIX_RETURN_IF_ERROR(SayWhatStandsOut(training.corpus, training.tokens_per_user == 0, out));
+    SUBMIX_RETURN_IF_ERROR(SayNotes(options, out));
   }
   if (!options.private_training.json) {
     const std::int64_t steps = options.private_training.options.training.steps;
@@ -273,7 +283,10 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
   training.public_trained_on_others = options.public_trained_on == "other-users";
   SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
   PrintWhatNow(training);
-  return PrintMembersWithoutText(training.ensemble_directory);
+  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(training.ensemble_directory));
+  const std::string without_text = workbench::MembersWithoutText(manifest);
+  if (!without_text.empty()) std::printf("%s\n", without_text.c_str());
+  return base::OkStatus();
 }
 
 }  // namespace

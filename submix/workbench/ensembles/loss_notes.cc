@@ -1,6 +1,7 @@
-#include "submix/apps/training/ensemble_notes.h"
+#include "submix/workbench/ensembles/loss_notes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -10,11 +11,10 @@
 #include "submix/corpus/corpus_summary.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/ensemble/manifest.h"
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/training_cost.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
 namespace {
 
@@ -96,8 +96,8 @@ std::string Listed(const Losses& losses, std::span<const ensemble::SharedUsers> 
 
 }  // namespace
 
-base::Status SayWhatAddsUp(const NewEnsemble& made, const std::vector<std::string>& deployments,
-                           std::FILE* out) {
+base::StatusOr<std::string> WhatAddsUp(const NewEnsemble& made,
+                                       const std::vector<std::string>& deployments) {
   const auto beside = ensemble::EnsemblesBeside(made.directory);
   std::set<std::string> ensembles(beside.begin(), beside.end());
   for (const std::string& deployment : deployments) {
@@ -108,46 +108,43 @@ base::Status SayWhatAddsUp(const NewEnsemble& made, const std::vector<std::strin
   std::vector<std::string> names;
   for (const auto& [name, loss] : losses) names.push_back(name);
   SUBMIX_ASSIGN_OR_RETURN(const auto all, ensemble::CountSharedUsers(made.corpus, names));
-  const std::string said = Listed(losses, all);
-  if (said.empty()) return base::OkStatus();
-  std::fprintf(out,
-               "Budgets over the same users add up: %s; count deployments in by `submix deploy "
-               "--after`, and stand on a released model by --public.\n",
-               said.c_str());
-  return base::OkStatus();
+  const std::string listed = Listed(losses, all);
+  if (listed.empty()) return listed;
+  return "Budgets over the same users add up: " + listed +
+         "; count deployments in by `submix deploy --after`, and stand on a released model by "
+         "--public.";
 }
 
-base::Status SayWhatStandsOut(const corpus::CorpusFile& corpus, bool names_cap, std::FILE* out) {
-  if (!std::filesystem::is_regular_file(corpus.path)) return base::OkStatus();
+base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus,
+                                                       bool names_cap) {
+  std::vector<std::string> lines;
+  if (!std::filesystem::is_regular_file(corpus.path)) return lines;
   SUBMIX_ASSIGN_OR_RETURN(const auto summary, corpus::SummarizeCorpus(corpus));
   if (names_cap && summary.users > 1 && summary.bytes_of_largest > summary.bytes / 2) {
-    std::fprintf(
-        out,
-        "For you alone: one of the %lld users has %.0f %% of the text, and fills its part; "
-        "--tokens-per-user N, a public number, reads of each user the first N tokens.\n",
-        static_cast<long long>(summary.users),
-        100.0 * static_cast<double>(summary.bytes_of_largest) / static_cast<double>(summary.bytes));
+    const auto percent = std::lround(100.0 * static_cast<double>(summary.bytes_of_largest) /
+                                     static_cast<double>(summary.bytes));
+    lines.push_back("For you alone: one of the " + std::to_string(summary.users) + " users has " +
+                    std::to_string(percent) +
+                    " % of the text, and fills its part; --tokens-per-user N, a public number, "
+                    "reads of each user the first N tokens.");
   }
   if (summary.keys_alike > 0) {
-    std::fprintf(out,
-                 "For you alone: %lld user keys differ from another in Unicode form alone, such as "
-                 "an accent that is a character of its own; each counts as a user: write one "
-                 "person's key in one form.\n",
-                 static_cast<long long>(summary.keys_alike));
+    lines.push_back("For you alone: " + std::to_string(summary.keys_alike) +
+                    " user keys differ from another in Unicode form alone, such as an accent that "
+                    "is a character of its own; each counts as a user: write one person's key in "
+                    "one form.");
   }
-  return base::OkStatus();
+  return lines;
 }
 
-base::Status PrintMembersWithoutText(const std::string& ensemble_directory) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(ensemble_directory));
+std::string MembersWithoutText(const ensemble::Manifest& manifest) {
   const auto count =
       std::ranges::count_if(manifest.members, &ensemble::MemberEntry::is_public_model);
-  if (count == 0) return base::OkStatus();
-  std::printf(
-      "For you alone: %td of the %zu members got no text and are the public model; do not publish "
-      "this number, nor choose --parts or a key by it.\n",
-      count, manifest.members.size());
-  return base::OkStatus();
+  if (count == 0) return "";
+  return "For you alone: " + std::to_string(count) + " of the " +
+         std::to_string(manifest.members.size()) +
+         " members got no text and are the public model; do not publish this number, nor choose "
+         "--parts or a key by it.";
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench
