@@ -72,6 +72,12 @@ MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}
 MAY_INCLUDE["eval/audits"] = _EVAL | {"eval/measuring"}
 MAY_INCLUDE["eval/figures"] = _EVAL | {"eval/measuring", "eval/pages"}
+# What trains, attacks and measures, put together as commands ask for it.
+MAY_INCLUDE["workbench/training"] = (MAY_INCLUDE["workbench/models"]
+                                     | {"workbench/models", "corpus", "eval/measuring", "eval/attacks"}
+                                     | {room for room in MAY_INCLUDE if room.startswith("train/")})
+MAY_INCLUDE["workbench/papers"] = (MAY_INCLUDE["workbench/training"]
+                                   | {"accounting/calculators", "eval/figures", "eval/pages"})
 _APPS = set(MAY_INCLUDE) | {"apps"}
 MAY_INCLUDE["apps"] = {"base"}
 MAY_INCLUDE["apps/serving"] = _APPS

@@ -6,13 +6,11 @@
 
 #include "submix/apps/flags.h"
 #include "submix/base/file_system.h"
-#include "submix/eval/pages/html_page.h"
 
 namespace submix::apps {
 namespace {
 
 using base::Status;
-using base::StatusOr;
 
 constexpr char kPrefix[] = "dp-fedavg-";
 constexpr char kAll[] = "dp-fedavg-all";
@@ -20,31 +18,6 @@ constexpr char kGroup[] = "Figures and tables dp-fedavg-…";
 // Flags of the command that both kinds of figures have.
 constexpr std::array kShared = {"--help",  "--corpus", "--heldout",       "--out",
                                 "--small", "--seed",   "--learning-rate", "--threads"};
-
-eval::Provenance ProvenanceOf(const FederatedReproduction& options) {
-  const FederatedRecipe& recipe = options.recipe;
-  std::string public_text;
-  for (const std::string& file : recipe.public_text) {
-    public_text += (public_text.empty() ? "" : ", ") + base::BaseName(file);
-  }
-  return {{"size", options.is_small ? "a small version for a quick look" : "as asked for"},
-          {"private text", base::BaseName(recipe.corpus)},
-          {"users", eval::ShortNumber(options.size.population) + ", " +
-                        std::to_string(recipe.tokens_per_user) + " words each"},
-          {"held-out text", base::BaseName(recipe.heldout) + ", " +
-                                std::to_string(recipe.heldout_tokens) + " words"},
-          {"dictionary", "of " + public_text},
-          {"start", recipe.public_words > 0
-                        ? "a pass over " + std::to_string(recipe.public_words) + " public words"
-                        : "random"},
-          {"model", "LSTM, width " + std::to_string(recipe.shape.width) + ", " +
-                        std::to_string(recipe.shape.units) + " units"},
-          {"a user's training", std::to_string(recipe.local.epochs) + " epoch, batches of " +
-                                    std::to_string(recipe.local.batch_size) + " times " +
-                                    std::to_string(recipe.local.unroll) + ", learning rate " +
-                                    eval::ShortNumber(recipe.local.learning_rate)},
-          {"seed", std::to_string(recipe.seed) + "; private trainings draw from the system"}};
-}
 
 }  // namespace
 
@@ -55,9 +28,9 @@ std::string NamesOfFederatedFigures() {
          std::string(kAll);
 }
 
-void AddFederatedFigureFlags(CLI::App& command, FederatedReproduction& options) {
-  FederatedRecipe& recipe = options.recipe;
-  eval::FederatedSize& size = options.size;
+void AddFederatedFigureFlags(CLI::App& command, FederatedFigureOptions& options) {
+  workbench::FederatedRecipe& recipe = options.request.recipe;
+  eval::FederatedSize& size = options.request.size;
   recipe.local.learning_rate = 6;  // the paper's
   command
       .add_option("--public-text", recipe.public_text,
@@ -85,7 +58,7 @@ void AddFederatedFigureFlags(CLI::App& command, FederatedReproduction& options) 
 }
 
 Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_federated,
-                                    FederatedReproduction& options) {
+                                    FederatedFigureOptions& options) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || option->get_positional()) continue;
     const std::string name = option->get_name();
@@ -95,25 +68,25 @@ Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_federated,
     return base::InvalidArgumentError(
         name + (is_ours ? ": only for the names dp-fedavg-…" : ": not for the names dp-fedavg-…"));
   }
-  if (!is_federated || !options.is_small) return base::OkStatus();
+  if (!is_federated || !options.request.is_small) return base::OkStatus();
   const auto unless_asked = [&](const char* name, auto& value, auto small) {
     if (command.count(name) == 0) value = small;
   };
-  FederatedRecipe& recipe = options.recipe;
-  unless_asked("--rounds", options.size.rounds, 4);
-  unless_asked("--users-per-round", options.size.users_per_round, 8.0);
-  unless_asked("--private-users-per-round", options.size.private_users_per_round, 16.0);
-  unless_asked("--words", options.size.words, 200);
+  workbench::FederatedRecipe& recipe = options.request.recipe;
+  unless_asked("--rounds", options.request.size.rounds, 4);
+  unless_asked("--users-per-round", options.request.size.users_per_round, 8.0);
+  unless_asked("--private-users-per-round", options.request.size.private_users_per_round, 16.0);
+  unless_asked("--words", options.request.size.words, 200);
   unless_asked("--tokens-per-user", recipe.tokens_per_user, 50);
   unless_asked("--heldout-tokens", recipe.heldout_tokens, 500);
   unless_asked("--evaluate-every", recipe.evaluate_every, 1);
   unless_asked("--width", recipe.shape.width, 8);
   unless_asked("--units", recipe.shape.units, 8);
-  unless_asked("--every-nth", options.size.every_nth, 3);
+  unless_asked("--every-nth", options.request.size.every_nth, 3);
   return base::OkStatus();
 }
 
-Status ReproduceFederated(FederatedReproduction options) {
+Status ReproduceFederated(FederatedFigureOptions options) {
   const std::vector<std::string> known = eval::FederatedNames();
   const std::vector<std::string> names =
       options.name == kAll ? known : std::vector<std::string>{options.name};
@@ -121,23 +94,12 @@ Status ReproduceFederated(FederatedReproduction options) {
     return base::NotFoundError("there is no figure \"" + options.name +
                                "\"; known: " + NamesOfFederatedFigures());
   }
-  options.recipe.directory = base::JoinPath(options.output, "federated");
-  FederatedModels models;
-  if (std::ranges::any_of(names, eval::NeedsTraining)) {
-    SUBMIX_ASSIGN_OR_RETURN(models, OpenFederatedModels(options.recipe, options.size.words));
-    options.size.population = models.users;
-  }
+  options.request.recipe.directory = base::JoinPath(options.output, "federated");
+  SUBMIX_ASSIGN_OR_RETURN(const auto reproduction,
+                          workbench::FederatedReproduction::Create(options.request, names));
   for (const std::string& name : names) {
     std::fprintf(stderr, "%s\n", name.c_str());
-    SUBMIX_ASSIGN_OR_RETURN(eval::FigurePage page,
-                            eval::MakeFederatedPage(name, options.size, models.source));
-    if (eval::NeedsTraining(name)) {
-      page.body += eval::HtmlParagraph(
-          "The operator's view, outside every budget: publishing these numbers, or choosing "
-          "options by them, is a release of its own. Accuracies are means of up to five "
-          "evaluations.");
-      page.provenance = ProvenanceOf(options);
-    }
+    SUBMIX_ASSIGN_OR_RETURN(const eval::FigurePage page, reproduction.Make(name));
     SUBMIX_RETURN_IF_ERROR(WritePage(page, options.output));
   }
   return base::OkStatus();

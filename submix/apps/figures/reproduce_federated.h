@@ -4,18 +4,14 @@
 #include <string>
 
 #include "submix/apps/command.h"
-#include "submix/apps/figures/federated_trainings.h"
-#include "submix/eval/figures/federated_figures.h"
-#include "submix/eval/pages/figure.h"
+#include "submix/workbench/papers/federated_reproduction.h"
 
 namespace submix::apps {
 
-struct FederatedReproduction {
+struct FederatedFigureOptions {
   std::string name;
   std::string output;
-  eval::FederatedSize size;
-  FederatedRecipe recipe;  // its directory is inside `output`
-  bool is_small = false;
+  workbench::FederatedRequest request;  // its directory is inside `output`
 };
 
 // Whether the name is one of these figures, known or misspelt.
@@ -24,14 +20,14 @@ bool IsFederatedFigure(const std::string& name);
 std::string NamesOfFederatedFigures();
 
 // The options that these figures have for themselves, in a group of their own.
-void AddFederatedFigureFlags(CLI::App& command, FederatedReproduction& options);
+void AddFederatedFigureFlags(CLI::App& command, FederatedFigureOptions& options);
 
 // Once the command line is read: with --small, values for what was not asked for. Errors:
 // kInvalidArgument for an option that goes with the other kind of figure, whichever it is.
 base::Status CompleteFederatedFigureFlags(const CLI::App& command, bool is_federated,
-                                          FederatedReproduction& options);
+                                          FederatedFigureOptions& options);
 
-base::Status ReproduceFederated(FederatedReproduction options);
+base::Status ReproduceFederated(FederatedFigureOptions options);
 
 // Writes everything that a figure or table is, and prints where its page lies. Without gnuplot
 // there is no SVG, and a line on stderr says so. Errors: those of writing.

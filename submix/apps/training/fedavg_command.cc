@@ -16,7 +16,7 @@
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/apps/shell_word.h"
-#include "submix/apps/training/fedavg_model.h"
+#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
@@ -26,6 +26,7 @@
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_metrics.h"
 #include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/workbench/training/fedavg_model.h"
 
 namespace submix::apps {
 namespace {
@@ -45,7 +46,8 @@ constexpr LocalDefaults kDecoderDefaults = {128, 1, 0.5};
 
 struct FedAvgCommandOptions {
   train::FederatedOptions training;
-  FedAvgModelOptions model;
+  workbench::FedAvgModelOptions model;
+  AdapterFlags adapter;  // of a public model
   std::uint64_t seed = 1;
   corpus::CorpusFile corpus;
   std::string heldout;
@@ -285,7 +287,8 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   options.model.directory = training.directory;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   if (training.threads == 0) training.threads = base::AvailableProcessors();
-  SUBMIX_ASSIGN_OR_RETURN(const auto model, MakeFedAvgModel(options.model, training.ranks));
+  SUBMIX_ASSIGN_OR_RETURN(const auto model,
+                          workbench::MakeFedAvgModel(options.model, training.ranks));
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeClientUpdates(*training.ranks, *model, training.threads);
   }
@@ -353,7 +356,7 @@ void AddDataFlags(Flags flags, FedAvgCommandOptions& options) {
 }
 
 void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
-  FedAvgModelOptions& model = options.model;
+  workbench::FedAvgModelOptions& model = options.model;
   CLI::App& kinds = *command.add_option_group("model", "an LSTM from nothing, or a public model");
   kinds.require_option(1);
   CLI::Option* const public_text = Flags(kinds).Add(
@@ -374,7 +377,7 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
                  "How many of the first ten predictions are among the most frequent words");
   for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
   CLI::App& adapters = *command.add_option_group("adapters", "with --public");
-  AddAdapterFlags(adapters, model.adapter);
+  AddAdapterFlags(adapters, options.adapter);
   for (CLI::Option* option : adapters.get_options()) option->needs(public_model);
   for (const char* name : {"--rank", "--lora-alpha", "--targets", "--top-layers"}) {
     adapters.get_option(name)->default_str("as `submix train`");
@@ -436,7 +439,9 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
         if (!given.model.public_directory.empty()) {
           SUBMIX_ASSIGN_OR_RETURN(const auto config,
                                   model::LoadConfigOf(given.model.public_directory));
-          TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.model.adapter);
+          TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.adapter);
+          SUBMIX_ASSIGN_OR_RETURN(given.model.lora, AdapterOf(given.adapter, config.layers));
+          given.model.precision = train::PrecisionOf(given.adapter.precision);
         }
         return RunFedAvg(given);
       });

@@ -1,13 +1,12 @@
-#include "submix/apps/training/fedavg_model.h"
+#include "submix/workbench/training/fedavg_model.h"
 
 #include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/model/decoder_config.h"
 #include "submix/train/federated/federated_decoder.h"
 #include "submix/train/federated/federated_lstm.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 namespace {
 
 using base::StatusOr;
@@ -47,11 +46,10 @@ ModelOrError MakeLstm(const FedAvgModelOptions& options, train::Ranks* ranks) {
 }
 
 ModelOrError LoadPublic(const FedAvgModelOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(options.public_directory));
   train::FederatedDecoderOptions wanted;
   wanted.public_directory = options.public_directory;
-  SUBMIX_ASSIGN_OR_RETURN(wanted.lora, AdapterOf(options.adapter, config.layers));
-  wanted.precision = train::PrecisionOf(options.adapter.precision);
+  wanted.lora = options.lora;
+  wanted.precision = options.precision;
   std::unique_ptr<train::FederatedModel> model;
   SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedDecoder::Load(wanted));
   return model;
@@ -63,4 +61,4 @@ ModelOrError MakeFedAvgModel(const FedAvgModelOptions& options, train::Ranks* ra
   return options.public_directory.empty() ? MakeLstm(options, ranks) : LoadPublic(options);
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

@@ -4,16 +4,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/status.h"
+#include "submix/model/lora_adapter.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/word_lstm.h"
 #include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/numerics/precision.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
 // What the flags say about the model.
 struct FedAvgModelOptions {
@@ -25,7 +27,8 @@ struct FedAvgModelOptions {
   std::int64_t public_words = 0;
   // Empty: the LSTM.
   std::string public_directory;
-  AdapterFlags adapter;
+  std::optional<model::LoraConfig> lora;  // none: all weights
+  train::Precision precision = train::Precision::kFloat32;
 };
 
 // Every rank makes the same one; only the root reads public text. `ranks` may be null. Errors:
@@ -33,4 +36,4 @@ struct FedAvgModelOptions {
 base::StatusOr<std::unique_ptr<train::FederatedModel>> MakeFedAvgModel(
     const FedAvgModelOptions& options, train::Ranks* ranks);
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

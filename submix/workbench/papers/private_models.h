@@ -4,23 +4,20 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "submix/base/status.h"
 #include "submix/eval/figures/perplexity_study.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/private_training/private_training.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
-struct PrivateModelFlags {
-  std::vector<int> epochs = {1, 10};
-  double share = 0.125;  // of the users, on average, in a step
+// Of DP-SGD, beside the mechanisms.
+struct PrivateModelOptions {
+  std::vector<int> epochs = {1, 10};  // expected passes, a curve each; 0: none
+  double share = 0.125;               // of the users, on average, in a step
   double clip = 0.1;
   double learning_rate = 0.001;
 };
-
-void AddPrivateModelFlags(CLI::App& command, PrivateModelFlags& flags);
 
 struct PrivateModelRecipe {
   std::string directory;  // models lie in it, named by what they are a function of
@@ -29,7 +26,7 @@ struct PrivateModelRecipe {
   std::string corpus;  // user-keyed
   std::string partition_key_path;
   train::FineTuneOptions fine_tune;  // how weights are trained without privacy
-  PrivateModelFlags flags;
+  PrivateModelOptions options;
 };
 
 // Trains, goes on, or reports what was trained: as many steps as make so many passes, with the
@@ -38,4 +35,4 @@ struct PrivateModelRecipe {
 base::StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& recipe,
                                                          const eval::PrivateTraining& asked);
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

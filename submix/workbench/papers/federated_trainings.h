@@ -11,7 +11,7 @@
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_lstm.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
 // What all trainings of a figure have in common.
 struct FederatedRecipe {
@@ -39,4 +39,4 @@ struct FederatedModels {
 // are counted with. Errors: those of reading; kInvalidArgument if no user has enough words.
 base::StatusOr<FederatedModels> OpenFederatedModels(const FederatedRecipe& recipe, int words);
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

@@ -1,10 +1,9 @@
-#include "submix/apps/figures/federated_trainings.h"
+#include "submix/workbench/papers/federated_trainings.h"
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "submix/accounting/promise.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/base/log.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/pages/html_page.h"
@@ -22,7 +22,7 @@
 #include "submix/train/federated/word_metrics.h"
 #include "submix/train/federated/word_vocabulary.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 namespace {
 
 using base::Status;
@@ -256,7 +256,7 @@ class FederatedTrainings {
       return !evaluations.empty() && evaluations.back().round == setting.rounds;
     };
     if (!is_finished()) {
-      std::fprintf(stderr, "training %s: %s\n", name.c_str(), Description(setting).c_str());
+      base::Log(base::LogSeverity::kInfo, "training " + name + ": " + Description(setting));
     }
     const train::FederatedOptions options =
         TrainingOptions(setting, static_cast<double>(texts->users.size()), directory);
@@ -311,4 +311,4 @@ StatusOr<FederatedModels> OpenFederatedModels(const FederatedRecipe& recipe, int
       users};
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

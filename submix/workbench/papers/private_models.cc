@@ -1,4 +1,4 @@
-#include "submix/apps/figures/reproduced_private_model.h"
+#include "submix/workbench/papers/private_models.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,13 @@
 
 #include "submix/accounting/calculators/step_budget.h"
 #include "submix/accounting/subsampled_gaussian_rdp.h"
-#include "submix/apps/flags.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 namespace {
 
 using base::StatusOr;
@@ -50,9 +49,9 @@ train::PrivateTrainingOptions TrainingOf(const PrivateModelRecipe& recipe, std::
   options.heldout_fraction = 0;
   options.training.lora = recipe.fine_tune.lora;
   options.training.block_tokens = recipe.fine_tune.block_tokens;
-  options.training.clip_norm = recipe.flags.clip;
-  options.training.expected_batch = recipe.flags.share * static_cast<double>(users);
-  options.training.learning_rate.peak = recipe.flags.learning_rate;
+  options.training.clip_norm = recipe.options.clip;
+  options.training.expected_batch = recipe.options.share * static_cast<double>(users);
+  options.training.learning_rate.peak = recipe.options.learning_rate;
   options.training.adamw = recipe.fine_tune.adamw;
   options.training.blocks_at_a_time = 8;
   options.training.precision = recipe.fine_tune.precision;
@@ -67,8 +66,8 @@ std::string DirectoryOf(const PrivateModelRecipe& recipe,
     all += name + " " + value + "\n";
   }
   for (const double number :
-       {recipe.flags.share, recipe.flags.clip, recipe.flags.learning_rate, options.noise_multiplier,
-        static_cast<double>(options.training.steps)}) {
+       {recipe.options.share, recipe.options.clip, recipe.options.learning_rate,
+        options.noise_multiplier, static_cast<double>(options.training.steps)}) {
     all += train::ParameterText(number) + "\n";
   }
   return base::JoinPath(recipe.directory, "dp-sgd-" + base::ToHex(base::Sha256(all)).substr(0, 12));
@@ -76,29 +75,12 @@ std::string DirectoryOf(const PrivateModelRecipe& recipe,
 
 }  // namespace
 
-void AddPrivateModelFlags(CLI::App& command, PrivateModelFlags& flags) {
-  constexpr const char* kGroup = "DP-SGD, beside the mechanisms";
-  command
-      .add_option("--dp-sgd-epochs", flags.epochs,
-                  "Expected passes, a curve each; the papers' are 1 and 10. 0: no such curves")
-      ->check(kNonNegative)
-      ->group(kGroup);
-  Flags options = command;
-  options
-      .Add("--dp-sgd-share", flags.share, Between(1e-6, 1), "Of the users in a step, on average")
-      ->group(kGroup);
-  options.Add("--dp-sgd-clip", flags.clip, kPositive, "Longest gradient of a user, in L2")
-      ->group(kGroup);
-  options.Add("--dp-sgd-learning-rate", flags.learning_rate, kPositive, "Of AdamW, constant")
-      ->group(kGroup);
-}
-
 StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& recipe,
                                                    const eval::PrivateTraining& asked) {
   SUBMIX_ASSIGN_OR_RETURN(const auto order, divergence::RenyiOrder::Create(asked.order));
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t users, CountUsers(recipe.corpus));
   train::PrivateTrainingOptions options = TrainingOf(recipe, users);
-  const double share = recipe.flags.share;
+  const double share = recipe.options.share;
   options.training.steps = std::max<std::int64_t>(1, std::llround(asked.epochs / share));
   SUBMIX_ASSIGN_OR_RETURN(
       options.noise_multiplier,
@@ -121,4 +103,4 @@ StatusOr<eval::PrivatelyTrained> TrainPrivateModel(const PrivateModelRecipe& rec
           (report.units_were_counted ? "; the number of users counts as public" : "")};
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench
