@@ -19,8 +19,8 @@
 #include "submix/base/worker_team.h"
 #include "submix/engine/private_sampler.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 namespace submix {
 namespace {

@@ -27,7 +27,7 @@
 #include "submix/engine/engine_core.h"
 #include "submix/engine/scheduler.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/server/http_server.h"
 #include "submix/server/testing/raw_client.h"

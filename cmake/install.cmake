@@ -10,7 +10,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/submix)
 # A private token needs these and no language model. Headers that a room lists under SRCS are its
 # own business and stay here, first of all ledger/receipt_press.h.
 foreach(room IN ITEMS base divergence accounting mechanism_kernels mechanism mechanism_baselines
-        ledger sample)
+        mechanism_declaring ledger sample)
   if(TARGET submix_${room})
     install(TARGETS submix_${room} EXPORT submixTargets
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -32,12 +32,12 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "decode": {"base", "model", "ensemble"},
     "contexts": {"base", "model", "tokenizer", "corpus", "ensemble", "decode"},
     "external": {"base", "model", "ensemble"},
-    "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines",
+    "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines", "mechanism/declaring",
                "ledger", "tokenizer", "ensemble"},
-    "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines", "ledger",
+    "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/declaring", "ledger",
                   "tokenizer", "model", "ensemble", "engine"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
-               "mechanism/baselines", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
+               "mechanism/declaring", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
     "jinja": {"base"},
     "chat": {"base", "jinja", "tokenizer", "engine"},
     "server": {"base", "engine", "chat"},
@@ -49,8 +49,9 @@ MAY_INCLUDE["accounting/calculators"] = {"base", "divergence", "accounting"}
 MAY_INCLUDE["mechanism/kernels"] = {"base"}
 MAY_INCLUDE["mechanism"].add("mechanism/kernels")
 MAY_INCLUDE["mechanism/baselines"] = MAY_INCLUDE["mechanism"] | {"mechanism"}
-MAY_INCLUDE["mechanism/research"] = (MAY_INCLUDE["mechanism/baselines"]
-                                     | {"mechanism/baselines", "accounting/calculators"})
+MAY_INCLUDE["mechanism/declaring"] = MAY_INCLUDE["mechanism/baselines"] | {"mechanism/baselines"}
+MAY_INCLUDE["mechanism/research"] = (MAY_INCLUDE["mechanism/declaring"]
+                                     | {"mechanism/declaring", "accounting/calculators"})
 MAY_INCLUDE["ensemble/preparation"] = {"base", "model", "tokenizer", "corpus", "ensemble"}
 MAY_INCLUDE["workbench/ensembles"] = (MAY_INCLUDE["workbench"]
                                       | {"workbench", "corpus", "ensemble/preparation", "decode", "contexts"})

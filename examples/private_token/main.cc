@@ -23,7 +23,7 @@
 #include "submix/ledger/durable_ledger.h"
 #include "submix/ledger/ledger.h"
 #include "submix/ledger/memory_ledger.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "submix/engine/exhaustion.h"
 #include "submix/ensemble/opened_ensemble.h"
 #include "submix/ledger/durable_ledger.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 namespace submix::engine {
 

@@ -1,7 +1,7 @@
 #include "submix/engine/deployment_statement.h"
 
 #include "submix/ensemble/ensemble_directory.h"
-#include "submix/mechanism/baselines/declared_effect.h"
+#include "submix/mechanism/declaring/declared_effect.h"
 
 namespace submix::engine {
 namespace {

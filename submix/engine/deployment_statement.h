@@ -10,7 +10,7 @@
 #include "submix/accounting/trained_public.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 namespace submix::engine {
 

@@ -9,7 +9,7 @@
 #include "submix/accounting/fixed_nats.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/mechanism_maker.h"
 
 namespace submix::engine {
 

@@ -6,8 +6,8 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
-#include "submix/mechanism/baselines/recommended_options.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/recommended_options.h"
+#include "submix/mechanism/declaring/user_budget.h"
 #include "submix/mechanism/options_table.h"
 
 namespace submix::workbench {

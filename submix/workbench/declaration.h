@@ -9,7 +9,7 @@
 
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 #include "submix/workbench/external_ensemble.h"
 
 namespace submix::workbench {

@@ -5,7 +5,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/testing/written_ensemble.h"
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 namespace submix::workbench {
 namespace declaration_test {

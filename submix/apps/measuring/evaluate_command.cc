@@ -15,8 +15,8 @@
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/mechanism/baselines/public_model.h"
-#include "submix/mechanism/baselines/recommended_options.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/recommended_options.h"
+#include "submix/mechanism/declaring/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/workbench/models/open_models.h"
 

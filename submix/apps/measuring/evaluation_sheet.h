@@ -9,7 +9,7 @@
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/status.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 namespace submix::apps {
 

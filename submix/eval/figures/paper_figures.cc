@@ -8,7 +8,7 @@
 #include "submix/base/number_text.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/eval/figures/decoding_examples.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {

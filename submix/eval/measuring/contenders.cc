@@ -11,10 +11,10 @@
 #include "submix/accounting/trained_public.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/expected_share.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/recommended_options.h"
-#include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/dclip.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
+#include "submix/mechanism/declaring/recommended_options.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 namespace submix::eval {
 namespace {

@@ -8,8 +8,8 @@
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/testing/status_matchers.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 namespace submix::eval {
 namespace contenders_test {

@@ -9,9 +9,9 @@
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/corpus/csv_rows.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/user_budget.h"
 #include "submix/mechanism/dclip.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 namespace submix::eval {
 namespace expected_share_test {

@@ -3,15 +3,18 @@
 // charged, and must come near enough to catch a charge that is half of what it should be.
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/seeded_random.h"
 #include "submix/divergence/divergence_kernel.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/mechanism.h"
+#include "submix/mechanism/baselines/pmixed.h"
+#include "submix/mechanism/baselines/screened.h"
+#include "submix/mechanism/dclip.h"
+#include "submix/mechanism/filtered_dclip.h"
+#include "submix/mechanism/filtered_submix.h"
+#include "submix/mechanism/mechanism_maker.h"
 #include "submix/mechanism/operator_view.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
@@ -70,7 +73,7 @@ double ProvenDivergence(const std::vector<int>& p, const std::vector<int>& q, do
 }
 
 struct World {
-  std::string name;
+  NamedMaker mechanism;
   MechanismOptions options;
   SimulatedPredictions predictions;
   SimulatedPredictions without;  // part 0 replaced by the public model
@@ -86,21 +89,23 @@ std::vector<World> Worlds() {
   const SimulatedPredictions one(public_pmf, {{.05, .95}});
   const SimulatedPredictions nobody(public_pmf, {public_pmf});
   std::vector<World> worlds;
-  const auto add = [&](const std::string& name, double share, const auto& change) {
-    World world{name, options, one, nobody, share};
-    world.options.name = name;
+  const auto add = [&](const NamedMaker& mechanism, double share, const auto& change) {
+    World world{mechanism, options, one, nobody, share};
+    world.options.name = mechanism.name;
     change(world.options);
     worlds.push_back(world);
   };
   const auto as_is = [](MechanismOptions&) {};
-  add("filtered-submix", .9, as_is);
-  add("dclip", .55, as_is);
-  add("filtered-dclip", .55, as_is);
-  add("pmixed", .52, [](MechanismOptions& o) {
+  add({kFilteredSubmixName, MakeBy<FilteredSubmix>}, .9, as_is);
+  add({kDClipName, MakeBy<DClip>}, .55, as_is);
+  add({kFilteredDClipName, MakeBy<FilteredDClip>}, .55, as_is);
+  add({kPMixedName, MakeBy<PMixed>}, .52, [](MechanismOptions& o) {
     o.accounting = ChargeAccounting::kWorstCase;
     o.sampling_probability = .8;
   });
-  add("screened", .3, [](MechanismOptions& o) { o.screen = {1, 2.5, .05, 2}; });
+  add({kScreenedName, MakeBy<Screened>}, .3, [](MechanismOptions& o) {
+    o.screen = {1, 2.5, .05, 2};
+  });
   return worlds;
 }
 
@@ -108,16 +113,16 @@ TEST(EmpiricalDivergenceTest, ManyReleasesProveNoMoreThanTheCharge) {
   std::uint64_t seed = 1;
   for (const World& world : Worlds()) {
     const auto random = base::MakeSeededRandomSource(seed++);
-    const auto mechanism = *MakeMechanism(world.options);
-    ASSERT_TRUE(mechanism->is_sound()) << world.name;
+    const auto mechanism = *world.mechanism.make(world.options);
+    ASSERT_TRUE(mechanism->is_sound()) << world.mechanism.name;
     const Tokens with = Draw(*mechanism, world.predictions, *random);
     const Tokens without = Draw(*mechanism, world.without, *random);
     const double order = world.options.order.value();
     const double proven = std::max(ProvenDivergence(with.counts, without.counts, order),
                                    ProvenDivergence(without.counts, with.counts, order));
-    EXPECT_LE(proven, with.largest_charge) << world.name;
+    EXPECT_LE(proven, with.largest_charge) << world.mechanism.name;
     EXPECT_GT(proven, world.share_to_find * with.largest_charge)
-        << world.name << ": a charge of that share would not be caught";
+        << world.mechanism.name << ": a charge of that share would not be caught";
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "submix/accounting/promise.h"
 #include "submix/base/testing/status_matchers.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
 #include "submix/mechanism/testing/transcripts.h"
 
 namespace submix::mechanism {
@@ -20,7 +19,7 @@ std::unique_ptr<Mechanism> Make(int num_parts) {
   options.name = kPublicModelName;
   options.num_parts = num_parts;
   options.target_leakage = .1;
-  return *MakeMechanism(options);
+  return *PublicModel::Create(options);
 }
 
 TEST(PublicModelTest, AnswersForNothingWhateverTheMembersSay) {

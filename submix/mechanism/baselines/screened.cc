@@ -1,18 +1,27 @@
 #include "submix/mechanism/baselines/screened.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "submix/mechanism/baselines/make_mechanism.h"
 #include "submix/mechanism/dclip.h"
 #include "submix/mechanism/filtered_dclip.h"
 #include "submix/mechanism/filtered_submix.h"
+#include "submix/mechanism/mechanism_maker.h"
 
 namespace submix::mechanism {
 namespace {
 
 using accounting::FixedNats;
+
+// What may stand behind a comparison.
+constexpr NamedMaker kBehind[] = {
+    {kFilteredSubmixName, MakeBy<FilteredSubmix>},
+    {kDClipName, MakeBy<DClip>},
+    {kFilteredDClipName, MakeBy<FilteredDClip>},
+};
 
 }  // namespace
 
@@ -31,15 +40,14 @@ PrivateMixture MaskedProposal::Mix(const std::vector<bool>& paid, base::RandomSo
 
 base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(NoisyScreen screen, NoisyScreen::Create(options));
-  const std::string& behind_name = options.screened_mechanism;
-  if (behind_name != kFilteredSubmixName && behind_name != kDClipName &&
-      behind_name != kFilteredDClipName) {
+  const auto maker = std::ranges::find(kBehind, options.screened_mechanism, &NamedMaker::name);
+  if (maker == std::end(kBehind)) {
     return base::InvalidArgumentError(
         "screened mechanism: expected filtered-submix, dclip or filtered-dclip, found '" +
-        behind_name + "'");
+        options.screened_mechanism + "'");
   }
   MechanismOptions behind = options;
-  behind.name = behind_name;
+  behind.name = maker->name;
   behind.target_leakage = options.target_leakage - screen.WorstCaseNats();
   if (!(behind.target_leakage > 0)) {
     return base::InvalidArgumentError(
@@ -49,7 +57,7 @@ base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOption
         " for the answer: raise the noise scale, lower the mixing weight, or declare fewer "
         "queries");
   }
-  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, MakeMechanism(behind));
+  SUBMIX_ASSIGN_OR_RETURN(auto mechanism, maker->make(behind));
   return std::unique_ptr<Screened>(new Screened(options, std::move(screen), std::move(mechanism)));
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "submix/mechanism/declaring/make_mechanism.h"
 #include "submix/mechanism/research/adapmixed.h"
 #include "submix/mechanism/research/counted_gnmax.h"
 #include "submix/mechanism/research/ensemble_mean.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/mechanism_maker.h"
 
 namespace submix::mechanism {
 

@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/declared_effect.h"
+#include "submix/mechanism/declaring/declared_effect.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 #include <cmath>
 #include <limits>

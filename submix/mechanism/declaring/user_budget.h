@@ -9,7 +9,7 @@
 #include "submix/accounting/trained_public.h"
 #include "submix/base/status.h"
 #include "submix/divergence/renyi_order.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/mechanism_maker.h"
 
 namespace submix::mechanism {
 

@@ -1,9 +1,9 @@
-// The one table of mechanisms whose guarantee is proven for every data set.
+// How mechanisms are made of their options, by name: what a table of mechanisms consists of.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "submix/base/status.h"
@@ -23,11 +23,10 @@ base::StatusOr<std::unique_ptr<Mechanism>> MakeBy(const MechanismOptions& option
   return std::unique_ptr<Mechanism>(std::move(mechanism));
 }
 
-// The mechanism of options.name, which is_sound(). Errors: kInvalidArgument for a name that is
-// unknown or of a research mechanism (the message lists the known ones), or options out of range.
-base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions& options);
-
-// The names that MakeMechanism knows, separated by commas.
-std::string MechanismNames();
+// A row of a table of mechanisms.
+struct NamedMaker {
+  std::string_view name;
+  base::StatusOr<std::unique_ptr<Mechanism>> (*make)(const MechanismOptions& options);
+};
 
 }  // namespace submix::mechanism

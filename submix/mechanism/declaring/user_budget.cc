@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/accounting/user_level.h"
 #include "submix/base/number_text.h"
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 namespace submix::mechanism {
 namespace {

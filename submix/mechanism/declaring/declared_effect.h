@@ -3,8 +3,8 @@
 #pragma once
 
 #include "submix/base/status.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
+#include "submix/mechanism/mechanism_maker.h"
 
 namespace submix::mechanism {
 

@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/user_budget.h"
+#include "submix/mechanism/declaring/user_budget.h"
 
 #include <memory>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "submix/accounting/privacy_statement.h"
 #include "submix/accounting/user_level.h"
 #include "submix/base/testing/status_matchers.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 namespace submix::mechanism {
 namespace user_budget_test {

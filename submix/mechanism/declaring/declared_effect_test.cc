@@ -1,4 +1,4 @@
-#include "submix/mechanism/baselines/declared_effect.h"
+#include "submix/mechanism/declaring/declared_effect.h"
 
 #include <cmath>
 
@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "submix/base/testing/status_matchers.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 namespace submix::mechanism {
 namespace declared_effect_test {

@@ -1,10 +1,10 @@
-#include "submix/mechanism/baselines/recommended_options.h"
+#include "submix/mechanism/declaring/recommended_options.h"
 
 #include <gtest/gtest.h>
 
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/testing/status_matchers.h"
-#include "submix/mechanism/baselines/make_mechanism.h"
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 namespace submix::mechanism {
 namespace recommended_options_test {

@@ -1,7 +1,4 @@
-#include "submix/mechanism/baselines/make_mechanism.h"
-
-#include <string_view>
-#include <utility>
+#include "submix/mechanism/declaring/make_mechanism.h"
 
 #include "submix/mechanism/baselines/dp_decoding.h"
 #include "submix/mechanism/baselines/gnmax.h"
@@ -16,25 +13,23 @@
 namespace submix::mechanism {
 namespace {
 
-constexpr std::pair<std::string_view,
-                    base::StatusOr<std::unique_ptr<Mechanism>> (*)(const MechanismOptions&)>
-    kMechanisms[] = {
-        {kFilteredSubmixName, MakeBy<FilteredSubmix>},
-        {kDClipName, MakeBy<DClip>},
-        {kFilteredDClipName, MakeBy<FilteredDClip>},
-        {kScreenedName, MakeBy<Screened>},
-        {kPMixedName, MakeBy<PMixed>},
-        {kSampleAndAggregateName, MakeBy<SampleAndAggregate>},
-        {kGnmaxName, MakeBy<Gnmax>},
-        {kDpDecodingName, MakeBy<DpDecoding>},
-        {kPublicModelName, MakeBy<PublicModel>},
+constexpr NamedMaker kMechanisms[] = {
+    {kFilteredSubmixName, MakeBy<FilteredSubmix>},
+    {kDClipName, MakeBy<DClip>},
+    {kFilteredDClipName, MakeBy<FilteredDClip>},
+    {kScreenedName, MakeBy<Screened>},
+    {kPMixedName, MakeBy<PMixed>},
+    {kSampleAndAggregateName, MakeBy<SampleAndAggregate>},
+    {kGnmaxName, MakeBy<Gnmax>},
+    {kDpDecodingName, MakeBy<DpDecoding>},
+    {kPublicModelName, MakeBy<PublicModel>},
 };
 
 }  // namespace
 
 base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions& options) {
-  for (const auto& [name, create] : kMechanisms) {
-    if (name == options.name) return create(options);
+  for (const auto& [name, make] : kMechanisms) {
+    if (name == options.name) return make(options);
   }
   return base::InvalidArgumentError("mechanism '" + options.name +
                                     "' is not among those that are proven: " + MechanismNames());
@@ -42,7 +37,7 @@ base::StatusOr<std::unique_ptr<Mechanism>> MakeMechanism(const MechanismOptions&
 
 std::string MechanismNames() {
   std::string names;
-  for (const auto& [name, create] : kMechanisms) {
+  for (const auto& [name, make] : kMechanisms) {
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   return names;
