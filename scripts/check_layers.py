@@ -73,6 +73,9 @@ MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}
 MAY_INCLUDE["eval/audits"] = _EVAL | {"eval/measuring"}
 MAY_INCLUDE["eval/figures"] = _EVAL | {"eval/measuring", "eval/pages"}
+MAY_INCLUDE["workbench/attacking"] = (MAY_INCLUDE["workbench/models"]
+                                      | {"workbench/models", "corpus", "mechanism/research", "eval/measuring",
+                                         "eval/attacks", "eval/audits"})
 # What trains, attacks and measures, put together as commands ask for it.
 MAY_INCLUDE["workbench/training"] = (MAY_INCLUDE["workbench/models"]
                                      | {"workbench/models", "corpus", "eval/measuring", "eval/attacks"}

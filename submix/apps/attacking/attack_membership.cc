@@ -24,12 +24,13 @@ constexpr double kError = 0.05;
 
 struct MembershipOptions {
   TargetFlags target;
-  NeighbourFlags neighbour;
+  workbench::NeighbourRequest neighbour;
   OutputFlags output;
   double delta = accounting::kDefaultDelta;
 };
 
-AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim) {
+workbench::AttackedLaw LabelsOf(const workbench::AttackedMechanism& attacked,
+                                const eval::PrivacyClaim& claim) {
   return {attacked.options.name,
           attacked.Guarantee(),
           claim.labels,
@@ -38,7 +39,7 @@ AttackedLaw LabelsOf(const AttackedMechanism& attacked, const eval::PrivacyClaim
           nullptr};
 }
 
-void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
+void AddRows(const workbench::AttackedLaw& labels, const eval::RocCurve& curve,
              const eval::PrivacyClaim& claim, Json& rows) {
   const auto add = [&](const std::string& measure, double value, const Json& surely,
                        const Json& bound) {
@@ -59,7 +60,7 @@ void AddRows(const AttackedLaw& labels, const eval::RocCurve& curve,
 }
 
 // The curve and the bound at rates that are evenly spaced in their logarithm.
-void AddCurves(const AttackedLaw& labels, const eval::RocCurve& curve,
+void AddCurves(const workbench::AttackedLaw& labels, const eval::RocCurve& curve,
                const eval::PrivacyClaim& claim, eval::Figure& figure) {
   const std::string name = labels.ModelAndCost();
   eval::FigureCurve measured = {.name = name, .guarantee = labels.promise};
@@ -74,10 +75,12 @@ void AddCurves(const AttackedLaw& labels, const eval::RocCurve& curve,
 }
 
 Status RunMembership(const MembershipOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto games, PlayGames(options.target, options.neighbour, target));
+  const workbench::AttackRequest request = options.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
+  SUBMIX_ASSIGN_OR_RETURN(const auto games,
+                          workbench::PlayGames(request, options.neighbour, target));
   AccountReport report;
-  report.title = "Membership by " + std::to_string(options.target.queries) +
+  report.title = "Membership by " + std::to_string(request.queries) +
                  " served tokens: the attacker who knows the models of both worlds";
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
   report.notes.push_back(
@@ -90,12 +93,12 @@ Status RunMembership(const MembershipOptions& options) {
                          .log_x = true,
                          .log_y = true};
   for (std::size_t i = 0; i < games.size(); ++i) {
-    const AttackedMechanism& attacked = target.mechanisms[i];
+    const workbench::AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
                             eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
                                           UnitOf(options.neighbour), options.delta));
     const eval::RocCurve curve(games[i].with(), games[i].without());
-    const AttackedLaw labels = LabelsOf(attacked, claim);
+    const workbench::AttackedLaw labels = LabelsOf(attacked, claim);
     AddRows(labels, curve, claim, report.rows);
     AddCurves(labels, curve, claim, figure);
     AddClaimNote(attacked, claim, report);

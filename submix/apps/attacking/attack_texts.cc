@@ -2,97 +2,20 @@
 // and mechanisms give away of texts to somebody who knows the words before them. Each text is
 // attacked under a fresh budget, so that all of it is spent on that text.
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "submix/accounting/rdp_conversion.h"
 #include "submix/apps/attacking/attack_target.h"
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/progress_bar.h"
-#include "submix/eval/attacks/attack_input.h"
-#include "submix/eval/attacks/exposure.h"
-#include "submix/eval/attacks/extraction.h"
-#include "submix/eval/attacks/targeted.h"
-#include "submix/eval/measuring/repeatable_draws.h"
-#include "submix/eval/measuring/token_law.h"
+#include "submix/workbench/attacking/text_attacks.h"
 
 namespace submix::apps {
 namespace {
 
 using base::Status;
-using base::StatusOr;
 using Json = nlohmann::ordered_json;
-
-// --- What is attacked
-
-// The target with its models loaded, and the laws over them.
-struct AttackedModels {
-  AttackTarget target;
-  std::vector<AttackedLaw> laws;
-  std::unique_ptr<ensemble::Predictor> predictor;
-};
-
-StatusOr<std::vector<AttackedLaw>> MakeLaws(const TargetFlags& flags, const AttackTarget& target) {
-  std::vector<AttackedLaw> laws;
-  for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        const eval::PrivacyClaim claim,
-        eval::ClaimOf(*attacked.mechanism, attacked.epsilon, accounting::PrivacyUnit::kPart,
-                      accounting::kDefaultDelta));
-    AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};
-    if (attacked.mechanism->is_private() && attacked.options.name != "public") {
-      law.order = attacked.options.order.ToString();
-      law.epsilon = attacked.epsilon;
-    }
-    SUBMIX_ASSIGN_OR_RETURN(law.law,
-                            eval::MakeMechanismLaw(attacked.options, attacked.epsilon,
-                                                   target.ensemble.manifest().halves, flags.seed));
-    laws.push_back(std::move(law));
-  }
-  if (target.attacks_members) {
-    laws.push_back({kMembers, "none", "nothing is claimed: not private", "", -1, nullptr});
-  }
-  return laws;
-}
-
-StatusOr<AttackedModels> LoadModels(const TargetFlags& flags) {
-  AttackedModels models;
-  SUBMIX_ASSIGN_OR_RETURN(models.target, LoadTarget(flags));
-  SUBMIX_ASSIGN_OR_RETURN(models.laws, MakeLaws(flags, models.target));
-  SUBMIX_ASSIGN_OR_RETURN(models.predictor, LoadTargetPredictor(flags, models.target));
-  return models;
-}
-
-StatusOr<eval::JudgedTokens> JudgedText(const tokenizer::Tokenizer& tokenizer,
-                                        const eval::PlantedCode& code) {
-  return eval::Judged(tokenizer, code.prompt, code.secret);
-}
-
-StatusOr<eval::JudgedTokens> JudgedText(const tokenizer::Tokenizer&,
-                                        const eval::TargetedExample& example) {
-  eval::JudgedTokens text = {example.prefix, example.prefix.size()};
-  text.tokens.insert(text.tokens.end(), example.suffix.begin(), example.suffix.end());
-  return text;
-}
-
-// The law to ask for this text, under a fresh budget: `law`, or that of the member under which it
-// is likeliest.
-template <typename Text>
-StatusOr<std::shared_ptr<eval::TokenLaw>> LawFor(const AttackedModels& models,
-                                                 const AttackedLaw& law, const Text& text) {
-  if (law.law != nullptr) {
-    SUBMIX_RETURN_IF_ERROR(law.law->Renew());
-    return law.law;
-  }
-  SUBMIX_ASSIGN_OR_RETURN(const auto judged, JudgedText(*models.target.tokenizer, text));
-  const auto num_members =
-      static_cast<std::size_t>(models.target.ensemble.manifest().num_members());
-  SUBMIX_ASSIGN_OR_RETURN(std::shared_ptr<eval::TokenLaw> likeliest,
-                          eval::LikeliestMemberLaw(*models.predictor, num_members, judged));
-  return likeliest;
-}
 
 struct TextAttackOptions {
   TargetFlags target;
@@ -104,7 +27,7 @@ struct TextAttackOptions {
 template <typename Options>
 Options& AddTextAttack(CLI::App& command, Action& action, Status (*run)(const Options&)) {
   Options& options = SetAction<Options>(command, action, run);
-  options.target.takes_members = true;
+  options.target.request.takes_members = true;
   AddTargetFlags(command, options.target);
   return options;
 }
@@ -122,36 +45,8 @@ struct ExtractionOptions : TextAttackOptions {
   int attempts = 100;
 };
 
-struct Attacked {
-  std::int64_t codes = 0;
-  std::int64_t extracted = 0;
-  std::int64_t attempts = 0;
-  std::int64_t hits = 0;
-};
-
-StatusOr<Attacked> ExtractCodes(const std::vector<eval::PlantedCode>& codes,
-                                const ExtractionOptions& options, bool greedy,
-                                const AttackedModels& models, const AttackedLaw& attacked,
-                                base::ProgressBar& progress) {
-  Attacked sum;
-  for (const eval::PlantedCode& code : codes) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto law, LawFor(models, attacked, code));
-    const auto random = eval::RepeatableDraws(options.target.seed, "extraction",
-                                              static_cast<std::uint64_t>(sum.codes));
-    const eval::ExtractionAttack attack = {code.prompt, code.secret, options.attempts, greedy};
-    SUBMIX_ASSIGN_OR_RETURN(
-        const eval::ExtractionResult result,
-        eval::Extract(*models.predictor, *law, *models.target.tokenizer, attack, *random));
-    ++sum.codes;
-    sum.extracted += result.extracted() ? 1 : 0;
-    sum.attempts += result.attempts;
-    sum.hits += result.hits;
-    progress.Advance(1);
-  }
-  return sum;
-}
-
-Json ExtractionRow(const AttackedLaw& law, const std::string& decoding, const Attacked& attacked) {
+Json ExtractionRow(const workbench::AttackedLaw& law, const std::string& decoding,
+                   const workbench::ExtractedCodes& attacked) {
   Json row = ModelColumns(law);
   row["decoding"] = decoding;
   row["codes"] = attacked.codes;
@@ -166,7 +61,8 @@ Json ExtractionRow(const AttackedLaw& law, const std::string& decoding, const At
 
 Status RunExtraction(const ExtractionOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.texts));
-  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
+  const workbench::AttackRequest request = options.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
   AccountReport report;
   report.title = "Extraction: planted codes that " + std::to_string(options.attempts) +
                  " completions of their prompts contain";
@@ -184,11 +80,12 @@ Status RunExtraction(const ExtractionOptions& options) {
       "Attacking",
       static_cast<std::int64_t>(codes.size() * models.laws.size() * options.decoding.size()),
       "codes");
-  for (const AttackedLaw& law : models.laws) {
+  for (const workbench::AttackedLaw& law : models.laws) {
     for (const std::string& decoding : options.decoding) {
       SUBMIX_ASSIGN_OR_RETURN(
-          const Attacked attacked,
-          ExtractCodes(codes, options, decoding == "greedy", models, law, progress));
+          const auto attacked,
+          workbench::ExtractCodes(codes, options.attempts, decoding == "greedy", request.seed,
+                                  models, law, [&] { progress.Advance(1); }));
       report.rows.push_back(ExtractionRow(law, decoding, attacked));
       if (decoding == "sampled") {
         AddPoint(law, report.rows.back()["extracted_share"].get<double>(), figure);
@@ -205,7 +102,8 @@ struct ExposureAttackOptions : TextAttackOptions {
   eval::ExposureOptions exposure;
 };
 
-Json ExposureRow(const AttackedLaw& law, std::size_t code, const eval::Exposure& exposure) {
+Json ExposureRow(const workbench::AttackedLaw& law, std::size_t code,
+                 const eval::Exposure& exposure) {
   Json row = ModelColumns(law);
   row["code"] = code + 1;
   row["bits"] = std::log2(exposure.codes);
@@ -219,7 +117,7 @@ Json ExposureRow(const AttackedLaw& law, std::size_t code, const eval::Exposure&
 }
 
 // One curve a model over epsilon: the mean over the codes.
-eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& rows) {
+eval::Figure MeanExposures(const std::vector<workbench::AttackedLaw>& laws, const Json& rows) {
   eval::Figure figure = {.name = "exposure",
                          .title = "Exposure of planted codes",
                          .x_label = "epsilon (nats at the order)",
@@ -240,7 +138,8 @@ eval::Figure MeanExposures(const std::vector<AttackedLaw>& laws, const Json& row
 Status RunExposure(const ExposureAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.texts));
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, eval::CodesToScore(codes, options.exposure));
-  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
+  const workbench::AttackRequest request = options.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
   AccountReport report;
   report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";
   report.notes = {
@@ -251,18 +150,10 @@ Status RunExposure(const ExposureAttackOptions& options) {
       "Kolmogorov and Smirnov's)."};
   base::ProgressBar progress("Scoring", total, "codes");
   for (std::size_t c = 0; c < codes.size(); ++c) {
-    std::vector<std::shared_ptr<eval::TokenLaw>> laws;
-    std::vector<eval::TokenLaw*> asked;
-    for (const AttackedLaw& law : models.laws) {
-      SUBMIX_ASSIGN_OR_RETURN(laws.emplace_back(), LawFor(models, law, codes[c]));
-      asked.push_back(laws.back().get());
-    }
-    const auto random = eval::RepeatableDraws(options.target.seed, "exposure", c);
-    SUBMIX_ASSIGN_OR_RETURN(
-        const auto exposures,
-        eval::MeasureExposure(*models.predictor, asked, *models.target.tokenizer, codes[c],
-                              options.exposure, *random, [&] { progress.Advance(1); }));
-    for (std::size_t i = 0; i < laws.size(); ++i) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto exposures,
+                            workbench::ExposeCode(codes[c], c, options.exposure, request.seed,
+                                                  models, [&] { progress.Advance(1); }));
+    for (std::size_t i = 0; i < exposures.size(); ++i) {
       report.rows.push_back(ExposureRow(models.laws[i], c, exposures[i]));
     }
   }
@@ -276,24 +167,7 @@ struct TargetedAttackOptions : TextAttackOptions {
   int guesses = 1;
 };
 
-StatusOr<eval::TargetedSummary> GuessSuffixes(const std::vector<eval::TargetedExample>& examples,
-                                              const TargetedAttackOptions& options,
-                                              const AttackedModels& models,
-                                              const AttackedLaw& attacked,
-                                              base::ProgressBar& progress) {
-  std::vector<eval::TargetedGuess> guesses;
-  for (const eval::TargetedExample& example : examples) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto law, LawFor(models, attacked, example));
-    const auto random = eval::RepeatableDraws(options.target.seed, "targeted", guesses.size());
-    SUBMIX_ASSIGN_OR_RETURN(
-        guesses.emplace_back(),
-        eval::GuessSuffix(*models.predictor, *law, example, options.guesses, *random));
-    progress.Advance(1);
-  }
-  return eval::Summarise(guesses);
-}
-
-Json TargetedRow(const AttackedLaw& law, const eval::TargetedSummary& summary) {
+Json TargetedRow(const workbench::AttackedLaw& law, const eval::TargetedSummary& summary) {
   Json row = ModelColumns(law);
   row["examples"] = summary.examples;
   row["right"] = summary.right;
@@ -303,7 +177,8 @@ Json TargetedRow(const AttackedLaw& law, const eval::TargetedSummary& summary) {
   return row;
 }
 
-eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSummary& summary) {
+eval::FigureCurve PrecisionCurve(const workbench::AttackedLaw& law,
+                                 const eval::TargetedSummary& summary) {
   eval::FigureCurve curve = {.name = law.ModelAndCost(), .guarantee = law.promise};
   for (const eval::TargetedPoint& point : summary.curve) {
     curve.points.push_back({.x = point.recall, .y = point.precision});
@@ -312,7 +187,8 @@ eval::FigureCurve PrecisionCurve(const AttackedLaw& law, const eval::TargetedSum
 }
 
 Status RunTargeted(const TargetedAttackOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const AttackedModels models, LoadModels(options.target));
+  const workbench::AttackRequest request = options.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
   SUBMIX_ASSIGN_OR_RETURN(const auto examples,
                           eval::ReadTargetedExamples(options.texts, *models.target.tokenizer));
   AccountReport report;
@@ -328,9 +204,10 @@ Status RunTargeted(const TargetedAttackOptions& options) {
                          .y_label = "precision"};
   base::ProgressBar progress(
       "Guessing", static_cast<std::int64_t>(examples.size() * models.laws.size()), "suffixes");
-  for (const AttackedLaw& law : models.laws) {
+  for (const workbench::AttackedLaw& law : models.laws) {
     SUBMIX_ASSIGN_OR_RETURN(const eval::TargetedSummary summary,
-                            GuessSuffixes(examples, options, models, law, progress));
+                            workbench::GuessSuffixes(examples, options.guesses, request.seed,
+                                                     models, law, [&] { progress.Advance(1); }));
     report.rows.push_back(TargetedRow(law, summary));
     figure.curves.push_back(PrecisionCurve(law, summary));
   }

@@ -41,7 +41,7 @@ void AddAuditFlags(Flags flags, AuditFlags& audit) {
 // Of a sound mechanism; where the claim is not proven it is only exceeded.
 constexpr char kRefuted[] = "REFUTED";
 
-std::string Verdict(const AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+std::string Verdict(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
                     bool is_within) {
   if (claim.bounds.empty()) return "no claim";
   if (is_within) return "not refuted";
@@ -52,7 +52,7 @@ std::string Verdict(const AttackedMechanism& attacked, const eval::PrivacyClaim&
 using Finding = std::function<bool(std::size_t i, const eval::PrivacyClaim& claim, Json& row)>;
 
 // One row a mechanism. Errors: kFailedPrecondition if a sound mechanism's claim is refuted.
-Status Report(const AuditFlags& flags, const AttackTarget& target, PrivacyUnit unit,
+Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, PrivacyUnit unit,
               const std::string& title, const std::string& note, const Finding& find) {
   AccountReport report;
   report.title = title;
@@ -60,7 +60,7 @@ Status Report(const AuditFlags& flags, const AttackTarget& target, PrivacyUnit u
   report.notes.push_back(note);
   std::string refuted;
   for (std::size_t i = 0; i < target.mechanisms.size(); ++i) {
-    const AttackedMechanism& attacked = target.mechanisms[i];
+    const workbench::AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(
         const eval::PrivacyClaim claim,
         eval::ClaimOf(*attacked.mechanism, attacked.epsilon, unit, flags.delta));
@@ -84,13 +84,14 @@ Status Report(const AuditFlags& flags, const AttackTarget& target, PrivacyUnit u
 
 struct EpsilonAuditOptions {
   AuditFlags audit;
-  NeighbourFlags neighbour;
+  workbench::NeighbourRequest neighbour;
 };
 
 Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
-  const TargetFlags& flags = options.audit.target;
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(flags));
-  SUBMIX_ASSIGN_OR_RETURN(const auto games, PlayGames(flags, options.neighbour, target));
+  const workbench::AttackRequest request = options.audit.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
+  SUBMIX_ASSIGN_OR_RETURN(const auto games,
+                          workbench::PlayGames(request, options.neighbour, target));
   const auto find = [&](std::size_t i, const eval::PrivacyClaim& claim, Json& row) {
     // A mechanism without a claim is looked at where it is declared.
     const accounting::RdpBound bound =
@@ -109,7 +110,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
   };
   return Report(options.audit, target, UnitOf(options.neighbour),
                 "Audit of epsilon: what " + std::to_string(options.neighbour.transcripts) +
-                    " transcripts of " + std::to_string(flags.queries) +
+                    " transcripts of " + std::to_string(request.queries) +
                     " tokens in each world prove",
                 "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each "
                 "is wrong with probability " +
@@ -126,32 +127,11 @@ struct OneRunAuditOptions {
   int runs = 16;
 };
 
-StatusOr<std::vector<eval::OneRunGame>> PlayOneRunGames(const OneRunAuditOptions& options,
-                                                        const AttackTarget& target) {
-  const TargetFlags& flags = options.audit.target;
-  std::vector<eval::OneRunGame> games;
-  for (const AttackedMechanism& attacked : target.mechanisms) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        eval::OneRunGame game,
-        eval::OneRunGame::Create({attacked.mechanism, target.ensemble.manifest().num_parts,
-                                  attacked.epsilon, target.ensemble.manifest().halves},
-                                 {options.runs, flags.seed}));
-    games.push_back(std::move(game));
-  }
-  SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(flags, target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto text, eval::HeldoutFromFile(options.text, *target.tokenizer,
-                                                                 predictor->context_length()));
-  base::ProgressBar progress("Asking", flags.queries, "queries");
-  SUBMIX_RETURN_IF_ERROR(
-      eval::AskAllParts(*predictor, text.blocks, target.ensemble.manifest().num_parts,
-                        target.ensemble.manifest().halves, flags.queries, games, progress));
-  progress.Finish();
-  return games;
-}
-
 Status RunOneRunAudit(const OneRunAuditOptions& options) {
-  SUBMIX_ASSIGN_OR_RETURN(const AttackTarget target, LoadTarget(options.audit.target));
-  SUBMIX_ASSIGN_OR_RETURN(const auto games, PlayOneRunGames(options, target));
+  const workbench::AttackRequest request = options.audit.target.Request();
+  SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
+  SUBMIX_ASSIGN_OR_RETURN(const auto games,
+                          workbench::PlayOneRunGames(request, options.text, options.runs, target));
   const auto find = [&](std::size_t i, const eval::PrivacyClaim& claim, Json& row) {
     const eval::OneRunAudit audit =
         eval::AuditCoins(games[i].coins(), options.audit.delta, options.audit.error);
@@ -166,8 +146,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
   return Report(
       options.audit, target, PrivacyUnit::kPart,
       "One-run audit: " + std::to_string(options.runs) + " runs of " +
-          std::to_string(options.audit.target.queries) +
-          " tokens, every part there or not by a coin of its own",
+          std::to_string(request.queries) + " tokens, every part there or not by a coin of its own",
       "Half of the coins choose how sure one must be to guess, the other half (coins) are guessed. "
       "Weaker than `submix audit epsilon` at few parts; it looks at all of them at once.",
       find);
