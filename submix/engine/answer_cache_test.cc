@@ -15,7 +15,7 @@ Request Question(base::TokenId last) {
 }
 
 std::vector<TokenEvent> Answer(base::TokenId token) {
-  return {{7, token, "text", FinishReason::kNone}, {7, token + 1, "", FinishReason::kStop}};
+  return {{7, token, "text", AnswerEnd::kNotYet}, {7, token + 1, "", AnswerEnd::kStop}};
 }
 
 TEST(AnswerCacheTest, GivesTheStoredTokensAgain) {
@@ -27,7 +27,7 @@ TEST(AnswerCacheTest, GivesTheStoredTokensAgain) {
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ(found->front().token, 5);
   EXPECT_EQ(found->front().text, "text");
-  EXPECT_EQ(found->back().finish_reason, FinishReason::kStop);
+  EXPECT_EQ(found->back().end, AnswerEnd::kStop);
   cache.Insert("a", kGeneration, Question(1), Answer(9));
   EXPECT_EQ(cache.Find("a", kGeneration, Question(1))->front().token, 9) << "the newest counts";
   EXPECT_EQ(found->front().token, 5) << "who has the old one keeps it";

@@ -43,7 +43,7 @@ class BatchTurnsTest : public testing::Test {
     watched_.ledger.gate.Open();
     for (Answer& answer : answers_) {
       while (answer.completion->Next(kLongEnough)) ++answer.tokens;
-      EXPECT_EQ(answer.completion->end(), CompletionEnd::kFinished);
+      EXPECT_EQ(answer.completion->end(), AnswerEnd::kMaxTokens);
       EXPECT_EQ(answer.tokens, answer.max_tokens);
     }
     scheduler_->Drain(Clock::now() + kLongEnough);

@@ -15,44 +15,25 @@
 
 namespace submix::engine {
 
-// How a completion ended. The server's answer, if no token went out before, in parentheses.
-enum class CompletionEnd {
-  kRunning,
-  kFinished,   // the last event's finish_reason says why (200)
-  kCancelled,  // by Cancel
-  kDeadline,   // the submission's deadline has passed (504)
-  // The deployment's fixed number of answers is used up, and it declares that it then refuses: no
-  // request will be answered any more (429 insufficient_quota).
-  kExhausted,
-  kStopped,  // Drain's deadline came first (503)
-  kFailed,   // the engine or the ledger failed: no token without a durable charge (503)
-  // The public model's numbers for this sequence are not finite; others are not concerned (500).
-  kNoPrediction,
-};
-
-// What the client is told. Ok for kRunning and kFinished; for the others nothing private and no
-// path: kFailedPrecondition for kExhausted, kInternal for kNoPrediction, else kUnavailable.
-base::Status StatusOf(CompletionEnd end);
-
 // What a client is woken for.
 enum class WakeFor { kEveryToken, kEnd };
 
 // The engine's end: tokens go in, the end comes once. Thread-safe; no call waits but Next.
 class CompletionStream {
  public:
-  // Adds a token, unless the stream has ended. One with a finish_reason is the last one.
+  // Adds a token, unless the stream has ended. One with an end is the last one.
   void Add(TokenEvent event);
   // Ends the stream, unless it has ended. Tokens not yet taken may still be, but after kCancelled,
   // which drops them in any case.
-  void End(CompletionEnd end);
+  void End(AnswerEnd end);
   // How it has ended, whether or not tokens are still to be taken.
-  CompletionEnd outcome() const;
-  bool has_ended() const { return outcome() != CompletionEnd::kRunning; }
+  AnswerEnd outcome() const;
+  bool has_ended() const { return outcome() != AnswerEnd::kNotYet; }
 
   // See Completion.
   void SetWaker(std::function<void()> wake, WakeFor wakes_for);
   std::optional<TokenEvent> Next(std::chrono::nanoseconds timeout);
-  CompletionEnd end() const;
+  AnswerEnd end() const;
 
  private:
   void Wake();
@@ -61,7 +42,7 @@ class CompletionStream {
   std::condition_variable changed_;
   // Guarded by mutex_:
   std::deque<TokenEvent> events_;
-  CompletionEnd end_ = CompletionEnd::kRunning;
+  AnswerEnd end_ = AnswerEnd::kNotYet;
   std::function<void()> wake_;
   WakeFor wakes_for_ = WakeFor::kEveryToken;
 };
@@ -91,11 +72,11 @@ class Completion {
   void SetWaker(std::function<void()> wake, WakeFor wakes_for) {
     stream_->SetWaker(std::move(wake), wakes_for);
   }
-  // kRunning until the last token was taken.
-  CompletionEnd end() const { return stream_->end(); }
+  // kNotYet until the last token was taken.
+  AnswerEnd end() const { return stream_->end(); }
   base::Status status() const { return StatusOf(end()); }
   // Ends it now, unless it has ended. Tokens not yet taken are dropped.
-  void Cancel() { stream_->End(CompletionEnd::kCancelled); }
+  void Cancel() { stream_->End(AnswerEnd::kCancelled); }
 
  private:
   const std::shared_ptr<CompletionStream> stream_;

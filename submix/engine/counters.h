@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "submix/base/status.h"
-#include "submix/engine/completion.h"
+#include "submix/engine/answer_end.h"
 
 namespace submix::engine {
 
@@ -51,7 +51,7 @@ struct Counters {
   std::atomic<std::int64_t> refused_exhausted{0};    // of the deployment; ended requests too
   std::atomic<std::int64_t> refused_unavailable{0};  // draining, not healthy, or no durable quota
   std::atomic<std::int64_t> cache_hits{0};
-  std::atomic<std::int64_t> finished{0};  // the other ends, see CompletionEnd
+  std::atomic<std::int64_t> finished{0};  // the other ends, see AnswerEnd
   std::atomic<std::int64_t> cancelled{0};
   std::atomic<std::int64_t> deadlines{0};
   std::atomic<std::int64_t> stopped{0};
@@ -68,18 +68,19 @@ struct Counters {
 };
 
 // Of requests that end so.
-inline std::atomic<std::int64_t>& CounterOf(CompletionEnd end, Counters& counters) {
+inline std::atomic<std::int64_t>& CounterOf(AnswerEnd end, Counters& counters) {
   switch (end) {
-    case CompletionEnd::kFinished:
+    case AnswerEnd::kStop:
+    case AnswerEnd::kMaxTokens:
       return counters.finished;
-    case CompletionEnd::kDeadline:
+    case AnswerEnd::kDeadline:
       return counters.deadlines;
-    case CompletionEnd::kExhausted:
+    case AnswerEnd::kExhausted:
       return counters.refused_exhausted;
-    case CompletionEnd::kStopped:
+    case AnswerEnd::kStopped:
       return counters.stopped;
-    case CompletionEnd::kFailed:
-    case CompletionEnd::kNoPrediction:
+    case AnswerEnd::kFailed:
+    case AnswerEnd::kNoPrediction:
       return counters.failed;
     default:
       return counters.cancelled;

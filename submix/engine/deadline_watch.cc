@@ -23,7 +23,7 @@ void DeadlineWatch::Add(std::shared_ptr<CompletionStream> stream, Clock::time_po
   changed_.notify_all();
 }
 
-void DeadlineWatch::EndAll(CompletionEnd end) {
+void DeadlineWatch::EndAll(AnswerEnd end) {
   const std::lock_guard guard(mutex_);
   for (const Watched& watched : open_) watched.stream->End(end);
   open_.clear();
@@ -33,7 +33,7 @@ DeadlineWatch::Clock::time_point DeadlineWatch::EndDue() {
   const Clock::time_point now = Clock::now();
   Clock::time_point next = Clock::time_point::max();
   open_.remove_if([&](const Watched& watched) {
-    if (now >= watched.deadline) watched.stream->End(CompletionEnd::kDeadline);
+    if (now >= watched.deadline) watched.stream->End(AnswerEnd::kDeadline);
     if (watched.stream->has_ended()) return true;
     next = std::min(next, watched.deadline);
     return false;

@@ -29,7 +29,7 @@ class DeadlineWatch {
   // Ends the stream at `deadline` as kDeadline, unless it has ended by then.
   void Add(std::shared_ptr<CompletionStream> stream, Clock::time_point deadline);
   // Ends every stream that is open.
-  void EndAll(CompletionEnd end);
+  void EndAll(AnswerEnd end);
 
  private:
   struct Watched {

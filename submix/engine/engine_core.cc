@@ -150,9 +150,9 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
   std::vector<TokenEvent> events;
   events.reserve(tokens.size());
   for (std::size_t s = 0; s < tokens.size(); ++s) {
-    events.push_back(tokens[s].outcome == SampleOutcome::kToken
-                         ? Accept(*predicting_[s], tokens[s].token)
-                         : EventWithoutToken(*predicting_[s], tokens[s].outcome));
+    LiveSequence& live = *predicting_[s];
+    events.push_back(tokens[s].token ? Accept(live, *tokens[s].token)
+                                     : TokenEvent{live.request_id, {}, "", tokens[s].end});
   }
   return events;
 }
@@ -165,14 +165,6 @@ bool EngineCore::Ends(const LiveSequence& live, base::TokenId token) const {
          holds(live.request.end_tokens);
 }
 
-TokenEvent EngineCore::EventWithoutToken(const LiveSequence& live, SampleOutcome outcome) {
-  TokenEvent event;
-  event.request_id = live.request_id;
-  event.finish_reason =
-      outcome == SampleOutcome::kExhausted ? FinishReason::kExhausted : FinishReason::kNoPrediction;
-  return event;
-}
-
 TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   live.pending.assign(1, token);
   ++live.tokens_released;
@@ -182,11 +174,11 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   const bool ends = Ends(live, token);
   if (!ends) event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
   if (ends || live.text.stopped()) {
-    event.finish_reason = FinishReason::kStop;
+    event.end = AnswerEnd::kStop;
   } else if (live.tokens_released == live.request.max_tokens) {
-    event.finish_reason = FinishReason::kMaxTokens;
+    event.end = AnswerEnd::kMaxTokens;
   }
-  if (event.finish_reason != FinishReason::kNone) event.text += live.text.Flush();
+  if (event.end != AnswerEnd::kNotYet) event.text += live.text.Flush();
   return event;
 }
 
@@ -203,7 +195,7 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Step(std::span<const StepShare> sh
   SUBMIX_RETURN_IF_ERROR(Predict());
   SUBMIX_ASSIGN_OR_RETURN(std::vector<TokenEvent> events, Sample());
   for (const TokenEvent& event : events) {
-    if (event.finish_reason != FinishReason::kNone) Cancel(event.request_id);
+    if (event.end != AnswerEnd::kNotYet) Cancel(event.request_id);
   }
   return events;
 }
@@ -224,16 +216,11 @@ Status EngineCore::Generate(const Request& request,
       return events.status();
     }
     for (const TokenEvent& event : *events) {
-      if (event.finish_reason == FinishReason::kExhausted) return ExhaustedError();
-      if (event.finish_reason == FinishReason::kNoPrediction) return NoPredictionError();
+      if (!event.token) return StatusOf(event.end);
       on_event(event);
     }
   }
   return base::OkStatus();
-}
-
-Status NoPredictionError() {
-  return base::InternalError("the public model has no finite numbers for this prompt");
 }
 
 }  // namespace submix::engine

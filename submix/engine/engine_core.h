@@ -85,8 +85,8 @@ class EngineCore {
   base::Status CheckPredictor() { return parts_.predictor->Recover(); }
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
-  // programs with one request at a time. Errors: Check's; Step's; ExhaustedError;
-  // NoPredictionError. Requires: idle().
+  // programs with one request at a time. Errors: Check's; Step's; StatusOf an
+  // end without a token. Requires: idle().
   base::Status Generate(const Request& request,
                         const std::function<void(const TokenEvent&)>& on_event);
 
@@ -113,7 +113,6 @@ class EngineCore {
   base::Status Predict();
   base::StatusOr<std::vector<TokenEvent>> Sample();
   bool Ends(const LiveSequence& live, base::TokenId token) const;
-  static TokenEvent EventWithoutToken(const LiveSequence& live, SampleOutcome outcome);
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
   const EngineParts parts_;
@@ -126,9 +125,5 @@ class EngineCore {
   std::vector<LiveSequence*> predicting_;  // that get a token in this step
   std::vector<float> logits_;              // [predicting, M + 1, V]
 };
-
-// kInternal: what the client of a sequence without finite numbers is told. It is the public model's
-// doing: a member that is broken is silent instead.
-base::Status NoPredictionError();
 
 }  // namespace submix::engine

@@ -66,7 +66,7 @@ TEST_F(EngineCoreTest, AStepOfManySequencesIsOneTransaction) {
 // Predictions and proposals are divided among threads; what is drawn does not depend on how. One of
 // the sequences has no prediction.
 TEST_F(EngineCoreTest, ManyThreadsReleaseWhatOneReleases) {
-  std::vector<std::vector<base::TokenId>> tokens;
+  std::vector<std::vector<std::optional<base::TokenId>>> tokens;
   std::vector<double> spent;
   for (const bool has_threads : {false, true}) {
     Start(/*budget=*/2);
@@ -113,7 +113,7 @@ TEST_F(EngineCoreTest, APromptInPiecesIsChargedOnceAndGivesTheSameTokens) {
       const StepShare share{1, step < pieces.size() ? pieces[step] : 1};
       const auto events = engine_->Step({&share, 1});
       SUBMIX_EXPECT_OK(events.status());
-      for (const TokenEvent& event : *events) tokens.push_back(event.token);
+      for (const TokenEvent& event : *events) tokens.push_back(event.token.value());
       EXPECT_EQ(tokens.size(), step + 1 < pieces.size() ? 0u : step + 2 - pieces.size());
       EXPECT_EQ(ledger_->transactions, std::ssize(tokens)) << "a piece costs nothing";
     }
@@ -219,8 +219,7 @@ TEST_F(EngineCoreTest, ABrokenPublicModelEndsOnlyTheSequenceItBreaks) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
   ASSERT_EQ(events.size(), 3u);
   for (const TokenEvent& event : events) {
-    EXPECT_EQ(event.finish_reason,
-              event.request_id == whole ? FinishReason::kNone : FinishReason::kNoPrediction);
+    EXPECT_EQ(event.end, event.request_id == whole ? AnswerEnd::kNotYet : AnswerEnd::kNoPrediction);
   }
   EXPECT_NE(first, last);
   EXPECT_EQ(predictor_->open_sequences(), 1u);
@@ -249,13 +248,13 @@ TEST_F(EngineCoreTest, StopStringsAreNeverShown) {
   Request request = MakeRequest(40);
   for (char letter = 'a'; letter < 'z'; letter += 3) request.stop.push_back(std::string(1, letter));
   std::string text;
-  FinishReason reason = FinishReason::kNone;
+  AnswerEnd end = AnswerEnd::kNotYet;
   SUBMIX_ASSERT_OK(engine_->Generate(request, [&](const TokenEvent& event) {
     text += event.text;
-    reason = event.finish_reason;
+    end = event.end;
   }));
   for (const std::string& stop : request.stop) EXPECT_EQ(text.find(stop), std::string::npos);
-  EXPECT_EQ(reason, FinishReason::kStop);
+  EXPECT_EQ(end, AnswerEnd::kStop);
 }
 
 TEST_F(EngineCoreTest, TokensThatEndAnAnswerAreChargedAndAreNoText) {
@@ -270,8 +269,8 @@ TEST_F(EngineCoreTest, TokensThatEndAnAnswerAreChargedAndAreNoText) {
     last = event;
     ++tokens;
   }));
-  EXPECT_EQ(last.finish_reason, FinishReason::kStop);
-  EXPECT_THAT(request.end_tokens, testing::Contains(last.token));
+  EXPECT_EQ(last.end, AnswerEnd::kStop);
+  EXPECT_THAT(request.end_tokens, testing::Contains(last.token.value()));
   EXPECT_EQ(text.find_first_of("aeiou"), std::string::npos);
   EXPECT_EQ(std::ssize(text), tokens - 1);
   EXPECT_EQ(ledger_->releases, tokens);
@@ -374,7 +373,7 @@ TEST_F(EngineCoreTest, OneStepRefusesOnlyWhoCameTooLate) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto events, engine_->Step());
   ASSERT_EQ(events.size(), 12u);
   for (std::size_t i = 0; i < events.size(); ++i) {
-    EXPECT_EQ(events[i].finish_reason, i < 10 ? FinishReason::kNone : FinishReason::kExhausted);
+    EXPECT_EQ(events[i].end, i < 10 ? AnswerEnd::kNotYet : AnswerEnd::kExhausted);
   }
 }
 

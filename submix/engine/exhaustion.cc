@@ -17,10 +17,4 @@ base::StatusOr<WhenExhausted> ParseWhenExhausted(std::string_view text) {
       std::string(text));
 }
 
-base::Status ExhaustedError() {
-  return base::FailedPreconditionError(
-      "the fixed number of answers of this deployment is used up, and it was declared that it then "
-      "refuses");
-}
-
 }  // namespace submix::engine

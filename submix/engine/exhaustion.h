@@ -21,7 +21,4 @@ std::string_view ToString(WhenExhausted rule);
 // Errors: kInvalidArgument, listing the names.
 base::StatusOr<WhenExhausted> ParseWhenExhausted(std::string_view text);
 
-// kFailedPrecondition: what a refused client is told.
-base::Status ExhaustedError();
-
 }  // namespace submix::engine

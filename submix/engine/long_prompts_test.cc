@@ -54,7 +54,7 @@ class LongPromptsTest : public testing::Test {
     watched_.ledger.gate.Open();
     for (const auto& completion : completions_) {
       EXPECT_GT(CountTokens(*completion), 0u);
-      EXPECT_EQ(completion->end(), CompletionEnd::kFinished);
+      EXPECT_EQ(completion->end(), AnswerEnd::kMaxTokens);
     }
     scheduler_->Drain(Clock::now() + kLongEnough);
     EXPECT_EQ(watched_.predictor.fake.open_sequences(), 0u);

@@ -141,11 +141,11 @@ bool PrivateSampler::IsExhausted(const ledger::Receipt& receipt) const {
 StatusOr<SampledToken> PrivateSampler::Release(const mechanism::MappedPredictions& mapped,
                                                std::unique_ptr<mechanism::Proposal> proposal,
                                                ledger::Receipt receipt) {
-  if (IsExhausted(receipt)) return SampledToken{SampleOutcome::kExhausted};
+  if (IsExhausted(receipt)) return SampledToken{AnswerEnd::kExhausted};
   mechanism::PrivateMixture mixture = std::move(*proposal).Mix(receipt.paid(), *parts_.random);
   SUBMIX_ASSIGN_OR_RETURN(const std::size_t index,
                           engine::Sample(std::move(mixture), std::move(receipt), *parts_.random));
-  return SampledToken{SampleOutcome::kToken, mapped.token(index)};
+  return SampledToken{AnswerEnd::kNotYet, mapped.token(index)};
 }
 
 }  // namespace submix::engine

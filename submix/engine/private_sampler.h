@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "submix/base/ids.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/engine/answer_end.h"
 #include "submix/engine/exhaustion.h"
 #include "submix/ledger/ledger.h"
 #include "submix/mechanism/mapped_predictions.h"
@@ -35,15 +37,9 @@ struct Prediction {
   mechanism::SamplingOptions sampling;   // public
 };
 
-enum class SampleOutcome {
-  kToken,
-  kExhausted,     // the answers are used up and the deployment then refuses
-  kNoPrediction,  // the public model's logits are not finite; nothing was charged
-};
-
 struct SampledToken {
-  SampleOutcome outcome = SampleOutcome::kNoPrediction;
-  base::TokenId token = -1;  // of kToken
+  AnswerEnd end = AnswerEnd::kNoPrediction;  // kExhausted, or kNotYet of a token
+  std::optional<base::TokenId> token = {};
 };
 
 // One thread at a time.

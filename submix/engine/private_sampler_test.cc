@@ -50,9 +50,9 @@ TEST_F(PrivateSamplerTest, PaysForAStepInOneTransaction) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokens, sampler->Sample(step));
   ASSERT_EQ(tokens.size(), 3u);
   for (const SampledToken& token : tokens) {
-    EXPECT_EQ(token.outcome, SampleOutcome::kToken);
-    EXPECT_GE(token.token, 0);
-    EXPECT_LT(token.token, static_cast<base::TokenId>(kVocabulary));
+    EXPECT_EQ(token.end, AnswerEnd::kNotYet);
+    EXPECT_GE(token.token.value(), 0);
+    EXPECT_LT(*token.token, static_cast<base::TokenId>(kVocabulary));
   }
   EXPECT_EQ(ledger_.transactions, 1);
   EXPECT_EQ(ledger_.releases, 3);
@@ -95,12 +95,13 @@ TEST_F(PrivateSamplerTest, WithoutAPublicPmfNothingIsCharged) {
   Prediction prediction = Predict();
   prediction.public_logits = broken;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokens, sampler->Sample(std::vector{prediction}));
-  EXPECT_EQ(tokens[0].outcome, SampleOutcome::kNoPrediction);
+  EXPECT_EQ(tokens[0].end, AnswerEnd::kNoPrediction);
+  EXPECT_EQ(tokens[0].token, std::nullopt);
   EXPECT_EQ(ledger_.releases, 0);
   // Beside one that has a pmf, it alone gets no token.
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto both, sampler->Sample(std::vector{prediction, Predict()}));
-  EXPECT_EQ(both[0].outcome, SampleOutcome::kNoPrediction);
-  EXPECT_EQ(both[1].outcome, SampleOutcome::kToken);
+  EXPECT_EQ(both[0].end, AnswerEnd::kNoPrediction);
+  EXPECT_TRUE(both[1].token);
   EXPECT_EQ(ledger_.releases, 1);
 }
 

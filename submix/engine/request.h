@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "submix/base/ids.h"
+#include "submix/engine/answer_end.h"
 #include "submix/mechanism/mapped_predictions.h"
 
 namespace submix::engine {
@@ -20,24 +22,14 @@ struct Request {
   std::vector<base::TokenId> end_tokens = {};
 };
 
-enum class FinishReason {
-  kNone,       // still running
-  kStop,       // a token that ends it, or a stop string
-  kMaxTokens,  // as many tokens as asked for
-  // The deployment's answers are used up and it then refuses: this event has no token.
-  kExhausted,
-  // The public model's numbers for this sequence are not finite: this event has no token.
-  kNoPrediction,
-};
-
 // What one engine step added to one request.
 struct TokenEvent {
   std::int64_t request_id = 0;
-  base::TokenId token = 0;
+  std::optional<base::TokenId> token = {};  // none: it ends without, kExhausted or kNoPrediction
   // Text that is certain now: bytes that may still become part of a stop string, or that are an
   // unfinished UTF-8 character, are held back.
   std::string text;
-  FinishReason finish_reason = FinishReason::kNone;
+  AnswerEnd end = AnswerEnd::kNotYet;
 };
 
 }  // namespace submix::engine

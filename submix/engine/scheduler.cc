@@ -37,8 +37,7 @@ Status CheckOptions(const SchedulerOptions& options) {
       options.max_waiting_per_key < 1) {
     return base::InvalidArgumentError(
         "scheduler: expected at least 1 for the live, the waiting and a key's waiting requests, "
-        "and "
-        "0 for the paused ones");
+        "and 0 for the paused ones");
   }
   if (options.prompt_tokens < 1 || options.max_prompt_tokens < 1) {
     return base::InvalidArgumentError("scheduler: expected at least 1 prompt token a step");
@@ -60,11 +59,13 @@ struct Ticket {
 };
 using Tickets = std::unordered_map<std::int64_t, Ticket>;  // by EngineCore's id
 
+}  // namespace
+
 // Lock order: mutex_, then the watch's, then a stream's; or the health's or the usage's own.
-class BatchingScheduler final : public Scheduler {
+class Scheduler::EngineLoop {
  public:
-  BatchingScheduler(std::unique_ptr<EngineCore> core, const SchedulerOptions& options,
-                    KeyUsage* usage, AnswerCache* cache)
+  EngineLoop(std::unique_ptr<EngineCore> core, const SchedulerOptions& options, KeyUsage* usage,
+             AnswerCache* cache)
       : core_(std::move(core)),
         options_(options),
         usage_(usage),
@@ -75,13 +76,12 @@ class BatchingScheduler final : public Scheduler {
                  static_cast<std::size_t>(options.max_waiting_per_key)),
         watch_(options.longest_step / 4, [this] { return health_.LookAtStep(); }),
         thread_([this] { Run(); }) {}
-  ~BatchingScheduler() override {
-    BatchingScheduler::Drain(Clock::time_point::min());
+  ~EngineLoop() {
+    Drain(Clock::time_point::min());
     thread_.join();
   }
 
-  StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
-      std::vector<Submission> submissions) override {
+  StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(std::vector<Submission> submissions) {
     const auto count = std::ssize(submissions);
     counters_.requests += count;
     auto completions = TrySubmit(std::move(submissions));
@@ -94,7 +94,7 @@ class BatchingScheduler final : public Scheduler {
     return completions;
   }
 
-  void Drain(Clock::time_point deadline) override {
+  void Drain(Clock::time_point deadline) {
     const auto now = Clock::now();
     const auto last = std::clamp(deadline, now, now + std::chrono::years(1)) + kStepPatience;
     {
@@ -104,21 +104,17 @@ class BatchingScheduler final : public Scheduler {
       changed_.notify_all();
       if (changed_.wait_until(lock, last, [this] { return stopped_; })) return;
     }
-    watch_.EndAll(CompletionEnd::kStopped);
+    watch_.EndAll(AnswerEnd::kStopped);
   }
 
-  bool has_stopped() const override {
+  bool has_stopped() const {
     const std::lock_guard guard(mutex_);
     return stopped_;
   }
 
-  Status health() const override { return health_.overall(); }
-
-  const Counters& counters() const override { return counters_; }
-  const tokenizer::Tokenizer& tokenizer() const override { return core_->tokenizer(); }
-  int context_length() const override { return core_->context_length(); }
-
  private:
+  friend class Scheduler;
+
   // By clients' threads.
 
   StatusOr<std::vector<std::unique_ptr<Completion>>> TrySubmit(std::vector<Submission> call) {
@@ -160,7 +156,7 @@ class BatchingScheduler final : public Scheduler {
   // Reserves what the call uses and queues its tickets, or does nothing.
   Status Enter(const std::string& key, const KeyQuotas& quotas, KeyUse use,
                std::vector<Ticket> tickets) {
-    if (exhausted_ && !tickets.empty()) return ExhaustedError();
+    if (exhausted_ && !tickets.empty()) return StatusOf(AnswerEnd::kExhausted);
     {
       // Before the reservation, which costs a write.
       const std::lock_guard guard(mutex_);
@@ -183,14 +179,14 @@ class BatchingScheduler final : public Scheduler {
 
   Status CheckTakesRequests() const {
     const std::lock_guard guard(mutex_);
-    return draining_ ? StatusOf(CompletionEnd::kStopped) : base::OkStatus();
+    return draining_ ? StatusOf(AnswerEnd::kStopped) : base::OkStatus();
   }
 
   // Requires: mutex_ held.
   Status CheckRoom(const std::string& key, std::size_t count) const {
     if (count == 0) return base::OkStatus();
-    if (draining_) return StatusOf(CompletionEnd::kStopped);
-    if (!health_.can_step()) return StatusOf(CompletionEnd::kFailed);
+    if (draining_) return StatusOf(AnswerEnd::kStopped);
+    if (!health_.can_step()) return StatusOf(AnswerEnd::kFailed);
     if (waiting_.has_room_for(key, count)) return base::OkStatus();
     const int most = std::min(options_.max_waiting, options_.max_waiting_per_key);
     if (std::cmp_greater(count, most)) {
@@ -276,14 +272,14 @@ class BatchingScheduler final : public Scheduler {
     }
     next_mend_ = Clock::now() + kMendInterval;
     if (health_.step().ok()) return;
-    EndWaiting(CompletionEnd::kFailed, IsAny);
+    EndWaiting(AnswerEnd::kFailed, IsAny);
   }
 
   // Ends a request for good, as `end` unless its client, or its deadline, was first.
-  void Settle(const Ticket& ticket, CompletionEnd end) {
+  void Settle(const Ticket& ticket, AnswerEnd end) {
     GiveBackUnused(ticket);
-    const CompletionEnd before = ticket.stream->outcome();
-    ++CounterOf(before == CompletionEnd::kRunning ? end : before, counters_);
+    const AnswerEnd before = ticket.stream->outcome();
+    ++CounterOf(before == AnswerEnd::kNotYet ? end : before, counters_);
     ticket.stream->End(end);
   }
 
@@ -302,7 +298,7 @@ class BatchingScheduler final : public Scheduler {
 
   // Ends the requests that have begun that `is_over(ticket)` holds for.
   template <typename Predicate>
-  void EndLive(CompletionEnd end, const Predicate& is_over) {
+  void EndLive(AnswerEnd end, const Predicate& is_over) {
     std::erase_if(live_, [&](const auto& entry) {
       const auto& [id, ticket] = entry;
       if (!is_over(ticket)) return false;
@@ -315,7 +311,7 @@ class BatchingScheduler final : public Scheduler {
 
   // The same in the queue.
   template <typename Predicate>
-  void EndWaiting(CompletionEnd end, const Predicate& is_over) {
+  void EndWaiting(AnswerEnd end, const Predicate& is_over) {
     const std::lock_guard guard(mutex_);
     waiting_.EraseIf([&](const Ticket& ticket) {
       if (!is_over(ticket)) return false;
@@ -329,8 +325,8 @@ class BatchingScheduler final : public Scheduler {
     const auto is_over = [now = Clock::now()](const Ticket& ticket) {
       return ticket.stream->has_ended() || now >= ticket.submission.deadline;
     };
-    EndLive(CompletionEnd::kDeadline, is_over);
-    EndWaiting(CompletionEnd::kDeadline, is_over);
+    EndLive(AnswerEnd::kDeadline, is_over);
+    EndWaiting(AnswerEnd::kDeadline, is_over);
   }
 
   // The next one, of a key that may begin one and has no prompt on its way in.
@@ -347,7 +343,7 @@ class BatchingScheduler final : public Scheduler {
   void AdmitWaiting() {
     while (std::optional<Ticket> ticket = PopWaiting()) {
       if (exhausted_) {
-        Settle(*ticket, CompletionEnd::kExhausted);
+        Settle(*ticket, AnswerEnd::kExhausted);
         continue;
       }
       const auto id = core_->Admit(ticket->submission.request, ticket->submission.key);
@@ -388,17 +384,14 @@ class BatchingScheduler final : public Scheduler {
     }();
     std::this_thread::sleep_until(start + PaddedDuration(Clock::now() - start, options_.quantum));
     counters_.steps.Add(Clock::now() - start);
-    if (!events.ok()) {
-      FailLive(events.status());
-      return;
-    }
+    if (!events.ok()) return FailLive(events.status());
     for (const TokenEvent& event : *events) Deliver(event);
   }
 
   void FailLive(const Status& status) {
     ++counters_.failed_steps;
     health_.SetStep(status);
-    EndLive(CompletionEnd::kFailed, IsAny);
+    EndLive(AnswerEnd::kFailed, IsAny);
     next_mend_ = Clock::now();
   }
 
@@ -406,22 +399,17 @@ class BatchingScheduler final : public Scheduler {
     const auto found = live_.find(event.request_id);
     SUBMIX_CHECK(found != live_.end(), "a token without a request");
     Ticket& ticket = found->second;
-    if (event.finish_reason == FinishReason::kExhausted) {
-      exhausted_ = true;
-      Settle(TakeOut(found), CompletionEnd::kExhausted);
-      return;
-    }
-    if (event.finish_reason == FinishReason::kNoPrediction) {
+    if (event.end == AnswerEnd::kExhausted) exhausted_ = true;
+    if (event.end == AnswerEnd::kNoPrediction) {
       base::Log(base::LogSeverity::kError,
                 "engine: the public model's numbers for a sequence are not finite: its weights, or "
                 "its arithmetic, are damaged");
-      Settle(TakeOut(found), CompletionEnd::kNoPrediction);
-      return;
     }
+    if (!event.token) return Settle(TakeOut(found), event.end);
     ++ticket.released;
     ++counters_.tokens;
     if (Caches(ticket.submission)) ticket.kept.push_back(event);
-    if (event.finish_reason == FinishReason::kNone) {
+    if (event.end == AnswerEnd::kNotYet) {
       if (ticket.released == 1) batch_.Run(ticket.submission.key, event.request_id);
       ticket.stream->Add(event);
       return;
@@ -438,9 +426,9 @@ class BatchingScheduler final : public Scheduler {
   }
 
   void StopAll() {
-    EndLive(CompletionEnd::kStopped, IsAny);
+    EndLive(AnswerEnd::kStopped, IsAny);
     ShowLive();
-    EndWaiting(CompletionEnd::kStopped, IsAny);
+    EndWaiting(AnswerEnd::kStopped, IsAny);
     const std::lock_guard guard(mutex_);
     stopped_ = true;
     changed_.notify_all();
@@ -473,8 +461,6 @@ class BatchingScheduler final : public Scheduler {
   std::thread thread_;  // last: it sees everything above
 };
 
-}  // namespace
-
 Clock::duration PaddedDuration(Clock::duration elapsed, std::chrono::nanoseconds quantum) {
   if (quantum <= std::chrono::nanoseconds(0)) return elapsed;
   return (elapsed + quantum - Clock::duration(1)) / quantum * quantum;
@@ -485,7 +471,15 @@ StatusOr<std::unique_ptr<Scheduler>> Scheduler::Start(std::unique_ptr<EngineCore
                                                       KeyUsage* usage, AnswerCache* cache) {
   SUBMIX_RETURN_IF_ERROR(CheckOptions(options));
   return std::unique_ptr<Scheduler>(
-      std::make_unique<BatchingScheduler>(std::move(core), options, usage, cache));
+      new Scheduler(std::make_unique<EngineLoop>(std::move(core), options, usage, cache)));
+}
+
+Scheduler::Scheduler(std::unique_ptr<EngineLoop> loop) : loop_(std::move(loop)) {}
+Scheduler::~Scheduler() = default;
+
+StatusOr<std::vector<std::unique_ptr<Completion>>> Scheduler::Submit(
+    std::vector<Submission> submissions) {
+  return loop_->Submit(std::move(submissions));
 }
 
 StatusOr<std::unique_ptr<Completion>> Scheduler::Submit(Submission submission) {
@@ -494,5 +488,12 @@ StatusOr<std::unique_ptr<Completion>> Scheduler::Submit(Submission submission) {
   SUBMIX_ASSIGN_OR_RETURN(auto completions, Submit(std::move(call)));
   return std::move(completions.front());
 }
+
+void Scheduler::Drain(Clock::time_point deadline) { loop_->Drain(deadline); }
+bool Scheduler::has_stopped() const { return loop_->has_stopped(); }
+Status Scheduler::health() const { return loop_->health_.overall(); }
+const Counters& Scheduler::counters() const { return loop_->counters_; }
+const tokenizer::Tokenizer& Scheduler::tokenizer() const { return loop_->core_->tokenizer(); }
+int Scheduler::context_length() const { return loop_->core_->context_length(); }
 
 }  // namespace submix::engine

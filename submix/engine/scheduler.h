@@ -67,7 +67,7 @@ class Scheduler {
                                                           KeyUsage* usage = nullptr,
                                                           AnswerCache* cache = nullptr);
   // Drains without waiting for more than the step on its way.
-  virtual ~Scheduler() = default;
+  ~Scheduler();
 
   // Queues all choices of a call, which have one key and its quotas, or none of them: what is
   // refused is not charged and uses nothing of a quota. Does not wait for the engine, but for one
@@ -81,8 +81,8 @@ class Scheduler {
   //   up:
   //                        trying again does not help (429 insufficient_quota)
   //   kUnavailable         draining, not healthy, or the quota could not be written down (503)
-  virtual base::StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
-      std::vector<Submission> submissions) = 0;
+  base::StatusOr<std::vector<std::unique_ptr<Completion>>> Submit(
+      std::vector<Submission> submissions);
   // A call of one choice.
   base::StatusOr<std::unique_ptr<Completion>> Submit(Submission submission);
 
@@ -90,23 +90,29 @@ class Scheduler {
   // as kStopped and stops the engine thread; returns then. A step on its way is not broken off, but
   // waited for at most a second longer: if it does not end by then, all are ended, and
   // has_stopped() is false. May be called again, by any thread: the earliest deadline counts.
-  virtual void Drain(std::chrono::steady_clock::time_point deadline) = 0;
+  void Drain(std::chrono::steady_clock::time_point deadline);
   // Whether the engine thread has come to its end. While it has not, because a ledger does not
   // answer, the destructor waits for it; a process that must end ends without it: no token leaves
   // without its receipt.
-  virtual bool has_stopped() const = 0;
+  bool has_stopped() const;
 
   // Not ok: charges, or what keys use, cannot be written at present, the predictor is away, or a
   // step does not end; for /readyz. After a failed step nothing is taken until predictor and ledger
   // have recovered, which the engine tries by itself, again and again. For the operator: may name a
   // path.
-  virtual base::Status health() const = 0;
+  base::Status health() const;
 
-  virtual const Counters& counters() const = 0;
+  const Counters& counters() const;
   // What makes a Request::prompt of a text, and the most tokens that prompt and answer may have
   // together.
-  virtual const tokenizer::Tokenizer& tokenizer() const = 0;
-  virtual int context_length() const = 0;
+  const tokenizer::Tokenizer& tokenizer() const;
+  int context_length() const;
+
+ private:
+  class EngineLoop;
+  explicit Scheduler(std::unique_ptr<EngineLoop> loop);
+
+  const std::unique_ptr<EngineLoop> loop_;
 };
 
 }  // namespace submix::engine

@@ -53,10 +53,10 @@ class Clients {
     Count((*completion)->end());
   }
 
-  void Count(CompletionEnd end) {
-    if (end == CompletionEnd::kFinished) ++finished;
-    if (end == CompletionEnd::kExhausted) ++exhausted;
-    if (end == CompletionEnd::kRunning) ++hung_up;
+  void Count(AnswerEnd end) {
+    if (end == AnswerEnd::kMaxTokens) ++finished;
+    if (end == AnswerEnd::kExhausted) ++exhausted;
+    if (end == AnswerEnd::kNotYet) ++hung_up;
   }
 
   Scheduler& scheduler_;
@@ -170,7 +170,7 @@ TEST(SchedulerLoadTest, CallsAreAdmittedWholeOrUseNothing) {
           ++tokens;
           ++used_tokens[static_cast<std::size_t>(key)];
         }
-        EXPECT_EQ(completion->end(), CompletionEnd::kFinished);
+        EXPECT_EQ(completion->end(), AnswerEnd::kMaxTokens);
       }
       return true;
     };

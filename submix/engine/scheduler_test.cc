@@ -33,7 +33,7 @@ Submission MakeSubmission(const std::string& key, base::TokenId first, int max_t
 
 std::vector<base::TokenId> TakeAll(Completion& completion) {
   std::vector<base::TokenId> tokens;
-  while (const auto event = completion.Next(kLongEnough)) tokens.push_back(event->token);
+  while (const auto event = completion.Next(kLongEnough)) tokens.push_back(event->token.value());
   return tokens;
 }
 
@@ -86,15 +86,15 @@ TEST_F(SchedulerTest, TokensArriveAndTheEndSaysWhy) {
   Start();
   const auto completion = Submit("", 1, 20);
   int tokens = 0;
-  FinishReason reason = FinishReason::kNone;
+  AnswerEnd end = AnswerEnd::kNotYet;
   while (const auto event = completion->Next(kLongEnough)) {
     ++tokens;
-    reason = event->finish_reason;
+    end = event->end;
     EXPECT_GE(watched_->ledger.releases, tokens);
   }
   EXPECT_EQ(tokens, 20);
-  EXPECT_EQ(reason, FinishReason::kMaxTokens);
-  EXPECT_EQ(completion->end(), CompletionEnd::kFinished);
+  EXPECT_EQ(end, AnswerEnd::kMaxTokens);
+  EXPECT_EQ(completion->end(), AnswerEnd::kMaxTokens);
   SUBMIX_EXPECT_OK(completion->status());
   const Counters& counters = scheduler_->counters();
   EXPECT_EQ(counters.cache_hits, 0);
@@ -114,7 +114,7 @@ TEST_F(SchedulerTest, NextGivesUpAfterItsTimeout) {
   const auto completion = HoldEngine();
   EXPECT_FALSE(completion->Next(milliseconds(0)).has_value());
   EXPECT_FALSE(completion->Next(milliseconds(5)).has_value());
-  EXPECT_EQ(completion->end(), CompletionEnd::kRunning);
+  EXPECT_EQ(completion->end(), AnswerEnd::kNotYet);
   ReleaseEngine();
   EXPECT_TRUE(completion->Next(std::chrono::nanoseconds::max()).has_value());
 }
@@ -182,12 +182,12 @@ TEST_F(SchedulerTest, CancelDropsWhatWasNotTaken) {
   WaitFor([&] { return scheduler_->counters().finished == 1; });
   const auto second = HoldEngine();
   second->Cancel();
-  EXPECT_EQ(second->end(), CompletionEnd::kCancelled);
+  EXPECT_EQ(second->end(), AnswerEnd::kCancelled);
   EXPECT_FALSE(second->Next(milliseconds(0)).has_value());
   ReleaseEngine();
-  EXPECT_EQ(completion->end(), CompletionEnd::kRunning) << "its tokens wait";
+  EXPECT_EQ(completion->end(), AnswerEnd::kNotYet) << "its tokens wait";
   completion->Cancel();
-  EXPECT_EQ(completion->end(), CompletionEnd::kFinished) << "it had ended";
+  EXPECT_EQ(completion->end(), AnswerEnd::kMaxTokens) << "it had ended";
   EXPECT_FALSE(completion->Next(milliseconds(0)).has_value());
 }
 
@@ -202,7 +202,7 @@ TEST_F(SchedulerTest, DeadlinesEndLiveAndWaitingRequests) {
   WaitFor([&] { return scheduler_->counters().live == 1; });
   for (Completion* late : {first.get(), second.get()}) {
     EXPECT_EQ(TakeAll(*late).size(), 0u) << "while the ledger does not answer";
-    EXPECT_EQ(late->end(), CompletionEnd::kDeadline);
+    EXPECT_EQ(late->end(), AnswerEnd::kDeadline);
     EXPECT_THAT(late->status(), StatusIs(StatusCode::kUnavailable, HasSubstr("time")));
   }
   EXPECT_GE(Clock::now(), live.deadline);
@@ -224,7 +224,7 @@ TEST_F(SchedulerTest, DrainFinishesWhatItHas) {
   stopper.join();
   EXPECT_EQ(TakeAll(*live).size(), 20u);
   EXPECT_EQ(TakeAll(*waiting).size(), 20u);
-  EXPECT_EQ(waiting->end(), CompletionEnd::kFinished);
+  EXPECT_EQ(waiting->end(), AnswerEnd::kMaxTokens);
   EXPECT_EQ(Refusal(MakeSubmission("c", 2, 1)), StatusCode::kUnavailable);
 }
 
@@ -237,9 +237,9 @@ TEST_F(SchedulerTest, DrainEndsTheRestAtItsDeadline) {
   ReleaseEngine();
   stopper.join();
   EXPECT_EQ(TakeAll(*live).size(), 1u);
-  EXPECT_EQ(live->end(), CompletionEnd::kStopped);
+  EXPECT_EQ(live->end(), AnswerEnd::kStopped);
   EXPECT_EQ(TakeAll(*waiting).size(), 0u);
-  EXPECT_EQ(waiting->end(), CompletionEnd::kStopped);
+  EXPECT_EQ(waiting->end(), AnswerEnd::kStopped);
   EXPECT_EQ(scheduler_->counters().stopped, 2);
   EXPECT_EQ(scheduler_->counters().live, 0);
   EXPECT_EQ(watched_->predictor.fake.open_sequences(), 0u);
@@ -252,7 +252,7 @@ TEST_F(SchedulerTest, DrainReturnsAlthoughAStepDoesNotEnd) {
   scheduler_->Drain(Clock::time_point::min());
   for (Completion* stopped : {live.get(), waiting.get()}) {
     EXPECT_EQ(TakeAll(*stopped).size(), 0u);
-    EXPECT_EQ(stopped->end(), CompletionEnd::kStopped);
+    EXPECT_EQ(stopped->end(), AnswerEnd::kStopped);
   }
   EXPECT_FALSE(scheduler_->has_stopped());
   ReleaseEngine();
@@ -283,7 +283,7 @@ TEST_F(SchedulerTest, AFailedStepEndsItsRequestsAndItMendsItself) {
   ReleaseEngine();
   for (Completion* failed : {first.get(), second.get()}) {
     EXPECT_EQ(TakeAll(*failed).size(), 0u) << "no token without a durable charge";
-    EXPECT_EQ(failed->end(), CompletionEnd::kFailed);
+    EXPECT_EQ(failed->end(), AnswerEnd::kFailed);
     EXPECT_THAT(failed->status(), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
   }
   EXPECT_THAT(scheduler_->health(), StatusIs(StatusCode::kResourceExhausted, _));
@@ -317,7 +317,7 @@ TEST_F(SchedulerTest, WhatAPredictorLeavesUnfinishedCostsNothing) {
   EXPECT_EQ(TakeAll(*first).size(), 1u) << "of the step that it had computed";
   EXPECT_EQ(TakeAll(*second).size(), 0u);
   for (const Completion* failed : {first.get(), second.get()}) {
-    EXPECT_EQ(failed->end(), CompletionEnd::kFailed);
+    EXPECT_EQ(failed->end(), AnswerEnd::kFailed);
     EXPECT_THAT(failed->status(), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("secret"))));
   }
   EXPECT_EQ(watched_->ledger.releases, 1);
@@ -422,8 +422,8 @@ TEST_F(SchedulerTest, UsedUpAnswersAreRefusedForEver) {
   std::size_t tokens = 0;
   for (const auto& completion : completions) {
     tokens += TakeAll(*completion).size();
-    if (completion->end() == CompletionEnd::kFinished) continue;
-    EXPECT_EQ(completion->end(), CompletionEnd::kExhausted);
+    if (completion->end() == AnswerEnd::kMaxTokens) continue;
+    EXPECT_EQ(completion->end(), AnswerEnd::kExhausted);
     EXPECT_THAT(completion->status(), StatusIs(StatusCode::kFailedPrecondition, _));
   }
   EXPECT_EQ(tokens, 25u);
@@ -489,7 +489,7 @@ TEST_F(SchedulerTest, CachedAnswersAreTheSameTokensAndCostNothing) {
   const auto again = Submit(submission);
   EXPECT_EQ(scheduler_->counters().cache_hits, 1);
   EXPECT_EQ(TakeAll(*again), tokens);
-  EXPECT_EQ(again->end(), CompletionEnd::kFinished);
+  EXPECT_EQ(again->end(), AnswerEnd::kMaxTokens);
   EXPECT_EQ(watched_->ledger.releases, 20);
 
   Submission bypass = submission;

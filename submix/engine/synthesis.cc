@@ -17,15 +17,14 @@ using base::StatusOr;
 using LiveDocuments = std::map<std::int64_t, SynthesizedDocument>;
 
 Status Deliver(const TokenEvent& event, LiveDocuments& live, const SynthesisSinks& sinks) {
-  if (event.finish_reason == FinishReason::kExhausted) return ExhaustedError();
-  if (event.finish_reason == FinishReason::kNoPrediction) return NoPredictionError();
+  if (!event.token) return StatusOf(event.end);
   const auto found = live.find(event.request_id);
   SUBMIX_CHECK(found != live.end(), "a token without a document");
   SynthesizedDocument& document = found->second;
   document.text += event.text;
   ++document.tokens;
-  if (event.finish_reason == FinishReason::kNone) return base::OkStatus();
-  document.finish_reason = event.finish_reason;
+  if (event.end == AnswerEnd::kNotYet) return base::OkStatus();
+  document.end = event.end;
   const auto ended = live.extract(found);
   return sinks.document(ended.mapped());
 }

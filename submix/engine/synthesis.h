@@ -24,8 +24,8 @@ base::StatusOr<std::optional<std::int64_t>> CoveredAnswers(const Deployment& dep
 struct SynthesizedDocument {
   std::int64_t number = 0;
   std::string text;
-  int tokens = 0;                                    // that were drawn, one that ended it included
-  FinishReason finish_reason = FinishReason::kNone;  // kStop or kMaxTokens
+  int tokens = 0;                      // that were drawn, one that ended it included
+  AnswerEnd end = AnswerEnd::kNotYet;  // kStop or kMaxTokens
 };
 
 struct SynthesisSinks {
@@ -36,9 +36,9 @@ struct SynthesisSinks {
 };
 
 // Writes the documents of these numbers, begun in this order, `at_a_time` of them in a step.
-// `request` says what a number asks. Errors: EngineCore's, ExhaustedError, NoPredictionError,
-// `request`'s, the sink's; documents that have not ended are then dropped, and what they were
-// charged stays charged. Requires: core.idle(), at_a_time >= 1.
+// `request` says what a number asks. Errors: EngineCore's, StatusOf an end without a
+// token, `request`'s, the sink's; documents that have not ended are then dropped, and what they
+// were charged stays charged. Requires: core.idle(), at_a_time >= 1.
 base::Status Synthesize(EngineCore& core, std::span<const std::int64_t> numbers, int at_a_time,
                         const std::function<base::StatusOr<Request>(std::int64_t number)>& request,
                         const SynthesisSinks& sinks);

@@ -60,7 +60,7 @@ TEST_F(SynthesisTest, EveryDocumentIsWrittenOnceAndEveryTokenIsCharged) {
     numbers.push_back(document.number);
     EXPECT_EQ(document.tokens, document.number % 5 + 1);
     EXPECT_EQ(std::ssize(document.text), document.tokens);
-    EXPECT_EQ(document.finish_reason, FinishReason::kMaxTokens);
+    EXPECT_EQ(document.end, AnswerEnd::kMaxTokens);
   }
   std::ranges::sort(numbers);
   std::vector<std::int64_t> all(23);

@@ -25,8 +25,8 @@ namespace submix::python {
 namespace {
 
 namespace py = pybind11;
+using engine::AnswerEnd;
 using engine::SampledToken;
-using engine::SampleOutcome;
 using mechanism::SamplingOptions;
 
 // body(i), which does not throw, once for every i in [0, count), by as many threads as there are
@@ -186,12 +186,12 @@ class Sampler {
 
   base::TokenId Sample(const py::object& logits, const SamplingOptions& options) {
     const SampledToken token = SampleBatch({logits}, {options}).front();
-    if (token.outcome == SampleOutcome::kExhausted) RaiseIfError(engine::ExhaustedError());
-    if (token.outcome == SampleOutcome::kNoPrediction) {
+    if (token.end == AnswerEnd::kNoPrediction) {
       RaiseIfError(base::InvalidArgumentError(
           "logits: the public model's row has numbers that are not finite"));
     }
-    return token.token;
+    RaiseIfError(StatusOf(token.end));
+    return token.token.value();
   }
 
  private:
@@ -215,17 +215,14 @@ void BindValues(py::module_& module) {
                     "with dclip and filtered-dclip: whatever could be among the mixture's k "
                     "likeliest; 0: off")
       .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]");
-  py::enum_<SampleOutcome>(module, "SampleOutcome")
-      .value("TOKEN", SampleOutcome::kToken)
-      .value("EXHAUSTED", SampleOutcome::kExhausted, "the answers are used up")
-      .value("NO_PREDICTION", SampleOutcome::kNoPrediction,
+  py::enum_<AnswerEnd>(module, "SampleOutcome")
+      .value("TOKEN", AnswerEnd::kNotYet)
+      .value("EXHAUSTED", AnswerEnd::kExhausted, "the answers are used up")
+      .value("NO_PREDICTION", AnswerEnd::kNoPrediction,
              "the public row is not finite; nothing was charged");
   py::class_<SampledToken>(module, "SampledToken")
-      .def_readonly("outcome", &SampledToken::outcome)
-      .def_property_readonly("token", [](const SampledToken& sampled) -> std::optional<int> {
-        if (sampled.outcome != SampleOutcome::kToken) return std::nullopt;
-        return sampled.token;
-      });
+      .def_readonly("outcome", &SampledToken::end)
+      .def_readonly("token", &SampledToken::token);
   py::class_<ledger::Account>(module, "Account", "Of one part, in nats. For the operator alone.")
       .def_readonly("name", &ledger::Account::name)
       .def_property_readonly(

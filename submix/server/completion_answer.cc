@@ -10,13 +10,13 @@
 namespace submix::server {
 namespace {
 
-using engine::CompletionEnd;
+using engine::AnswerEnd;
 
 constexpr int kHungUp = 499;  // in records alone: nobody is there to read it
 constexpr std::chrono::nanoseconds kAtOnce{0};
 
 bool IsRunning(const std::unique_ptr<engine::Completion>& completion) {
-  return completion->end() == CompletionEnd::kRunning;
+  return completion->end() == AnswerEnd::kNotYet;
 }
 
 // Of both kinds.
@@ -40,7 +40,7 @@ class CompletionAnswer : public UnfinishedAnswer {
       const auto event = call_.completions[i]->Next(kAtOnce);
       if (!event) continue;
       ++record().completion_tokens;
-      pieces.push_back({static_cast<int>(i), event->text, event->finish_reason});
+      pieces.push_back({static_cast<int>(i), event->text, event->end});
     }
     return pieces;
   }
@@ -51,7 +51,7 @@ class CompletionAnswer : public UnfinishedAnswer {
     std::vector<Choice> ends;
     for (std::size_t i = 0; i < call_.completions.size(); ++i) {
       if (!IsCutShort(call_.completions[i])) continue;
-      ends.push_back({static_cast<int>(i), "", engine::FinishReason::kMaxTokens});
+      ends.push_back({static_cast<int>(i), "", AnswerEnd::kMaxTokens});
     }
     return ends;
   }
@@ -61,7 +61,7 @@ class CompletionAnswer : public UnfinishedAnswer {
       const base::Status status = completion->status();
       if (status.ok() || IsCutShort(completion)) continue;
       ApiError error = RefusalError(status);
-      if (completion->end() == CompletionEnd::kDeadline) {
+      if (completion->end() == AnswerEnd::kDeadline) {
         error.status = 504;
         error.code = "timeout";
       }
@@ -76,7 +76,7 @@ class CompletionAnswer : public UnfinishedAnswer {
 
  private:
   bool IsCutShort(const std::unique_ptr<engine::Completion>& completion) const {
-    return completion->end() == CompletionEnd::kExhausted && record().completion_tokens > 0;
+    return completion->end() == AnswerEnd::kExhausted && record().completion_tokens > 0;
   }
 
   const engine::WakeFor wakes_for_;
@@ -100,7 +100,7 @@ class WholeCompletionAnswer final : public CompletionAnswer {
       for (const Choice& piece : pieces) {
         Choice& choice = whole_[static_cast<std::size_t>(piece.index)];
         choice.text += piece.text;
-        choice.finish_reason = piece.finish_reason;
+        choice.end = piece.end;
       }
     }
     if (!ended()) return false;
@@ -109,7 +109,7 @@ class WholeCompletionAnswer final : public CompletionAnswer {
       return true;
     }
     for (const Choice& end : CutShort()) {
-      whole_[static_cast<std::size_t>(end.index)].finish_reason = end.finish_reason;
+      whole_[static_cast<std::size_t>(end.index)].end = end.end;
     }
     record().status = 200;
     response.body = call_.writer.Whole(whole_, usage());
@@ -135,7 +135,7 @@ class StreamedCompletionAnswer final : public CompletionAnswer {
     // On to something to write: what is left then is asked for when that has left.
     for (auto pieces = Next(); !pieces.empty(); pieces = Next()) {
       for (const Choice& choice : pieces) {
-        const bool is_last = choice.finish_reason != engine::FinishReason::kNone;
+        const bool is_last = choice.end != AnswerEnd::kNotYet;
         if (is_last || !choice.text.empty()) events += call_.writer.Event(choice);
       }
       if (!events.empty()) break;

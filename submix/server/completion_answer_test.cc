@@ -28,7 +28,7 @@ TEST(CompletionAnswer, AStreamGoesOnBehindTokensWithoutText) {
       const auto stream = std::make_shared<engine::CompletionStream>();
       for (std::size_t empty = 0; empty <= 2 * i; ++empty) stream->Add({});
       for (const char* text : {"one", "", "", "two", ""}) stream->Add({.text = text});
-      stream->Add({.text = "", .finish_reason = engine::FinishReason::kMaxTokens});
+      stream->Add({.text = "", .end = engine::AnswerEnd::kMaxTokens});
       completions.push_back(std::make_unique<engine::Completion>(stream));
     }
     const HttpResponse streamed =

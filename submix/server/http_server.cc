@@ -1,16 +1,12 @@
 #include "submix/server/http_server.h"
 
-#include <atomic>
-#include <condition_variable>
 #include <ctime>
-#include <mutex>
 #include <utility>
 
 #include "submix/base/check.h"
 #include "submix/server/admission.h"
 #include "submix/server/completion_answer.h"
 #include "submix/server/error_response.h"
-#include "submix/server/metrics.h"
 #include "submix/server/openai_response.h"
 #include "submix/server/page_files.h"
 
@@ -25,6 +21,16 @@ constexpr std::string_view kChatPath = "/v1/chat/completions";
 constexpr std::string_view kModelsPath = "/v1/models";
 constexpr milliseconds kFlushPatience{2'000};  // for the last bytes, after the last token
 
+bool IsOfCompletions(const HttpRequest& request) {
+  return request.path == kCompletionsPath || request.path == kChatPath;
+}
+bool IsCompletion(const HttpRequest& request) {
+  return request.method == "POST" && IsOfCompletions(request);
+}
+bool IsProbe(const HttpRequest& request) {
+  return request.path == "/readyz" || request.path == "/healthz";
+}
+
 ApiError WrongModel(const std::string& served) {
   return {.status = 404,
           .message = "The model does not exist here: this server has '" + served + "'.",
@@ -32,28 +38,17 @@ ApiError WrongModel(const std::string& served) {
           .code = "model_not_found"};
 }
 
-// How many completion requests are between their arrival and their last byte.
-class OpenRequests {
- public:
-  void Enter() {
-    const std::lock_guard lock(mutex_);
-    ++count_;
-  }
-  void Leave() {
-    const std::lock_guard lock(mutex_);
-    --count_;
-    changed_.notify_all();
-  }
-  void WaitUntilNone(steady_clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, deadline, [&] { return count_ == 0; });
-  }
+ApiError ContextError(const CompletionCall& call, const std::string& message) {
+  return {.message = message,
+          .param = call.endpoint == Endpoint::kChat ? "messages" : "prompt",
+          .code = "context_length_exceeded"};
+}
 
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_ = 0;  // guarded by mutex_
-};
+// Of a text that becomes no prompt.
+ApiError PromptError(const base::Status& status, const char* param) {
+  if (status.code() == base::StatusCode::kInternal) return HttpError(500);
+  return {.message = status.message(), .param = param};
+}
 
 // What is left to the server, set: a quarter of the connections is for clients that have shown a
 // key.
@@ -63,72 +58,29 @@ HttpServerOptions Completed(HttpServerOptions options, const engine::ApiKeys* ke
   return options;
 }
 
-// The server, and what its listener asks.
-class Endpoints final : public HttpServer, private HttpHandler {
- public:
-  Endpoints(const HttpServerOptions& options, engine::Scheduler& scheduler,
-            const engine::ApiKeys* keys)
-      : options_(Completed(options, keys)), scheduler_(scheduler), keys_(keys) {}
+}  // namespace
 
-  base::Status Start() {
-    SUBMIX_ASSIGN_OR_RETURN(listener_, Listener::Start(options_.listener, *this));
-    return base::OkStatus();
-  }
-  int port() const override { return listener_->port(); }
-  void Stop(steady_clock::time_point deadline) override {
-    is_draining_ = true;
-    scheduler_.Drain(deadline);
-    open_requests_.WaitUntilNone(std::max(deadline, steady_clock::now() + kFlushPatience));
-    listener_->Stop();
-  }
+HttpServer::HttpServer(const HttpServerOptions& options, engine::Scheduler& scheduler,
+                       const engine::ApiKeys* keys)
+    : options_(Completed(options, keys)), scheduler_(scheduler), keys_(keys) {}
 
- private:
-  bool TakesBody(const HttpRequest& head) const override { return IsCompletion(head); }
-  std::optional<HttpResponse> Refuse(HttpRequest& head) override;
-  bool TakesLong(const HttpRequest& request) const override { return IsCompletion(request); }
-  HttpResponse Handle(const HttpRequest& request) override;
-  HttpResponse Error(int status, const HttpRequest& head) override {
-    return Fail(HttpError(status), head);
-  }
+base::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
+                                                              engine::Scheduler& scheduler,
+                                                              const engine::ApiKeys* keys) {
+  SUBMIX_CHECK(options.chat_format != nullptr, "how conversations are written must be said");
+  std::unique_ptr<HttpServer> server(new HttpServer(options, scheduler, keys));
+  SUBMIX_ASSIGN_OR_RETURN(server->listener_, Listener::Start(server->options_.listener, *server));
+  return server;
+}
 
-  static bool IsOfCompletions(const HttpRequest& request) {
-    return request.path == kCompletionsPath || request.path == kChatPath;
-  }
-  static bool IsCompletion(const HttpRequest& request) {
-    return request.method == "POST" && IsOfCompletions(request);
-  }
-  static bool IsProbe(const HttpRequest& request) {
-    return request.path == "/readyz" || request.path == "/healthz";
-  }
-  // Counts and records it at its end.
-  std::unique_ptr<RequestVisit> Arrive(const HttpRequest& request);
-  // Counted and recorded where it was to be a completion.
-  HttpResponse Fail(const ApiError& error, const HttpRequest& request);
-  HttpResponse MethodError(const char* allowed, const HttpRequest& request);
-  // Also leaves the key with the request.
-  std::optional<ApiError> WhyRefused(HttpRequest& head) const;
-  HttpResponse Models(const HttpRequest& request) const;
-  HttpResponse Ready() const;
-  HttpResponse Complete(Endpoint endpoint, const HttpRequest& request);
-  std::variant<std::vector<engine::Submission>, ApiError> Submissions(const CompletionCall& call,
-                                                                      const HttpRequest& request,
-                                                                      const engine::ApiKey& key,
-                                                                      RequestRecord& record) const;
-  std::optional<ApiError> SetPrompt(const CompletionCall& call, const Prompt& prompt,
-                                    engine::Request& request) const;
-  std::optional<ApiError> CheckLength(const CompletionCall& call, std::size_t bytes) const;
-  std::optional<ApiError> SetLength(const CompletionCall& call, engine::Request& request) const;
+void HttpServer::Stop(steady_clock::time_point deadline) {
+  is_draining_ = true;
+  scheduler_.Drain(deadline);
+  open_requests_.WaitUntilNone(std::max(deadline, steady_clock::now() + kFlushPatience));
+  listener_->Stop();
+}
 
-  const HttpServerOptions options_;
-  engine::Scheduler& scheduler_;
-  const engine::ApiKeys* const keys_;
-  std::atomic<bool> is_draining_{false};
-  OpenRequests open_requests_;
-  StatusCounts answers_;
-  std::unique_ptr<Listener> listener_;  // last: its threads use what is above
-};
-
-std::unique_ptr<RequestVisit> Endpoints::Arrive(const HttpRequest& request) {
+std::unique_ptr<RequestVisit> HttpServer::Arrive(const HttpRequest& request) {
   open_requests_.Enter();
   auto visit = std::make_unique<RequestVisit>(request.path, [this](const RequestRecord& record) {
     answers_.Add(record.status);
@@ -139,18 +91,26 @@ std::unique_ptr<RequestVisit> Endpoints::Arrive(const HttpRequest& request) {
   return visit;
 }
 
-HttpResponse Endpoints::Fail(const ApiError& error, const HttpRequest& request) {
+bool HttpServer::TakesBody(const HttpRequest& head) const { return IsCompletion(head); }
+
+bool HttpServer::TakesLong(const HttpRequest& request) const { return IsCompletion(request); }
+
+HttpResponse HttpServer::Error(int status, const HttpRequest& head) {
+  return Fail(HttpError(status), head);
+}
+
+HttpResponse HttpServer::Fail(const ApiError& error, const HttpRequest& request) {
   return IsOfCompletions(request) ? Arrive(request)->Fail(error) : ErrorResponse(error);
 }
 
-HttpResponse Endpoints::MethodError(const char* allowed, const HttpRequest& request) {
+HttpResponse HttpServer::MethodError(const char* allowed, const HttpRequest& request) {
   HttpResponse response = Error(405, request);
   response.headers.emplace_back("Allow", allowed);
   return response;
 }
 
 // The key is looked up here, once a request: who waits for its body is admitted already.
-std::optional<ApiError> Endpoints::WhyRefused(HttpRequest& head) const {
+std::optional<ApiError> HttpServer::WhyRefused(HttpRequest& head) const {
   if (IsProbe(head)) return std::nullopt;
   if (keys_ == nullptr) {
     if (auto error = CheckHost(head, options_.allowed_hosts)) return error;
@@ -168,14 +128,14 @@ std::optional<ApiError> Endpoints::WhyRefused(HttpRequest& head) const {
   return CheckMediaType(head, /*must_be_named=*/keys_ == nullptr);
 }
 
-std::optional<HttpResponse> Endpoints::Refuse(HttpRequest& head) {
+std::optional<HttpResponse> HttpServer::Refuse(HttpRequest& head) {
   if (IsProbe(head)) head.standing = Standing::kProbe;
   const auto error = WhyRefused(head);
   if (!error) return std::nullopt;
   return Fail(*error, head);
 }
 
-HttpResponse Endpoints::Handle(const HttpRequest& request) {
+HttpResponse HttpServer::Handle(const HttpRequest& request) {
   const std::string& path = request.path;
   if (IsCompletion(request)) {
     return Complete(path == kChatPath ? Endpoint::kChat : Endpoint::kCompletions, request);
@@ -193,7 +153,7 @@ HttpResponse Endpoints::Handle(const HttpRequest& request) {
           .body = MetricsText(scheduler_.counters(), answers_)};
 }
 
-HttpResponse Endpoints::Models(const HttpRequest& request) const {
+HttpResponse HttpServer::Models(const HttpRequest& request) const {
   if (request.path == kModelsPath) return {.body = ModelListBody(options_.model, options_.created)};
   if (request.path.substr(kModelsPath.size() + 1) != options_.model) {
     return ErrorResponse(WrongModel(options_.model));
@@ -201,14 +161,14 @@ HttpResponse Endpoints::Models(const HttpRequest& request) const {
   return {.body = ModelBody(options_.model, options_.created)};
 }
 
-HttpResponse Endpoints::Ready() const {
+HttpResponse HttpServer::Ready() const {
   if (is_draining_ || !scheduler_.health().ok()) {
     return {.status = 503, .body = R"({"status":"not ready"})"};
   }
   return {.body = R"({"status":"ready"})"};
 }
 
-HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) {
+HttpResponse HttpServer::Complete(Endpoint endpoint, const HttpRequest& request) {
   auto visit = Arrive(request);
   const auto* const key = std::any_cast<engine::ApiKey>(&request.admission);
   SUBMIX_CHECK(key != nullptr, "who posts a body has been admitted");
@@ -226,7 +186,7 @@ HttpResponse Endpoints::Complete(Endpoint endpoint, const HttpRequest& request) 
   return call.stream ? StreamedAnswer(std::move(answered)) : WholeAnswer(std::move(answered));
 }
 
-std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
+std::variant<std::vector<engine::Submission>, ApiError> HttpServer::Submissions(
     const CompletionCall& call, const HttpRequest& request, const engine::ApiKey& key,
     RequestRecord& record) const {
   if (call.model != options_.model) return WrongModel(options_.model);
@@ -249,21 +209,9 @@ std::variant<std::vector<engine::Submission>, ApiError> Endpoints::Submissions(
   return submissions;
 }
 
-ApiError ContextError(const CompletionCall& call, const std::string& message) {
-  return {.message = message,
-          .param = call.endpoint == Endpoint::kChat ? "messages" : "prompt",
-          .code = "context_length_exceeded"};
-}
-
-// Of a text that becomes no prompt.
-ApiError PromptError(const base::Status& status, const char* param) {
-  if (status.code() == base::StatusCode::kInternal) return HttpError(500);
-  return {.message = status.message(), .param = param};
-}
-
 // Token ids are taken as they are.
-std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const Prompt& prompt,
-                                             engine::Request& request) const {
+std::optional<ApiError> HttpServer::SetPrompt(const CompletionCall& call, const Prompt& prompt,
+                                              engine::Request& request) const {
   if (const auto* tokens = std::get_if<std::vector<base::TokenId>>(&prompt)) {
     request.prompt = *tokens;
     return std::nullopt;
@@ -286,8 +234,8 @@ std::optional<ApiError> Endpoints::SetPrompt(const CompletionCall& call, const P
 
 // Before the text is encoded, which takes time and memory: a longer one has more tokens than the
 // context holds, whatever it says.
-std::optional<ApiError> Endpoints::CheckLength(const CompletionCall& call,
-                                               std::size_t bytes) const {
+std::optional<ApiError> HttpServer::CheckLength(const CompletionCall& call,
+                                                std::size_t bytes) const {
   const std::size_t most_bytes = scheduler_.tokenizer().longest_token_bytes() *
                                  static_cast<std::size_t>(scheduler_.context_length());
   if (bytes <= most_bytes) return std::nullopt;
@@ -298,8 +246,8 @@ std::optional<ApiError> Endpoints::CheckLength(const CompletionCall& call,
 }
 
 // Without max_tokens: OpenAI's 16 for completions, an option for chats, as far as the context goes.
-std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
-                                             engine::Request& request) const {
+std::optional<ApiError> HttpServer::SetLength(const CompletionCall& call,
+                                              engine::Request& request) const {
   const std::int64_t context = scheduler_.context_length();
   const auto prompt = static_cast<std::int64_t>(request.prompt.size());
   if (!call.has_max_tokens) {
@@ -313,17 +261,6 @@ std::optional<ApiError> Endpoints::SetLength(const CompletionCall& call,
                                 std::to_string(prompt + request.max_tokens) + ": " +
                                 std::to_string(prompt) + " in the prompt, " +
                                 std::to_string(request.max_tokens) + " for the completion.");
-}
-
-}  // namespace
-
-base::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
-                                                              engine::Scheduler& scheduler,
-                                                              const engine::ApiKeys* keys) {
-  SUBMIX_CHECK(options.chat_format != nullptr, "how conversations are written must be said");
-  auto server = std::make_unique<Endpoints>(options, scheduler, keys);
-  SUBMIX_RETURN_IF_ERROR(server->Start());
-  return std::unique_ptr<HttpServer>(std::move(server));
 }
 
 }  // namespace submix::server

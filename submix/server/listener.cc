@@ -34,15 +34,17 @@ constexpr std::chrono::milliseconds kLastBytesTime{1'000};  // of answers, when 
 // Few: none of them waits for anything, and each that wakes takes a processor from the models.
 unsigned IoThreads() { return std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U); }
 
-class AsioListener final : public Listener {
+}  // namespace
+
+class Listener::Sockets {
  public:
-  AsioListener(const ListenerOptions& options, HttpHandler& handler)
+  Sockets(const ListenerOptions& options, HttpHandler& handler)
       : options_(options),
         seats_(options.connections, options.kept_for_keys),
         surroundings_{options_,   handler,  seats_,
                       pipelines_, workers_, [this](Connection& connection) { Forget(connection); }},
         workers_(kWorkers) {}
-  ~AsioListener() override { Stop(); }
+  ~Sockets() { Stop(); }
 
   Status Start() {
     if (!options_.certificate.empty()) {
@@ -59,9 +61,9 @@ class AsioListener final : public Listener {
     return base::OkStatus();
   }
 
-  int port() const override { return port_; }
+  int port() const { return port_; }
 
-  void Stop() override {
+  void Stop() {
     if (threads_.empty()) return;
     asio::post(acceptor_.get_executor(), [this] {
       error_code ignored;
@@ -173,7 +175,8 @@ class AsioListener final : public Listener {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace
+Listener::Listener(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+Listener::~Listener() = default;
 
 std::string HttpRequest::header(std::string_view name) const {
   std::string joined;
@@ -192,9 +195,13 @@ bool HttpRequest::has_header(std::string_view name) const {
 
 base::StatusOr<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& options,
                                                           HttpHandler& handler) {
-  auto listener = std::make_unique<AsioListener>(options, handler);
-  SUBMIX_RETURN_IF_ERROR(listener->Start());
-  return std::unique_ptr<Listener>(std::move(listener));
+  auto sockets = std::make_unique<Sockets>(options, handler);
+  SUBMIX_RETURN_IF_ERROR(sockets->Start());
+  return std::unique_ptr<Listener>(new Listener(std::move(sockets)));
 }
+
+int Listener::port() const { return sockets_->port(); }
+
+void Listener::Stop() { sockets_->Stop(); }
 
 }  // namespace submix::server

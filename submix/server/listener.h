@@ -112,12 +112,18 @@ class Listener {
   // the address is taken; those of LoadTlsFiles (tls_context.h).
   static base::StatusOr<std::unique_ptr<Listener>> Start(const ListenerOptions& options,
                                                          HttpHandler& handler);
-  virtual ~Listener() = default;
+  ~Listener();
 
-  virtual int port() const = 0;
+  int port() const;
   // Takes no connection any more, ends those that wait and cuts streams; bytes of other answers
   // have a moment to leave. May be called once more.
-  virtual void Stop() = 0;
+  void Stop();
+
+ private:
+  class Sockets;  // Asio's types stay out of headers
+  explicit Listener(std::unique_ptr<Sockets> sockets);
+
+  const std::unique_ptr<Sockets> sockets_;
 };
 
 }  // namespace submix::server

@@ -26,11 +26,11 @@ Json ErrorObject(const ApiError& error) {
             {"code", NullIfEmpty(error.code)}}}};
 }
 
-Json FinishReason(engine::FinishReason reason) {
-  switch (reason) {
-    case engine::FinishReason::kStop:
+Json FinishReason(engine::AnswerEnd end) {
+  switch (end) {
+    case engine::AnswerEnd::kStop:
       return "stop";
-    case engine::FinishReason::kMaxTokens:
+    case engine::AnswerEnd::kMaxTokens:
       return "length";
     default:
       return nullptr;
@@ -42,7 +42,7 @@ Json ChoiceObject(const Choice& choice, const char* name, Json said) {
   return {{"index", choice.index},
           {name, std::move(said)},
           {"logprobs", nullptr},
-          {"finish_reason", FinishReason(choice.finish_reason)}};
+          {"finish_reason", FinishReason(choice.end)}};
 }
 
 Json UsageObject(const Usage& usage) {
@@ -105,9 +105,9 @@ std::string ResponseWriter::OpeningEvent(int index) const {
 }
 
 std::string ResponseWriter::Event(const Choice& choice) const {
-  const bool ends = choice.finish_reason != engine::FinishReason::kNone;
+  const bool ends = choice.end != engine::AnswerEnd::kNotYet;
   if (endpoint_ == Endpoint::kChat && ends && !choice.text.empty()) {
-    return Event({choice.index, choice.text}) + Event({choice.index, "", choice.finish_reason});
+    return Event({choice.index, choice.text}) + Event({choice.index, "", choice.end});
   }
   Json entry =
       endpoint_ == Endpoint::kCompletions

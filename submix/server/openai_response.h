@@ -29,7 +29,7 @@ struct Usage {
 struct Choice {
   int index = 0;
   std::string text = {};
-  engine::FinishReason finish_reason = engine::FinishReason::kNone;
+  engine::AnswerEnd end = engine::AnswerEnd::kNotYet;
 };
 
 // Writes the answer of one call. Immutable.

@@ -6,7 +6,7 @@
 namespace submix::server {
 namespace openai_response_test {
 
-using engine::FinishReason;
+using engine::AnswerEnd;
 using nlohmann::json;
 
 // The objects of some events.
@@ -26,7 +26,7 @@ ResponseWriter Writer(Endpoint endpoint, bool include_usage = false) {
 }
 
 TEST(OpenAiResponse, ACompletion) {
-  const Choice choices[] = {{0, "one", FinishReason::kStop}, {1, "two", FinishReason::kMaxTokens}};
+  const Choice choices[] = {{0, "one", AnswerEnd::kStop}, {1, "two", AnswerEnd::kMaxTokens}};
   EXPECT_EQ(json::parse(Writer(Endpoint::kCompletions).Whole(choices, {3, 4})), json::parse(R"({
       "id":"cmpl-abc","object":"text_completion","created":1700000000,"model":"m",
       "choices":[{"index":0,"text":"one","logprobs":null,"finish_reason":"stop"},
@@ -35,7 +35,7 @@ TEST(OpenAiResponse, ACompletion) {
 }
 
 TEST(OpenAiResponse, AChat) {
-  const Choice choice{0, "hi", FinishReason::kStop};
+  const Choice choice{0, "hi", AnswerEnd::kStop};
   EXPECT_EQ(json::parse(Writer(Endpoint::kChat).Whole({&choice, 1}, {3, 4})), json::parse(R"({
       "id":"chatcmpl-abc","object":"chat.completion","created":1700000000,"model":"m",
       "choices":[{"index":0,"message":{"role":"assistant","content":"hi","refusal":null},
@@ -54,7 +54,7 @@ TEST(OpenAiResponse, AStreamOfACompletion) {
 TEST(OpenAiResponse, AStreamOfAChatEndsWithAnEmptyDelta) {
   const ResponseWriter writer = Writer(Endpoint::kChat);
   const auto events = Objects(writer.OpeningEvent(0) + writer.Event({0, "x"}) +
-                              writer.Event({0, "y", FinishReason::kStop}));
+                              writer.Event({0, "y", AnswerEnd::kStop}));
   std::vector<json> choices;
   for (const json& event : events) {
     EXPECT_EQ(event["object"], "chat.completion.chunk");

@@ -155,10 +155,10 @@ void Answer(Scheduler& scheduler, int prompt, const Asked& asked) {
   submission.request = OneToken(prompt, asked);
   const auto completion = scheduler.Submit(std::move(submission));
   ASSERT_THAT(completion, base::IsOk());
-  while ((*completion)->end() == CompletionEnd::kRunning) {
+  while ((*completion)->end() == AnswerEnd::kNotYet) {
     (*completion)->Next(std::chrono::seconds(10));
   }
-  ASSERT_EQ((*completion)->end(), CompletionEnd::kFinished);
+  ASSERT_EQ((*completion)->end(), AnswerEnd::kMaxTokens);
 }
 
 // Of eight answers of one token, so that what is public, the prompts, is equal in all situations.

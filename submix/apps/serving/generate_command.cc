@@ -32,11 +32,11 @@ std::string ReadStandardInput() {
 base::Status Complete(engine::EngineCore& core, const GenerateOptions& options) {
   std::string text;
   int tokens = 0;
-  engine::FinishReason reason = engine::FinishReason::kNone;
+  engine::AnswerEnd end = engine::AnswerEnd::kNotYet;
   SUBMIX_RETURN_IF_ERROR(core.Generate(options.request, [&](const engine::TokenEvent& event) {
     text += event.text;
     ++tokens;
-    reason = event.finish_reason;
+    end = event.end;
     if (options.json) return;
     std::fwrite(event.text.data(), 1, event.text.size(), stdout);
     std::fflush(stdout);
@@ -45,7 +45,7 @@ base::Status Complete(engine::EngineCore& core, const GenerateOptions& options) 
     const nlohmann::json object = {{"prompt", options.prompt},
                                    {"text", text},
                                    {"tokens", tokens},
-                                   {"finish_reason", FinishText(reason)}};
+                                   {"finish_reason", FinishText(end)}};
     std::printf("%s\n",
                 object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {

@@ -23,8 +23,8 @@ inline void AddRequestFlags(Flags flags, engine::Request& request) {
 }
 
 // "stop" or "length", as OpenAI's API says it.
-inline const char* FinishText(engine::FinishReason reason) {
-  return reason == engine::FinishReason::kStop ? "stop" : "length";
+inline const char* FinishText(engine::AnswerEnd end) {
+  return end == engine::AnswerEnd::kStop ? "stop" : "length";
 }
 
 }  // namespace submix::apps

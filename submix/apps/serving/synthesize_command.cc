@@ -339,7 +339,7 @@ class Synthesis {
     if (!prompt.label.empty()) fields["label"] = prompt.label;
     fields["text"] = document.text;
     fields["tokens"] = document.tokens;
-    fields["finish_reason"] = FinishText(document.finish_reason);
+    fields["finish_reason"] = FinishText(document.end);
     return fields;
   }
 
