@@ -28,7 +28,7 @@ struct ReproduceOptions {
 StatusOr<workbench::FigureRequest> RequestOf(const ReproduceOptions& options) {
   workbench::FigureRequest request = options.request;
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(request.public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(request.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));
+  SUBMIX_ASSIGN_OR_RETURN(request.fine_tune, FineTuneOptionsOf(options.fine_tune, {}, config.layers));
   request.predictor.precision = options.fine_tune.adapter.precision;
   request.predictor.threads = request.fine_tune.threads;
   request.non_private = request.fine_tune;
@@ -63,8 +63,7 @@ std::string NamesOfFigures() {
 }
 
 // The options that both kinds of figures have.
-void SetFederated(const CLI::App& command, const ReproduceOptions& options,
-                  FederatedFigureOptions& federated) {
+void SetFederated(const ReproduceOptions& options, FederatedFigureOptions& federated) {
   federated.name = options.name;
   const workbench::FigureRequest& request = options.request;
   workbench::FederatedRecipe& recipe = federated.request.recipe;
@@ -72,11 +71,11 @@ void SetFederated(const CLI::App& command, const ReproduceOptions& options,
   recipe.corpus = request.corpus;
   recipe.heldout = request.heldout;
   recipe.seed = request.seed;
-  const train::FineTuneOptions& shared = options.fine_tune.options;
+  train::FineTuneOptions shared;
+  shared.learning_rate.peak = recipe.local.learning_rate;
+  options.fine_tune.numbers.SetSaid(shared);
   recipe.threads = shared.threads;
-  if (command.count("--learning-rate") > 0) {
-    recipe.local.learning_rate = shared.learning_rate.peak;
-  }
+  recipe.local.learning_rate = shared.learning_rate.peak;
 }
 
 void AddPrivateModelFlags(CLI::App& command, workbench::PrivateModelOptions& flags) {
@@ -127,6 +126,8 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   flags.Add("--predictor", request.predictor.predictor, OneOf({"cpu", "torch"}),
             "What runs the models: cpu or torch");
   AddFineTuneFlags(command, options->fine_tune);
+  // The figures' scaling is this over the rank, whatever the rank.
+  options->fine_tune.adapter.lora_alpha = model::LoraConfig().lora_alpha;
   flags.Add("--non-private-batch-size", options->non_private_batch_size, kPositive,
             "Of the one model on all text; default: the members'");
   flags.Add("--non-private-learning-rate", options->non_private_learning_rate, kPositive,
@@ -160,7 +161,7 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
     const bool is_federated = IsFederatedFigure(options->name);
     federated->request.is_small = options->request.is_small;
     const Status completed = CompleteFederatedFigureFlags(command, is_federated, *federated);
-    if (is_federated) SetFederated(command, *options, *federated);
+    if (is_federated) SetFederated(*options, *federated);
     action = [options, federated, is_federated, completed] {
       SUBMIX_RETURN_IF_ERROR(completed);
       return is_federated ? ReproduceFederated(*federated) : Reproduce(*options);

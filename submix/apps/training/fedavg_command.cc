@@ -282,8 +282,19 @@ StatusOr<Json> CountHeadWords(const train::FederatedModel& model, std::span<cons
   return json;
 }
 
+// Of a public model, which is adapted as `submix train` recommends.
+Status CompleteModel(const AdapterFlags& adapter, workbench::FedAvgModelOptions& model) {
+  if (model.public_directory.empty()) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(model.public_directory));
+  const model::LoraConfig recipe = *train::RecommendedRecipe(config, {}).lora;
+  SUBMIX_ASSIGN_OR_RETURN(model.lora, AdapterOf(adapter, recipe, config.layers));
+  model.precision = train::PrecisionOf(adapter.precision);
+  return base::OkStatus();
+}
+
 Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
+  SUBMIX_RETURN_IF_ERROR(CompleteModel(options.adapter, options.model));
   options.model.directory = training.directory;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   if (training.threads == 0) training.threads = base::AvailableProcessors();
@@ -377,11 +388,8 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
                  "How many of the first ten predictions are among the most frequent words");
   for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
   CLI::App& adapters = *command.add_option_group("adapters", "with --public");
-  AddAdapterFlags(adapters, options.adapter);
+  AddAdapterFlags(adapters, options.adapter, "as `submix train`");
   for (CLI::Option* option : adapters.get_options()) option->needs(public_model);
-  for (const char* name : {"--rank", "--lora-alpha", "--targets", "--top-layers"}) {
-    adapters.get_option(name)->default_str("as `submix train`");
-  }
   Flags(command).Add("--seed", options.seed,
                      "Of the random model, or adapter, that all users begin with");
 }
@@ -434,17 +442,7 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
 }  // namespace
 
 void AddFedavgCommand(CLI::App& command, Action& action) {
-  FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(
-      command, action, [&command](FedAvgCommandOptions& given) -> Status {
-        if (!given.model.public_directory.empty()) {
-          SUBMIX_ASSIGN_OR_RETURN(const auto config,
-                                  model::LoadConfigOf(given.model.public_directory));
-          TakeUnsaid(command, *train::RecommendedRecipe(config, {}).lora, given.adapter);
-          SUBMIX_ASSIGN_OR_RETURN(given.model.lora, AdapterOf(given.adapter, config.layers));
-          given.model.precision = train::PrecisionOf(given.adapter.precision);
-        }
-        return RunFedAvg(given);
-      });
+  FedAvgCommandOptions& options = SetAction<FedAvgCommandOptions>(command, action, RunFedAvg);
   Flags flags(command);
   train::FederatedOptions& training = options.training;
   training.rounds = 100;

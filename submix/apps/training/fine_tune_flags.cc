@@ -1,14 +1,19 @@
 #include "submix/apps/training/fine_tune_flags.h"
 
-#include <string>
-
+#include "submix/base/check.h"
 #include "submix/decode/precision.h"
 
 namespace submix::apps {
 namespace {
 
-bool Unsaid(const CLI::App& command, const char* name) {
-  return command.get_option(name)->count() == 0;
+// Whether it is in range is the training's to say.
+CLI::Validator IsNumberOf(const train::TrainingOption& option) {
+  return CLI::Validator(
+      [&option](const std::string& text) {
+        train::FineTuneOptions scratch;
+        return SetText(option, text, scratch).message();
+      },
+      "");
 }
 
 }  // namespace
@@ -18,84 +23,84 @@ train::Precision DefaultTrainingPrecision() {
                                                : train::Precision::kFloat32;
 }
 
-void AddAdapterFlags(Flags flags, AdapterFlags& adapter) {
-  model::LoraConfig& lora = adapter.lora;
+void AddAdapterFlags(Flags flags, AdapterFlags& adapter, const std::string& unsaid) {
+  const model::LoraConfig usual;
+  const auto add = [&](CLI::Option* flag, const std::string& default_text) {
+    flag->default_str(unsaid.empty() ? default_text : unsaid);
+  };
   flags.Add("--full", adapter.full, "Train all weights instead of a LoRA adapter");
-  flags.Add("--rank", lora.rank, kPositive, "LoRA rank");
-  flags.Add("--lora-alpha", lora.lora_alpha, "LoRA scaling is this over the rank");
-  flags.Add("--targets", lora.target_modules,
-            "Adapted layers: all-linear; of a GPT-2 c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj; of "
-            "others q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
-  flags.Add("--top-layers", adapter.top_layers, kNonNegative,
-            "Adapt only the last n layers (members share the trunk); 0 = all");
+  add(flags.Add("--rank", adapter.rank, kPositive, "LoRA rank"), std::to_string(usual.rank));
+  add(flags.Add("--lora-alpha", adapter.lora_alpha, "LoRA scaling is this over the rank"),
+      train::ParameterText(usual.lora_alpha));
+  add(flags.Add("--targets", adapter.targets,
+                "Adapted layers: all-linear; of a GPT-2 c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj; "
+                "of others q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj"),
+      "[" + CLI::detail::join(usual.target_modules) + "]");
+  add(flags.Add("--top-layers", adapter.top_layers, kNonNegative,
+                "Adapt only the last n layers (members share the trunk); 0 = all"),
+      "0");
   flags.Add("--precision", adapter.precision, OneOf({"f32", "bf16"}),
             "Of the matrix products: f32 or bf16");
 }
 
-base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags, int layers) {
-  if (flags.top_layers > layers) {
-    return base::InvalidArgumentError("--top-layers " + std::to_string(flags.top_layers) +
+base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags,
+                                                           const model::LoraConfig& recipe,
+                                                           int layers) {
+  const int top_layers = flags.top_layers.value_or(0);
+  if (top_layers > layers) {
+    return base::InvalidArgumentError("--top-layers " + std::to_string(top_layers) +
                                       ": the public model has " + std::to_string(layers) +
                                       " layers");
   }
   if (flags.full) {
-    if (flags.top_layers > 0) {
+    if (top_layers > 0) {
       return base::InvalidArgumentError("--top-layers goes with adapters, not with --full");
     }
     return std::optional<model::LoraConfig>();
   }
-  model::LoraConfig lora = flags.lora;
-  for (int layer = layers - flags.top_layers; flags.top_layers > 0 && layer < layers; ++layer) {
+  model::LoraConfig lora = recipe;
+  lora.rank = flags.rank.value_or(recipe.rank);
+  lora.lora_alpha = flags.lora_alpha.value_or(recipe.lora_alpha / recipe.rank * lora.rank);
+  if (!flags.targets.empty()) lora.target_modules = flags.targets;
+  if (flags.top_layers.has_value()) lora.layers.clear();
+  for (int layer = layers - top_layers; top_layers > 0 && layer < layers; ++layer) {
     lora.layers.push_back(layer);
   }
   return std::optional(lora);
 }
 
-void TakeUnsaid(const CLI::App& command, const model::LoraConfig& recipe, AdapterFlags& adapter) {
-  if (Unsaid(command, "--rank")) adapter.lora.rank = recipe.rank;
-  if (Unsaid(command, "--lora-alpha")) {
-    adapter.lora.lora_alpha = recipe.lora_alpha / recipe.rank * adapter.lora.rank;
-  }
-  if (Unsaid(command, "--targets")) adapter.lora.target_modules = recipe.target_modules;
-  if (Unsaid(command, "--top-layers")) adapter.top_layers = static_cast<int>(recipe.layers.size());
-}
-
-void TakeUnsaid(const CLI::App& command, const train::FineTuneOptions& recipe,
-                FineTuneFlags& fine_tune) {
-  if (recipe.lora.has_value()) TakeUnsaid(command, *recipe.lora, fine_tune.adapter);
-  train::FineTuneOptions& options = fine_tune.options;
-  if (Unsaid(command, "--epochs")) options.epochs = recipe.epochs;
-  if (Unsaid(command, "--learning-rate")) options.learning_rate.peak = recipe.learning_rate.peak;
-  if (Unsaid(command, "--warmup-fraction")) {
-    options.learning_rate.warmup_fraction = recipe.learning_rate.warmup_fraction;
-  }
-  if (Unsaid(command, "--batch-size")) options.batch_size = recipe.batch_size;
-  if (Unsaid(command, "--block-tokens")) options.block_tokens = recipe.block_tokens;
-  if (Unsaid(command, "--members-at-a-time")) {
-    options.members_at_a_time = recipe.members_at_a_time;
+void TrainingNumberFlags::AddTo(Flags flags, std::string_view train::TrainingOption::*help,
+                                const train::FineTuneOptions& defaults,
+                                const std::string& by_recipe) {
+  for (const train::TrainingOption& option : train::TrainingOptionsTable()) {
+    if (option.flag.empty() || (option.*help).empty()) continue;
+    CLI::Option* const flag = flags.Add(std::string(option.flag), given_[&option],
+                                        IsNumberOf(option), std::string(option.*help));
+    const bool is_by_recipe = option.is_by_recipe && !by_recipe.empty();
+    flag->type_name(option.is_whole() ? "INT" : "FLOAT")
+        ->default_str(is_by_recipe ? by_recipe : TextOf(option, defaults));
   }
 }
 
-void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune) {
-  train::FineTuneOptions& options = fine_tune.options;
-  AddAdapterFlags(flags, fine_tune.adapter);
-  flags.Add("--epochs", options.epochs, kPositive, "Passes over a member's text");
-  flags.Add("--learning-rate", options.learning_rate.peak, "AdamW's, after warm-up");
-  flags.Add("--warmup-fraction", options.learning_rate.warmup_fraction,
-            "Share of the steps with a rising rate; 1 is the SubMix paper's");
-  flags.Add("--weight-decay", options.adamw.weight_decay, "AdamW's, decoupled");
-  flags.Add("--batch-size", options.batch_size, kPositive, "Blocks an update");
-  flags.Add("--block-tokens", options.block_tokens, "Tokens a block");
-  flags.Add("--members-at-a-time", options.members_at_a_time,
-            "Members trained in one batch over the shared frozen weights");
-  flags.Add("--threads", options.threads,
-            "0 = OMP_NUM_THREADS or, where it is not set, one a processor");
+void TrainingNumberFlags::SetSaid(train::FineTuneOptions& options) const {
+  for (const auto& [option, text] : given_) {
+    if (!text.empty()) SUBMIX_CHECK(SetText(*option, text, options).ok(), "read by IsNumberOf");
+  }
 }
 
-base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers) {
-  train::FineTuneOptions options = flags.options;
+void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune, const std::string& by_recipe) {
+  AddAdapterFlags(flags, fine_tune.adapter, by_recipe);
+  fine_tune.numbers.AddTo(flags, &train::TrainingOption::help, train::FineTuneOptions(), by_recipe);
+}
+
+base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags,
+                                                         const train::FineTuneOptions& recipe,
+                                                         int layers) {
+  train::FineTuneOptions options = recipe;
+  flags.numbers.SetSaid(options);
   options.precision = train::PrecisionOf(flags.adapter.precision);
-  SUBMIX_ASSIGN_OR_RETURN(options.lora, AdapterOf(flags.adapter, layers));
+  SUBMIX_ASSIGN_OR_RETURN(
+      options.lora, AdapterOf(flags.adapter, recipe.lora.value_or(model::LoraConfig()), layers));
   return options;
 }
 

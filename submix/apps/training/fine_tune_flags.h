@@ -1,46 +1,66 @@
 // The options of fine-tuning on a command line, shared by the commands that train.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "submix/apps/flags.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 
 namespace submix::apps {
 
 // bf16 where the processor multiplies it; elsewhere it is several times slower than f32.
 train::Precision DefaultTrainingPrecision();
 
-// Which parameters are trained, and in which precision.
+// Which parameters are trained, and in which precision. Empty: nobody said.
 struct AdapterFlags {
   bool full = false;
-  model::LoraConfig lora;
-  int top_layers = 0;
+  std::optional<int> rank;
+  std::optional<double> lora_alpha;
+  std::vector<std::string> targets;
+  std::optional<int> top_layers;
   std::string precision = train::PrecisionName(DefaultTrainingPrecision());
 };
 
-void AddAdapterFlags(Flags flags, AdapterFlags& adapter);
+// `unsaid`: who decides what nobody says, for --help; empty: model::LoraConfig.
+void AddAdapterFlags(Flags flags, AdapterFlags& adapter, const std::string& unsaid);
 
+// What nobody says is the recipe's; so is without --lora-alpha the scaling, whatever the rank.
 // None: all weights. `layers` is the public model's number of layers. Errors: kInvalidArgument.
-base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags, int layers);
+base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags,
+                                                           const model::LoraConfig& recipe,
+                                                           int layers);
 
-// What the flags fill in.
-struct FineTuneFlags {
-  train::FineTuneOptions options;
-  AdapterFlags adapter;
+// What a command line says of the numbers (training_options_table.h).
+class TrainingNumberFlags {
+ public:
+  // Adds a flag for every option with such a help text. What nobody says is in `defaults`, but for
+  // options of recipes, where `by_recipe` is not empty.
+  void AddTo(Flags flags, std::string_view train::TrainingOption::*help,
+             const train::FineTuneOptions& defaults, const std::string& by_recipe = "");
+  // Sets what is said.
+  void SetSaid(train::FineTuneOptions& options) const;
+
+ private:
+  std::map<const train::TrainingOption*, std::string> given_;  // empty: nobody said
 };
 
-// Options of `command`, among them those of AddAdapterFlags, take from `recipe` what the command
-// line does not say. Without --lora-alpha the recipe's scaling stays, whatever the rank.
-void TakeUnsaid(const CLI::App& command, const model::LoraConfig& recipe, AdapterFlags& adapter);
-void TakeUnsaid(const CLI::App& command, const train::FineTuneOptions& recipe,
-                FineTuneFlags& fine_tune);
+struct FineTuneFlags {
+  AdapterFlags adapter;
+  TrainingNumberFlags numbers;
+};
 
-void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune);
+// `by_recipe`: for --help, who decides what nobody says; empty: the defaults of the options.
+void AddFineTuneFlags(Flags flags, FineTuneFlags& fine_tune, const std::string& by_recipe = "");
 
-// The options that the flags say. Errors: those of AdapterOf.
-base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags, int layers);
+// The recipe, and what the flags say instead. Errors: those of AdapterOf.
+base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& flags,
+                                                         const train::FineTuneOptions& recipe,
+                                                         int layers);
 
 }  // namespace submix::apps

@@ -14,12 +14,14 @@ namespace {
 
 struct PretrainCommandOptions {
   train::PretrainOptions pretrain;
+  TrainingNumberFlags numbers;
   std::string precision = train::PrecisionName(DefaultTrainingPrecision());
 };
 
 base::Status RunPretrain(PretrainCommandOptions options) {
   SayGoesOnAtInterrupt();
   train::PretrainOptions& pretrain = options.pretrain;
+  options.numbers.SetSaid(pretrain.training);
   pretrain.training.precision = train::PrecisionOf(options.precision);
   SUBMIX_RETURN_IF_ERROR(train::Pretrain(pretrain, base::DetectProgressStyle()));
   std::printf("Wrote %s. Next: submix train CORPUS ENSEMBLE --public %s\n",
@@ -50,17 +52,12 @@ void AddPretrainCommand(CLI::App& command, Action& action) {
           "Heads of keys and values of a llama; divides the heads. Fewer need less memory to serve")
       ->default_str("as --heads");
   flags.Add("--context", pretrain.config.context_length, kPositive, "Most tokens of a sequence");
-  flags.Add("--epochs", pretrain.training.epochs, kPositive, "Passes over the text");
+  options.numbers.AddTo(flags, &train::TrainingOption::help_of_pretraining, pretrain.training);
   flags.Add("--max-tokens", pretrain.max_tokens, kNonNegative,
             "Use only the first so many tokens; 0 = all");
-  flags.Add("--batch-size", pretrain.training.batch_size, kPositive, "Sequences an update");
-  flags.Add("--learning-rate", pretrain.training.learning_rate.peak,
-            "AdamW's, at the end of warm-up; then cosine to a tenth");
   flags.Add("--precision", options.precision, OneOf({"f32", "bf16"}),
             "Of the matrix products: f32 or bf16");
   flags.Add("--seed", pretrain.seed, "Decides initial weights and order");
-  flags.Add("--threads", pretrain.training.threads,
-            "0 = OMP_NUM_THREADS or, where it is not set, one a processor");
   command.footer(
       "A line \"<|endoftext|>\" ends a document. Interrupted? Run the same command again.\n"
       "Example: submix pretrain wiki-*.txt.xz --tokenizer bpe -o public_model");

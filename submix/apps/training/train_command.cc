@@ -252,12 +252,13 @@ Status SayNotes(const TrainOptions& options, std::FILE* out) {
   return base::OkStatus();
 }
 
-Status RunTrain(const CLI::App& command, TrainOptions& options) {
+Status RunTrain(TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(training.public_directory));
-  TakeUnsaid(command, RecipeOf(options, config), options.fine_tune);
-  SUBMIX_ASSIGN_OR_RETURN(training.fine_tune, FineTuneOptionsOf(options.fine_tune, config.layers));
+  SUBMIX_ASSIGN_OR_RETURN(
+      training.fine_tune,
+      FineTuneOptionsOf(options.fine_tune, RecipeOf(options, config), config.layers));
   if (training.ranks != nullptr && !training.ranks->is_root()) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
@@ -292,8 +293,7 @@ Status RunTrain(const CLI::App& command, TrainOptions& options) {
 }  // namespace
 
 void AddTrainCommand(CLI::App& command, Action& action) {
-  TrainOptions& options = SetAction<TrainOptions>(
-      command, action, [&command](TrainOptions& given) { return RunTrain(command, given); });
+  TrainOptions& options = SetAction<TrainOptions>(command, action, RunTrain);
   train::EnsembleTrainingOptions& training = options.training;
   Flags flags(command);
   training.partition.num_parts = 16;
@@ -334,12 +334,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
            "part is read three times, from 1,000,000 on once in larger batches. Do not count "
            "private text for it")
       ->default_str("few");
-  AddFineTuneFlags(command, options.fine_tune);
-  for (const char* name :
-       {"--rank", "--lora-alpha", "--targets", "--top-layers", "--epochs", "--learning-rate",
-        "--warmup-fraction", "--batch-size", "--block-tokens", "--members-at-a-time"}) {
-    command.get_option(name)->default_str("by --recipe");
-  }
+  AddFineTuneFlags(command, options.fine_tune, "by --recipe");
   AddPrivateTrainingFlags(command, options.private_training);
   command.footer(
       "Interrupted? Run the same command again: finished members are kept, the last one goes on.\n"

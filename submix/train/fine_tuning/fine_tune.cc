@@ -6,6 +6,7 @@
 #include "submix/base/file_system.h"
 #include "submix/train/fine_tuning/group_trainer.h"
 #include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
 
@@ -72,13 +73,8 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
 
 base::Status CheckFineTuneOptions(const FineTuneOptions& options,
                                   const model::DecoderConfig& config) {
-  SUBMIX_RETURN_IF_ERROR(CheckRange("epochs", options.epochs, 1, kMostEpochs));
-  SUBMIX_RETURN_IF_ERROR(CheckRange("batch_size", options.batch_size, 1, kMostRows));
-  SUBMIX_RETURN_IF_ERROR(CheckRange("members_at_a_time", options.members_at_a_time, 1, kMostRows));
-  if (!(options.gradient_clip >= 0)) {
-    return base::InvalidArgumentError("gradient_clip: expected 0 or more");
-  }
-  return CheckTrainingOptions(options, config);
+  SUBMIX_RETURN_IF_ERROR(CheckNumbers(options, config));
+  return CheckAdapterOptions(options.lora, config);
 }
 
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,

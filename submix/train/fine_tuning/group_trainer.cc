@@ -6,6 +6,7 @@
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 #include "submix/train/numerics/training_checkpoint.h"
 
 namespace submix::train {
@@ -48,10 +49,7 @@ std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options
 
 std::string TrainingIdentity(const FineTuneOptions& options) {
   std::ostringstream text;
-  text.precision(17);
-  text << options.epochs << ' ' << options.batch_size << ' ';
-  for (const double number : IdentityNumbers(options)) text << number << ' ';
-  text << options.gradient_clip << ' ' << static_cast<int>(options.precision) << ' ';
+  text << IdentityNumbers(options) << ' ' << static_cast<int>(options.precision) << ' ';
   if (options.lora.has_value()) text << IdentityText(*options.lora);
   return text.str();
 }

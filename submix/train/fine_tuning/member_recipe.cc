@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
-#include <type_traits>
 
 #include "submix/base/file_system.h"
-#include "submix/base/number_text.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/weight_files.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 
 namespace submix::train {
 namespace {
@@ -56,21 +55,6 @@ class ParameterReader {
   std::string failed_;
 };
 
-// Calls visit(name, number) for every number that the manifest keeps.
-template <typename Options, typename Visit>
-void VisitNumbers(Options& options, const Visit& visit) {
-  visit("epochs", options.epochs);
-  visit("batch_size", options.batch_size);
-  visit("block_tokens", options.block_tokens);
-  visit("learning_rate", options.learning_rate.peak);
-  visit("warmup_fraction", options.learning_rate.warmup_fraction);
-  visit("warmup_steps", options.learning_rate.warmup_steps);
-  visit("decay", options.learning_rate.decay);
-  visit("final_fraction", options.learning_rate.final_fraction);
-  visit("weight_decay", options.adamw.weight_decay);
-  visit("gradient_clip", options.gradient_clip);
-}
-
 template <typename T>
 std::vector<T> Words(const std::string& text) {
   std::istringstream stream(text);
@@ -80,8 +64,6 @@ std::vector<T> Words(const std::string& text) {
 }
 
 }  // namespace
-
-std::string ParameterText(double value) { return base::NumberText(value, /*digits=*/9); }
 
 void AddMethod(const std::optional<model::LoraConfig>& lora,
                std::map<std::string, std::string>& parameters) {
@@ -99,13 +81,7 @@ void AddMethod(const std::optional<model::LoraConfig>& lora,
 
 std::map<std::string, std::string> HyperParameters(const FineTuneOptions& options) {
   std::map<std::string, std::string> parameters;
-  VisitNumbers(options, [&](const char* name, auto number) {
-    if constexpr (std::is_floating_point_v<decltype(number)>) {
-      parameters[name] = ParameterText(number);
-    } else {
-      parameters[name] = std::to_string(static_cast<std::int64_t>(number));
-    }
-  });
+  AddNumbers(options, parameters);
   parameters["precision"] = PrecisionName(options.precision);
   AddMethod(options.lora, parameters);
   return parameters;
@@ -115,9 +91,7 @@ StatusOr<FineTuneOptions> FineTuneOptionsFrom(
     const std::map<std::string, std::string>& hyper_parameters) {
   ParameterReader reader(hyper_parameters);
   FineTuneOptions options;
-  VisitNumbers(options, [&](const char* name, auto& number) {
-    number = static_cast<std::remove_reference_t<decltype(number)>>(reader.Number(name));
-  });
+  SUBMIX_RETURN_IF_ERROR(ReadNumbers(hyper_parameters, options));
   options.precision = PrecisionOf(reader.Text("precision"));
   options.lora.reset();
   if (reader.Text("method") == "lora") {

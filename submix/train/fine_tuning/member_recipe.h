@@ -28,8 +28,6 @@ void AddTokensPerUser(std::int64_t tokens_per_user, std::map<std::string, std::s
 base::StatusOr<std::int64_t> TokensPerUserFrom(
     const std::map<std::string, std::string>& hyper_parameters);
 
-// A number as hyper-parameters have it: nine digits.
-std::string ParameterText(double value);
 // Adds how the weights are trained: "method" and, of adapters, rank, alpha, targets and layers.
 void AddMethod(const std::optional<model::LoraConfig>& lora,
                std::map<std::string, std::string>& parameters);

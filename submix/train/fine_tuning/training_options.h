@@ -1,9 +1,11 @@
-// What every training of a model is told, private or not, and what it refuses. Torch-free.
+// What every training of a model is told, private or not, and what it refuses. The numbers are rows
+// of training_options_table.h. Torch-free.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "submix/base/ids.h"
@@ -25,16 +27,13 @@ struct TrainingOptions {
   std::function<bool()> should_stop;
 };
 
-// The numbers among them that decide a training's outcome, but for the adapter's and the precision:
-// part of a checkpoint's identity.
-std::vector<double> IdentityNumbers(const TrainingOptions& options);
-
 // Updates, rows and passes beyond which a number is a mistake; products of them stay exact.
 inline constexpr double kMostEpochs = 1 << 20;
 inline constexpr double kMostRows = 1 << 16;
 
-// Errors: kInvalidArgument unless least <= value <= most, naming all four.
-base::Status CheckRange(const char* option, double value, double least, double most);
+// Errors: kInvalidArgument unless least <= value <= most, naming all four, and what `most` is.
+base::Status CheckRange(std::string_view option, double value, double least, double most,
+                        std::string_view most_in_words = {});
 
 // Errors: kInvalidArgument for targets and layers that the model lacks, a rank beyond the width of
 // all that it adapts, and an alpha out of range.

@@ -13,6 +13,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
 #include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
@@ -65,8 +66,7 @@ std::string PublicIdentity(const DpSgdOptions& options, const accounting::StepBu
     text << ' ' << number;
   }
   text << ' ' << static_cast<double>(options.steps);
-  for (const double number : IdentityNumbers(options)) text << ' ' << number;
-  text << ' ' << static_cast<int>(options.precision);
+  text << ' ' << IdentityNumbers(options) << ' ' << static_cast<int>(options.precision);
   if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
   return text.str();
 }

@@ -15,6 +15,7 @@
 #include "submix/model/decoder_tensors.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 
 namespace submix::train {
 namespace {
@@ -50,11 +51,8 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
       {"target_epsilon", ParameterText(options.target.epsilon)},
       {"delta", ParameterText(options.target.delta)},
       {"steps_wanted", std::to_string(training.steps)},
-      {"block_tokens", std::to_string(training.block_tokens)},
-      {"learning_rate", ParameterText(training.learning_rate.peak)},
-      {"warmup_fraction", ParameterText(training.learning_rate.warmup_fraction)},
-      {"weight_decay", ParameterText(training.adamw.weight_decay)},
       {"precision", PrecisionName(training.precision)}};
+  AddNumbers(training, parameters);
   AddMethod(training.lora, parameters);
   AddTokensPerUser(options.tokens_per_user, parameters);
   return parameters;

@@ -12,6 +12,7 @@
 #include "submix/base/random.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/fine_tuning/training_options_table.h"
 
 namespace submix::workbench {
 namespace {
