@@ -48,7 +48,7 @@ class ServeTest(WorkFolderTest):
             self.assertIn(expected, text)
 
     def test_chats_need_a_format_that_the_tokenizer_has_markers_for(self):
-        self.refused('[server]\nchat_format = "chatlm"\n', '"chatlm"', "chatml, qwen3, llama3")
+        self.refused('[server]\nchat_format = "chatlm"\n', "wrong.toml:2", "server.chat_format", '"chatml", "qwen3", "llama3"')
         self.refused('[server]\nchat_format = "llama3"\n', '"llama3"', "<|eot_id|>")
         run("serve", self.deployment, "--check", "--chat-format", "chatlm", expect=2)
         self.assertIn("chats        mistral-v1",

@@ -28,7 +28,8 @@ struct ReproduceOptions {
 StatusOr<workbench::FigureRequest> RequestOf(const ReproduceOptions& options) {
   workbench::FigureRequest request = options.request;
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(request.public_directory));
-  SUBMIX_ASSIGN_OR_RETURN(request.fine_tune, FineTuneOptionsOf(options.fine_tune, {}, config.layers));
+  SUBMIX_ASSIGN_OR_RETURN(request.fine_tune,
+                          FineTuneOptionsOf(options.fine_tune, {}, config.layers));
   request.predictor.precision = options.fine_tune.adapter.precision;
   request.predictor.threads = request.fine_tune.threads;
   request.non_private = request.fine_tune;

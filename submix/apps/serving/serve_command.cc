@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <malloc.h>
@@ -22,6 +22,7 @@
 #include "submix/apps/serving/any_deployment.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/apps/serving/serve_config.h"
+#include "submix/apps/serving/serve_options_table.h"
 #include "submix/base/json_object.h"
 #include "submix/base/log.h"
 #include "submix/base/log_writer.h"
@@ -45,13 +46,7 @@ using json = nlohmann::ordered_json;
 struct ServeOptions {
   std::string deployment;
   std::string config_file;
-  std::string host;
-  std::optional<int> port;
-  std::optional<int> prompt_tokens;
-  std::string chat_format;
-  std::string predictor;
-  std::string certificate;
-  std::string private_key;
+  std::map<const ServeOption*, std::string> given;  // empty: nobody said
   bool research = false;
   bool check = false;
 };
@@ -99,13 +94,9 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
   if (!options.config_file.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(config, LoadServeConfig(options.config_file));
   }
-  if (!options.host.empty()) config.http.listener.host = options.host;
-  if (options.port) config.http.listener.port = *options.port;
-  if (options.prompt_tokens) config.scheduler.prompt_tokens = *options.prompt_tokens;
-  if (!options.chat_format.empty()) config.chat_format = options.chat_format;
-  if (!options.predictor.empty()) config.predictor.predictor = options.predictor;
-  if (!options.certificate.empty()) config.http.listener.certificate = options.certificate;
-  if (!options.private_key.empty()) config.http.listener.private_key = options.private_key;
+  for (const auto& [option, text] : options.given) {
+    if (!text.empty()) SUBMIX_RETURN_IF_ERROR(SetServeOption(*option, text, config));
+  }
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
   config.predictor.sequences = config.scheduler.max_live;
   config.predictor.patience = config.scheduler.longest_step;
@@ -334,6 +325,28 @@ Status RunServe(const ServeOptions& options) {
   return status;
 }
 
+CLI::Validator IsValueOf(const ServeOption& option) {
+  return CLI::Validator(
+      [&option](const std::string& text) {
+        ServeConfig scratch;
+        return SetServeOption(option, text, scratch).message();
+      },
+      "");
+}
+
+void AddFlag(Flags flags, const ServeOption& option, std::string& given) {
+  CLI::Option* const flag = flags.Add(std::string(option.flag), given, std::string(option.help));
+  std::string usual = ServeValueText(option, ServeConfig());
+  const bool is_text = usual.starts_with('"');
+  if (is_text) usual = usual.substr(1, usual.size() - 2);
+  flag->type_name(is_text ? "TEXT" : "INT")->default_str(usual);
+  if (option.words != nullptr) {
+    flag->check(OneOf(option.words()));
+  } else {
+    flag->check(IsValueOf(option));
+  }
+}
+
 }  // namespace
 
 void AddServeCommand(CLI::App& command, Action& action) {
@@ -341,24 +354,10 @@ void AddServeCommand(CLI::App& command, Action& action) {
   Flags flags(command);
   flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
   flags.Add("--config", options.config_file, kFile,
-            "TOML file; examples/serve.toml has every option");
-  flags.Add("--host", options.host, "Address to listen on, instead of the file's");
-  flags.Add("--port", options.port, Between(0, 65'535),
-            "Port, instead of the file's; 0 = any free one; default 8080");
-  flags.Add(
-      "--prompt-tokens", options.prompt_tokens, Between(1, 1 << 20),
-      "Tokens of prompts that enter in a step for each running answer, instead of the file's: "
-      "fewer = steadier streams, more = earlier first tokens; default 3");
-  flags.Add("--chat-format", options.chat_format, OneOf(chat::ChatTemplateNames()),
-            "How conversations are written for the model, instead of the file's; default: as its "
-            "own chat template writes them");
-  flags.Add(
-      "--predictor", options.predictor, kPredictor,
-      "What runs the models, instead of the file's: cpu, or external:SOCKET, the process that "
-      "listens there; default: cpu");
-  flags.Add("--tls-certificate", options.certificate,
-            "PEM file, chain included, instead of the file's: serve HTTPS");
-  flags.Add("--tls-private-key", options.private_key, "PEM file of its key");
+            "TOML file; examples/serve.toml has every option. What flags say counts more");
+  for (const ServeOption& option : ServeOptionsTable()) {
+    if (!option.flag.empty()) AddFlag(flags, option, options.given[&option]);
+  }
   flags.Add("--research", options.research,
             "Serve a mechanism whose guarantee is not proven for every data set");
   flags.Add("--check", options.check,

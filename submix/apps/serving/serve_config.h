@@ -1,5 +1,5 @@
-// The configuration file of `submix serve`: TOML, every option with its default in
-// examples/serve.toml.
+// The configuration of `submix serve`: a TOML file, and the command line, which counts more. Every
+// option is a row of serve_options_table.h, and stands with its default in examples/serve.toml.
 #pragma once
 
 #include <chrono>
@@ -28,12 +28,19 @@ struct ServeConfig {
   bool log_requests = true;
   workbench::ModelOptions predictor;
   std::optional<server::OperatorServerOptions> operator_server;
+  std::string operator_key_file;  // what its key is read from
 };
 
 // The defaults, and what the file says instead. Reads the operator's key. Errors: kNotFound;
 // kInvalidArgument naming file, line and option: not TOML, an option that does not exist, a value
 // of the wrong kind or out of range.
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path);
+
+// Sets what a command line says, written as in the file but for strings, which are themselves.
+// Errors: kInvalidArgument, as of the file.
+struct ServeOption;
+base::Status SetServeOption(const ServeOption& option, const std::string& text,
+                            ServeConfig& config);
 
 // What would be unsafe together, or in each other's way. Errors: kInvalidArgument.
 base::Status CheckServeConfig(const ServeConfig& config);
