@@ -83,7 +83,7 @@ MAY_INCLUDE["workbench/training"] = (MAY_INCLUDE["workbench/models"]
 MAY_INCLUDE["workbench/papers"] = (MAY_INCLUDE["workbench/training"]
                                    | {"accounting/calculators", "eval/figures", "eval/pages"})
 _APPS = set(MAY_INCLUDE) | {"apps"}
-MAY_INCLUDE["apps"] = {"base"}
+MAY_INCLUDE["apps"] = {"base", "divergence", "accounting"}
 MAY_INCLUDE["apps/serving"] = _APPS
 MAY_INCLUDE["apps/measuring"] = _APPS | {"apps/serving"}
 MAY_INCLUDE["apps/attacking"] = _APPS | {"apps/serving", "apps/measuring"}

@@ -30,5 +30,39 @@ TEST(TextTableTest, WideCellsShareWhatIsLeftAndWrap) {
 
 TEST(TextTableTest, NoRowsAreNoLines) { EXPECT_TRUE(TableLines({}).empty()); }
 
+TEST(NumberLinesTest, CellsStandToTheRightUnderTheirHeaders) {
+  EXPECT_THAT(
+      NumberLines({{"model", "user epsilon"}, {"a", "8"}, {"public", "10.5"}}),
+      ElementsAre("   model  user epsilon", "       a             8", "  public          10.5"));
+}
+
+TEST(NumberLinesTest, WordsOfHeadersStandBelowEachOtherWhereALineIsTooShort) {
+  EXPECT_THAT(NumberLines({{"model", "user epsilon"}, {"a", "8"}}, 20),
+              ElementsAre("            user", "  model  epsilon", "      a        8"));
+}
+
+TEST(NumberLinesTest, NoColumnIsWiderThanHalfALine) {
+  EXPECT_THAT(NumberLines({{"text", "n"}, {"one two three", "1"}}, 16),
+              ElementsAre("     text  n", "  one two  1", "    three"));
+  EXPECT_THAT(NumberLines({{"n", "path"}, {"1", "/a/very/long/path"}}, 16),
+              ElementsAre("  n      path", "  1  /a/very/", "     long/pat", "            h"));
+}
+
+TEST(NumberLinesTest, ColumnsThatAreTooManyGoOnBelow) {
+  EXPECT_THAT(
+      NumberLines({{"m", "first", "second", "third"}, {"a", "1", "2", "3"}, {"b", "4", "5", "6"}},
+                  18),
+      ElementsAre("  m  first  second", "  a      1       2", "  b      4       5", "",
+                  "  m  third", "  a      3", "  b      6"));
+}
+
+TEST(NumberLinesTest, RowsAreCountedWhereTheirFirstCellsAreAlike) {
+  EXPECT_THAT(
+      NumberLines({{"m", "first", "second"}, {"a", "1", "2"}, {"b", "3", "4"}, {"a", "5", "6"}},
+                  16),
+      ElementsAre("  row  m  first", "    1  a      1", "    2  b      3", "    3  a      5", "",
+                  "  row  m  second", "    1  a       2", "    2  b       4", "    3  a       6"));
+}
+
 }  // namespace text_table_test
 }  // namespace submix::base

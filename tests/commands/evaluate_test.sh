@@ -135,10 +135,11 @@ assert (dclip["clip.stretch"], dclip["screen.top_tokens"], filtered["clip.stretc
 promised = dclip["promised_to_one_user"].split("), ")[0] + ")"
 assert promised[0] == "(" and promised in (work / "dry").read_text(), promised
 assert (work / "table").read_text().count("promises one user " + promised) >= 1
-table = (work / "table").read_text()
+assert max(map(len, (work / "table").read_text().splitlines())) <= 80
+table = " ".join((work / "table").read_text().split()) + " "
 said = {}
 for row in csv.DictReader(open(work / "options.csv")):
-    assert " promises one user " + row["promised_to_one_user"] + "\n" in table, row
+    assert " promises one user " + row["promised_to_one_user"] + " " in table, row
     said[row["model"]] = row["promised_to_one_user"]
 assert said["public"].startswith("(0, ") and said["single"] == said["ensemble"] == "nothing: no budget pays for it", said
 by_user = list(csv.DictReader(open(work / "options.users.csv")))

@@ -20,6 +20,7 @@ import unittest
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 BOTH = ["--users", "3600", "--tokens-per-user", "400", "--epsilon", "8", "--answers", "1024"]
 ASKED = ["--users", "3600", "--tokens-per-user", "2400", "--epsilon", "8", "--answers", "10240"]
+ROW = re.compile(r" +(?:\d+ +)?(dclip|filtered-submix|dp-sgd) ")
 
 
 def run(*arguments, work=None):
@@ -72,14 +73,16 @@ class PlanTest(unittest.TestCase):
 
     def test_no_more_is_shown_than_was_asked_for(self):
         text = run("plan", "--users", 80, "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 1024).stdout
-        shown = [float(line.split()[8]) for line in text.splitlines() if re.match(r" +(dclip|filtered-submix|dp-sgd) ", line)]
+        rows = [line.split() for line in text.splitlines() if ROW.match(line)]
+        self.assertIn("epsilon  tokens  kept\n", text)  # the end of the second table
+        shown = [float(row[-3]) for row in rows[len(rows) // 2:]]
         self.assertEqual(shown[:2], [8, 8], text)
         self.assertLessEqual(max(shown), 8, text)
 
     def test_people_read_the_same_rows_the_statements_and_the_commands(self):
         rows, text = answer("plan", *ASKED), run("plan", *ASKED).stdout
-        table = [line.split() for line in text.splitlines() if re.match(r" +(dclip|filtered-submix|dp-sgd) ", line)]
-        self.assertEqual([line[0] for line in table[:len(rows)]], [row["mechanism"] for row in rows])
+        table = [line.split() for line in text.splitlines() if ROW.match(line)]
+        self.assertEqual([line[1] for line in table[:len(rows)]], [row["mechanism"] for row in rows])
         for command in rows[0]["commands"] + rows[1]["commands"]:
             self.assertIn(f"\n  {command}\n", text)
         private = next(row for row in rows if row["mechanism"] == "dp-sgd")

@@ -79,7 +79,7 @@ Status RunMembership(const MembershipOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
   SUBMIX_ASSIGN_OR_RETURN(const auto games,
                           workbench::PlayGames(request, options.neighbour, target));
-  AccountReport report;
+  CommandReport report;
   report.title = "Membership by " + std::to_string(request.queries) +
                  " served tokens: the attacker who knows the models of both worlds";
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));

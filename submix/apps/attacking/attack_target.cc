@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "submix/apps/serving/model_flags.h"
+#include "submix/base/file_system.h"
 #include "submix/eval/pages/report.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
@@ -49,14 +50,16 @@ void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) 
 }
 
 Status Deliver(const OutputFlags& flags, const workbench::AttackTarget& target,
-               const AccountReport& report, const eval::Figure& figure) {
-  AccountReport for_people = report;
+               const CommandReport& report, const eval::Figure& figure) {
+  CommandReport for_people = report;
   for (Json& row : for_people.rows) row.erase(kPromise);
-  AccountReport for_machines = report;
+  CommandReport for_machines = report;
   const std::string ensemble = base::ToHex(target.ensemble.fingerprint());
   for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;
   PrintReport(flags.json ? for_machines : for_people, flags.json);
-  if (!flags.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteReportCsv(for_machines, flags.csv));
+  if (!flags.csv.empty()) {
+    SUBMIX_RETURN_IF_ERROR(base::WriteFile(flags.csv, TableCsv(for_machines.rows)));
+  }
   if (flags.figures.empty() || figure.curves.empty()) return base::OkStatus();
   return eval::WriteFigure(figure, flags.figures);
 }
@@ -78,7 +81,7 @@ StatusOr<std::vector<std::string>> NotesOnClaims(const workbench::AttackTarget& 
 }
 
 void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
-                  AccountReport& report) {
+                  CommandReport& report) {
   const std::string& name = attacked.options.name;
   if (claim.statement.has_value()) {
     const auto is_same = [&](const auto& column) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_report.h"
+#include "submix/apps/report.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/base/status.h"
 #include "submix/eval/audits/privacy_claim.h"
@@ -45,7 +45,7 @@ inline constexpr char kPromise[] = "promise";
 // was attacked, by its fingerprint. A figure without points is left out. Errors: those of
 // writing; eval::WriteFigure's.
 base::Status Deliver(const OutputFlags& flags, const workbench::AttackTarget& target,
-                     const AccountReport& report, const eval::Figure& figure);
+                     const CommandReport& report, const eval::Figure& figure);
 
 // What every attack must say with its numbers.
 std::string OperatorsNote();
@@ -56,7 +56,7 @@ base::StatusOr<std::vector<std::string>> NotesOnClaims(const workbench::AttackTa
 
 // The claim's statement, once for each mechanism; a note where nothing is claimed.
 void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
-                  AccountReport& report);
+                  CommandReport& report);
 
 // A number of the claim; null where nothing is claimed, so that all is allowed.
 nlohmann::ordered_json Claimed(const eval::PrivacyClaim& claim, double number);

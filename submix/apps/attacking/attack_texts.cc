@@ -63,7 +63,7 @@ Status RunExtraction(const ExtractionOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto codes, eval::ReadPlantedCodes(options.texts));
   const workbench::AttackRequest request = options.target.Request();
   SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
-  AccountReport report;
+  CommandReport report;
   report.title = "Extraction: planted codes that " + std::to_string(options.attempts) +
                  " completions of their prompts contain";
   report.notes = {
@@ -140,7 +140,7 @@ Status RunExposure(const ExposureAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t total, eval::CodesToScore(codes, options.exposure));
   const workbench::AttackRequest request = options.target.Request();
   SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
-  AccountReport report;
+  CommandReport report;
   report.title = "Exposure: log2 of all codes less log2 of the planted one's rank, in bits";
   report.notes = {
       OperatorsNote(),
@@ -191,7 +191,7 @@ Status RunTargeted(const TargetedAttackOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto models, workbench::LoadAttackedModels(request));
   SUBMIX_ASSIGN_OR_RETURN(const auto examples,
                           eval::ReadTargetedExamples(options.texts, *models.target.tokenizer));
-  AccountReport report;
+  CommandReport report;
   report.title = "Targeted extraction: suffixes of private text guessed from their prefixes";
   report.notes = {
       OperatorsNote(),

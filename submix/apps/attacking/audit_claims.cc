@@ -54,7 +54,7 @@ using Finding = std::function<bool(std::size_t i, const eval::PrivacyClaim& clai
 // One row a mechanism. Errors: kFailedPrecondition if a sound mechanism's claim is refuted.
 Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, PrivacyUnit unit,
               const std::string& title, const std::string& note, const Finding& find) {
-  AccountReport report;
+  CommandReport report;
   report.title = title;
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
   report.notes.push_back(note);

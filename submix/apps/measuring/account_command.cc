@@ -10,8 +10,8 @@
 #include "submix/accounting/gaussian_rdp.h"
 #include "submix/accounting/user_level.h"
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 
 namespace submix::apps {
 namespace {
@@ -84,7 +84,7 @@ StatusOr<Json> FedAvgRows(const FedAvgOptions& options) {
 }
 
 Status RunFedAvg(const FedAvgOptions& options) {
-  AccountReport report;
+  CommandReport report;
   report.title = options.table == 1   ? "DP-FedAvg, Table 1: after 1, 10, ..., 1,000,000 rounds"
                  : options.table == 2 ? "DP-FedAvg, Table 2: noise multiplier 1, 5,000 rounds"
                                       : "DP-FedAvg: rounds of clipped updates with Gaussian noise";
@@ -126,7 +126,7 @@ struct PmixedOptions {
 
 Status RunPmixed(const PmixedOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto targets, PmixedTarget(options.settings));
-  AccountReport report;
+  CommandReport report;
   report.title =
       "PMixED as published: beta for each number of parts drawn, ball radius beta times the order";
   for (int drawn = 1; drawn <= options.settings.num_parts; ++drawn) {
@@ -187,7 +187,7 @@ StatusOr<Json> ConversionRow(const char* unit, const RdpBound& bound, const char
 }
 
 Status RunConvert(const BoundOptions& options) {
-  AccountReport report;
+  CommandReport report;
   report.statements = {{"part", Given(PrivacyUnit::kPart, Adjacency::kNull)}};
   if (options.rho >= 0) {
     report.title = "zCDP: rho times the order at every order";
@@ -222,7 +222,7 @@ Status RunExtraction(const BoundOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const RdpBound group,
       accounting::GroupBound({order, options.rdp}, accounting::DoublingsFor(options.holders)));
-  AccountReport report;
+  CommandReport report;
   report.title = "Text extraction: how often the least lucky of the candidates is guessed, at most";
   for (const double candidates : options.candidates) {
     report.rows.push_back(

@@ -8,8 +8,8 @@
 #include "submix/accounting/calculators/counted_release.h"
 #include "submix/accounting/calculators/rdp_accountant.h"
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 
 namespace submix::apps {
 namespace {
@@ -142,7 +142,7 @@ constexpr CountedKind kKinds[] = {
 // What each number of runs costs.
 Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
   const auto [title, release] = kind.make(options);
-  AccountReport report;
+  CommandReport report;
   report.title = title;
   report.statements.push_back({"epsilon", release.statement});
   if (release.user_run) report.statements.push_back({"user_epsilon", UserStatement(release)});
@@ -193,7 +193,7 @@ Status ReportEpsilons(const CountedKind& kind, const CountedOptions& options) {
 Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
   const auto [title, release] = kind.make(options);
   const std::string key = kind.counted;
-  AccountReport report;
+  CommandReport report;
   report.title = title;
   report.statements.push_back({key, release.statement});
   if (release.user_run) report.statements.push_back({"user_" + key, UserStatement(release)});

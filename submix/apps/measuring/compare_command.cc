@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/corpus/partition.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/manifest.h"
@@ -108,7 +108,7 @@ nlohmann::ordered_json Row(const std::string& name, const eval::TextSample& text
           {"pair_divergence", eval::NgramDivergence(thinned, thinned_heldout, 2)}};
 }
 
-AccountReport Compare(const CompareOptions& options, const std::vector<SyntheticText>& synthetic,
+CommandReport Compare(const CompareOptions& options, const std::vector<SyntheticText>& synthetic,
                       const RealText& real, std::size_t num_codes) {
   std::int64_t words = std::min(real.read.words(), real.heldout.words());
   eval::CopySearch search(options.ngram);
@@ -119,7 +119,7 @@ AccountReport Compare(const CompareOptions& options, const std::vector<Synthetic
   }
   search.Read(real.read);
   const eval::TextSample thinned_heldout = eval::ThinnedTo(real.heldout, words);
-  AccountReport report;
+  CommandReport report;
   report.title =
       "Operator's view, outside the budget: publishing these numbers, or choosing text by them, is "
       "a release of its own.";

@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/promise.h"
-#include "submix/apps/measuring/account_report.h"
+#include "submix/apps/report.h"
+#include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
+#include "submix/base/text_table.h"
 #include "submix/mechanism/baselines/public_model.h"
 #include "submix/mechanism/options_table.h"
 
@@ -130,15 +132,24 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   return object;
 }
 
+// The columns of the table stand on numbers of one width; a model's further lines below its name's.
+constexpr int kNameWidth = 20;
+
+void PrintBelow(const std::string& text) {
+  for (const std::string& line : base::WrappedLines(text, base::kTerminalWidth - kNameWidth - 1)) {
+    std::printf("%*s %s\n", kNameWidth, "", line.c_str());
+  }
+}
+
 void PrintPromise(const EvaluationSheet& sheet, const std::string& model,
                   std::optional<std::size_t> setting) {
-  std::printf("%-18s promises one user %s\n", "", PromisedToOneUser(sheet, model, setting).c_str());
+  PrintBelow("promises one user " + PromisedToOneUser(sheet, model, setting));
 }
 
 void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
   const eval::SettingResult& setting = sheet.result.settings[index];
   const mechanism::MechanismOptions& options = setting.setting.mechanism;
-  std::printf("%-18s %6s %8.4g %10.3g %8g %11.2f %11.4f\n", options.name.c_str(),
+  std::printf("%-*s %5s %8.4g %10.3g %7g %11.2f %11.4f\n", kNameWidth, options.name.c_str(),
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
               options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
   PrintPromise(sheet, options.name, index);
@@ -146,11 +157,11 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
   if (baselines.fine_tuned.empty()) return;
   const auto kept = KeptOf(baselines, setting.perplexity);
   if (!kept) {
-    std::printf("%-18s kept nothing: fine-tuned is no better than public\n", "");
+    PrintBelow("kept nothing: fine-tuned is no better than public");
     return;
   }
-  std::printf("%-18s kept %.3f (%.3f to %.3f over users)\n", "", kept->value, kept->low,
-              kept->high);
+  PrintBelow("kept " + base::FixedText(kept->value, 3) + " (" + base::FixedText(kept->low, 3) +
+             " to " + base::FixedText(kept->high, 3) + " over users)");
 }
 
 // Calls row(name, baselines, perplexity, setting) for every baseline, whose setting is none, and
@@ -244,40 +255,39 @@ LabelledColumns ColumnsOf(const EvaluationSheet& sheet) {
 }  // namespace
 
 Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
-  AccountReport report;
+  Json rows = Json::array();
   ForEachModel(sheet,
                [&](const std::string& name, const eval::Baselines& baselines,
                    const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
-                 Json& row = report.rows.emplace_back(CsvRow(name, baselines, perplexity));
+                 Json& row = rows.emplace_back(CsvRow(name, baselines, perplexity));
                  row[kPromised] = PromisedToOneUser(sheet, name, setting);
                  if (setting) AddSetting(sheet, *setting, row);
                });
-  return WriteReportCsv(report, path);
+  return base::WriteFile(path, TableCsv(rows));
 }
 
 Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
                           const std::vector<std::string>& users) {
-  AccountReport report;
+  Json rows = Json::array();
   ForEachModel(
       sheet, [&](const std::string& name, const eval::Baselines& baselines,
                  const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
         const std::string promised = PromisedToOneUser(sheet, name, setting);
         for (const eval::UserLoss& loss : perplexity.users) {
-          Json& row =
-              report.rows.emplace_back(Json{{"model", name},
-                                            {"order", nullptr},
-                                            {"epsilon", nullptr},
-                                            {"delta", nullptr},
-                                            {"unit", nullptr},
-                                            {"queries", baselines.queries},
-                                            {"user", users[static_cast<std::size_t>(loss.user)]},
-                                            {"positions", loss.positions},
-                                            {"nats", CsvNumber(loss.nats)},
-                                            {kPromised, promised}});
+          Json& row = rows.emplace_back(Json{{"model", name},
+                                             {"order", nullptr},
+                                             {"epsilon", nullptr},
+                                             {"delta", nullptr},
+                                             {"unit", nullptr},
+                                             {"queries", baselines.queries},
+                                             {"user", users[static_cast<std::size_t>(loss.user)]},
+                                             {"positions", loss.positions},
+                                             {"nats", CsvNumber(loss.nats)},
+                                             {kPromised, promised}});
           if (setting) AddPromise(PromiseOf(sheet, *setting), row);
         }
       });
-  return WriteReportCsv(report, path);
+  return base::WriteFile(path, TableCsv(rows));
 }
 
 void PrintEvaluationJson(const EvaluationSheet& sheet) {
@@ -292,31 +302,32 @@ void PrintEvaluationJson(const EvaluationSheet& sheet) {
 }
 
 void PrintEvaluationTable(const EvaluationSheet& sheet) {
-  std::printf(
-      "Operator's view, outside the budget: publishing these numbers, or choosing options by\n"
-      "them, is a release of its own. epsilon in nats at its order, per part.\n");
+  std::printf("%s", Paragraph("Operator's view, outside the budget: publishing these numbers, or "
+                              "choosing options by them, is a release of its own. epsilon in nats "
+                              "at its order, per part.")
+                        .c_str());
   for (const eval::Baselines& baselines : sheet.result.baselines) {
     std::printf("\n%zu runs of %lld answers, each with a fresh budget\n",
                 baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
-    std::printf("%-18s %6s %8s %10s %8s %11s %11s\n", "model", "order", "epsilon", "beta", "weight",
-                "perplexity", "spent most");
+    std::printf("%-*s order  epsilon       beta  weight  perplexity  spent most\n", kNameWidth,
+                "model");
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
-      std::printf("%-18s %6s %8s %10s %8s %11.2f %11s\n", name, "", "", "", "", perplexity.corpus(),
-                  "");
+      std::printf("%-*s %45.2f\n", kNameWidth, name, perplexity.corpus());
       PrintPromise(sheet, name, std::nullopt);
     });
     for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
       if (sheet.result.settings[i].setting.queries == baselines.queries) PrintSettingRow(sheet, i);
     }
   }
-  std::printf("\n");
+  std::string text;
   if (sheet.public_training) {
-    std::printf(
-        "The public model was trained on users' text. What users are promised counts that in, if "
-        "they\nmay be the same (docs/privacy.md, Theorem 15); what follows is said of the answers "
-        "alone.\n\n");
+    text = Paragraph(
+               "The public model was trained on users' text. What users are promised counts that "
+               "in, if they may be the same (docs/privacy.md, Theorem 15); what follows is said of "
+               "the answers alone.") +
+           '\n';
   }
-  PrintLabels(ColumnsOf(sheet));
+  std::printf("\n%s%s", text.c_str(), LabelsText(ColumnsOf(sheet)).c_str());
 }
 
 }  // namespace submix::apps

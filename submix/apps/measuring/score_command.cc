@@ -8,8 +8,10 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/base/file_system.h"
+#include "submix/base/text_table.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/measuring/token_scores.h"
 #include "submix/workbench/models/open_models.h"
@@ -90,16 +92,16 @@ void PrintJson(const ScoredText& text, const std::vector<ModelScore>& scores) {
 }
 
 void PrintTable(const ScoredText& text, const std::vector<ModelScore>& scores) {
-  std::printf("%10s %12s %11s  model\n", "tokens", "perplexity", "bits/byte");
+  Json rows = Json::array();
   for (const ModelScore& score : scores) {
-    std::printf("%10zu %12.4f ", score.tokens.log_probabilities.size(), score.tokens.perplexity());
-    if (text.bytes > 0) {
-      std::printf("%11.4f", score.bits_per_byte(text.bytes));
-    } else {
-      std::printf("%11s", "-");
-    }
-    std::printf("  %s\n", score.model.c_str());
+    const std::string bits =
+        text.bytes > 0 ? base::FixedText(score.bits_per_byte(text.bytes), 4) : "-";
+    rows.push_back({{"tokens", score.tokens.log_probabilities.size()},
+                    {"perplexity", base::FixedText(score.tokens.perplexity(), 4)},
+                    {"bits/byte", bits},
+                    {"model", score.model}});
   }
+  std::printf("%s", TableText(rows).c_str());
 }
 
 Status RunScore(const ScoreOptions& options) {

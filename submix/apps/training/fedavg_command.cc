@@ -18,7 +18,9 @@
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
+#include "submix/base/csv.h"
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/base/processors.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/federated/client_updates.h"
@@ -152,17 +154,16 @@ class RoundFile {
   }
   Status Write(const train::RoundReport& report) {
     if (!stream_.is_open()) return base::OkStatus();
-    stream_ << report.round << ',' << report.users << ',';
-    if (std::isfinite(report.epsilon)) stream_ << report.epsilon;
-    if (report.heldout.has_value()) {
-      const train::PredictionMetrics& metrics = *report.heldout;
-      stream_ << ',' << metrics.loss << ',' << metrics.accuracy_top1 << ',' << metrics.accuracy_top3
-              << ',' << metrics.accuracy_top5 << ',' << metrics.perplexity << ','
-              << report.smoothed_accuracy_top1;
-    } else {
-      stream_ << ",,,,,,";
+    std::vector<std::string> fields = {
+        std::to_string(report.round), std::to_string(report.users),
+        std::isfinite(report.epsilon) ? base::NumberText(report.epsilon) : ""};
+    const train::PredictionMetrics metrics = report.heldout.value_or(train::PredictionMetrics());
+    for (const double number :
+         {metrics.loss, metrics.accuracy_top1, metrics.accuracy_top3, metrics.accuracy_top5,
+          metrics.perplexity, report.smoothed_accuracy_top1}) {
+      fields.push_back(report.heldout ? base::NumberText(number) : "");
     }
-    stream_ << std::endl;
+    stream_ << base::CsvRow(fields) << std::flush;
     return Check("--csv");
   }
 

@@ -12,8 +12,8 @@
 #include "submix/accounting/calculators/counted_release.h"
 #include "submix/accounting/promise.h"
 #include "submix/apps/flags.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/plan_times.h"
 #include "submix/base/number_text.h"
@@ -305,7 +305,7 @@ Status RunPlan(const PlanOptions& options) {
     SUBMIX_ASSIGN_OR_RETURN(known.times, MeasureTimes(options.public_model, options.tokens_a_user));
     SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
   }
-  AccountReport report;
+  CommandReport report;
   report.title = "Ways to answer, the best first";
   report.statements = StatementsOf(contenders);
   report.notes = NotesOf(contenders, known);

@@ -8,14 +8,13 @@
 
 #include "submix/accounting/promise.h"
 #include "submix/apps/interrupt.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
 #include "submix/base/number_text.h"
-#include "submix/base/text_table.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
@@ -30,10 +29,6 @@ using accounting::PrivacyUnit;
 using base::NumberText;
 using base::Status;
 using train::PrivateTrainingReport;
-
-void PrintWrapped(const std::string& text) {
-  for (const std::string& line : base::WrappedLines(text)) std::printf("%s\n", line.c_str());
-}
 
 // --- One model, trained with differential privacy
 
@@ -167,7 +162,9 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
                 static_cast<long long>(report.steps_charged - report.steps));
   }
   std::printf("\n\n%s\n", PromiseOf(report.statement).ToText().c_str());
-  for (const std::string& assumption : Assumptions(options, report)) PrintWrapped(assumption);
+  for (const std::string& assumption : Assumptions(options, report)) {
+    std::printf("%s", Paragraph(assumption).c_str());
+  }
   const std::string word = ShellWord(directory);
   const std::string delta = options.target.delta == accounting::kDefaultDelta
                                 ? ""
@@ -270,9 +267,11 @@ Status RunTrain(TrainOptions& options) {
   }
   if (!options.private_training.json) {
     const std::int64_t steps = options.private_training.options.training.steps;
-    PrintWrapped("Recipe: " + (options.is_private()
-                                   ? train::PrivateRecipeText(training.fine_tune, steps)
-                                   : train::RecipeText(training.fine_tune)));
+    std::printf("%s",
+                Paragraph("Recipe: " + (options.is_private()
+                                            ? train::PrivateRecipeText(training.fine_tune, steps)
+                                            : train::RecipeText(training.fine_tune)))
+                    .c_str());
   }
   if (options.is_private()) {
     if (training.ranks != nullptr) {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "submix/apps/interrupt.h"
-#include "submix/apps/measuring/account_report.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/progress_bar.h"
@@ -29,10 +29,10 @@ struct WorthOptions {
 };
 
 // Row 0 of the scores and exposures is the public model's, row 1 that of the real text.
-AccountReport Report(const workbench::WorthTexts& texts,
+CommandReport Report(const workbench::WorthTexts& texts,
                      const std::vector<eval::TokenScores>& scores,
                      const std::vector<double>& exposures) {
-  AccountReport report;
+  CommandReport report;
   report.title =
       "Operator's view, outside the budget: publishing these numbers, or choosing text by them, is "
       "a release of its own.";

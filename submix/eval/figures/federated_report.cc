@@ -4,6 +4,7 @@
 
 #include "submix/accounting/privacy_statement.h"
 #include "submix/base/check.h"
+#include "submix/base/csv.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/pages/html_page.h"
 
@@ -66,26 +67,19 @@ Json TrainingJson(const std::string& name, const FederatedSetting& setting,
   return json;
 }
 
-// A field for each number, empty where there is none.
-std::string CsvNumbers(const std::vector<double>& values) {
-  std::string fields;
-  for (const double value : values) {
-    fields += (std::isfinite(value) ? base::NumberText(value, 9) : "") + ",";
-  }
-  return fields;
-}
-
 std::string TrainingsCsv(const NamedTrainings& trainings, const FederatedRuns& runs) {
   std::string csv =
       "training,clip_norm,noise,round,accuracy_top1,accuracy_top1_smoothed,perplexity,promise\n";
+  const auto number = [](double value) {
+    return std::isfinite(value) ? base::NumberText(value, 9) : "";
+  };
   for (const auto& [name, setting] : trainings) {
     const FederatedRun& run = runs.at(setting);
     for (const FederatedEvaluation& evaluation : run.evaluations) {
-      csv += "\"" + name + "\"," + CsvNumbers({setting.clip_norm, NoiseDeviation(setting)}) +
-             std::to_string(evaluation.round) + "," +
-             CsvNumbers({evaluation.accuracy_top1, evaluation.smoothed_accuracy_top1,
-                         evaluation.perplexity}) +
-             "\"" + PromiseOf(setting, run) + "\"\n";
+      csv += base::CsvRow({name, number(setting.clip_norm), number(NoiseDeviation(setting)),
+                           std::to_string(evaluation.round), number(evaluation.accuracy_top1),
+                           number(evaluation.smoothed_accuracy_top1), number(evaluation.perplexity),
+                           PromiseOf(setting, run)});
     }
   }
   return csv;

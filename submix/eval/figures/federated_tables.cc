@@ -1,6 +1,5 @@
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <span>
@@ -10,7 +9,9 @@
 
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/base/csv.h"
 #include "submix/base/number_text.h"
+#include "submix/base/text_table.h"
 #include "submix/eval/figures/federated_report.h"
 #include "submix/eval/pages/html_page.h"
 
@@ -18,6 +19,7 @@ namespace submix::eval {
 namespace {
 
 using accounting::FedAvgSettings;
+using base::FixedText;
 using base::NumberText;
 using base::Status;
 using base::StatusOr;
@@ -33,12 +35,6 @@ std::string Count(double count) { return std::to_string(std::llround(count)); }
 
 // Nothing for what is not finite.
 std::string Number(double value) { return std::isfinite(value) ? NumberText(value) : ""; }
-
-std::string Fixed(double value, int decimals) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
 
 // Table 1: what kTable1Rounds cost, by the paper's accountant and at the best of more orders.
 class Costs {
@@ -90,7 +86,7 @@ class Costs {
                   std::span<const double> epsilons) {
     std::vector<HtmlCell> cells = {Count(settings.num_users), Count(settings.users_per_round),
                                    settings.noise_multiplier, settings.delta, whose};
-    for (const double epsilon : epsilons) cells.emplace_back(Fixed(epsilon, 2));
+    for (const double epsilon : epsilons) cells.emplace_back(FixedText(epsilon, 2));
     table.Row(cells);
   }
 };
@@ -165,9 +161,9 @@ std::string PrivateTrainingCsv(const NamedTrainings& trainings, const FederatedR
     const FederatedEvaluation& last = run.evaluations.back();
     const FederatedPromise promise =
         run.promise.value_or(FederatedPromise{.epsilon = std::numeric_limits<double>::infinity()});
-    csv += method + ",word-lstm,user," + NumberText(promise.epsilon) + "," +
-           NumberText(promise.delta) + "," + Number(last.perplexity) + "," +
-           Number(last.smoothed_accuracy_top1) + "," + std::to_string(last.round) + "\n";
+    csv += base::CsvRow({method, "word-lstm", "user", NumberText(promise.epsilon),
+                         NumberText(promise.delta), Number(last.perplexity),
+                         Number(last.smoothed_accuracy_top1), std::to_string(last.round)});
   }
   return csv;
 }
@@ -199,9 +195,9 @@ class HeadWords {
     std::vector<HtmlCell> cells = {training.name, PercentAt(run), static_cast<double>(counts.head)};
     FigureCurve curve = {.name = training.name, .guarantee = PromiseOf(training.setting, run)};
     for (std::size_t i = 0; i < percents.size(); ++i) {
-      cells.emplace_back(std::isfinite(percents[i]) ? Fixed(percents[i], 1) : "");
-      csv += "\"" + training.name + "\"," + std::to_string(counts.head) + "," + std::to_string(i) +
-             "," + std::to_string(counts.places[i]) + "," + Number(percents[i]) + "\n";
+      cells.emplace_back(std::isfinite(percents[i]) ? FixedText(percents[i], 1) : "");
+      csv += base::CsvRow({training.name, std::to_string(counts.head), std::to_string(i),
+                           std::to_string(counts.places[i]), Number(percents[i])});
       curve.points.push_back({.x = static_cast<double>(i), .y = percents[i]});
     }
     table.Row(cells);

@@ -1,7 +1,6 @@
 #include "submix/eval/figures/perplexity_study.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <utility>
@@ -9,8 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/accounting/privacy_statement.h"
+#include "submix/base/csv.h"
 #include "submix/base/file_system.h"
+#include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
+#include "submix/base/text_table.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/mechanism/options_table.h"
@@ -20,6 +22,8 @@
 namespace submix::eval {
 namespace {
 
+using base::FixedText;
+using base::NumberText;
 using base::Status;
 using base::StatusOr;
 using nlohmann::json;
@@ -343,16 +347,15 @@ std::string KeptCsv(const Scores& scores, const std::string& adapters) {
   std::string csv =
       "mechanism,k,adapters,unit,order,epsilon,queries,sound,public,private,non_private,kept,"
       "kept_low,kept_high\n";
-  char line[256];
   for (const ScoredPoint& point : scores.points) {
-    std::snprintf(line, sizeof line, "%d,%s,%s,%s,%.6g,%lld,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
-                  point.setting.ensemble.num_parts, adapters.c_str(), point.stated.unit.c_str(),
-                  point.stated.order.c_str(), point.stated.epsilon,
-                  static_cast<long long>(point.result.setting.queries),
-                  point.is_sound ? "true" : "false", point.baselines.public_model.corpus(),
-                  point.result.perplexity.corpus(), point.baselines.fine_tuned.front().corpus(),
-                  point.kept.value, point.kept.low, point.kept.high);
-    csv += point.result.setting.mechanism.name + "," + line;
+    csv += base::CsvRow(
+        {point.result.setting.mechanism.name, std::to_string(point.setting.ensemble.num_parts),
+         adapters, point.stated.unit, point.stated.order, NumberText(point.stated.epsilon),
+         std::to_string(point.result.setting.queries), point.is_sound ? "true" : "false",
+         FixedText(point.baselines.public_model.corpus(), 4),
+         FixedText(point.result.perplexity.corpus(), 4),
+         FixedText(point.baselines.fine_tuned.front().corpus(), 4), FixedText(point.kept.value, 4),
+         FixedText(point.kept.low, 4), FixedText(point.kept.high, 4)});
   }
   return csv;
 }
@@ -361,11 +364,9 @@ std::string PrivateTrainingCsv(const Scores& scores, const std::string& public_m
   std::string csv = "method,model,unit,epsilon,delta,perplexity,accuracy_top1,rounds\n";
   const auto add = [&](const char* method, const PrivatelyTrained& trained,
                        const PerplexityRuns& perplexity) {
-    char line[256];
-    std::snprintf(line, sizeof line, ",user,%.6g,%.3g,%.4f,%.4f,%lld\n", trained.promise.epsilon,
-                  trained.promise.delta, perplexity.corpus(), perplexity.accuracy(),
-                  static_cast<long long>(trained.steps));
-    csv += std::string(method) + "," + public_model + line;
+    csv += base::CsvRow({method, public_model, "user", NumberText(trained.promise.epsilon),
+                         NumberText(trained.promise.delta, 3), FixedText(perplexity.corpus(), 4),
+                         FixedText(perplexity.accuracy(), 4), std::to_string(trained.steps)});
   };
   const PrivatelyTrained not_private = {.promise = {std::numeric_limits<double>::infinity(), 0}};
   add("none", not_private, scores.levels.fine_tuned.front());

@@ -96,8 +96,7 @@ struct ModelSource {
   HeldoutText heldout = {};
   std::string checkpoint_directory = {};  // finished runs are kept here
   std::uint64_t seed = 0;
-  // For the files: how it all was made, the public model's name, and how members were made (no
-  // comma in either).
+  // For the files: how it all was made, the public model's name, and how members were made.
   Provenance provenance = {};
   std::string public_model = {};
   std::string adapters = {};

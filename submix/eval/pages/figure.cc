@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "submix/base/csv.h"
 #include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/pages/html_page.h"
@@ -34,13 +35,6 @@ std::string Number(double value) { return std::isfinite(value) ? base::NumberTex
 std::string DataNumber(double value) {
   const std::string number = Number(value);
   return number.empty() ? "NaN" : number;
-}
-
-std::string CsvField(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 // Between single quotes gnuplot reads everything as it stands but the quote, which is doubled.
@@ -153,9 +147,8 @@ std::string FigureCsv(const Figure& figure) {
   std::string csv = "curve,x,y,low,high,guarantee\n";
   for (const FigureCurve& curve : figure.curves) {
     for (const FigurePoint& point : curve.points) {
-      csv += CsvField(curve.name) + "," + (curve.is_level ? "" : Number(point.x)) + "," +
-             Number(point.y) + "," + Number(point.low) + "," + Number(point.high) + "," +
-             CsvField(curve.guarantee) + "\n";
+      csv += base::CsvRow({curve.name, curve.is_level ? "" : Number(point.x), Number(point.y),
+                           Number(point.low), Number(point.high), curve.guarantee});
     }
   }
   return csv;
