@@ -1,4 +1,5 @@
 // `submix account` as functions: each calls what its sub-command calls, and no formula stands here.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "submix/accounting/gaussian_rdp.h"
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/accounting/user_level.h"
+#include "submix/base/check.h"
 #include "submix/divergence/renyi_order.h"
 #include "submix/python/bindings.h"
 #include "submix/python/raise_status.h"
@@ -28,6 +30,7 @@ namespace {
 
 namespace py = pybind11;
 using accounting::ConversionKind;
+using accounting::CountedKind;
 using accounting::CountedRelease;
 using accounting::kDefaultDelta;
 using accounting::MechanismRun;
@@ -43,10 +46,6 @@ void Check(const char* name, bool is_in_range, const char* range) {
 }
 double Positive(const char* name, double value) {
   Check(name, value > 0 && std::isfinite(value), "a number above 0");
-  return value;
-}
-double Probability(const char* name, double value) {
-  Check(name, value >= 0 && value <= 1, "a number in [0, 1]");
   return value;
 }
 std::int64_t Count(const char* name, std::int64_t value) {
@@ -211,6 +210,48 @@ void BindConversions(py::module_& accounting) {
                  "holders: units that hold it; the bound is for the next power of two of them.");
 }
 
+CountedRelease MakeRelease(const CountedKind& kind, const std::vector<double>& values) {
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    const accounting::ReleaseParameter& parameter = kind.parameters[p];
+    Check(parameter.name, parameter.range.has(values[p]), parameter.range.text);
+  }
+  return kind.make(values);
+}
+
+// A function with the kind's parameters: one, two, or two and a third that may be left out.
+void BindKind(py::module_& module, const CountedKind& kind) {
+  std::string name = kind.name;
+  std::ranges::replace(name, '-', '_');
+  std::string help = kind.summary;
+  std::vector<py::arg> arguments;
+  for (const accounting::ReleaseParameter& parameter : kind.parameters) {
+    arguments.emplace_back(parameter.name);
+    help +=
+        std::string(". ") + parameter.name + ": " + parameter.help + "; " + parameter.range.text;
+  }
+  if (arguments.size() == 1) {
+    module.def(
+        name.c_str(), [&kind](double first) { return MakeRelease(kind, {first}); }, arguments[0],
+        help.c_str());
+  } else if (arguments.size() == 2) {
+    module.def(
+        name.c_str(),
+        [&kind](double first, double second) {
+          return MakeRelease(kind, {first, second});
+        },
+        arguments[0], arguments[1], help.c_str());
+  } else {
+    SUBMIX_CHECK(arguments.size() == 3 && kind.parameters[2].is_optional, "no such signature");
+    module.def(
+        name.c_str(),
+        [&kind](double first, double second, double third) {
+          return MakeRelease(kind, {first, second, third});
+        },
+        arguments[0], arguments[1], py::kw_only(), arguments[2] = kind.parameters[2].usual,
+        help.c_str());
+  }
+}
+
 void BindReleases(py::module_& accounting) {
   py::class_<Cost>(accounting, "Cost", "What `count` releases cost, and for whom that holds.")
       .def_readonly("count", &Cost::count)
@@ -262,58 +303,7 @@ void BindReleases(py::module_& accounting) {
       .def("exact_epsilon", &ExactEpsilon, py::arg("count"), py::arg("delta") = kDefaultDelta,
            "(from, to): the least epsilon lies between. A report only; no filter may use it. Of "
            "laplace, dclip and dp_decoding; submix.Error for the others.");
-  accounting.def(
-      "dp_sgd",
-      [](double probability, double noise) {
-        return accounting::DpSgdRelease(Probability("sampling_probability", probability),
-                                        Positive("noise_multiplier", noise));
-      },
-      py::arg("sampling_probability"), py::arg("noise_multiplier"),
-      "A step of DP-SGD: each example is in the batch with this probability, "
-      "independently; noise in units of the clipping norm.");
-  accounting.def(
-      "laplace",
-      [](std::int64_t parts, double noise_scale) {
-        return accounting::LaplaceRelease(static_cast<double>(Count("parts", parts)),
-                                          Positive("noise_scale", noise_scale));
-      },
-      py::arg("parts"), py::arg("noise_scale"),
-      "The mean pmf of the parts with Laplace noise of this scale.");
-  accounting.def(
-      "gnmax",
-      [](double noise_scale) {
-        return accounting::GnmaxRelease(Positive("noise_scale", noise_scale));
-      },
-      py::arg("noise_scale"),
-      "The token with most votes after Gaussian noise of this standard deviation on "
-      "each count.");
-  accounting.def(
-      "dclip",
-      [](std::int64_t parts, double clip, double temperature) {
-        return accounting::DclipRelease(static_cast<double>(Count("parts", parts)),
-                                        Positive("clip", clip),
-                                        Positive("temperature", temperature));
-      },
-      py::arg("parts"), py::arg("clip"), py::kw_only(), py::arg("temperature") = 1.0,
-      "An answer of dclip; clip: of a part's log ratios to the public model, in nats. "
-      "temperature: if the clip is in logits before one.");
-  accounting.def(
-      "dp_decoding",
-      [](double mixing_weight, std::int64_t vocabulary) {
-        return accounting::DpDecodingRelease(Probability("mixing_weight", mixing_weight),
-                                             Count("vocabulary", vocabulary));
-      },
-      py::arg("mixing_weight"), py::arg("vocabulary"),
-      "A token of the model mixed with the uniform law over so many tokens.");
-  accounting.def(
-      "filtered_submix",
-      [](double order, double target_leakage) {
-        return accounting::FilteredSubmixRelease(ValueOrRaise(RenyiOrder::Create(order)).value(),
-                                                 Positive("target_leakage", target_leakage));
-      },
-      py::arg("order"), py::arg("target_leakage"),
-      "An answer that every part can surely back: at most target_leakage nats at the "
-      "order that binds.");
+  for (const CountedKind& kind : submix::accounting::CountedKinds()) BindKind(accounting, kind);
 }
 
 void BindPapers(py::module_& accounting) {

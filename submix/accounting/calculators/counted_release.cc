@@ -1,9 +1,73 @@
 #include "submix/accounting/calculators/counted_release.h"
 
+#include <cmath>
+
 #include "submix/accounting/calculators/gnmax_rdp.h"
 #include "submix/base/check.h"
 
 namespace submix::accounting {
+namespace {
+
+using Range = ReleaseParameter::Range;
+using Values = std::span<const double>;
+
+constexpr Range kPositive = {"a number above 0",
+                             +[](double value) { return value > 0 && std::isfinite(value); }};
+constexpr Range kProbability = {"a number in [0, 1]",
+                                +[](double value) { return value >= 0 && value <= 1; }};
+constexpr Range kCount = {"a whole number from 1 to 2^53", +[](double value) {
+                            return value >= 1 && value <= 0x1p53 && value == std::floor(value);
+                          }};
+constexpr Range kOrder = {"a number above 0 or inf", +[](double value) { return value > 0; }};
+
+constexpr ReleaseParameter kParts = {"parts", kCount, 16, "Number of parts k"};
+
+constexpr ReleaseParameter kDpSgd[] = {
+    {"sampling_probability", kProbability, 0.01,
+     "With which each example is in a step's batch, independently"},
+    {"noise_multiplier", kPositive, 1, "Noise, in units of the clipping norm"}};
+constexpr ReleaseParameter kLaplace[] = {
+    kParts, {"noise_scale", kPositive, 40, "Scale b of the noise on the mean pmf"}};
+constexpr ReleaseParameter kGnmax[] = {
+    {"noise_scale", kPositive, 40, "Standard deviation of each count's noise"}};
+constexpr ReleaseParameter kDclip[] = {
+    kParts,
+    {"clip", kPositive, 1, "Clip C of a part's log ratios to the public model"},
+    {"temperature", kPositive, 1, "If the clip is in logits before a temperature; 1 if after",
+     true}};
+constexpr ReleaseParameter kDpDecoding[] = {
+    {"mixing_weight", kProbability, 1e-6, "Weight of the model's pmf"},
+    {"vocabulary", kCount, 50257, "Number of tokens V"}};
+constexpr ReleaseParameter kFilteredSubmix[] = {
+    {"order", kOrder, 8, "The Renyi order that binds"},
+    {"target_leakage", kPositive, 0.001, "Cap on one charge, in nats at the order"}};
+
+constexpr CountedKind kKinds[] = {
+    {"dp-sgd", "Steps of DP-SGD", "DP-SGD: Poisson-subsampled Gaussian steps", "steps",
+     "--sampling-probability 0.01 --noise-multiplier 1.1", kDpSgd,
+     +[](Values of) { return DpSgdRelease(of[0], of[1]); }},
+    {"laplace", "Sample and aggregate with Laplace noise",
+     "Sample and aggregate: the mean pmf, which moves by 2 / parts, with Laplace noise", "answers",
+     "--parts 16 --noise-scale 2", kLaplace,
+     +[](Values of) { return LaplaceRelease(of[0], of[1]); }, true},
+    {"gnmax", "Votes with Gaussian noise", "GNMax: the token with most votes after Gaussian noise",
+     "answers", "--noise-scale 40", kGnmax, +[](Values of) { return GnmaxRelease(of[0]); }},
+    {"dclip", "DClip, a fixed number of answers", "DClip, a fixed number of answers", "answers",
+     "--parts 64 --clip 1.4", kDclip, +[](Values of) { return DclipRelease(of[0], of[1], of[2]); },
+     true},
+    {"dp-decoding", "Tokens mixed with the uniform law",
+     "DP decoding: tokens from the model mixed with the uniform law", "tokens",
+     "--mixing-weight 1e-6 --vocabulary 50257", kDpDecoding,
+     +[](Values of) { return DpDecodingRelease(of[0], static_cast<std::int64_t>(of[1])); }, true},
+    {"filtered-submix", "Answers that every part can surely back",
+     "filtered-submix: answers that every part can surely back", "answers",
+     "--order 8 --target-leakage 0.001", kFilteredSubmix,
+     +[](Values of) { return FilteredSubmixRelease(of[0], of[1]); }, false, true},
+};
+
+}  // namespace
+
+std::span<const CountedKind> CountedKinds() { return kKinds; }
 
 CountedRelease DpSgdRelease(double sampling_probability, double noise_multiplier) {
   return {SubsampledGaussianRun{sampling_probability, noise_multiplier},

@@ -1,5 +1,6 @@
 // The kinds of release that planners count many of: what one of them is to the accountants, for the
-// unit that its statement names and for one user key, and what must be said with every number.
+// unit that its statement names and for one user key, what must be said with every number, and the
+// table that command lines and Python loop over.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,37 @@ CountedRelease DclipRelease(double parts, double clip, double temperature);
 CountedRelease DpDecodingRelease(double mixing_weight, std::int64_t vocab_size);
 // An answer that every part can surely back: at most `target_leakage` nats at the order.
 CountedRelease FilteredSubmixRelease(double order, double target_leakage);
+
+// What `submix account` and Python ask of them, each said once.
+
+struct ReleaseParameter {
+  struct Range {
+    const char* text;  // "a number above 0"
+    bool (*has)(double value);
+  };
+
+  const char* name;  // "noise_scale"
+  Range range;
+  double usual;  // where a command line does not say it
+  const char* help;
+  bool is_optional = false;  // Python's is the usual one, too; behind the others
+};
+
+struct CountedKind {
+  const char* name;     // "dp-sgd"
+  const char* summary;  // "Steps of DP-SGD"
+  const char* title;
+  const char* counted;  // what there is a number of
+  const char* example;  // its parameters on a command line
+  std::span<const ReleaseParameter> parameters;
+  // Requires: a value for each parameter.
+  CountedRelease (*make)(std::span<const double> values);
+  bool has_exact = false;        // exact composition
+  bool is_only_planned = false;  // a number alone says nothing yet
+};
+
+// Thread-safe: constant.
+std::span<const CountedKind> CountedKinds();
 
 // The statement of user_run. Requires: there is one.
 PrivacyStatement UserStatement(const CountedRelease& release);

@@ -1,10 +1,15 @@
 #include "submix/accounting/calculators/counted_release.h"
 
+#include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "submix/accounting/calculators/rdp_accountant.h"
+#include "submix/base/testing/status_matchers.h"
 #include "submix/divergence/renyi_order.h"
 
 namespace submix::accounting {
@@ -51,6 +56,23 @@ TEST(CountedReleaseTest, StatementsSayForWhomAndWhatIsNotProven) {
   EXPECT_FALSE(DpSgdRelease(0.1, 1).user_run.has_value());
   EXPECT_FALSE(GnmaxVotesStatement().worst_case);
   EXPECT_FALSE(PmixedStatement().proven);
+}
+
+TEST(CountedReleaseTest, EveryKindHasACostWhereNothingIsSaid) {
+  std::set<std::string> names;
+  for (const CountedKind& kind : CountedKinds()) {
+    EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
+    std::vector<double> values;
+    for (const ReleaseParameter& parameter : kind.parameters) {
+      EXPECT_TRUE(parameter.range.has(parameter.usual)) << kind.name << " " << parameter.name;
+      for (const double wrong : {std::nan(""), -1.0}) {
+        EXPECT_FALSE(parameter.range.has(wrong)) << kind.name << " " << parameter.name;
+      }
+      values.push_back(parameter.usual);
+    }
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto cost, EpsilonOf({kind.make(values).run, 1}, 1e-6));
+    EXPECT_TRUE(cost.epsilon > 0 && std::isfinite(cost.epsilon)) << kind.name;
+  }
 }
 
 }  // namespace counted_release_test
