@@ -44,7 +44,7 @@ struct PrivacyStatement {
   std::string proof;
   double delta = kDefaultDelta;  // of the conversions, in (0, 1)
 
-  // Bounds that hold *at the same time* at further orders (a fixed number of answers has them; a
+  // Bounds that hold *at the same time* at further orders (a fixed number of tokens has them; a
   // filter does not): conversions take the best of these and (order, epsilon). Empty: the bound
   // order alone.
   std::vector<RdpBound> further_bounds;

@@ -16,7 +16,7 @@ base::Status StatusOf(AnswerEnd end) {
       return base::UnavailableError("the request's time is over");
     case AnswerEnd::kExhausted:
       return base::FailedPreconditionError(
-          "the fixed number of answers of this deployment is used up, and it was declared that it "
+          "the fixed number of tokens of this deployment is used up, and it was declared that it "
           "then refuses");
     case AnswerEnd::kStopped:
       return base::UnavailableError("the engine stops; try again later");

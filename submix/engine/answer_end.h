@@ -12,7 +12,7 @@ enum class AnswerEnd {
   kMaxTokens,  // as many tokens as asked for (200)
   kCancelled,  // its client hung up
   kDeadline,   // the submission's deadline has passed (504)
-  // The deployment's fixed number of answers is used up, and it declares that it then refuses: no
+  // The deployment's fixed number of tokens is used up, and it declares that it then refuses: no
   // request will be answered any more (429 insufficient_quota).
   kExhausted,
   kStopped,  // Drain's deadline came first (503)

@@ -43,7 +43,7 @@ Status CheckOptions(const DeploymentOptions& options) {
   if (!(options.mechanism.target_leakage > 0 &&
         options.mechanism.target_leakage <= options.epsilon)) {
     return base::InvalidArgumentError(
-        "the target leakage (beta, the most one answer may cost a part) must be above 0 and at "
+        "the target leakage (beta, the most one token may cost a part) must be above 0 and at "
         "most "
         "epsilon, found " +
         base::NumberText(options.mechanism.target_leakage));
@@ -132,7 +132,7 @@ StatusOr<std::unique_ptr<mechanism::Mechanism>> MakeDeployable(
   if (options.when_exhausted == WhenExhausted::kRefuse && !mechanism->has_constant_charge()) {
     return base::InvalidArgumentError(
         "when exhausted, refuse: " + name +
-        " has no fixed number of answers; its parts run out one by one, and a refusal would tell "
+        " has no fixed number of tokens; its parts run out one by one, and a refusal would tell "
         "of them. Leave the option out, or choose a mechanism such as dclip");
   }
   if (!mechanism->is_private()) {

@@ -101,7 +101,7 @@ TEST_F(DeploymentTest, OnlyAPublicNumberOfAnswersMayEndInRefusals) {
   for (const char* name : {"filtered-submix", "filtered-dclip", "screened", "public"}) {
     options_.mechanism.name = name;
     EXPECT_THAT(CreateDeployment(deployment_, ensemble_, options_),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("no fixed number of answers")))
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("no fixed number of tokens")))
         << name;
   }
 }

@@ -69,7 +69,7 @@ class EngineCore {
   bool idle() const { return live_.empty(); }
 
   // Takes in the shares. Then one token for each of these requests whose whole prompt is in, or the
-  // event that it gets none: because the answers are used up and the deployment then refuses, or
+  // event that it gets none: because the tokens are used up and the deployment then refuses, or
   // because the public model has no finite numbers for it, which costs nothing. A piece of a prompt
   // that is not its last one predicts nothing and is charged nothing. A request without a share
   // pauses: it keeps its sequence, and is no part of the step. Finished requests leave. An error

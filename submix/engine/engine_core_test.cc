@@ -341,7 +341,7 @@ TEST_F(EngineCoreTest, RefusalsNameThePublicReason) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("top_k_plus: only dclip")));
 }
 
-// A fixed number of answers, of equal constant charges: 10 of them.
+// A fixed number of tokens, of equal constant charges: 10 of them.
 WatchedEngineOptions TenAnswers(WhenExhausted rule) {
   return {.mechanism = "dclip", .budget = 0.1, .target_leakage = 0.01, .when_exhausted = rule};
 }

@@ -13,7 +13,7 @@ base::StatusOr<WhenExhausted> ParseWhenExhausted(std::string_view text) {
     if (text == ToString(rule)) return rule;
   }
   return base::InvalidArgumentError(
-      "when the answers are used up (when exhausted): expected public or refuse, found " +
+      "when the tokens are used up (when exhausted): expected public or refuse, found " +
       std::string(text));
 }
 

@@ -1,4 +1,4 @@
-// What happens when the fixed number of answers of a deployment is used up: declared in advance,
+// What happens when the fixed number of tokens of a deployment is used up: declared in advance,
 // the same for everybody, never a function of private data.
 #pragma once
 

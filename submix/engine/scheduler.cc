@@ -440,7 +440,7 @@ class Scheduler::EngineLoop {
   AnswerCache* const cache_;
   Counters counters_;
   EngineHealth health_;
-  // The answers are used up and will stay so: a budget is never reset.
+  // The tokens are used up and will stay so: a budget is never reset.
   std::atomic<bool> exhausted_ = false;
   // The engine thread's:
   Tickets live_;

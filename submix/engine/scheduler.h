@@ -77,7 +77,7 @@ class Scheduler {
   //   kInvalidArgument     a request itself is wrong: EngineCore::Check; or the call has more
   //                        choices than ever fit into the queue (400)
   //   kResourceExhausted   the queue is full, or the key's share of it: later (429)
-  //   kFailedPrecondition  the key's quota, or the deployment's fixed number of answers, is used
+  //   kFailedPrecondition  the key's quota, or the deployment's fixed number of tokens, is used
   //   up:
   //                        trying again does not help (429 insufficient_quota)
   //   kUnavailable         draining, not healthy, or the quota could not be written down (503)

@@ -402,7 +402,7 @@ TEST_F(SchedulerTest, ACallIsAdmittedWholeOrNotAtAll) {
   EXPECT_EQ(uses.at("a"), (KeyUse{83, 7}));
 }
 
-// A fixed number of answers, of equal constant charges: 25 of them.
+// A fixed number of tokens, of equal constant charges: 25 of them.
 WatchedEngineOptions FixedAnswers(WhenExhausted rule) {
   return {.mechanism = "dclip", .budget = 0.25, .target_leakage = 0.01, .when_exhausted = rule};
 }

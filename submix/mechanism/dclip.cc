@@ -19,7 +19,7 @@ namespace {
 using accounting::FixedNats;
 using divergence::RenyiOrder;
 
-// Orders at which a fixed number of answers is stated besides the declared one.
+// Orders at which a fixed number of tokens is stated besides the declared one.
 constexpr std::array kStatedOrders = {1.25, 1.5,  1.75, 2.0,  2.25, 2.5,  2.75, 3.0,  3.25,  3.5,
                                       3.75, 4.0,  4.25, 4.5,  5.0,  5.5,  6.0,  7.0,  8.0,   10.0,
                                       12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0};
@@ -125,7 +125,7 @@ base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& opt
                kLargestClip / ReachOf(options.clip, 1));
   if (clip < 0) {
     return base::InvalidArgumentError(
-        "target leakage (beta): one answer of dclip costs at least " +
+        "target leakage (beta): one token of dclip costs at least " +
         std::to_string(AnswerNats(0, options.num_parts, 1, options.order)) +
         " nats by rounding alone, found " + std::to_string(options.target_leakage));
   }

@@ -217,7 +217,7 @@ void BindValues(py::module_& module) {
       .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]");
   py::enum_<AnswerEnd>(module, "SampleOutcome")
       .value("TOKEN", AnswerEnd::kNotYet)
-      .value("EXHAUSTED", AnswerEnd::kExhausted, "the answers are used up")
+      .value("EXHAUSTED", AnswerEnd::kExhausted, "the tokens are used up")
       .value("NO_PREDICTION", AnswerEnd::kNoPrediction,
              "the public row is not finite; nothing was charged");
   py::class_<SampledToken>(module, "SampledToken")
@@ -240,7 +240,7 @@ void BindDeployments(py::module_& module) {
            py::arg_v("options", SamplingOptions(), "SamplingOptions()"),
            "A token that has been paid for. logits: float32 [1 + members, vocabulary], row 0 the "
            "public model's; NumPy's array or anything on the CPU with DLPack, not copied. A member "
-           "whose row is not finite is silent for this token. submix.Error if the answers are used "
+           "whose row is not finite is silent for this token. submix.Error if the tokens are used "
            "up or the ledger cannot charge: then there is no token, and what was charged stays.")
       .def("sample_batch", &Sampler::SampleAlike, py::arg("logits"),
            py::arg_v("options", SamplingOptions(), "SamplingOptions()"),

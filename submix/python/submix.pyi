@@ -13,7 +13,7 @@ Logits = Union["numpy.ndarray[Any, numpy.dtype[numpy.float32]]", _DLPack]
 """float32 [1 + members, vocabulary]: the public model's row, then the members'."""
 
 class Error(RuntimeError):
-    """The ledger cannot charge, the answers are used up, or another process has the deployment."""
+    """The ledger cannot charge, the tokens are used up, or another process has the deployment."""
 
 class SamplingOptions:
     def __init__(

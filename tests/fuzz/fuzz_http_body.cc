@@ -15,7 +15,7 @@ void CheckCall(const server::CompletionCall& call, int max_choices) {
   SUBMIX_CHECK(!call.prompts.empty() && call.n >= 1, "something is asked");
   SUBMIX_CHECK(call.prompts.size() * static_cast<std::size_t>(call.n) <=
                    static_cast<std::size_t>(max_choices),
-               "the number of answers is limited");
+               "the number of tokens is limited");
   SUBMIX_CHECK(sampling.temperature > 0 && sampling.temperature <= 2, "no draw without noise");
   SUBMIX_CHECK(
       sampling.top_p > 0 && sampling.top_p <= 1 && sampling.top_k >= 0 && sampling.top_k_plus >= 0,

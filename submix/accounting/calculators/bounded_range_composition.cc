@@ -131,12 +131,12 @@ base::StatusOr<BoundedRangeComposition> BoundedRangeComposition::Create(double r
                                                                         std::int64_t count) {
   if (!(range > 0 && range <= kLargestRange) || count < 1) {
     return base::InvalidArgumentError(
-        "composition: expected a range in (0, 100] and at least 1 answer, found " +
+        "composition: expected a range in (0, 100] and at least 1 token, found " +
         std::to_string(range) + " and " + std::to_string(count));
   }
   if (count > kMostAnswers) {
     return base::UnimplementedError("exact composition: at most " + std::to_string(kMostAnswers) +
-                                    " answers, found " + std::to_string(count));
+                                    " tokens, found " + std::to_string(count));
   }
   const auto n = static_cast<double>(count);
   // In ranges, two at least: no loss exceeds n; its mean is at most n range / 8.

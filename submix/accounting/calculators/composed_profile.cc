@@ -77,13 +77,13 @@ StatusOr<PrivacyProfile> BoundedRangeProfile(double range, std::int64_t count) {
 }  // namespace
 
 StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
-  if (event.count < 1) return base::InvalidArgumentError("composition: expected at least 1 answer");
+  if (event.count < 1) return base::InvalidArgumentError("composition: expected at least 1 token");
   if (const auto* run = std::get_if<BoundedRangeRun>(&event.run)) {
     return BoundedRangeProfile(run->range, event.count);
   }
   if (event.count > kMostComposedAnswers) {
     return base::UnimplementedError("exact composition: at most " +
-                                    std::to_string(kMostComposedAnswers) + " answers, found " +
+                                    std::to_string(kMostComposedAnswers) + " tokens, found " +
                                     std::to_string(event.count));
   }
   if (const auto* run = std::get_if<LaplaceRun>(&event.run)) {

@@ -1,5 +1,5 @@
-// The exact (epsilon, delta) curve of a fixed number of answers, between bounds: what the Rényi
-// conversions approximate from above. A report only. It holds where the number of answers and their
+// The exact (epsilon, delta) curve of a fixed number of tokens, between bounds: what the Rényi
+// conversions approximate from above. A report only. It holds where the number of tokens and their
 // parameters are fixed beforehand or public; it says nothing about filters, whose stopping depends
 // on what was spent: those are established for Rényi divergence alone.
 #pragma once

@@ -132,7 +132,7 @@ std::vector<RdpBound> GnmaxVotesRdp(std::span<const double> votes, double noise_
 PrivacyStatement GnmaxVotesStatement() {
   PrivacyStatement statement =
       ProvenStatement(PrivacyUnit::kPart, Adjacency::kReplace,
-                      "Papernot et al. 2018, Theorem 6, if all answers have these votes");
+                      "Papernot et al. 2018, Theorem 6, if all tokens have these votes");
   statement.worst_case = false;
   return statement;
 }

@@ -37,7 +37,7 @@ double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, 
 base::StatusOr<PmixedTargets> PmixedTarget(const PmixedSettings& settings) {
   if (settings.answers < 1 || settings.num_parts < 1 || settings.order < 2) {
     return base::InvalidArgumentError(
-        "PMixED: expected at least 1 answer, 1 part and an order of 2 or more, found " +
+        "PMixED: expected at least 1 token, 1 part and an order of 2 or more, found " +
         std::to_string(settings.answers) + ", " + std::to_string(settings.num_parts) + " and " +
         std::to_string(settings.order));
   }

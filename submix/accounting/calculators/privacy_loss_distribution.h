@@ -2,7 +2,7 @@
 //     delta(epsilon) = sup over events of P(E) - e^epsilon Q(E) = E (1 - e^(epsilon - loss))_+ .
 // Independent pairs convolve. If (P, Q) dominates every pair of neighbours of a mechanism, whatever
 // came before, the composition of its distribution dominates adaptive composition (Zhu, Dong and
-// Wang 2022, Theorem 10): for a number of answers that is fixed beforehand, not for filters.
+// Wang 2022, Theorem 10): for a number of tokens that is fixed beforehand, not for filters.
 //
 // On a lattice of losses, in one of two directions, both of second order in the step:
 //   kUpper  mass between two points is split over both so that P and Q keep their mass ("connect

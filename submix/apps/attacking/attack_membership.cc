@@ -119,7 +119,7 @@ void AddMembershipAttack(CLI::App& attack, Action& action) {
   flags.Add("--delta", options.delta, kDelta, "At which epsilon is compared");
   AddOutputFlags(command, options.output, "ROC curves beside the bounds of the claims");
   command.footer(
-      "Example: submix attack membership my_ensemble --text users_own_words.txt --queries 256 \\\n "
+      "Example: submix attack membership my_ensemble --text users_own_words.txt --tokens 256 \\\n "
       "            --against filtered-submix,dclip,ensemble --ask most-telling");
 }
 

@@ -161,7 +161,7 @@ void AddEpsilonAudit(CLI::App& audit, Action& action) {
   AddAuditFlags(command, options.audit);
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
-      "Example: submix audit epsilon my_ensemble --text users_own_words.txt --queries 64 \\\n"
+      "Example: submix audit epsilon my_ensemble --text users_own_words.txt --tokens 64 \\\n"
       "             --against filtered-submix,dclip --transcripts 100000 --ask most-telling");
 }
 
@@ -177,7 +177,7 @@ void AddOneRunAudit(CLI::App& audit, Action& action) {
   AddAuditFlags(flags, options.audit);
   command.footer(
       "Exit code 1 if a sound mechanism's claim is refuted.\n"
-      "Example: submix audit one-run my_ensemble --text text.txt --queries 256 --runs 64");
+      "Example: submix audit one-run my_ensemble --text text.txt --tokens 256 --runs 64");
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ void AddNeighbourFlags(Flags flags, workbench::NeighbourRequest& neighbours) {
       "--without", neighbours.without, kDirectory,
       "Instead, the other world: an ensemble trained without one user, the other parts the same");
   flags.Add("--ask", neighbours.asks, OneOf({"each", "most-telling"}),
-            "each: the first --queries positions, once; most-telling: of the whole text the one "
-            "that tells most, --queries times");
+            "each: the first --tokens positions, once; most-telling: of the whole text the one "
+            "that tells most, --tokens times");
   flags.Add("--transcripts", neighbours.transcripts, Between(2, 100000000),
             "Drawn in each world. A mechanism with noise of its own runs once for each");
 }

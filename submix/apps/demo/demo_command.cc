@@ -88,7 +88,7 @@ void PrintPerplexityTable(const DemoReport& report) {
   std::printf(
       "\n  Kept %.0f %% of what non-private fine-tuning gains (%.0f to %.0f %% over speakers; %zu "
       "disjoint\n"
-      "  runs of %lld answers), at epsilon = %g, order %s; the part that spent most spent %s.\n"
+      "  runs of %lld tokens), at epsilon = %g, order %s; the part that spent most spent %s.\n"
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
       static_cast<long long>(baselines.queries), setting.setting.epsilon,
@@ -248,7 +248,7 @@ class Demo {
   }
 
   Status Evaluate() {
-    Heading(3, "Measure: perplexity on held-out speakers, each position one answer");
+    Heading(3, "Measure: perplexity on held-out speakers, each position one token");
     SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(File("ensemble")));
     SUBMIX_ASSIGN_OR_RETURN(const auto fine_tuned,
                             ensemble::OpenedEnsemble::Open(File("fine_tuned")));
@@ -265,7 +265,7 @@ class Demo {
     plan.num_fine_tuned = 1;
     plan.runs = options_.runs;
     plan.settings.push_back({declared_.mechanism, declared_.epsilon, options_.queries});
-    base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
+    base::ProgressBar progress("Scoring", eval::NumPositions(plan), "tokens");
     SUBMIX_ASSIGN_OR_RETURN(
         report_.evaluation,
         eval::Evaluate(*predictor,
@@ -342,7 +342,7 @@ class Demo {
   }
 
   Status ShowLedger() {
-    Heading(5, "The ledger: what every answer above has cost (operator's view)");
+    Heading(5, "The ledger: what every token above has cost (operator's view)");
     for (const char* name : {"deployment", "planted_deployment"}) {
       SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(File(name)));
       SUBMIX_RETURN_IF_ERROR(deployment.ledger->Verify());

@@ -115,14 +115,14 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
   flags.Add("--users-are-blocks", request.users_are_blocks, Between(2, 1 << 20),
             "Every block of so many tokens is a user of its own (the SubMix paper: 512)");
   flags.Add("--small", request.is_small,
-            "Few points, few answers, at most 4 parts: to see that everything works");
+            "Few points, few tokens, at most 4 parts: to see that everything works");
   flags.Add("--show-text", request.shows_text,
             "dp-decoding-fig2: completions of held-out text on the page; only for text that is "
             "public");
   flags.Add("--runs", request.runs, kPositive,
-            "Runs of the most answers; default: the figure's own");
-  flags.Add("--most-answers", request.most_answers, Between(4, 1 << 30),
-            "Numbers of answers above this become this: AdaPMixED's 99,840 take hours");
+            "Runs of the most tokens; default: the figure's own");
+  flags.Add("--most-tokens,--most-answers", request.most_answers, Between(4, 1 << 30),
+            "Numbers of tokens above this become this: AdaPMixED's 99,840 take hours");
   flags.Add("--seed", request.seed, "Of the partition and of what mechanisms draw");
   flags.Add("--predictor", request.predictor.predictor, OneOf({"cpu", "torch"}),
             "What runs the models: cpu or torch");

@@ -147,15 +147,15 @@ void AddPmixed(CLI::App& account, Action& action) {
   PmixedOptions& options = SetAction<PmixedOptions>(command, action, RunPmixed);
   Flags flags(command);
   accounting::PmixedSettings& settings = options.settings;
-  flags.Add("--epsilon", settings.epsilon, kPositive, "Over all answers");
+  flags.Add("--epsilon", settings.epsilon, kPositive, "Over all tokens");
   flags.Add("--delta", settings.delta, kDelta, "Of the conversion");
-  flags.Add("--answers", settings.answers, kCount, "Fixed beforehand");
+  flags.Add("--tokens,--answers", settings.answers, kCount, "Fixed beforehand");
   flags.Add("--sampling-probability", settings.sampling_probability, kProbability,
             "With which each part is drawn");
   flags.Add("--parts", settings.num_parts, CLI::Range(1, 4096), "Number of parts");
   flags.Add("--order", settings.order, CLI::Range(2, 1024), "Integer Renyi order");
   flags.Add("--json", options.json, "One JSON object");
-  command.footer("Example: submix account pmixed --epsilon 8 --answers 1024 --order 3");
+  command.footer("Example: submix account pmixed --epsilon 8 --tokens 1024 --order 3");
 }
 
 // --- convert, extraction

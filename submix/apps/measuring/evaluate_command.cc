@@ -212,7 +212,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
                                       " members; give an ensemble of one part (--parts 1)");
   }
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options, ensemble, fine_tuned));
-  base::ProgressBar progress("Scoring", eval::NumPositions(plan), "answers");
+  base::ProgressBar progress("Scoring", eval::NumPositions(plan), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
                           eval::Evaluate(*predictor, text, plan, progress, checkpoint));
   progress.Finish();
@@ -245,10 +245,10 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   AddPromiseFlags(flags, options.units, options.delta);
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
   AddModelFlags(command, options.predictor);
-  flags.Add("--queries", options.queries, Between(1, 1'000'000'000),
-            "One or more numbers of answers under one budget (the papers' B)");
+  flags.Add("--tokens,--queries", options.queries, Between(1, 1'000'000'000),
+            "One or more numbers of tokens under one budget (the papers' B)");
   flags.Add("--runs", options.runs, kPositive,
-            "Disjoint stretches of the most --queries, each with a fresh budget; fewer queries are "
+            "Disjoint stretches of the most --tokens, each with a fresh budget; fewer tokens are "
             "more runs on the same text");
   flags.Add("--seed", options.seed,
             "Of what the mechanisms draw: the same command gives the same numbers");
@@ -264,7 +264,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
       "Interrupted? With --checkpoint the same command goes on after the last finished run and\n"
       "gives the numbers of an uninterrupted one; with other models, text or options it refuses.\n"
       "Example: submix evaluate my_ensemble --corpus text.jsonl --epsilon 1,2,4 --order 2,8 \\\n"
-      "             --queries 1024,10240 --checkpoint my_ensemble.evaluation\n"
+      "             --tokens 1024,10240 --checkpoint my_ensemble.evaluation\n"
       "         submix evaluate my_ensemble --corpus text.jsonl --unit user --epsilon 8");
 }
 

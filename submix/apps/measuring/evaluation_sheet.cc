@@ -307,7 +307,7 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
                               "at its order, per part.")
                         .c_str());
   for (const eval::Baselines& baselines : sheet.result.baselines) {
-    std::printf("\n%zu runs of %lld answers, each with a fresh budget\n",
+    std::printf("\n%zu runs of %lld tokens, each with a fresh budget\n",
                 baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
     std::printf("%-*s order  epsilon       beta  weight  perplexity  spent most\n", kNameWidth,
                 "model");

@@ -41,7 +41,7 @@ void PrintForPeople(const engine::Deployment& deployment,
   const engine::DeploymentOptions& options = deployment.config.options;
   std::printf(
       "Operator's view: never show it to clients; acting on it is a release of its own.\n\n");
-  std::printf("%-10s %12s %12s %14s\n", "part", "spent", "budget", "sure answers");
+  std::printf("%-10s %12s %12s %14s\n", "part", "spent", "budget", "sure tokens");
   for (const ledger::Account& account : accounts) {
     const double spent = std::ceil(account.spent.ToNatsRoundedUp() * 1e6) / 1e6;
     const double budget = account.budget.ToNatsRoundedUp();

@@ -80,7 +80,7 @@ void PrintPromise(const engine::Deployment& deployment) {
   const engine::DeploymentOptions& options = deployment.config.options;
   const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
                                 deployment.config.earlier.most};
-  std::printf("\nEvery part can surely back %lld answers.\n",
+  std::printf("\nEvery part can surely back %lld tokens.\n",
               static_cast<long long>(engine::SureAnswers(part, options.mechanism.target_leakage)));
 }
 
@@ -178,9 +178,9 @@ void AddDeployCommand(CLI::App& command, Action& action) {
             "Budget for ever. Of every part: nats of Renyi divergence at --order");
   AddPromiseFlags(flags, options.unit, declaration.options.delta);
   flags.Add(
-      "--queries", declaration.queries, kCount,
-      "Answers that every part can surely back, with what --after counts in taken from them; sets "
-      "the cap on one charge to epsilon / queries");
+      "--tokens,--queries", declaration.queries, kCount,
+      "Tokens that every part can surely pay for, with what --after counts in taken from them; "
+      "sets the cap on one charge to epsilon / tokens");
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kOneValue);
   flags.Add(
       "--after", declaration.after,
@@ -188,13 +188,13 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "end, and what they have cost counts against this budget");
   flags
       .Add("--dry-run", options.dry_run,
-           "Print what would be promised and how many answers it backs; write nothing")
+           "Print what would be promised and how many tokens it backs; write nothing")
       ->excludes("--external");
   flags.Add("--replace", declaration.replaces,
             "Take back the deployment in that directory, if it has charged nothing, and make this "
             "one instead; the old one ends and is kept as DIRECTORY.replaced-1");
   flags.Add("--when-exhausted", options.when_exhausted, OneOf({"public", "refuse"}),
-            "What a mechanism with a fixed number of answers, such as dclip, does when they are "
+            "What a mechanism with a fixed number of tokens, such as dclip, does when they are "
             "used up: answer from the public model, or refuse");
   flags.Add("--research", declaration.options.research,
             "Let `submix serve` answer although the guarantee is not proven; the model's name then "
@@ -204,8 +204,8 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "trains on the same users again goes on with --after. Every part then begins with what all\n"
       "have spent alike (mechanisms such as dclip), or with the whole earlier budget (others);\n"
       "under the same partition key and number of parts, with what the part itself has spent.\n"
-      "Example: submix deploy my_ensemble my_deployment --epsilon 2 --queries 1024\n"
-      "         submix deploy my_ensemble my_deployment --unit user --epsilon 8 --queries 1024");
+      "Example: submix deploy my_ensemble my_deployment --epsilon 2 --tokens 1024\n"
+      "         submix deploy my_ensemble my_deployment --unit user --epsilon 8 --tokens 1024");
 }
 
 }  // namespace submix::apps

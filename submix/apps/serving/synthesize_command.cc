@@ -306,7 +306,7 @@ class Synthesis {
         (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted.size()) +
         " documents of --max-tokens " + std::to_string(tokens) + " may need more: " +
         (most > 0 ? "--documents " + std::to_string(most) + " is the most" : "not one fits") +
-        "; write fewer or shorter ones, or deploy with more --queries");
+        "; write fewer or shorter ones, or deploy with more --tokens");
   }
 
   Status Write() {

@@ -60,11 +60,11 @@ StatusOr<std::optional<Unknown>> UnknownOf(const PlanOptions& options) {
   if (!options.answers) unknowns.push_back(Unknown::kAnswers);
   if (unknowns.size() > 1) {
     return base::InvalidArgumentError(
-        "two of --users, --epsilon and --answers are needed, to find the third; or all three");
+        "two of --users, --epsilon and --tokens are needed, to find the third; or all three");
   }
   if (unknowns.empty() && options.kept) {
     return base::InvalidArgumentError(
-        "--kept asks for what is left out: leave out --users, --epsilon or --answers");
+        "--kept asks for what is left out: leave out --users, --epsilon or --tokens");
   }
   if (unknowns.empty()) return std::optional<Unknown>();
   return std::optional(unknowns.front());
@@ -129,7 +129,7 @@ std::vector<std::string> CommandsOf(const Contender& contender, const std::strin
   }
   commands.push_back(train);
   commands.push_back("submix deploy my_ensemble my_deployment --mechanism " + contender.mechanism +
-                     " --unit user" + PromiseFlags(input.epsilon, input.delta) + " --queries " +
+                     " --unit user" + PromiseFlags(input.epsilon, input.delta) + " --tokens " +
                      std::to_string(input.answers));
   return commands;
 }
@@ -276,7 +276,7 @@ void PrintBest(const std::vector<Contender>& contenders, const PlanOptions& opti
   if (contenders.size() > 1) PrintCommands("Or the second:", contenders[1], options);
   for (std::size_t i = 2; i < contenders.size(); ++i) {
     if (contenders[i].is_ensemble()) continue;
-    PrintCommands("Or private training, for any number of answers:", contenders[i], options);
+    PrintCommands("Or private training, for any number of tokens:", contenders[i], options);
   }
 }
 
@@ -333,7 +333,7 @@ void AddPlanCommand(CLI::App& command, Action& action) {
             "Promised to one user, with --delta. Without: the least that keeps --kept");
   flags.Add("--delta", options.delta, kDelta,
             "Default: the power of ten below a tenth of 1 / users; 1e-06 without --users");
-  flags.Add("--answers", options.answers, kCount,
+  flags.Add("--tokens,--answers", options.answers, kCount,
             "Tokens that the promise is for. Without: the most that keep --kept");
   flags.Add("--kept", options.kept, kProbability,
             "Wished share of what fine-tuning without privacy gains, where one of the three is "
@@ -348,11 +348,11 @@ void AddPlanCommand(CLI::App& command, Action& action) {
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "Reads no text: say what is public. Columns: parts of an ensemble; passes of training\n"
-      "over the text; order and charge (nats at the order, an answer) that the ensemble\n"
-      "declares; clip, dclip's window in nats; answers that every part can surely back;\n"
+      "over the text; order and charge (nats at the order, a token) that the ensemble\n"
+      "declares; clip, dclip's window in nats; tokens that every part can surely pay for;\n"
       "epsilons, at --delta; tokens a part; kept, the share of the non-private gain that is\n"
       "expected. --json says more.\n"
-      "Example: submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --answers 10240\n"
+      "Example: submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --tokens 10240\n"
       "         submix plan --users 3600 --tokens-per-user 2400 --epsilon 8 --kept 0.6");
 }
 

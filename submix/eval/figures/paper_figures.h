@@ -17,7 +17,7 @@ namespace submix::eval {
 // How much of a figure is made. The papers' is the default.
 struct StudySize {
   int runs = 0;                                       // 0: the paper's, or 4
-  std::int64_t divide_queries = 1;                    // every number of answers is divided by this
+  std::int64_t divide_queries = 1;                    // every number of tokens is divided by this
   std::int64_t most_queries = std::int64_t{1} << 40;  // more become these
   int most_parts = 1 << 20;                           // larger ensembles become this large
   int every_nth = 1;                                  // of the values on an axis

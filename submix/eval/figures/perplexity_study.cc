@@ -96,7 +96,7 @@ StatusOr<EvaluationResult> Score(const PerplexityStudy& study, const EnsembleSha
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, source.load(directory, whole_models));
   base::ProgressBar progress(study.figure.name + ", " + std::to_string(shape.num_parts) +
                                  (shape.halves == 2 ? " parts in pairs" : " parts"),
-                             NumPositions(plan), "answers");
+                             NumPositions(plan), "tokens");
   return Evaluate(*predictor, source.heldout, plan, progress, checkpoint);
 }
 

@@ -45,7 +45,7 @@ struct EnsembleSetting {
 };
 
 // A model that is itself trained with differential privacy (DP-SGD), user by user: asked without
-// limit, so that the number of answers does not move it.
+// limit, so that the number of tokens does not move it.
 struct PrivateTraining {
   std::string curve = {};
   std::optional<double> x = {};  // none: a level
@@ -103,7 +103,7 @@ struct ModelSource {
 };
 
 // Trains, scores and collects: a curve each and the levels, or, of what is kept, a curve for each
-// mechanism, promise at its order and number of answers that keeps anything. Files beside:
+// mechanism, promise at its order and number of tokens that keeps anything. Files beside:
 //   NAME.kept.csv, the share of the non-private improvement that each point keeps, with its
 //     interval: mechanism,k,adapters,unit,order,epsilon,queries,sound,public,private,non_private,
 //     kept,kept_low,kept_high;

@@ -49,7 +49,7 @@ Status CheckInput(const PlanInput& input) {
   }
   if (!(input.delta > 0 && input.delta < 1)) return refuse("delta", "in (0, 1)", input.delta);
   if (input.answers < 1) {
-    return refuse("answers", "1 or more", static_cast<double>(input.answers));
+    return refuse("tokens", "1 or more", static_cast<double>(input.answers));
   }
   return base::OkStatus();
 }
@@ -117,7 +117,7 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   if (accounting::FixedNats::RoundDown(declared.epsilon).units() < input.answers) {
     return base::InvalidArgumentError(name + ": no budget within epsilon " +
                                       base::NumberText(input.epsilon) + " pays for " +
-                                      std::to_string(input.answers) + " answers");
+                                      std::to_string(input.answers) + " tokens");
   }
   Contender ensemble = {.input = input, .mechanism = name, .parts = parts};
   ensemble.order = declared.mechanism.order;
@@ -302,7 +302,7 @@ StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknow
   if (contenders.empty()) {
     return base::InvalidArgumentError(
         "nothing that was measured keeps " + base::NumberText(share) +
-        " here; wish for less, or for fewer answers, a larger epsilon or more users");
+        " here; wish for less, or for fewer tokens, a larger epsilon or more users");
   }
   std::ranges::stable_sort(contenders, {}, [&](const Contender& contender) {
     return std::pair(Rank(contender, unknown), -*contender.expected_share);

@@ -377,7 +377,7 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
     if (setting.gnmax_lower_bound && setting.mechanism.name != mechanism::kGnmaxName) {
       return base::InvalidArgumentError("only gnmax has the SubMix paper's lower bound");
     }
-    if (setting.queries < 1) return base::InvalidArgumentError("queries must be at least 1");
+    if (setting.queries < 1) return base::InvalidArgumentError("tokens must be at least 1");
     if (!(setting.epsilon > 0) || !accounting::FixedNats::RoundUp(setting.epsilon).is_payable()) {
       return base::InvalidArgumentError("epsilon: expected nats above 0 and below 8192, found " +
                                         std::to_string(setting.epsilon));
@@ -388,7 +388,7 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
     return base::InvalidArgumentError(
         "the held-out text has " + std::to_string(found) + " positions, but " +
         std::to_string(plan.runs) + " runs of " + std::to_string(MostQueries(plan)) + " need " +
-        std::to_string(needed) + ": use fewer runs or queries, or more held-out text");
+        std::to_string(needed) + ": use fewer runs or tokens, or more held-out text");
   }
   return base::OkStatus();
 }

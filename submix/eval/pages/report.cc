@@ -39,13 +39,13 @@ std::string DeclaredSection(const engine::Deployment& deployment) {
   table.Row({"members a part", std::to_string(deployment.ensemble.manifest().halves)});
   table.Row({"order", options.mechanism.order.ToString()});
   table.Row({"budget of each part, nats", base::NumberText(options.epsilon)});
-  table.Row({"most that one answer costs a part, nats",
+  table.Row({"most that one token costs a part, nats",
              base::NumberText(options.mechanism.target_leakage)});
-  table.Row({"when a fixed number of answers is used up",
+  table.Row({"when a fixed number of tokens is used up",
              options.when_exhausted == engine::WhenExhausted::kRefuse
                  ? "clients are refused"
                  : "the public model answers"});
-  return table.HtmlUnder("What was declared, once, before the first answer");
+  return table.HtmlUnder("What was declared, once, before the first token");
 }
 
 StatusOr<std::string> LedgerSection(const engine::Deployment& deployment) {

@@ -9,7 +9,7 @@
 namespace submix::mechanism {
 
 std::int64_t MostAnswers(accounting::FixedNats budget, accounting::FixedNats charge) {
-  SUBMIX_CHECK(charge > accounting::FixedNats(), "free answers have no end");
+  SUBMIX_CHECK(charge > accounting::FixedNats(), "free tokens have no end");
   return budget.units() / charge.units();
 }
 
@@ -20,7 +20,7 @@ accounting::PrivacyStatement ConstantChargeStatement(
   const std::int64_t answers = MostAnswers(budget, charge);
   accounting::PrivacyStatement statement = accounting::PartLevelStatement(
       std::move(mechanism), order, budget,
-      "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " answers");
+      "docs/privacy.md, " + theorem + "; at most " + std::to_string(answers) + " tokens");
   statement.adjacency = accounting::Adjacency::kReplace;
   for (const divergence::RenyiOrder further : accounting::DefaultOrders()) {
     const double nats = accounting::Outward(static_cast<double>(answers) * answer_nats(further),

@@ -29,11 +29,11 @@ TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {
     EXPECT_NEAR(bound.rdp, 16 * .01 * bound.order.value(), 1e-10 * bound.order.value());
     EXPECT_GE(bound.rdp, 16 * (.01 * bound.order.value()));
   }
-  EXPECT_THAT(statement.Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));
+  EXPECT_THAT(statement.Labels(), testing::HasSubstr("theorem of tests; at most 16 tokens"));
   const auto user = accounting::UserLevelStatement(statement);
   ASSERT_TRUE(user.has_value());
   EXPECT_THAT(user->Labels(), testing::HasSubstr("unit: user key"));
-  EXPECT_THAT(user->Labels(), testing::HasSubstr("theorem of tests; at most 16 answers"));
+  EXPECT_THAT(user->Labels(), testing::HasSubstr("theorem of tests; at most 16 tokens"));
 }
 
 }  // namespace constant_charge_test

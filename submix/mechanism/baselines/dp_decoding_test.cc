@@ -203,7 +203,7 @@ TEST(DpDecodingTest, WholeTranscriptsStayWithinTheBudgetAtEveryOrder) {
               budget)
         << "a halved charge";
     const auto statement = mechanism->Statement(FixedNats::RoundDown(budget));
-    EXPECT_THAT(statement.proof, testing::HasSubstr("at most 3 answers"));
+    EXPECT_THAT(statement.proof, testing::HasSubstr("at most 3 tokens"));
     for (const auto& bound : statement.further_bounds) {
       EXPECT_LE(SymmetricRenyiDivergence(one, two, bound.order), bound.rdp * (1 + 1e-9))
           << value << " " << bound.order.ToString();

@@ -148,7 +148,7 @@ base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options) {
   const double limit = FixedNats::RoundDown(options.target_leakage).ToNatsRoundedUp();
   const double noise_scale = LeastNoiseScale(accounting::Inward(limit), options.order);
   if (!std::isfinite(noise_scale)) {
-    return base::InvalidArgumentError("target leakage (beta): one answer of gnmax costs at least " +
+    return base::InvalidArgumentError("target leakage (beta): one token of gnmax costs at least " +
                                       std::to_string(2 * kLawRounding) +
                                       " nats by rounding alone, found " +
                                       std::to_string(options.target_leakage));

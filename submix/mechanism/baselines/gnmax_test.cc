@@ -216,7 +216,7 @@ TEST(GnmaxTest, WholeTranscriptsStayWithinTheBudgetAtEveryOrder) {
     const Pmf other = law_under(PlainAnswerer(*mechanism), 1, 5, AlwaysVotesFor(1));
     EXPECT_LE(SymmetricRenyiDivergence(one, other, Order(value)), budget);
     const auto statement = mechanism->Statement(FixedNats::RoundDown(budget));
-    EXPECT_THAT(statement.proof, testing::HasSubstr("at most 8 answers"));
+    EXPECT_THAT(statement.proof, testing::HasSubstr("at most 8 tokens"));
     for (const auto& bound : statement.further_bounds) {
       EXPECT_LE(SymmetricRenyiDivergence(one, other, bound.order), bound.rdp)
           << bound.order.ToString();

@@ -37,7 +37,7 @@ base::StatusOr<std::unique_ptr<PMixed>> PMixed::Create(const MechanismOptions& o
   SUBMIX_CHECK(charge <= limit, "a ball that costs more than it may");
   if (charge == FixedNats()) {
     return base::InvalidArgumentError(
-        "target leakage (beta): no answer of pmixed costs so little, found " +
+        "target leakage (beta): no token of pmixed costs so little, found " +
         std::to_string(options.target_leakage));
   }
   return std::unique_ptr<PMixed>(new PMixed(options, radius, charge));

@@ -219,7 +219,7 @@ TEST(SampleAndAggregateTest, WholeTranscriptsStayWithinTheBudget) {
 TEST(SampleAndAggregateTest, StatesAFixedNumberOfAnswersAtEveryOrder) {
   const auto mechanism = Make(8, 2, 2.0 / 1024);
   const auto statement = mechanism->Statement(FixedNats::RoundDown(2));
-  EXPECT_THAT(statement.proof, testing::HasSubstr("at most 1024 answers"));
+  EXPECT_THAT(statement.proof, testing::HasSubstr("at most 1024 tokens"));
   const double scale = static_cast<double>(mechanism->noise_scale());
   for (const auto& bound : statement.further_bounds) {
     const double expected = 1024 * NoisySumNats({1, -1}, scale, bound.order);

@@ -54,8 +54,8 @@ base::StatusOr<std::unique_ptr<Screened>> Screened::Create(const MechanismOption
         "screen: a comparison may cost " + std::to_string(screen.WorstCaseNats()) +
         " nats, which leaves nothing of the target leakage (beta) of " +
         std::to_string(options.target_leakage) +
-        " for the answer: raise the noise scale, lower the mixing weight, or declare fewer "
-        "queries");
+        " for the token: raise the noise scale, lower the mixing weight, or declare fewer "
+        "tokens");
   }
   SUBMIX_ASSIGN_OR_RETURN(auto mechanism, maker->make(behind));
   return std::unique_ptr<Screened>(new Screened(options, std::move(screen), std::move(mechanism)));

@@ -31,7 +31,7 @@ StatusOr<PartBudget> DeclareEffective(const MechanismOptions& asked, const Asked
                     accounting::FixedNats::RoundDown(declared.epsilon)) >= kLeastEffect) {
     return declared;
   }
-  return base::InvalidArgumentError("every answer would be the public model's to four digits");
+  return base::InvalidArgumentError("every token would be the public model's to four digits");
 }
 
 // To two digits, or infinity.
@@ -93,7 +93,7 @@ StatusOr<PartBudget> DeclareUsefulBudget(const MechanismOptions& asked, const As
   return base::InvalidArgumentError("epsilon " + base::NumberText(budget.epsilon) + ": " +
                                     declared.status().message() +
                                     "; the smallest epsilon that does something here is " +
-                                    base::NumberText(least, 2) + ", or ask for fewer answers");
+                                    base::NumberText(least, 2) + ", or ask for fewer tokens");
 }
 
 }  // namespace submix::mechanism

@@ -65,8 +65,8 @@ accounting::PrivacyStatement AdaPMixed::Statement(FixedNats budget) const {
       std::string(name()), options_.order, budget,
       published_
           ? "PMixED's published accounting (its subset bound needs the ball at every order), and "
-            "whether an answer costs anything shows what the screen saw"
-          : "an answer's charge is exact for this ensemble only, and the end of the budget is "
+            "whether a token costs anything shows what the screen saw"
+          : "a token's charge is exact for this ensemble only, and the end of the budget is "
             "decided by private amounts");
 }
 
