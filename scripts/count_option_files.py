@@ -66,14 +66,9 @@ int main() {
         "edits": [
             ("submix/train/numerics/optimiser.h", "  Decay decay = Decay::kConstant;", "  double fake_share = 0;  // in [0, 1]\n"),
             ("submix/train/fine_tuning/training_options_table.cc", '    {.name = "weight_decay",', """\
-    {.name = "fake_share",
-     .flag = "--fake-share",
-     .most = 1,
-     .record = Record::kIfSet,
-     .help = "Nothing",
-     .field = +[](TrainingOptions& options) -> double& {
-       return options.learning_rate.fake_share;
-     }},
+    {"fake_share", "--fake-share", "Nothing",
+     +[](TrainingOptions& of) -> double& { return of.learning_rate.fake_share; }, Record::kIfSet,
+     0, 1},
 """),
             ("submix/train/numerics/optimiser.cc", "  if (schedule.decay == Decay::kConstant) return schedule.peak;",
              "  if (schedule.fake_share > 0.5) return schedule.peak;\n"),
@@ -98,7 +93,7 @@ int main() {
   std::fputs(TrainingOptionsAsMarkdown().c_str(), stdout);
   Say(options);
   for (const TrainingOption& option : TrainingOptionsTable()) {
-    if (option.name == "fake_share" && !SetText(option, "0.25", options).ok()) return 1;
+    if (option.name == "fake_share" && !SetText(option, "0.25", options)) return 1;
   }
   Say(options);
 }
@@ -111,13 +106,9 @@ int main() {
         "what": "an option of submix serve",
         "edits": [
             ("submix/engine/scheduler.h", "  int max_waiting = 256;", "  int fake_pause = 7;\n"),
-            ("submix/apps/serving/serve_options_table.cc", '    {.path = "engine.quantum",', """\
-    {.path = "engine.fake_pause",
-     .flag = "--fake-pause",
-     .least = 1,
-     .most = 9,
-     .help = "Nothing",
-     .field = +[](ServeConfig& c) -> int& { return c.scheduler.fake_pause; }},
+            ("submix/apps/serving/serve_options_table.cc", '    {"engine.quantum",', """\
+    {"engine.fake_pause", "--fake-pause", "Nothing",
+     +[](ServeConfig& c) -> int& { return c.scheduler.fake_pause; }, 1, 9},
 """),
             ("submix/engine/scheduler.cc", "  if (options.prompt_tokens < 1 ||", """\
   if (options.fake_pause < 1) return base::InvalidArgumentError("fake pause: expected 1 or more");

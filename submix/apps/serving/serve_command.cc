@@ -95,7 +95,7 @@ base::StatusOr<ServeConfig> Configure(const ServeOptions& options) {
     SUBMIX_ASSIGN_OR_RETURN(config, LoadServeConfig(options.config_file));
   }
   for (const auto& [option, text] : options.given) {
-    if (!text.empty()) SUBMIX_RETURN_IF_ERROR(SetServeOption(*option, text, config));
+    if (!text.empty()) SetServeOption(*option, text, config);
   }
   SUBMIX_RETURN_IF_ERROR(CheckServeConfig(config));
   config.predictor.sequences = config.scheduler.max_live;
@@ -325,26 +325,22 @@ Status RunServe(const ServeOptions& options) {
   return status;
 }
 
-CLI::Validator IsValueOf(const ServeOption& option) {
-  return CLI::Validator(
+void AddFlag(Flags flags, const ServeOption& option, std::string& given) {
+  const CLI::Validator is_value(
       [&option](const std::string& text) {
         ServeConfig scratch;
-        return SetServeOption(option, text, scratch).message();
+        const std::string expected = SetServeOption(option, text, scratch);
+        return expected.empty() ? expected : "expected " + expected;
       },
       "");
-}
-
-void AddFlag(Flags flags, const ServeOption& option, std::string& given) {
-  CLI::Option* const flag = flags.Add(std::string(option.flag), given, std::string(option.help));
   std::string usual = ServeValueText(option, ServeConfig());
   const bool is_text = usual.starts_with('"');
   if (is_text) usual = usual.substr(1, usual.size() - 2);
-  flag->type_name(is_text ? "TEXT" : "INT")->default_str(usual);
-  if (option.words != nullptr) {
-    flag->check(OneOf(option.words()));
-  } else {
-    flag->check(IsValueOf(option));
-  }
+  flags
+      .Add(std::string(option.flag), given,
+           option.words == nullptr ? is_value : OneOf(option.words()), std::string(option.help))
+      ->type_name(is_text ? "TEXT" : "INT")
+      ->default_str(usual);
 }
 
 }  // namespace

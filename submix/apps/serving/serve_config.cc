@@ -1,9 +1,11 @@
 #include "submix/apps/serving/serve_config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -191,19 +193,16 @@ base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
   }
 }
 
-Status SetServeOption(const ServeOption& option, const std::string& text, ServeConfig& config) {
-  std::string expected;
-  if (std::holds_alternative<ServeOption::Field<std::string>>(option.field)) {
-    expected = SetNode(option, toml::value<std::string>(text), config);
-  } else {
-    try {
-      expected = SetNode(option, *toml::parse("value = " + text).get("value"), config);
-    } catch (const toml::parse_error&) {
-      expected = SetNode(option, toml::value<std::string>(text), config);  // another kind
-    }
+std::string SetServeOption(const ServeOption& option, const std::string& text,
+                           ServeConfig& config) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [parsed_to, error] = std::from_chars(text.data(), end, number);
+  const bool is_number = error == std::errc() && parsed_to == end;
+  if (std::holds_alternative<ServeOption::Field<std::string>>(option.field) || !is_number) {
+    return SetNode(option, toml::value<std::string>(text), config);
   }
-  if (expected.empty()) return base::OkStatus();
-  return base::InvalidArgumentError(std::string(option.flag) + ": expected " + expected);
+  return SetNode(option, toml::value<std::int64_t>(number), config);
 }
 
 Status CheckServeConfig(const ServeConfig& config) {

@@ -36,11 +36,10 @@ struct ServeConfig {
 // of the wrong kind or out of range.
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path);
 
-// Sets what a command line says, written as in the file but for strings, which are themselves.
-// Errors: kInvalidArgument, as of the file.
+// Sets what a command line says: a string, or a whole number. Returns what is expected where it
+// says something else; empty: set.
 struct ServeOption;
-base::Status SetServeOption(const ServeOption& option, const std::string& text,
-                            ServeConfig& config);
+std::string SetServeOption(const ServeOption& option, const std::string& text, ServeConfig& config);
 
 // What would be unsafe together, or in each other's way. Errors: kInvalidArgument.
 base::Status CheckServeConfig(const ServeConfig& config);

@@ -21,19 +21,19 @@ struct ServeOption {
 
   std::string_view path;       // "server.port"
   std::string_view flag = {};  // "--port", counts more than the file; empty: only the file says it
-  double least = 0;            // of numbers; of times in seconds
-  double most = kDay;
-  std::vector<std::string> (*words)() = nullptr;  // one of them, or the default
-  bool (*accepts)(std::string_view text) = nullptr;
-  std::string_view expected = {};  // what that accepts
-  // Shown in place of the default in examples/serve.toml, as a comment.
-  std::string_view example = {};
   std::string_view help = {};
   // Those of "operator." require config.operator_server.
   std::variant<Field<std::string>, Field<std::vector<std::string>>, Field<bool>, Field<int>,
                Field<std::size_t>, Field<std::chrono::milliseconds>,
                Field<std::chrono::nanoseconds>>
       field;
+  double least = 0;  // of numbers; of times in seconds
+  double most = kDay;
+  std::vector<std::string> (*words)() = nullptr;  // one of them, or the default
+  bool (*accepts)(std::string_view text) = nullptr;
+  std::string_view expected = {};  // what that accepts
+  // Shown in place of the default in examples/serve.toml, as a comment.
+  std::string_view example = {};
 
   std::string_view section() const { return path.substr(0, path.find('.')); }
   std::string_view key() const { return path.substr(path.find('.') + 1); }

@@ -108,14 +108,12 @@ TEST_F(ServeOptionsTableTest, FlagsSetWhatTheFileSets) {
   const ServeOption& port = *FindServeOption("server", "port");
   const ServeOption& host = *FindServeOption("server", "host");
   ServeConfig config;
-  SUBMIX_EXPECT_OK(SetServeOption(port, "80", config));
-  SUBMIX_EXPECT_OK(SetServeOption(host, "8.8.8.8", config));
+  EXPECT_EQ(SetServeOption(port, "80", config), "");
+  EXPECT_EQ(SetServeOption(host, "8.8.8.8", config), "");
   EXPECT_EQ(config.http.listener.port, 80);
   EXPECT_EQ(config.http.listener.host, "8.8.8.8");
   for (const char* wrong : {"65536", "-1", "1.5", "much", "", "1\nother = 2\n]"}) {
-    EXPECT_THAT(SetServeOption(port, wrong, config),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("--port: expected")))
-        << wrong;
+    EXPECT_NE(SetServeOption(port, wrong, config), "") << wrong;
   }
   EXPECT_EQ(config.http.listener.port, 80);
 }

@@ -11,7 +11,10 @@ CLI::Validator IsNumberOf(const train::TrainingOption& option) {
   return CLI::Validator(
       [&option](const std::string& text) {
         train::FineTuneOptions scratch;
-        return SetText(option, text, scratch).message();
+        if (SetText(option, text, scratch)) return std::string();
+        return (option.is_whole() ? "expected a whole number, found "
+                                  : "expected a number, found ") +
+               text;
       },
       "");
 }
@@ -84,7 +87,7 @@ void TrainingNumberFlags::AddTo(Flags flags, std::string_view train::TrainingOpt
 
 void TrainingNumberFlags::SetSaid(train::FineTuneOptions& options) const {
   for (const auto& [option, text] : given_) {
-    if (!text.empty()) SUBMIX_CHECK(SetText(*option, text, options).ok(), "read by IsNumberOf");
+    if (!text.empty()) SUBMIX_CHECK(SetText(*option, text, options), "read by IsNumberOf");
   }
 }
 

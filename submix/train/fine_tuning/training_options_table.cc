@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <sstream>
 #include <type_traits>
 
@@ -19,211 +20,96 @@ constexpr double kMostRate = 1;
 constexpr double kMostThreads = 4096;
 constexpr char kThreadsHelp[] = "0 = OMP_NUM_THREADS or, where it is not set, one a processor";
 
+// Name, flag, help, field, record; least and most; whether a recipe decides it; pretrain's help.
 constexpr TrainingOption kTable[] = {
-    {.name = "epochs",
-     .flag = "--epochs",
-     .least = 1,
-     .most = kMostEpochs,
-     .record = Record::kAlways,
-     .is_by_recipe = true,
-     .help = "Passes over a member's text",
-     .help_of_pretraining = "Passes over the text",
-     .field = +[](FineTuneOptions& options) -> int& { return options.epochs; }},
-    {.name = "batch_size",
-     .flag = "--batch-size",
-     .least = 1,
-     .most = kMostRows,
-     .record = Record::kAlways,
-     .is_by_recipe = true,
-     .help = "Blocks an update",
-     .help_of_pretraining = "Sequences an update",
-     .field = +[](FineTuneOptions& options) -> int& { return options.batch_size; }},
+    {"epochs", "--epochs", "Passes over a member's text",
+     +[](FineTuneOptions& of) -> int& { return of.epochs; }, Record::kAlways, 1, kMostEpochs, true,
+     "Passes over the text"},
+    {"batch_size", "--batch-size", "Blocks an update",
+     +[](FineTuneOptions& of) -> int& { return of.batch_size; }, Record::kAlways, 1, kMostRows,
+     true, "Sequences an update"},
     {.name = "block_tokens",
      .flag = "--block-tokens",
+     .help = "Tokens a block",
+     .field = +[](TrainingOptions& of) -> int& { return of.block_tokens; },
+     .record = Record::kAlways,
      .least = 2,
+     .is_by_recipe = true,
      .most_here = +[](const TrainingOptions&, const model::DecoderConfig& config) -> double {
        return config.context_length + 1;
      },
-     .most_in_words = "the model's context and one",
-     .record = Record::kAlways,
-     .is_by_recipe = true,
-     .help = "Tokens a block",
-     .field = +[](TrainingOptions& options) -> int& { return options.block_tokens; }},
-    {.name = "learning_rate",
-     .flag = "--learning-rate",
-     .least = kLeastRate,
-     .most = kMostRate,
-     .record = Record::kAlways,
-     .is_by_recipe = true,
-     .help = "AdamW's, after warm-up",
-     .help_of_pretraining = "AdamW's, at the end of warm-up; then cosine to a tenth",
-     .field = +[](TrainingOptions& options) -> double& { return options.learning_rate.peak; }},
-    {.name = "warmup_fraction",
-     .flag = "--warmup-fraction",
-     .most = 1,
-     .record = Record::kAlways,
-     .is_by_recipe = true,
-     .help = "Share of the steps with a rising rate; 1 is the SubMix paper's",
-     .field = +[](TrainingOptions& options) -> double& {
-       return options.learning_rate.warmup_fraction;
-     }},
-    {.name = "warmup_steps",
-     .record = Record::kAlways,
-     .help = "If above 0, so many steps with a rising rate instead",
-     .field = +[](TrainingOptions& options) -> std::int64_t& {
-       return options.learning_rate.warmup_steps;
-     }},
-    {.name = "decay",
-     .most = 2,
-     .record = Record::kAlways,
-     .help = "Of the rate after warm-up: 0 none, 1 cosine, 2 linear",
-     .field = +[](TrainingOptions& options) -> Decay& { return options.learning_rate.decay; }},
-    {.name = "final_fraction",
-     .most = 1,
-     .record = Record::kAlways,
-     .help = "Share of the rate where a decay ends",
-     .field =
-         +[](TrainingOptions& options) -> double& { return options.learning_rate.final_fraction; }},
-    {.name = "beta1",
-     .most = 1,
-     .record = Record::kCheckpoint,
-     .help = "AdamW's",
-     .field = +[](TrainingOptions& options) -> double& { return options.adamw.beta1; }},
-    {.name = "beta2",
-     .most = 1,
-     .record = Record::kCheckpoint,
-     .help = "AdamW's",
-     .field = +[](TrainingOptions& options) -> double& { return options.adamw.beta2; }},
-    {.name = "denominator_floor",
-     .record = Record::kCheckpoint,
-     .help = "AdamW's",
-     .field = +[](TrainingOptions& options) -> double& { return options.adamw.denominator_floor; }},
+     .most_in_words = "the model's context and one"},
+    {"learning_rate", "--learning-rate", "AdamW's, after warm-up",
+     +[](TrainingOptions& of) -> double& { return of.learning_rate.peak; }, Record::kAlways,
+     kLeastRate, kMostRate, true, "AdamW's, at the end of warm-up; then cosine to a tenth"},
+    {"warmup_fraction", "--warmup-fraction",
+     "Share of the steps with a rising rate; 1 is the SubMix paper's",
+     +[](TrainingOptions& of) -> double& { return of.learning_rate.warmup_fraction; },
+     Record::kAlways, 0, 1, true},
+    {"warmup_steps", "", "If above 0, so many steps with a rising rate instead",
+     +[](TrainingOptions& of) -> std::int64_t& { return of.learning_rate.warmup_steps; },
+     Record::kAlways},
+    {"decay", "", "Of the rate after warm-up: 0 none, 1 cosine, 2 linear",
+     +[](TrainingOptions& of) -> Decay& { return of.learning_rate.decay; }, Record::kAlways, 0, 2},
+    {"final_fraction", "", "Share of the rate where a decay ends",
+     +[](TrainingOptions& of) -> double& { return of.learning_rate.final_fraction; },
+     Record::kAlways, 0, 1},
+    {"beta1", "", "AdamW's", +[](TrainingOptions& of) -> double& { return of.adamw.beta1; },
+     Record::kCheckpoint, 0, 1},
+    {"beta2", "", "AdamW's", +[](TrainingOptions& of) -> double& { return of.adamw.beta2; },
+     Record::kCheckpoint, 0, 1},
+    {"denominator_floor", "", "AdamW's",
+     +[](TrainingOptions& of) -> double& { return of.adamw.denominator_floor; },
+     Record::kCheckpoint},
     {.name = "weight_decay",
      .flag = "--weight-decay",
-     // An update multiplies weights by 1 - rate * decay.
-     .most_here = +[](const TrainingOptions& options,
-                      const model::DecoderConfig&) { return 1 / options.learning_rate.peak; },
-     .most_in_words = "1 / learning_rate",
-     .record = Record::kAlways,
      .help = "AdamW's, decoupled",
-     .field = +[](TrainingOptions& options) -> double& { return options.adamw.weight_decay; }},
-    {.name = "gradient_clip",
+     .field = +[](TrainingOptions& of) -> double& { return of.adamw.weight_decay; },
      .record = Record::kAlways,
-     .help = "Longest gradient of a member; 0: any",
-     .field = +[](FineTuneOptions& options) -> double& { return options.gradient_clip; }},
-    {.name = "members_at_a_time",
-     .flag = "--members-at-a-time",
-     .least = 1,
-     .most = kMostRows,
-     .is_by_recipe = true,
-     .help = "Members trained in one batch over the shared frozen weights",
-     .field = +[](FineTuneOptions& options) -> int& { return options.members_at_a_time; }},
-    {.name = "threads",
-     .flag = "--threads",
-     .most = kMostThreads,
-     .help = kThreadsHelp,
-     .help_of_pretraining = kThreadsHelp,
-     .field = +[](TrainingOptions& options) -> int& { return options.threads; }},
+     // An update multiplies weights by 1 - rate * decay.
+     .most_here = +[](const TrainingOptions& of,
+                      const model::DecoderConfig&) { return 1 / of.learning_rate.peak; },
+     .most_in_words = "1 / learning_rate"},
+    {"gradient_clip", "", "Longest gradient of a member; 0: any",
+     +[](FineTuneOptions& of) -> double& { return of.gradient_clip; }, Record::kAlways},
+    {"members_at_a_time", "--members-at-a-time",
+     "Members trained in one batch over the shared frozen weights",
+     +[](FineTuneOptions& of) -> int& { return of.members_at_a_time; }, Record::kNone, 1, kMostRows,
+     true},
+    {"threads", "--threads", kThreadsHelp, +[](TrainingOptions& of) -> int& { return of.threads; },
+     Record::kNone, 0, kMostThreads, false, kThreadsHelp},
 };
 
-// Does nothing where these options lack it. The value is only read.
-template <typename Options, typename Visitor>
-void Visit(const TrainingOption& option, const Options& options, const Visitor& visitor) {
-  std::visit(
-      [&](auto field) {
-        if constexpr (std::is_invocable_v<decltype(field), Options&>) {
-          visitor(field(const_cast<Options&>(options)));
-        }
-      },
-      option.field);
-}
-
-// False: not of its kind. Whole numbers are below 2^53.
-template <typename Options>
-bool SetNumber(const TrainingOption& option, double number, Options& options) {
+// Nothing: these options lack it.
+std::optional<double> NumberOf(const TrainingOption& option, const ReadOptions& options) {
   return std::visit(
-      [&](auto field) {
-        using T = std::remove_reference_t<decltype(field(options))>;
-        if constexpr (std::is_same_v<T, double>) {
-          field(options) = number;
-          return true;
+      [&](auto field) -> std::optional<double> {
+        // Only read.
+        if constexpr (std::is_invocable_v<decltype(field), TrainingOptions&>) {
+          return static_cast<double>(field(const_cast<TrainingOptions&>(options.all)));
         } else {
-          constexpr double kMost = sizeof(T) < 8 ? 0x7fffffff : 0x1p53;
-          if (!(std::abs(number) <= kMost) || number != std::floor(number)) return false;
-          field(options) = static_cast<T>(static_cast<std::int64_t>(number));
-          return true;
+          if (options.members == nullptr) return std::nullopt;
+          return field(const_cast<FineTuneOptions&>(*options.members));
         }
       },
       option.field);
 }
 
-template <typename T>
-std::string NumberAsText(T number) {
-  if constexpr (std::is_same_v<T, double>) {
-    return ParameterText(number);
-  } else {
-    return std::to_string(static_cast<std::int64_t>(number));
-  }
+// Of whole numbers, all digits.
+std::string NumberText(const TrainingOption& option, double number) {
+  return option.is_whole() ? base::NumberText(number, /*digits=*/17) : ParameterText(number);
 }
 
-bool ParseNumber(std::string_view text, double& number) {
-  const char* const end = text.data() + text.size();
-  const auto [parsed_to, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && parsed_to == end;
-}
-
-// visitor(option, number) for what a checkpoint or, if `in_manifest`, a manifest depends on.
-template <typename Options, typename Visitor>
-void VisitRecorded(const Options& options, bool in_manifest, const Visitor& visitor) {
-  const Options defaults;
-  for (const TrainingOption& option : kTable) {
-    if (option.record == Record::kNone) continue;
-    if (in_manifest && option.record == Record::kCheckpoint) continue;
-    Visit(option, options, [&](auto number) {
-      bool is_default = false;
-      Visit(option, defaults, [&](auto usual) {
-        is_default = static_cast<double>(usual) == static_cast<double>(number);
-      });
-      if (option.record != Record::kIfSet || !is_default) visitor(option, number);
-    });
-  }
-}
-
-template <typename Options>
-std::string IdentityNumbersOf(const Options& options) {
-  std::ostringstream text;
-  text.precision(17);
-  VisitRecorded(options, /*in_manifest=*/false, [&](const TrainingOption& option, auto number) {
-    if (text.tellp() > 0) text << ' ';
-    if (option.record == Record::kIfSet) text << option.name << '=';
-    text << static_cast<double>(number);
-  });
-  return text.str();
-}
-
-template <typename Options>
-Status CheckNumbersOf(const Options& options, const model::DecoderConfig& config) {
-  Status status;
-  for (const TrainingOption& option : kTable) {
-    const double most =
-        option.most_here == nullptr ? option.most : option.most_here(options, config);
-    Visit(option, options, [&](auto number) {
-      if (status.ok()) {
-        status = CheckRange(option.name, static_cast<double>(number), option.least, most,
-                            option.most_in_words);
-      }
-    });
-  }
-  return status;
+bool IsRecorded(const TrainingOption& option, double number) {
+  if (option.record != Record::kIfSet) return option.record != Record::kNone;
+  return number != NumberOf(option, FineTuneOptions());
 }
 
 }  // namespace
 
 bool TrainingOption::is_whole() const {
-  bool is_whole = false;
-  Visit(*this, FineTuneOptions(),
-        [&](auto number) { is_whole = !std::is_same_v<decltype(number), double>; });
-  return is_whole;
+  return !std::holds_alternative<Field<TrainingOptions, double>>(field) &&
+         !std::holds_alternative<Field<FineTuneOptions, double>>(field);
 }
 
 std::span<const TrainingOption> TrainingOptionsTable() { return kTable; }
@@ -231,39 +117,48 @@ std::span<const TrainingOption> TrainingOptionsTable() { return kTable; }
 std::string ParameterText(double value) { return base::NumberText(value, /*digits=*/9); }
 
 std::string TextOf(const TrainingOption& option, const FineTuneOptions& options) {
-  std::string text;
-  Visit(option, options, [&](auto number) { text = NumberAsText(number); });
-  return text;
+  return NumberText(option, NumberOf(option, options).value());
 }
 
-Status SetText(const TrainingOption& option, std::string_view text, FineTuneOptions& options) {
+bool SetText(const TrainingOption& option, std::string_view text, FineTuneOptions& options) {
   double number = 0;
-  if (ParseNumber(text, number) && SetNumber(option, number, options)) return base::OkStatus();
-  return base::InvalidArgumentError(std::string(option.flag) + ": expected a " +
-                                    (option.is_whole() ? "whole " : "") + "number, found " +
-                                    std::string(text));
+  const char* const end = text.data() + text.size();
+  const auto [parsed_to, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || parsed_to != end) return false;
+  return std::visit(
+      [&](auto field) {
+        auto& value = field(options);
+        using T = std::remove_reference_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, double>) {
+          value = number;
+        } else {
+          constexpr double kMost = sizeof(T) < 8 ? 0x7fffffff : 0x1p53;
+          if (!(std::abs(number) <= kMost) || number != std::floor(number)) return false;
+          value = static_cast<T>(static_cast<std::int64_t>(number));
+        }
+        return true;
+      },
+      option.field);
 }
 
-void AddNumbers(const FineTuneOptions& options, std::map<std::string, std::string>& parameters) {
-  VisitRecorded(options, /*in_manifest=*/true, [&](const TrainingOption& option, auto number) {
-    parameters[std::string(option.name)] = NumberAsText(number);
-  });
-}
-
-void AddNumbers(const TrainingOptions& options, std::map<std::string, std::string>& parameters) {
-  VisitRecorded(options, /*in_manifest=*/true, [&](const TrainingOption& option, auto number) {
-    if (!option.flag.empty()) parameters[std::string(option.name)] = NumberAsText(number);
-  });
+void AddNumbers(const ReadOptions& options, std::map<std::string, std::string>& parameters) {
+  for (const TrainingOption& option : kTable) {
+    const bool is_kept = options.members != nullptr || !option.flag.empty();
+    const auto number = NumberOf(option, options);
+    if (!is_kept || !number || option.record == Record::kCheckpoint ||
+        !IsRecorded(option, *number)) {
+      continue;
+    }
+    parameters[std::string(option.name)] = NumberText(option, *number);
+  }
 }
 
 Status ReadNumbers(const std::map<std::string, std::string>& parameters, FineTuneOptions& options) {
   for (const TrainingOption& option : kTable) {
-    if (option.record == Record::kNone || option.record == Record::kCheckpoint) continue;
+    if (option.record != Record::kAlways && option.record != Record::kIfSet) continue;
     const auto found = parameters.find(std::string(option.name));
     if (found == parameters.end() && option.record == Record::kIfSet) continue;
-    double number = 0;
-    if (found == parameters.end() || !ParseNumber(found->second, number) ||
-        !SetNumber(option, number, options)) {
+    if (found == parameters.end() || !SetText(option, found->second, options)) {
       return base::DataLossError("manifest.json: the hyper-parameter " + std::string(option.name) +
                                  " is missing or not a number");
     }
@@ -271,35 +166,48 @@ Status ReadNumbers(const std::map<std::string, std::string>& parameters, FineTun
   return base::OkStatus();
 }
 
-std::string IdentityNumbers(const FineTuneOptions& options) { return IdentityNumbersOf(options); }
-std::string IdentityNumbers(const TrainingOptions& options) { return IdentityNumbersOf(options); }
-
-Status CheckNumbers(const FineTuneOptions& options, const model::DecoderConfig& config) {
-  return CheckNumbersOf(options, config);
+std::string IdentityNumbers(const ReadOptions& options) {
+  std::ostringstream text;
+  text.precision(17);
+  for (const TrainingOption& option : kTable) {
+    const auto number = NumberOf(option, options);
+    if (!number || !IsRecorded(option, *number)) continue;
+    if (text.tellp() > 0) text << ' ';
+    if (option.record == Record::kIfSet) text << option.name << '=';
+    text << *number;
+  }
+  return text.str();
 }
-Status CheckNumbers(const TrainingOptions& options, const model::DecoderConfig& config) {
-  return CheckNumbersOf(options, config);
+
+Status CheckNumbers(const ReadOptions& options, const model::DecoderConfig& config) {
+  for (const TrainingOption& option : kTable) {
+    const auto number = NumberOf(option, options);
+    if (!number) continue;
+    SUBMIX_RETURN_IF_ERROR(CheckRange(
+        option.name, *number, option.least,
+        option.most_here == nullptr ? option.most : option.most_here(options.all, config),
+        option.most_in_words));
+  }
+  return base::OkStatus();
 }
 
 std::string TrainingOptionsAsMarkdown() {
   std::string table =
       "| flag | in manifests | who reads it | range | default | what it does |\n"
       "|---|---|---|---|---|---|\n";
-  const FineTuneOptions defaults;
   for (const TrainingOption& option : kTable) {
     if (option.flag.empty()) continue;
-    const bool is_in_manifests = option.record != Record::kNone;
-    bool is_of_all = false;
-    Visit(option, static_cast<const TrainingOptions&>(defaults), [&](auto) { is_of_all = true; });
-    std::string most(option.most_in_words);
-    if (most.empty()) most = ParameterText(option.most);
+    const std::string name(option.name);
+    const bool is_of_all = NumberOf(option, TrainingOptions()).has_value();
     table += "| `" + std::string(option.flag) + "` | " +
-             (is_in_manifests ? "`" + std::string(option.name) + "`" : "") + " | " +
+             (option.record == Record::kNone ? "" : "`" + name + "`") + " | " +
              (is_of_all ? "every training" : "members") +
              (option.help_of_pretraining.empty() ? "" : ", `pretrain`") + " | " +
-             ParameterText(option.least) + " to " + most + " | " +
-             (option.is_by_recipe ? "by `--recipe`" : TextOf(option, defaults)) + " | " +
-             std::string(option.help) + " |\n";
+             ParameterText(option.least) + " to " +
+             (option.most_here == nullptr ? ParameterText(option.most)
+                                          : std::string(option.most_in_words)) +
+             " | " + (option.is_by_recipe ? "by `--recipe`" : TextOf(option, FineTuneOptions())) +
+             " | " + std::string(option.help) + " |\n";
   }
   return table;
 }

@@ -28,22 +28,22 @@ struct TrainingOption {
     kIfSet,       // both where it is not the default, so that what older programs wrote stays
   };
 
-  std::string_view name;       // "warmup_fraction", in manifests and errors; persistent
-  std::string_view flag = {};  // "--warmup-fraction"; empty: no command sets it
-  double least = 0;
-  double most = std::numeric_limits<double>::infinity();
-  // In place of `most` where it depends on the model or on other options, and what it is.
-  double (*most_here)(const TrainingOptions& options, const model::DecoderConfig& config) = nullptr;
-  std::string_view most_in_words = {};
-  Record record = Record::kNone;
-  bool is_by_recipe = false;  // a recipe (training_recipe.h) decides what nobody says
-  std::string_view help = {};
-  std::string_view help_of_pretraining = {};  // empty: `submix pretrain` has no such flag
+  std::string_view name;  // "warmup_fraction", in manifests and errors; persistent
+  std::string_view flag;  // "--warmup-fraction"; empty: no command sets it
+  std::string_view help;
   // Of TrainingOptions: every training reads it. Of FineTuneOptions: members and pre-training.
   std::variant<Field<TrainingOptions, int>, Field<TrainingOptions, std::int64_t>,
                Field<TrainingOptions, double>, Field<TrainingOptions, Decay>,
                Field<FineTuneOptions, int>, Field<FineTuneOptions, double>>
       field;
+  Record record;
+  double least = 0;
+  double most = std::numeric_limits<double>::infinity();
+  bool is_by_recipe = false;  // a recipe (training_recipe.h) decides what nobody says
+  std::string_view help_of_pretraining = {};  // empty: `submix pretrain` has no such flag
+  // In place of `most` where it depends on the model or on other options, and what it is.
+  double (*most_here)(const TrainingOptions& options, const model::DecoderConfig& config) = nullptr;
+  std::string_view most_in_words = {};
 
   bool is_whole() const;  // not a fraction
 };
@@ -54,25 +54,30 @@ std::span<const TrainingOption> TrainingOptionsTable();
 // A number as manifests have it: nine digits.
 std::string ParameterText(double value);
 std::string TextOf(const TrainingOption& option, const FineTuneOptions& options);
-// Errors: kInvalidArgument naming the flag, for what is no number, or no whole one where it must
-// be. Ranges are CheckTrainingOptions's.
-base::Status SetText(const TrainingOption& option, std::string_view text, FineTuneOptions& options);
+// False: no number, or no whole one where it must be. Ranges are CheckNumbers's.
+bool SetText(const TrainingOption& option, std::string_view text, FineTuneOptions& options);
 
-// What a manifest keeps: of members all that is recorded, of a training without members what a
-// command line says.
-void AddNumbers(const FineTuneOptions& options, std::map<std::string, std::string>& parameters);
-void AddNumbers(const TrainingOptions& options, std::map<std::string, std::string>& parameters);
+// Of members, or of a training without them.
+struct ReadOptions {
+  ReadOptions(const TrainingOptions& options) : all(options) {}
+  ReadOptions(const FineTuneOptions& options) : all(options), members(&options) {}
+
+  const TrainingOptions& all;
+  const FineTuneOptions* members = nullptr;
+};
+
+// What a manifest keeps: of members all that is recorded, of a training without them what a command
+// line says.
+void AddNumbers(const ReadOptions& options, std::map<std::string, std::string>& parameters);
 // And back. Errors: kDataLoss for a manifest that lacks one or holds nonsense.
 base::Status ReadNumbers(const std::map<std::string, std::string>& parameters,
                          FineTuneOptions& options);
 
 // What a checkpoint depends on, with spaces between.
-std::string IdentityNumbers(const FineTuneOptions& options);
-std::string IdentityNumbers(const TrainingOptions& options);
+std::string IdentityNumbers(const ReadOptions& options);
 
 // Errors: kInvalidArgument naming the first that is out of range.
-base::Status CheckNumbers(const FineTuneOptions& options, const model::DecoderConfig& config);
-base::Status CheckNumbers(const TrainingOptions& options, const model::DecoderConfig& config);
+base::Status CheckNumbers(const ReadOptions& options, const model::DecoderConfig& config);
 
 // The table of docs/training_options.md.
 std::string TrainingOptionsAsMarkdown();

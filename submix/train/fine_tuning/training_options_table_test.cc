@@ -30,7 +30,7 @@ TEST(TrainingOptionsTableTest, WhatIsSetIsReadBackFromManifests) {
   options.block_tokens = 9;
   for (const TrainingOption& option : TrainingOptionsTable()) {
     if (!option.flag.empty()) {
-      SUBMIX_EXPECT_OK(SetText(option, option.is_whole() ? "3" : "0.25", options));
+      EXPECT_TRUE(SetText(option, option.is_whole() ? "3" : "0.25", options)) << option.name;
     }
   }
   options.learning_rate.decay = Decay::kLinear;
@@ -91,14 +91,13 @@ TEST(TrainingOptionsTableTest, ManifestsThatLackANumberOrHoldNonsenseAreRefusedB
   EXPECT_THAT(ReadNumbers(huge, options), StatusIs(StatusCode::kDataLoss, HasSubstr("epochs")));
 }
 
-TEST(TrainingOptionsTableTest, ValuesOfAnotherKindAreRefusedByFlag) {
+TEST(TrainingOptionsTableTest, ValuesOfAnotherKindAreRefused) {
   FineTuneOptions options;
   for (const TrainingOption& option : TrainingOptionsTable()) {
     for (const char* wrong : {"", "much", "1 2", "0x10"}) {
-      EXPECT_THAT(SetText(option, wrong, options),
-                  StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(option.flag))));
+      EXPECT_FALSE(SetText(option, wrong, options)) << option.name << " " << wrong;
     }
-    EXPECT_EQ(SetText(option, "0.5", options).ok(), !option.is_whole()) << option.name;
+    EXPECT_EQ(SetText(option, "0.5", options), !option.is_whole()) << option.name;
   }
 }
 
