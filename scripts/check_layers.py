@@ -57,6 +57,7 @@ MAY_INCLUDE["workbench/ensembles"] = (MAY_INCLUDE["workbench"]
                                       | {"workbench", "corpus", "ensemble/preparation", "decode", "contexts"})
 MAY_INCLUDE["workbench/models"] = (MAY_INCLUDE["workbench"]
                                    | {"workbench", "ensemble/preparation", "decode", "contexts", "external"})
+MAY_INCLUDE["workbench/synthesis"] = MAY_INCLUDE["workbench"] | {"workbench", "workbench/models", "corpus"}
 _TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
 MAY_INCLUDE["train/kernels"] = {"base"}
 MAY_INCLUDE["train/sampled_gaussian"] = {"base", "divergence", "accounting", "accounting/calculators", "ledger"}
@@ -67,7 +68,7 @@ MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "train/sampled_gaussian", "accounting",
                                             "accounting/calculators", "ledger"})
 MAY_INCLUDE["train/federated"] = MAY_INCLUDE["train/private_training"] | {"train/private_training"}
-_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server", "workbench", "workbench/ensembles", "workbench/models"}
+_EVAL = {room for room in MAY_INCLUDE if not room.startswith("train/")} - {"chat", "jinja", "python", "server", "workbench", "workbench/ensembles", "workbench/models", "workbench/synthesis"}
 MAY_INCLUDE["eval/pages"] = {"base", "accounting", "engine", "ensemble", "ledger"}
 MAY_INCLUDE["eval/measuring"] = _EVAL
 MAY_INCLUDE["eval/attacks"] = _EVAL | {"eval/measuring"}

@@ -14,7 +14,7 @@
 #include "submix/base/line_file.h"
 #include "submix/base/status.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
 // One thread at a time.
 class DocumentFile {
@@ -49,4 +49,4 @@ class DocumentFile {
   std::int64_t tokens_ = 0;
 };
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

@@ -1,4 +1,4 @@
-#include "submix/apps/serving/document_file.h"
+#include "submix/workbench/synthesis/document_file.h"
 
 #include <charconv>
 #include <climits>
@@ -8,7 +8,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 namespace {
 
 using base::Status;
@@ -102,4 +102,4 @@ Status DocumentFile::Append(std::int64_t number, const Json& fields) {
   return base::OkStatus();
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench
