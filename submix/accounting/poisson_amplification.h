@@ -1,4 +1,4 @@
-// Privacy amplification by Poisson subsampling: every part takes part in an answer with probability
+// Privacy amplification by Poisson subsampling: every part takes part in a token with probability
 // p, independently. Zhu and Wang, "Poisson Subsampled Renyi Differential Privacy" (ICML 2019).
 //
 // Adjacency: one part present or absent. Integer orders a >= 2; D(k) bounds the mechanism without

@@ -120,7 +120,7 @@ TEST(PromiseTest, WhatIsNotPrivatePromisesNothing) {
 }
 
 TEST(PromiseTest, BoundsAtManyOrdersConvertAtTheBest) {
-  // Theorem 6: C / (k tau) = .04375, T = 1024 answers; users: the range doubles.
+  // Theorem 6: C / (k tau) = .04375, T = 1024 tokens; users: the range doubles.
   constexpr int kAnswers = 1024;
   constexpr double kRange = 2 * 0.04375;
   PrivacyStatement statement = FilteredSubmix();

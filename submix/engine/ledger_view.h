@@ -14,11 +14,11 @@ namespace submix::engine {
 
 // Answers that the part can surely still back: every charge is at most `target_leakage`, in nats. 0
 // if that is below what a charge can be.
-inline std::int64_t SureAnswers(const ledger::Account& account, double target_leakage) {
+inline std::int64_t SureTokens(const ledger::Account& account, double target_leakage) {
   // No mechanism charges more. As doubles, 2 nats of 2 / 93 nats each are 92 answers.
   const auto most = accounting::FixedNats::RoundDown(target_leakage);
   if (most == accounting::FixedNats()) return 0;
-  return mechanism::MostAnswers(account.budget - account.spent, most);
+  return mechanism::MostTokens(account.budget - account.spent, most);
 }
 
 // `Json` is one of nlohmann's, which headers do not know. Requires: accounts and head are the
@@ -32,7 +32,7 @@ Json LedgerView(const Deployment& deployment, const std::vector<ledger::Account>
     parts.push_back({{"name", account.name},
                      {"spent", account.spent.ToNatsRoundedUp()},
                      {"budget", account.budget.ToNatsRoundedUp()},
-                     {"sure_answers", SureAnswers(account, options.mechanism.target_leakage)}});
+                     {"sure_answers", SureTokens(account, options.mechanism.target_leakage)}});
   }
   const accounting::Promise promise = DeploymentPromise(deployment);
   return Json{{"mechanism", options.mechanism.name},

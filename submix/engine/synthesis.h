@@ -19,7 +19,7 @@ namespace submix::engine {
 // they cost nothing. Where the charge is constant, what is left; otherwise what the declared budget
 // covers from its beginning, whatever has been spent of it: what parts have left is private, and
 // to refuse by it would tell. Errors: the ledger's.
-base::StatusOr<std::optional<std::int64_t>> CoveredAnswers(const Deployment& deployment);
+base::StatusOr<std::optional<std::int64_t>> CoveredTokens(const Deployment& deployment);
 
 struct SynthesizedDocument {
   std::int64_t number = 0;

@@ -105,7 +105,7 @@ TEST_F(SynthesisTest, EndsWhereAnswersAreUsedUpAndThenRefused) {
 
 // --- What a budget covers
 
-class CoveredAnswersTest : public testing::Test {
+class CoveredTokensTest : public testing::Test {
  protected:
   // Of two nats, with the parts' accounts as given.
   void Declare(const std::string& mechanism, double target_leakage) {
@@ -120,22 +120,22 @@ class CoveredAnswersTest : public testing::Test {
   Deployment deployment_;
 };
 
-TEST_F(CoveredAnswersTest, WhatCostsNothingHasNoEnd) {
+TEST_F(CoveredTokensTest, WhatCostsNothingHasNoEnd) {
   Declare("public", 0.01);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredAnswers(deployment_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredTokens(deployment_));
   EXPECT_EQ(covered, std::nullopt);
 }
 
 // Where parts run out one by one, the number says nothing of what they have left: it is not even
 // read.
-TEST_F(CoveredAnswersTest, IsThatOfTheDeclaredBudgetWhereWhatIsLeftIsPrivate) {
-  for (const int queries : {1, 93, 1000, 5849}) {
-    Declare("filtered-submix", 2.0 / queries);
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredAnswers(deployment_));
-    EXPECT_EQ(covered, queries);
+TEST_F(CoveredTokensTest, IsThatOfTheDeclaredBudgetWhereWhatIsLeftIsPrivate) {
+  for (const int tokens : {1, 93, 1000, 5849}) {
+    Declare("filtered-submix", 2.0 / tokens);
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredTokens(deployment_));
+    EXPECT_EQ(covered, tokens);
   }
   deployment_.config.earlier.most = accounting::FixedNats::RoundUp(1);
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredAnswers(deployment_));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto covered, CoveredTokens(deployment_));
   EXPECT_EQ(covered, 5849 / 2);
 }
 

@@ -27,9 +27,9 @@ constexpr std::array kStatedOrders = {1.25, 1.5,  1.75, 2.0,  2.25, 2.5,  2.75, 
 // After so many factors of at most e^kLargestClip a product is below 2^1000.
 constexpr int kFactorsAtATime = 64;
 
-// What one answer costs if `moves` parts of `num_parts` change from one end of the window to the
+// What one token costs if `moves` parts of `num_parts` change from one end of the window to the
 // other or, for one, from the public model to any end: the range of the log ratio is moves 2 C / k.
-double AnswerNats(double clip, int num_parts, double moves, RenyiOrder order) {
+double TokenNats(double clip, int num_parts, double moves, RenyiOrder order) {
   return divergence::BoundedRangeDivergence(moves * 2 * clip / num_parts + 2 * kScoreRounding,
                                             order);
 }
@@ -100,7 +100,7 @@ class DClipProposal final : public Proposal {
 
 double LargestClip(int num_parts, RenyiOrder order, double limit_nats) {
   const auto is_within = [&](double clip) {
-    return AnswerNats(clip, num_parts, 1, order) <= limit_nats;
+    return TokenNats(clip, num_parts, 1, order) <= limit_nats;
   };
   return is_within(0) ? divergence::LargestByHalving(kLargestClip, 52, is_within) : -1;
 }
@@ -126,7 +126,7 @@ base::StatusOr<std::unique_ptr<DClip>> DClip::Create(const MechanismOptions& opt
   if (clip < 0) {
     return base::InvalidArgumentError(
         "target leakage (beta): one token of dclip costs at least " +
-        std::to_string(AnswerNats(0, options.num_parts, 1, options.order)) +
+        std::to_string(TokenNats(0, options.num_parts, 1, options.order)) +
         " nats by rounding alone, found " + std::to_string(options.target_leakage));
   }
   return std::unique_ptr<DClip>(new DClip(options, clip));
@@ -137,7 +137,7 @@ DClip::DClip(const MechanismOptions& options, double clip)
       clip_(clip),
       window_(WindowOf(options.clip, clip)),
       charge_(FixedNats::RoundUp(
-          accounting::Outward(AnswerNats(clip, options.num_parts, 1, options.order)))) {}
+          accounting::Outward(TokenNats(clip, options.num_parts, 1, options.order)))) {}
 
 accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
   accounting::PrivacyStatement statement =
@@ -145,7 +145,7 @@ accounting::PrivacyStatement DClip::Statement(FixedNats budget) const {
                                      "docs/privacy.md, theorem of clipped log ratios");
   const auto answers = static_cast<double>(budget.units() / charge_.units());
   const auto bound = [&](double moves, RenyiOrder order) {
-    const double nats = answers * AnswerNats(clip_, options_.num_parts, moves, order);
+    const double nats = answers * TokenNats(clip_, options_.num_parts, moves, order);
     return accounting::RdpBound{order, accounting::Outward(nats, accounting::kAnyChoiceError)};
   };
   for (const double value : kStatedOrders) {

@@ -4,7 +4,7 @@
 //     v_i = clip(gamma log(p_i / h0), [-(1 - c) C, (1 + c) C]),   y ~ h0 exp((1/k) sum v_i)
 //
 // gamma and c are ClipOptions'. A part moves the law's log ratio by a range of at most 2 C / k, so
-// that every answer costs every part the same public constant. How many answers are left is public,
+// that every token costs every part the same public constant. How many tokens are left is public,
 // and a fixed number of them holds at all orders at once. Temperature acts before: p_i and h0 are
 // the tempered pmfs, and C is in tempered nats. Pmfs are normalised, which centres each part's
 // difference of logits.
@@ -40,9 +40,9 @@ class DClip final : public Mechanism {
   double log_ratio_range() const override { return RangeOf(clip_); }
   // C, in nats: half the window's width.
   double clip() const { return clip_; }
-  // Of every part, for every answer.
+  // Of every part, for every token.
   accounting::FixedNats charge() const { return charge_; }
-  // With the bounds that budget / charge answers have at other orders, and at user level.
+  // With the bounds that budget / charge tokens have at other orders, and at user level.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
   // Ignores `remaining`: the charge is a constant. A member's value that is no probability counts
   // as the low end of the window.

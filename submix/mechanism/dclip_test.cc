@@ -227,7 +227,7 @@ TEST(DClipTest, ReplacingAPartDoublesTheRange) {
   EXPECT_GT(largest, .95);
 }
 
-// Theorem 6: 1,024 answers that cost .0019134522 at order 2; at delta 1e-5 the best order
+// Theorem 6: 1,024 tokens that cost .0019134522 at order 2; at delta 1e-5 the best order
 // gives 6.987 and 16.277, the best of the stated ones a little more.
 TEST(DClipTest, TheStatementTakesTheBestOrder) {
   const auto mechanism = Make(8, 2, .0019134522056068);
@@ -254,7 +254,7 @@ TEST(DClipTest, WholeTranscriptsStayWithinTheBudget) {
     for (const double value : kOrders) {
       const std::size_t answers = world.steps * world.sequences;
       const double budget = std::exp(-4 + 4 * NextUnit(*random));
-      // One answer more than the budget pays for.
+      // One token more than the budget pays for.
       const auto mechanism =
           Make(static_cast<int>(world.num_parts), value, budget / static_cast<double>(answers - 1));
       const Answerer answerer = PlainAnswerer(*mechanism);

@@ -1,6 +1,6 @@
 // Filtered SubMix: the sound mechanism (Theorems 1, 2, 4). Every part is mixed with the public
 // model as far as its own target and its own remaining budget allow, pays the worst case over
-// everything the other parts may contribute, and sits the answer out if it cannot.
+// everything the other parts may contribute, and sits the token out if it cannot.
 //
 //     m_i = lambda_i p_i + (1 - lambda_i) h0,    h = (1/k) sum m_i,
 //     lambda_i = max { lambda <= max_mixing_weight : charge_i(lambda) <= min(beta, remaining_i) }

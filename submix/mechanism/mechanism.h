@@ -70,8 +70,8 @@ class Mechanism {
   virtual bool is_private() const { return true; }
   // The sound one, for charges that are part-local; research that counts otherwise says so here.
   virtual accounting::ChargeRule charge_rule() const { return accounting::ChargeRule::kPerPart; }
-  // True if every answer costs every part the same public constant, above zero and per part: then
-  // all accounts come to their end with the same answer, and which one that is is public.
+  // True if every token costs every part the same public constant, above zero and per part: then
+  // all accounts come to their end with the same token, and which one that is is public.
   virtual bool has_constant_charge() const { return false; }
   // The most, in nats, by which all parts together can move the log ratio of two tokens' weights; a
   // public constant, from which SamplingOptions::top_k_plus follows. Infinity: there is none.

@@ -1,4 +1,4 @@
-// What the operator declares of a mechanism, once, before the first answer. All of it is public.
+// What the operator declares of a mechanism, once, before the first token. All of it is public.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct MechanismOptions {
   int num_parts = 0;
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   // Cap on one charge in nats (β). > 0. Mechanisms with a noise scale or a clip derive it from
-  // this, so that every answer costs at most β.
+  // this, so that every token costs at most β.
   double target_leakage = 0;
   // Largest mixing weight, in (0, 1]; the floor is f = 1 − this (filtered-submix).
   double max_mixing_weight = 0.6;

@@ -1,4 +1,4 @@
-// What one answer of filtered SubMix costs one part (Theorem 2): the supremum over everything
+// What one token of filtered SubMix costs one part (Theorem 2): the supremum over everything
 // the other parts may contribute, so that the charge is a function of this part alone.
 //
 //     lo, d     forward: lo = c h0 / k, c = 1 + (k-1) f, d = (m - h0) / k;   backward: lo + d, -d

@@ -27,7 +27,7 @@ NoRandomness no_randomness;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 enum class Filter {
-  kSkip,          // a part that cannot pay sits this answer out
+  kSkip,          // a part that cannot pay sits this token out
   kDrop,          // … and all later ones
   kGlobalStop,    // broken: one part that cannot pay ends the ensemble, unpaid
   kPayAfterwards  // broken: a part takes part while anything is left, whatever the charge

@@ -57,7 +57,7 @@ std::string OptionsHelp() {
 
 std::string Deploy(const std::string& ensemble, const std::string& deployment, double epsilon,
                    const std::string& mechanism, const std::string& unit, double delta,
-                   std::int64_t queries, const std::string& when_exhausted,
+                   std::int64_t tokens, const std::string& when_exhausted,
                    const std::string& ledger, const std::vector<std::string>& after,
                    const py::kwargs& options) {
   if (unit != "part" && unit != "user") {
@@ -69,7 +69,7 @@ std::string Deploy(const std::string& ensemble, const std::string& deployment, d
   declaration.ledger_location = ledger;
   declaration.after = after;
   declaration.for_users = unit == "user";
-  declaration.queries = queries;
+  declaration.tokens = tokens;
   declaration.said = SaidOf(options);
   declaration.options.mechanism.name = mechanism;
   declaration.options.epsilon = epsilon;

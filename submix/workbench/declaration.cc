@@ -25,18 +25,18 @@ StatusOr<ensemble::Manifest> LoadManifest(const Declaration& declaration) {
 StatusOr<engine::DeploymentOptions> CompleteOptions(const Declaration& declaration,
                                                     const ensemble::Manifest& manifest,
                                                     const mechanism::MechanismMaker& make) {
-  if (declaration.queries < 1) {
+  if (declaration.tokens < 1) {
     return base::InvalidArgumentError("queries: expected at least 1, found " +
-                                      std::to_string(declaration.queries));
+                                      std::to_string(declaration.tokens));
   }
   engine::DeploymentOptions options = declaration.options;
   SUBMIX_ASSIGN_OR_RETURN(options.mechanism,
                           MechanismAsSaid(options.mechanism.name, manifest.num_parts,
-                                          declaration.queries, declaration.said));
+                                          declaration.tokens, declaration.said));
   mechanism::AskedBudget asked = {.epsilon = options.epsilon,
                                   .for_users = declaration.for_users,
                                   .delta = options.delta,
-                                  .queries = declaration.queries};
+                                  .tokens = declaration.tokens};
   if (declaration.said.contains("order")) asked.order = options.mechanism.order;
   // An external ensemble is made of the tokenizer's directory once this has succeeded.
   const bool is_there = !declaration.external || declaration.external->tokenizer.empty();
@@ -79,13 +79,13 @@ StatusOr<engine::Deployment> Declare(const Declaration& declaration,
 }
 
 StatusOr<mechanism::MechanismOptions> MechanismAsSaid(
-    const std::string& name, int num_parts, std::int64_t queries,
+    const std::string& name, int num_parts, std::int64_t tokens,
     const std::map<std::string, std::string>& said) {
   mechanism::MechanismOptions options;
   options.name = name;
   options.num_parts = num_parts;
   options.order = mechanism::RecommendedOrder();
-  mechanism::Recommend(num_parts, queries, options);
+  mechanism::Recommend(num_parts, tokens, options);
   SUBMIX_RETURN_IF_ERROR(mechanism::SetTexts(said, options));
   return options;
 }

@@ -23,7 +23,7 @@ struct Declaration {
   // Whether options.epsilon is promised to one user, at options.delta or, where "order" is said, at
   // that order; else to a part.
   bool for_users = false;
-  std::int64_t queries = 1024;  // answers that the budget is to back; >= 1
+  std::int64_t tokens = 1024;  // that the budget is to pay for; >= 1
   // Options of the mechanism by their paths (mechanism/options_table.h), as text; for the others
   // what is recommended.
   std::map<std::string, std::string> said;
@@ -49,7 +49,7 @@ base::StatusOr<engine::Deployment> Declare(
 // What is recommended for so many parts and answers, but for what was said. Errors:
 // mechanism::SetTexts's.
 base::StatusOr<mechanism::MechanismOptions> MechanismAsSaid(
-    const std::string& name, int num_parts, std::int64_t queries,
+    const std::string& name, int num_parts, std::int64_t tokens,
     const std::map<std::string, std::string>& said);
 
 // What to tell the operator, and nobody else, of a delta that is large for so many users; empty:

@@ -43,7 +43,7 @@ TEST_F(DeclarationTest, NothingSaidIsWhatIsRecommended) {
   declaration_.options.mechanism.name = "dclip";
   mechanism::MechanismOptions recommended;
   recommended.name = "dclip";
-  mechanism::Recommend(4, declaration_.queries, recommended);
+  mechanism::Recommend(4, declaration_.tokens, recommended);
   const mechanism::MechanismOptions declared = Declared();
   EXPECT_EQ(declared.num_parts, 4);
   EXPECT_EQ(declared.order, mechanism::RecommendedOrder());
@@ -52,7 +52,7 @@ TEST_F(DeclarationTest, NothingSaidIsWhatIsRecommended) {
 }
 
 TEST_F(DeclarationTest, WhatIsSaidHolds) {
-  declaration_.queries = 16;
+  declaration_.tokens = 16;
   declaration_.said = {{"max_mixing_weight", "0.25"}, {"order", "4"}, {"target_leakage", "0.5"}};
   const mechanism::MechanismOptions declared = Declared();
   EXPECT_EQ(declared.max_mixing_weight, .25);
@@ -78,9 +78,9 @@ TEST_F(DeclarationTest, WhatCannotBeDeclaredMakesNothing) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(word)));
     EXPECT_FALSE(base::FileExists(declaration_.deployment_directory));
   };
-  declaration_.queries = 0;
+  declaration_.tokens = 0;
   is_refused("queries");
-  declaration_.queries = 16;
+  declaration_.tokens = 16;
   declaration_.said = {{"clip.colour", "1"}};
   is_refused("clip.colour");
   declaration_.said = {{"max_mixing_weight", "7"}};

@@ -19,7 +19,7 @@ constexpr double kWork = 5e7;
 // Standard deviations of the composed loss, at most range / 2 each, beyond which delta is not
 // resolved but bounded.
 constexpr double kReach = 12;
-// What rounding takes off one answer's value, times 1 - e^-range, by which differences of near
+// What rounding takes off one token's value, times 1 - e^-range, by which differences of near
 // numbers are divided: at most 2^-53 was seen.
 constexpr double kRounding = 0x1p-51;
 
@@ -118,7 +118,7 @@ class BoundedRangeComposition::Recursion {
   const bool upper_;
   const double step_;
   const double shrink_;
-  const double lost_;  // by rounding, in an answer's value
+  const double lost_;  // by rounding, in a token's value
   std::vector<double> delta_;
   std::vector<double> extended_;
   std::vector<double> slope_;

@@ -1,5 +1,5 @@
-// The least delta(epsilon) that holds for `count` adaptive answers whose log probability ratios
-// each have a range of at most `range`, such as a fixed number of DClip answers (Theorem 6).
+// The least delta(epsilon) that holds for `count` adaptive tokens whose log probability ratios
+// each have a range of at most `range`, such as a fixed number of DClip tokens (Theorem 6).
 // With the worst two-point law at offset t, P-mass p(t) = (1 - e^(t-range)) / (1 - e^-range) at
 // loss t and the rest at t - range:
 //     delta_0(e) = max(1 - exp(e), 0),
@@ -26,7 +26,7 @@ struct Bracket {
 class BoundedRangeComposition {
  public:
   // Time grows as count^1.5; 0.1 s for 1,000, some seconds at the limit. Errors: kInvalidArgument
-  // unless 0 < range <= 100 and count >= 1; kUnimplemented for more than 20,000 answers.
+  // unless 0 < range <= 100 and count >= 1; kUnimplemented for more than 20,000 tokens.
   static base::StatusOr<BoundedRangeComposition> Create(double range, std::int64_t count);
 
   // Requires: epsilon >= 0.

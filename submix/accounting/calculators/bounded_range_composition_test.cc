@@ -118,7 +118,7 @@ TEST(BoundedRangeCompositionTest, NoAdaptiveAdversaryDoesBetter) {
   }
 }
 
-// Theorem 6's example: 1,024 answers, C / (k tau) = .04375: between the bounds, and below what
+// Theorem 6's example: 1,024 tokens, C / (k tau) = .04375: between the bounds, and below what
 // Rényi divergence gives, but for what the lattice adds.
 TEST(BoundedRangeCompositionTest, IsNoWorseThanTheConversionFromRenyiDivergence) {
   for (const std::int64_t count : {1, 10, 100, 1024}) {

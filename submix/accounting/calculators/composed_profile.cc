@@ -14,7 +14,7 @@ namespace {
 
 using base::StatusOr;
 
-constexpr std::int64_t kMostComposedAnswers = 100000;
+constexpr std::int64_t kMostComposedTokens = 100000;
 constexpr double kMostLaplacePoints = 1 << 14;
 
 PrivacyProfile LatticeProfile(const PrivacyLoss& loss, double step, std::int64_t count) {
@@ -81,9 +81,9 @@ StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event) {
   if (const auto* run = std::get_if<BoundedRangeRun>(&event.run)) {
     return BoundedRangeProfile(run->range, event.count);
   }
-  if (event.count > kMostComposedAnswers) {
+  if (event.count > kMostComposedTokens) {
     return base::UnimplementedError("exact composition: at most " +
-                                    std::to_string(kMostComposedAnswers) + " tokens, found " +
+                                    std::to_string(kMostComposedTokens) + " tokens, found " +
                                     std::to_string(event.count));
   }
   if (const auto* run = std::get_if<LaplaceRun>(&event.run)) {

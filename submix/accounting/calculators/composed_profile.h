@@ -17,7 +17,7 @@ using PrivacyProfile = std::function<Bracket(double epsilon)>;
 
 // For Laplace and DP decoding (privacy_loss_distribution.h) and bounded range
 // (bounded_range_composition.h). The neighbours are those of each run's accountant.
-// Errors: kUnimplemented for other runs and for too many answers, kInvalidArgument for a count
+// Errors: kUnimplemented for other runs and for too many tokens, kInvalidArgument for a count
 // below 1, and for parameters out of range or without any privacy.
 base::StatusOr<PrivacyProfile> ComposedProfile(const PrivacyEvent& event);
 

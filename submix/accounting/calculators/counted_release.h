@@ -29,12 +29,12 @@ CountedRelease DpSgdRelease(double sampling_probability, double noise_multiplier
 CountedRelease LaplaceRelease(double parts, double noise_scale);
 // The token with most votes after Gaussian noise on each count.
 CountedRelease GnmaxRelease(double noise_scale);
-// Of a number of DClip answers that is fixed beforehand. The clip C is of a part's log ratios to
+// Of a number of DClip tokens that is fixed beforehand. The clip C is of a part's log ratios to
 // the public model; the temperature is 1 unless the clip is in logits before one.
 CountedRelease DclipRelease(double parts, double clip, double temperature);
 // A token of the model mixed with the uniform law.
 CountedRelease DpDecodingRelease(double mixing_weight, std::int64_t vocab_size);
-// An answer that every part can surely back: at most `target_leakage` nats at the order.
+// A token that every part can surely back: at most `target_leakage` nats at the order.
 CountedRelease FilteredSubmixRelease(double order, double target_leakage);
 
 // What `submix account` and Python ask of them, each said once.
@@ -71,7 +71,7 @@ std::span<const CountedKind> CountedKinds();
 // The statement of user_run. Requires: there is one.
 PrivacyStatement UserStatement(const CountedRelease& release);
 
-// `answers` GNMax answers if all have these votes: private, as the votes are (gnmax_rdp.h); and
+// `answers` GNMax tokens if all have these votes: private, as the votes are (gnmax_rdp.h); and
 // what must be said of it. Requires: votes not empty.
 std::vector<RdpBound> GnmaxVotesRdp(std::span<const double> votes, double noise_scale,
                                     double answers);

@@ -15,7 +15,7 @@ std::vector<double> PmixedBetas(double rdp, int num_parts, double sampling_proba
   std::vector<double> betas;
   for (int drawn = 0; drawn <= num_parts; ++drawn) {
     const auto fits = [&](double beta) {
-      return PmixedAnswerRdp(beta, std::max(drawn, 1), sampling_probability, order) <= rdp;
+      return PmixedTokenRdp(beta, std::max(drawn, 1), sampling_probability, order) <= rdp;
     };
     betas.push_back(FindBoundary(0, 1, fits).holds);
   }
@@ -29,7 +29,7 @@ double PmixedSubsetRdp(double beta, int num_drawn, int order) {
   return RdpFromLogExcess(LogExpm1(loss) - std::log(num_drawn), order);
 }
 
-double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order) {
+double PmixedTokenRdp(double beta, int num_drawn, double sampling_probability, int order) {
   return PoissonAmplifiedRdp([&](int k) { return PmixedSubsetRdp(beta, num_drawn, k); },
                              sampling_probability, order);
 }

@@ -1,6 +1,6 @@
 // PMixED's accounting as published (Flemings, Razaviyayn and Annavaram 2024): every member is
 // pulled to within beta * a nats of the public model at order a, a Poisson(p) subset of the parts
-// answers, and beta is solved so that an answer costs its share of the budget. Adjacency: one part
+// answers, and beta is solved so that a token costs its share of the budget. Adjacency: one part
 // present or absent.
 //
 // Research, not proven: the subset bound below uses a triangle rule that needs the ball at every
@@ -29,15 +29,15 @@ struct PmixedTargets {
   std::vector<double> beta;   // PmixedBetas of it
 };
 
-// The cost at `order` of an answer from exactly `num_drawn` parts, without amplification:
+// The cost at `order` of a token from exactly `num_drawn` parts, without amplification:
 //     beta * order for one part,   log((s - 1 + e^((order-1) 4 beta order)) / s) / (order - 1) for
 //     s.
 double PmixedSubsetRdp(double beta, int num_drawn, int order);
 
 // The same with the tight Poisson amplification at integer order >= 2.
-double PmixedAnswerRdp(double beta, int num_drawn, double sampling_probability, int order);
+double PmixedTokenRdp(double beta, int num_drawn, double sampling_probability, int order);
 
-// Indexed by the number of parts drawn, 0 … num_parts: the largest beta whose PmixedAnswerRdp is at
+// Indexed by the number of parts drawn, 0 … num_parts: the largest beta whose PmixedTokenRdp is at
 // most `rdp` nats; its feasible end. Both a lone part and none use that of one.
 std::vector<double> PmixedBetas(double rdp, int num_parts, double sampling_probability, int order);
 

@@ -15,12 +15,12 @@ using ::testing::HasSubstr;
 
 TEST(PmixedTargetTest, AnswersAgreeWithHighPrecision) {
   ExpectReferences("pmixed", 54, 4, 1e-11, [](const ReferenceRecord& record) {
-    return PmixedAnswerRdp(record.number(0), static_cast<int>(record.number(1)), record.number(2),
-                           static_cast<int>(record.number(3)));
+    return PmixedTokenRdp(record.number(0), static_cast<int>(record.number(1)), record.number(2),
+                          static_cast<int>(record.number(3)));
   });
 }
 
-// PMixED: epsilon 8, delta 1e-5, order 3, 1,024 answers, p = .03, 80 parts.
+// PMixED: epsilon 8, delta 1e-5, order 3, 1,024 tokens, p = .03, 80 parts.
 TEST(PmixedTargetTest, AgreesWithThePublishedSetting) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const PmixedTargets targets, PmixedTarget({}));
   EXPECT_NEAR(targets.rdp_per_answer, 0.003123, 5e-7);
@@ -43,8 +43,8 @@ TEST(PmixedTargetTest, ReturnsTheFeasibleEnd) {
       SUBMIX_ASSERT_OK_AND_ASSIGN(const PmixedTargets targets, PmixedTarget(settings));
       for (int drawn = 1; drawn <= settings.num_parts; ++drawn) {
         const double beta = targets.beta[drawn];
-        EXPECT_LE(PmixedAnswerRdp(beta, drawn, p, order), targets.rdp_per_answer);
-        EXPECT_GT(PmixedAnswerRdp(beta * (1 + 1e-9), drawn, p, order), targets.rdp_per_answer);
+        EXPECT_LE(PmixedTokenRdp(beta, drawn, p, order), targets.rdp_per_answer);
+        EXPECT_GT(PmixedTokenRdp(beta * (1 + 1e-9), drawn, p, order), targets.rdp_per_answer);
       }
     }
   }

@@ -21,7 +21,7 @@ struct GnmaxRun {
   double noise_scale = 1;
   auto operator<=>(const GnmaxRun&) const = default;
 };
-// An answer whose log probabilities move within this range: DClip, 2 C / (k tau).
+// A token whose log probabilities move within this range: DClip, 2 C / (k tau).
 struct BoundedRangeRun {
   double range = 0;
   auto operator<=>(const BoundedRangeRun&) const = default;

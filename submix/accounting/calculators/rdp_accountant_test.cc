@@ -45,7 +45,7 @@ TEST(RdpAccountantTest, AStoredHistoryCanBeRecountedAtOtherOrders) {
   EXPECT_EQ(accountant.bounds().size(), 32u);
 }
 
-// Theorem 6: C / (k tau) = .04375, 1,024 answers: 6.987 at order 4.21; for users 16.277.
+// Theorem 6: C / (k tau) = .04375, 1,024 tokens: 6.987 at order 4.21; for users 16.277.
 TEST(RdpAccountantTest, DefaultOrdersComeCloseToTheBest) {
   const PrivacyEvent parts = {BoundedRangeRun{2 * 0.04375}, 1024};
   const PrivacyEvent users = {BoundedRangeRun{4 * 0.04375}, 1024};

@@ -80,7 +80,7 @@ Status RunMembership(const MembershipOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto games,
                           workbench::PlayGames(request, options.neighbour, target));
   CommandReport report;
-  report.title = "Membership by " + std::to_string(request.queries) +
+  report.title = "Membership by " + std::to_string(request.tokens) +
                  " served tokens: the attacker who knows the models of both worlds";
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
   report.notes.push_back(

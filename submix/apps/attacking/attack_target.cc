@@ -30,7 +30,7 @@ void AddTargetFlags(Flags flags, TargetFlags& target) {
           (request.takes_members ? ", and members: the one that knows most, served as it is" : "") +
           ". Default: the deployment, or filtered-submix");
   flags.Add("--epsilon", request.epsilons, "One or more budgets of a part, nats");
-  flags.Add("--tokens,--queries", request.queries, kPositive,
+  flags.Add("--tokens,--queries", request.tokens, kPositive,
             "Tokens that the budget is made for: the cap on one charge is epsilon / tokens");
   target.mechanism_flags.AddTo(flags, MechanismFlags::Takes::kOneValue);
   AddModelFlags(flags, request.predictor);

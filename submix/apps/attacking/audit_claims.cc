@@ -110,7 +110,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
   };
   return Report(options.audit, target, UnitOf(options.neighbour),
                 "Audit of epsilon: what " + std::to_string(options.neighbour.transcripts) +
-                    " transcripts of " + std::to_string(request.queries) +
+                    " transcripts of " + std::to_string(request.tokens) +
                     " tokens in each world prove",
                 "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each "
                 "is wrong with probability " +
@@ -146,7 +146,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
   return Report(
       options.audit, target, PrivacyUnit::kPart,
       "One-run audit: " + std::to_string(options.runs) + " runs of " +
-          std::to_string(request.queries) + " tokens, every part there or not by a coin of its own",
+          std::to_string(request.tokens) + " tokens, every part there or not by a coin of its own",
       "Half of the coins choose how sure one must be to guess, the other half (coins) are guessed. "
       "Weaker than `submix audit epsilon` at few parts; it looks at all of them at once.",
       find);

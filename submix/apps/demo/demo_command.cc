@@ -52,7 +52,7 @@ struct DemoOptions {
   int parts = 32;
   int plant = 200;
   int runs = 4;
-  std::int64_t queries = 1024;
+  std::int64_t tokens = 1024;
 };
 
 // What the demo measured, as a table for people and as summary.json for machines.
@@ -91,7 +91,7 @@ void PrintPerplexityTable(const DemoReport& report) {
       "  runs of %lld tokens), at epsilon = %g, order %s; the part that spent most spent %s.\n"
       "  %.1f private tokens a second.\n",
       100 * kept.value, 100 * kept.low, 100 * kept.high, baselines.public_model.runs.size(),
-      static_cast<long long>(baselines.queries), setting.setting.epsilon,
+      static_cast<long long>(baselines.tokens), setting.setting.epsilon,
       setting.setting.mechanism.order.ToString().c_str(),
       accounting::FormatCost(setting.epsilon_spent_max).c_str(), report.private_tokens_per_second);
 }
@@ -117,7 +117,7 @@ Status WriteSummary(const DemoOptions& options, const DemoReport& report, const 
       {"epsilon", setting.setting.epsilon},
       {"order", order},
       {"epsilon_spent_max", setting.epsilon_spent_max},
-      {"queries", options.queries},
+      {"queries", options.tokens},
       {"parts", options.parts},
       {"plant_repetitions", options.plant},
       {"secret_hits_non_private", report.extraction_non_private.hits},
@@ -207,7 +207,7 @@ class Demo {
     workbench::Declaration declaration;
     declaration.ensemble_directory = File(ensemble);
     declaration.deployment_directory = File(deployment);
-    declaration.queries = options_.queries;
+    declaration.tokens = options_.tokens;
     return workbench::Declare(declaration).status();
   }
 
@@ -264,7 +264,7 @@ class Demo {
     plan.num_parts = options_.parts;
     plan.num_fine_tuned = 1;
     plan.runs = options_.runs;
-    plan.settings.push_back({declared_.mechanism, declared_.epsilon, options_.queries});
+    plan.settings.push_back({declared_.mechanism, declared_.epsilon, options_.tokens});
     base::ProgressBar progress("Scoring", eval::NumPositions(plan), "tokens");
     SUBMIX_ASSIGN_OR_RETURN(
         report_.evaluation,

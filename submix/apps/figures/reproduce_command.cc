@@ -121,7 +121,7 @@ void AddReproduceCommand(CLI::App& command, Action& action) {
             "public");
   flags.Add("--runs", request.runs, kPositive,
             "Runs of the most tokens; default: the figure's own");
-  flags.Add("--most-tokens,--most-answers", request.most_answers, Between(4, 1 << 30),
+  flags.Add("--most-tokens,--most-answers", request.most_tokens, Between(4, 1 << 30),
             "Numbers of tokens above this become this: AdaPMixED's 99,840 take hours");
   flags.Add("--seed", request.seed, "Of the partition and of what mechanisms draw");
   flags.Add("--predictor", request.predictor.predictor, OneOf({"cpu", "torch"}),

@@ -40,7 +40,7 @@ struct EvaluateOptions {
   double delta = accounting::kDefaultDelta;
   MechanismFlags mechanism_flags;
   workbench::ModelOptions predictor;
-  std::vector<std::int64_t> queries = {1024};
+  std::vector<std::int64_t> tokens = {1024};
   int runs = 4;
   std::uint64_t seed = 0;
   bool json = false;
@@ -74,13 +74,13 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
                                                         int num_parts) {
   using Setting = eval::EvaluationSetting;
   std::vector<Setting> settings(1);
-  Multiply(settings, options.queries, [](Setting& s, std::int64_t value) { s.queries = value; });
+  Multiply(settings, options.tokens, [](Setting& s, std::int64_t value) { s.tokens = value; });
   Multiply(settings, options.mechanisms,
            [](Setting& s, const std::string& value) { s.mechanism.name = value; });
   for (Setting& setting : settings) {
     setting.mechanism.num_parts = num_parts;
     setting.mechanism.order = mechanism::RecommendedOrder();
-    mechanism::Recommend(num_parts, setting.queries, setting.mechanism);
+    mechanism::Recommend(num_parts, setting.tokens, setting.mechanism);
   }
   for (const mechanism::MechanismOption& option : mechanism::MechanismOptionsTable()) {
     SUBMIX_RETURN_IF_ERROR(MultiplyBy(option, options.mechanism_flags, settings));
@@ -105,9 +105,9 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
                                          .delta = delta,
                                          .public_keys = public_keys,
                                          .public_training = sheet.public_training};
-        SUBMIX_ASSIGN_OR_RETURN(const auto kept,
-                                mechanism::KeepUserPromise(setting.mechanism, setting.queries,
-                                                           *promise, mechanism::MakeAnyMechanism));
+        SUBMIX_ASSIGN_OR_RETURN(
+            const auto kept, mechanism::KeepUserPromise(setting.mechanism, setting.tokens, *promise,
+                                                        mechanism::MakeAnyMechanism));
         setting.mechanism = kept.mechanism;
         setting.epsilon = kept.epsilon;
       }
@@ -245,7 +245,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   AddPromiseFlags(flags, options.units, options.delta);
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
   AddModelFlags(command, options.predictor);
-  flags.Add("--tokens,--queries", options.queries, Between(1, 1'000'000'000),
+  flags.Add("--tokens,--queries", options.tokens, Between(1, 1'000'000'000),
             "One or more numbers of tokens under one budget (the papers' B)");
   flags.Add("--runs", options.runs, kPositive,
             "Disjoint stretches of the most --tokens, each with a fresh budget; fewer tokens are "

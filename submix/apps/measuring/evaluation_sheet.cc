@@ -73,7 +73,7 @@ void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
 }
 
 Json BaselinesJson(const EvaluationSheet& sheet, const eval::Baselines& baselines) {
-  Json object = {{"queries", baselines.queries},
+  Json object = {{"queries", baselines.tokens},
                  {"runs", baselines.public_model.runs.size()},
                  {"public_perplexity", baselines.public_model.corpus()},
                  {"public_accuracy_top1", baselines.public_model.accuracy()},
@@ -107,7 +107,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   Json object = {{"mechanism", options.name},
                  {"order", OrderJson(options.order)},
                  {"epsilon", result.setting.epsilon},
-                 {"queries", result.setting.queries}};
+                 {"queries", result.setting.tokens}};
   AddOptions(options, object, [](const mechanism::OptionValue& value) {
     return std::visit([](const auto& plain) { return Json(plain); }, value);
   });
@@ -209,7 +209,7 @@ Json CsvRow(const std::string& model, const eval::Baselines& baselines,
     if (option.path != "mechanism") row.emplace(std::string(option.path), nullptr);
   }
   row["model"] = model;
-  row["queries"] = baselines.queries;
+  row["queries"] = baselines.tokens;
   row["runs"] = perplexity.runs.size();
   row["perplexity"] = CsvNumber(perplexity.corpus());
   if (const auto kept = KeptOf(baselines, perplexity)) {
@@ -279,7 +279,7 @@ Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,
                                              {"epsilon", nullptr},
                                              {"delta", nullptr},
                                              {"unit", nullptr},
-                                             {"queries", baselines.queries},
+                                             {"queries", baselines.tokens},
                                              {"user", users[static_cast<std::size_t>(loss.user)]},
                                              {"positions", loss.positions},
                                              {"nats", CsvNumber(loss.nats)},
@@ -308,7 +308,7 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
                         .c_str());
   for (const eval::Baselines& baselines : sheet.result.baselines) {
     std::printf("\n%zu runs of %lld tokens, each with a fresh budget\n",
-                baselines.public_model.runs.size(), static_cast<long long>(baselines.queries));
+                baselines.public_model.runs.size(), static_cast<long long>(baselines.tokens));
     std::printf("%-*s order  epsilon       beta  weight  perplexity  spent most\n", kNameWidth,
                 "model");
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
@@ -316,7 +316,7 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
       PrintPromise(sheet, name, std::nullopt);
     });
     for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
-      if (sheet.result.settings[i].setting.queries == baselines.queries) PrintSettingRow(sheet, i);
+      if (sheet.result.settings[i].setting.tokens == baselines.tokens) PrintSettingRow(sheet, i);
     }
   }
   std::string text;

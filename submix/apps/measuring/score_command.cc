@@ -114,7 +114,7 @@ Status RunScore(const ScoreOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const ScoredText text, LoadText(options, *predictor));
   const eval::HeldoutBlocks blocks =
       eval::HeldoutFromUsers({{"", text.tokens}}, predictor->context_length()).blocks;
-  base::ProgressBar progress("Scoring", eval::CountQueries(blocks), "tokens");
+  base::ProgressBar progress("Scoring", eval::CountScoredTokens(blocks), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(auto rows, eval::ScoreTokens(*predictor, blocks, progress));
   progress.Finish();
   std::vector<ModelScore> scores;

@@ -47,7 +47,7 @@ void PrintForPeople(const engine::Deployment& deployment,
     const double budget = account.budget.ToNatsRoundedUp();
     std::printf(
         "%-10s %12.6f %12.6f %14lld  %s\n", account.name.c_str(), spent, budget,
-        static_cast<long long>(engine::SureAnswers(account, options.mechanism.target_leakage)),
+        static_cast<long long>(engine::SureTokens(account, options.mechanism.target_leakage)),
         SpentBar(spent / budget).c_str());
   }
   std::printf("\nrecords    %lld\nhead       %s\nlineage    %s\n\n",

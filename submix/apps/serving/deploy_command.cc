@@ -81,7 +81,7 @@ void PrintPromise(const engine::Deployment& deployment) {
   const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
                                 deployment.config.earlier.most};
   std::printf("\nEvery part can surely back %lld tokens.\n",
-              static_cast<long long>(engine::SureAnswers(part, options.mechanism.target_leakage)));
+              static_cast<long long>(engine::SureTokens(part, options.mechanism.target_leakage)));
 }
 
 Status PrintPlan(const workbench::Declaration& declaration) {
@@ -178,7 +178,7 @@ void AddDeployCommand(CLI::App& command, Action& action) {
             "Budget for ever. Of every part: nats of Renyi divergence at --order");
   AddPromiseFlags(flags, options.unit, declaration.options.delta);
   flags.Add(
-      "--tokens,--queries", declaration.queries, kCount,
+      "--tokens,--queries", declaration.tokens, kCount,
       "Tokens that every part can surely pay for, with what --after counts in taken from them; "
       "sets the cap on one charge to epsilon / tokens");
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kOneValue);

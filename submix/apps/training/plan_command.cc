@@ -37,7 +37,7 @@ struct PlanOptions {
   double tokens_a_user = 0;
   std::optional<double> epsilon;
   std::optional<double> delta;
-  std::optional<double> answers;
+  std::optional<double> tokens;
   std::optional<double> kept;
   std::string public_model;
   std::optional<double> minutes;
@@ -57,7 +57,7 @@ StatusOr<std::optional<Unknown>> UnknownOf(const PlanOptions& options) {
   std::vector<Unknown> unknowns;
   if (!options.users) unknowns.push_back(Unknown::kUsers);
   if (!options.epsilon) unknowns.push_back(Unknown::kEpsilon);
-  if (!options.answers) unknowns.push_back(Unknown::kAnswers);
+  if (!options.tokens) unknowns.push_back(Unknown::kTokens);
   if (unknowns.size() > 1) {
     return base::InvalidArgumentError(
         "two of --users, --epsilon and --tokens are needed, to find the third; or all three");
@@ -77,7 +77,7 @@ StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<U
   input.epsilon = options.epsilon.value_or(1);
   input.delta = options.delta.value_or(options.users ? eval::DeltaFor(*options.users)
                                                      : accounting::kDefaultDelta);
-  input.answers = static_cast<std::int64_t>(options.answers.value_or(1));
+  input.tokens = static_cast<std::int64_t>(options.tokens.value_or(1));
   if (!unknown) return eval::Contenders(input);
   return eval::ContendersThatKeep(options.kept.value_or(kWishedShare), *unknown, input);
 }
@@ -130,7 +130,7 @@ std::vector<std::string> CommandsOf(const Contender& contender, const std::strin
   commands.push_back(train);
   commands.push_back("submix deploy my_ensemble my_deployment --mechanism " + contender.mechanism +
                      " --unit user" + PromiseFlags(input.epsilon, input.delta) + " --tokens " +
-                     std::to_string(input.answers));
+                     std::to_string(input.tokens));
   return commands;
 }
 
@@ -169,7 +169,7 @@ double TrainingMinutes(const MachineTimes& times, const Contender& contender) {
   return seconds_a_position * positions / 60;
 }
 
-double AnswerMilliseconds(const MachineTimes& times, const Contender& contender) {
+double TokenMilliseconds(const MachineTimes& times, const Contender& contender) {
   return times.public_milliseconds +
          (contender.is_ensemble() ? contender.parts * times.member_milliseconds : 0);
 }
@@ -188,14 +188,14 @@ Json RowOf(const Contender& contender, const Known& known) {
   row["order"] = is_ensemble ? OrderJson(contender.order) : Json();
   row["clip"] = NumberOrNull(contender.clip);
   row["charge_rdp"] = is_ensemble ? Json(contender.target_leakage) : Json();
-  row["answers"] = is_ensemble ? Json(contender.answers) : Json("unlimited");
+  row["answers"] = is_ensemble ? Json(contender.tokens) : Json("unlimited");
   row["part_epsilon"] = contender.is_over_dp_sgd() ? Json() : NumberOrNull(contender.part_epsilon);
   row["user_epsilon"] = contender.user_epsilon;
   row["tokens"] = std::llround(contender.tokens_a_part);
   row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
   if (known.times) {
     row["train_minutes"] = TimeJson(TrainingMinutes(*known.times, contender));
-    row["ms_per_answer"] = TimeJson(AnswerMilliseconds(*known.times, contender));
+    row["ms_per_answer"] = TimeJson(TokenMilliseconds(*known.times, contender));
   }
   return row;
 }
@@ -333,7 +333,7 @@ void AddPlanCommand(CLI::App& command, Action& action) {
             "Promised to one user, with --delta. Without: the least that keeps --kept");
   flags.Add("--delta", options.delta, kDelta,
             "Default: the power of ten below a tenth of 1 / users; 1e-06 without --users");
-  flags.Add("--tokens,--answers", options.answers, kCount,
+  flags.Add("--tokens,--answers", options.tokens, kCount,
             "Tokens that the promise is for. Without: the most that keep --kept");
   flags.Add("--kept", options.kept, kProbability,
             "Wished share of what fine-tuning without privacy gains, where one of the three is "

@@ -59,8 +59,8 @@ StatusOr<std::vector<std::string>> WriteMembers(const std::string& public_direct
 
 // The fastest of some answers, since what else runs only slows: from one token to the law of the
 // next, the charge counted and no token drawn.
-StatusOr<double> AnswerMilliseconds(const std::string& public_directory,
-                                    const std::vector<std::string>& members) {
+StatusOr<double> TokenMilliseconds(const std::string& public_directory,
+                                   const std::vector<std::string>& members) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto predictor,
       workbench::LoadPredictor({}, public_directory, members, /*vocab_size=*/0));
@@ -122,11 +122,11 @@ StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double 
                                    static_cast<int>(std::min<double>(kMostBlocks, blocks)),
                                    base::JoinPath(*scratch, "dp-sgd")));
   progress.Advance(1);
-  SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, AnswerMilliseconds(public_directory, {}));
+  SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, TokenMilliseconds(public_directory, {}));
   progress.Advance(1);
   SUBMIX_ASSIGN_OR_RETURN(const auto members, WriteMembers(public_directory, recipe,
                                                            base::JoinPath(*scratch, "members")));
-  SUBMIX_ASSIGN_OR_RETURN(const double milliseconds, AnswerMilliseconds(public_directory, members));
+  SUBMIX_ASSIGN_OR_RETURN(const double milliseconds, TokenMilliseconds(public_directory, members));
   times.member_milliseconds = std::max(0.0, milliseconds - times.public_milliseconds) / kMembers;
   progress.Advance(1);
   progress.Finish();

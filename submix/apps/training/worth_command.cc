@@ -79,7 +79,7 @@ Status RunWorth(const WorthOptions& options) {
                           workbench::LoadWorthTexts(options.request, ensemble, *tokenizer));
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
                           workbench::FineTuneOn(texts, options.request, ensemble, *tokenizer));
-  base::ProgressBar progress("Scoring", eval::CountQueries(texts.heldout), "tokens");
+  base::ProgressBar progress("Scoring", eval::CountScoredTokens(texts.heldout), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(const auto scores,
                           eval::ScoreTokens(*predictor, texts.heldout, progress));
   progress.Finish();

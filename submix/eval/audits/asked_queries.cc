@@ -12,8 +12,8 @@ namespace {
 using base::Status;
 
 Status CheckLength(const HeldoutBlocks& text, std::int64_t queries) {
-  if (CountQueries(text) >= queries) return base::OkStatus();
-  return base::InvalidArgumentError("the text has " + std::to_string(CountQueries(text)) +
+  if (CountScoredTokens(text) >= queries) return base::OkStatus();
+  return base::InvalidArgumentError("the text has " + std::to_string(CountScoredTokens(text)) +
                                     " positions to ask for, expected at least " +
                                     std::to_string(queries) + ": give more text or fewer queries");
 }
@@ -55,7 +55,7 @@ Status AskMostTelling(ensemble::Predictor& predictor, const HeldoutBlocks& text,
     progress.Advance(1);
     return base::OkStatus();
   };
-  SUBMIX_RETURN_IF_ERROR(ForEachPosition(predictor, text, CountQueries(text), compare));
+  SUBMIX_RETURN_IF_ERROR(ForEachPosition(predictor, text, CountScoredTokens(text), compare));
   for (std::size_t i = 0; i < games.size(); ++i) {
     SUBMIX_RETURN_IF_ERROR(worlds.Map(best[i].logits));
     for (std::int64_t query = 0; query < queries; ++query) {
@@ -102,7 +102,7 @@ base::Status NeighbouringWorlds::Map(std::span<const float> logits) {
 
 std::int64_t QuerySteps(const HeldoutBlocks& text, const QueryPlan& plan, std::size_t games) {
   if (!plan.only_most_telling) return plan.queries;
-  return CountQueries(text) + plan.queries * static_cast<std::int64_t>(games);
+  return CountScoredTokens(text) + plan.queries * static_cast<std::int64_t>(games);
 }
 
 Status AskQueries(ensemble::Predictor& predictor, const HeldoutBlocks& text,

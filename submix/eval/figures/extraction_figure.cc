@@ -58,7 +58,7 @@ class CodeGame {
   }
 
   // Tokens that so many numbers are.
-  std::int64_t Queries(int generations) const {
+  std::int64_t Tokens(int generations) const {
     return generations * static_cast<std::int64_t>(tokens_);
   }
 
@@ -90,7 +90,7 @@ StatusOr<FigureCurve> Curve(const CodeExperiment& experiment, const CodeGame& ga
     mechanism::MechanismOptions options;
     options.name = mechanism;
     options.num_parts = experiment.num_parts;
-    options.target_leakage = epsilon / static_cast<double>(game.Queries(generations));
+    options.target_leakage = epsilon / static_cast<double>(game.Tokens(generations));
     SUBMIX_ASSIGN_OR_RETURN(const auto made, mechanism::MakeAnyMechanism(options));
     curve.guarantee =
         made->Statement(accounting::FixedNats::RoundDown(epsilon)).Labels() + "; order 2";

@@ -37,11 +37,11 @@ const Contender kGnmax = {"GNMax", "gnmax", ChargeAccounting::kPublished};
 const Contender kFiltered = {"filtered-submix (sound)", "filtered-submix"};
 const Contender kDclip = {"dclip (sound)", "dclip"};
 
-// A contender that is asked `queries` times under `epsilon` nats at `order`, each answer at most
+// A contender that is asked `tokens` times under `epsilon` nats at `order`, each token at most
 // its share (the papers' beta = epsilon / B). Largest weight and clip keep most; they were chosen
 // once, on blogs of users whom no figure scores (docs/results/README.md), and the sound mechanisms'
 // guarantees do not depend on them.
-EvaluationSetting Asked(const Contender& contender, double order, double epsilon, double queries) {
+EvaluationSetting Asked(const Contender& contender, double order, double epsilon, double tokens) {
   EvaluationSetting setting;
   setting.mechanism.name = contender.mechanism;
   setting.mechanism.accounting = contender.accounting;
@@ -49,22 +49,22 @@ EvaluationSetting Asked(const Contender& contender, double order, double epsilon
   setting.mechanism.max_mixing_weight = 0.7;
   setting.mechanism.clip = {.stretch = 1.5, .centre = 0.5};
   setting.epsilon = epsilon;
-  setting.queries = static_cast<std::int64_t>(queries);
+  setting.tokens = static_cast<std::int64_t>(tokens);
   return setting;
 }
 
 // Numbers of answers and ensembles at a size.
-double Queries(double queries, const StudySize& size) {
+double Tokens(double tokens, const StudySize& size) {
   return static_cast<double>(std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(queries) / size.divide_queries, 4, size.most_queries));
+      static_cast<std::int64_t>(tokens) / size.divide_tokens, 4, size.most_tokens));
 }
 
 // An axis of numbers of answers.
 std::vector<double> QueriesOf(const std::vector<double>& values, const StudySize& size) {
-  std::vector<double> queries = Thinned(values, size.every_nth);
-  for (double& value : queries) value = Queries(value, size);
-  queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
-  return queries;
+  std::vector<double> tokens = Thinned(values, size.every_nth);
+  for (double& value : tokens) value = Tokens(value, size);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
 }
 
 EnsembleShape Shape(int parts, int halves, const StudySize& size) {
@@ -92,7 +92,7 @@ PerplexityStudy NewStudy(const std::string& title, const std::string& x_label,
 // What the mechanisms of a figure of SubMix are asked at a point.
 struct Question {
   double epsilon = 2;
-  double queries = 1024;
+  double tokens = 1024;
   double order = 2;
   double parts = 8;  // in pairs
 };
@@ -136,14 +136,14 @@ void AddPrivateModels(const std::vector<double>& epsilons, bool by_epsilon, cons
 }
 
 PerplexityStudy SubmixStudy(const SubmixFigure& figure, const StudySize& size) {
-  const bool is_over_queries = figure.x.number == &Question::queries;
+  const bool is_over_tokens = figure.x.number == &Question::tokens;
   const bool varies_order = figure.series.number == &Question::order;
-  const std::string x_label = is_over_queries ? "answers B"
-                              : varies_order  ? "epsilon, nats at the order"
-                                              : "epsilon, nats at order 2";
+  const std::string x_label = is_over_tokens ? "answers B"
+                              : varies_order ? "epsilon, nats at the order"
+                                             : "epsilon, nats at order 2";
   PerplexityStudy study = NewStudy(figure.title, x_label, Shape(8, 2, size), /*runs=*/4, size);
   const std::vector<double> values =
-      is_over_queries ? QueriesOf(figure.x.values, size) : Thinned(figure.x.values, size.every_nth);
+      is_over_tokens ? QueriesOf(figure.x.values, size) : Thinned(figure.x.values, size.every_nth);
   for (const Contender& contender : figure.contenders) {
     for (const double value : figure.series.values) {
       Question question = figure.question;
@@ -153,16 +153,16 @@ PerplexityStudy SubmixStudy(const SubmixFigure& figure, const StudySize& size) {
         name += ", " + figure.series.name + NumberText(value);
       }
       if (figure.series.number == &Question::parts && value > size.most_parts) continue;
-      question.queries = Queries(question.queries, size);
+      question.tokens = Tokens(question.tokens, size);
       const auto asked = [&](double x) {
         question.*figure.x.number = x;
-        return Asked(contender, question.order, question.epsilon, question.queries);
+        return Asked(contender, question.order, question.epsilon, question.tokens);
       };
       AddCurve(study, name, Shape(static_cast<int>(question.parts), 2, size), values, asked);
     }
   }
   if (!figure.private_epsilons.empty()) {
-    AddPrivateModels(figure.private_epsilons, !is_over_queries, size, study);
+    AddPrivateModels(figure.private_epsilons, !is_over_tokens, size, study);
   }
   study.paper = figure.paper;
   study.reading += figure.reading;
@@ -182,7 +182,7 @@ PerplexityStudy SubmixFigure7(const StudySize& size) {
   study.figure.log_y = true;
   AddCurve(study, "GNMax, k = 8, the paper's lower bound", Shape(8, 2, size),
            Thinned(epsilons, size.every_nth), [&](double epsilon) {
-             EvaluationSetting setting = Asked(kGnmax, 2, epsilon, Queries(1024, size));
+             EvaluationSetting setting = Asked(kGnmax, 2, epsilon, Tokens(1024, size));
              setting.gnmax_lower_bound = true;
              return setting;
            });
@@ -214,28 +214,28 @@ PmixedBudget PmixedBudgetFor(double epsilon) {
 
 const Contender kPmixed = {"PMixED", "pmixed", ChargeAccounting::kPublished};
 
-EvaluationSetting AskedLikePmixed(const Contender& contender, double epsilon, double queries) {
+EvaluationSetting AskedLikePmixed(const Contender& contender, double epsilon, double tokens) {
   const PmixedBudget budget = PmixedBudgetFor(epsilon);
-  EvaluationSetting setting = Asked(contender, budget.order, budget.nats, queries);
+  EvaluationSetting setting = Asked(contender, budget.order, budget.nats, tokens);
   if (contender.mechanism == kPmixed.mechanism) setting.mechanism.sampling_probability = 0.03;
   return setting;
 }
 
 // PMixED behind the screen, and without it: what the screen lets pass costs the published share.
-EvaluationSetting ScreenedPmixed(double epsilon, double queries) {
-  EvaluationSetting setting = AskedLikePmixed(kPmixed, epsilon, queries);
+EvaluationSetting ScreenedPmixed(double epsilon, double tokens) {
+  EvaluationSetting setting = AskedLikePmixed(kPmixed, epsilon, tokens);
   setting.mechanism.name = "adapmixed";
-  setting.mechanism.target_leakage = setting.epsilon / queries;
+  setting.mechanism.target_leakage = setting.epsilon / tokens;
   // Beside the answers there is the screen's own, much smaller, cost.
   setting.epsilon *= 1.1;
   return setting;
 }
 
-// The data-dependent charge of an answer is not known beforehand: the budget is ample, and the
+// The data-dependent charge of a token is not known beforehand: the budget is ample, and the
 // table shows what was spent.
-EvaluationSetting AdaPmixed(double queries, double beta,
+EvaluationSetting AdaPmixed(double tokens, double beta,
                             const Contender& contender = {"AdaPMixED", "adapmixed"}) {
-  EvaluationSetting setting = Asked(contender, 18, 1e3, queries);
+  EvaluationSetting setting = Asked(contender, 18, 1e3, tokens);
   setting.mechanism.ball_radius = beta * 18;
   return setting;
 }
@@ -251,20 +251,20 @@ std::string AddPrivateModel(std::optional<double> x, const StudySize& size,
   return curve;
 }
 
-// N = 80, p = .03, delta 1e-5, 1,024 answers, 32 runs.
+// N = 80, p = .03, delta 1e-5, 1,024 tokens, 32 runs.
 PerplexityStudy PmixedMain(const StudySize& size) {
   const EnsembleShape shape = Shape(80, 1, size);
   PerplexityStudy study = NewStudy("PMixED: N = 80, p = 0.03, delta = 1e-5, 1,024 answers",
                                    "epsilon at delta = 1e-5", shape, /*runs=*/32, size);
   study.figure.log_x = false;
   study.plots_spread = true;
-  const double queries = Queries(1024, size);
+  const double tokens = Tokens(1024, size);
   const std::vector<double> epsilons = Thinned({2, 4, 6, 8, 10}, size.every_nth);
   const Contender worst_case = {"PMixED, worst-case charges (sound)", "pmixed",
                                 ChargeAccounting::kWorstCase};
   for (const Contender& contender : {kPmixed, worst_case, kFiltered, kDclip}) {
     AddCurve(study, contender.name, shape, epsilons,
-             [&](double epsilon) { return AskedLikePmixed(contender, epsilon, queries); });
+             [&](double epsilon) { return AskedLikePmixed(contender, epsilon, tokens); });
   }
   study.paper = {{"WikiText-103, public model", 40.86, "public model"},
                  {"WikiText-103, fine-tuned", 27.25, "fine-tuned on all text"},
@@ -280,7 +280,7 @@ PerplexityStudy PmixedMain(const StudySize& size) {
   return study;
 }
 
-// The same ensemble at 1,024 and at 99,840 answers.
+// The same ensemble at 1,024 and at 99,840 tokens.
 PerplexityStudy AdapmixedMain(const StudySize& size) {
   const EnsembleShape shape = Shape(80, 1, size);
   PerplexityStudy study =
@@ -316,12 +316,12 @@ PerplexityStudy AdapmixedAblation(const StudySize& size) {
   PerplexityStudy study = NewStudy("AdaPMixED's parts: charges from the data, the screen",
                                    "epsilon spent, nats at order 18", shape, /*runs=*/2, size);
   study.x_is_spent = true;
-  const double queries = Queries(2560, size);
+  const double tokens = Tokens(2560, size);
   const std::vector<double> betas = Thinned({0.05, 0.1, 0.2, 0.3}, size.every_nth);
-  AddCurve(study, "AdaPMixED", shape, betas, [&](double beta) { return AdaPmixed(queries, beta); });
+  AddCurve(study, "AdaPMixED", shape, betas, [&](double beta) { return AdaPmixed(tokens, beta); });
   const Contender without_screen = {"", "pmixed", ChargeAccounting::kLeaveOneOut};
   AddCurve(study, "without the screen", shape, betas,
-           [&](double beta) { return AdaPmixed(queries, beta, without_screen); });
+           [&](double beta) { return AdaPmixed(tokens, beta, without_screen); });
   study.paper = {{"PMixED (epsilon 4.399)", 38.07, ""},
                  {"PMixED with screening (epsilon 4.139)", 38.15, ""},
                  {"AdaPMixED without the screen (epsilon 0.960)", 31.42, "without the screen", 0.2},
@@ -341,8 +341,8 @@ PerplexityStudy DpDecodingFigure2(const StudySize& size) {
     for (const double weight :
          Thinned({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99}, size.every_nth)) {
       const double nats = DpDecodingTokenNats(weight, size.vocab_size);
-      const double queries = Queries(512, size);
-      EvaluationSetting asked = Asked({"", "dp-decoding"}, 2, nats * 1.0001 * queries, queries);
+      const double budgeted = Tokens(512, size);
+      EvaluationSetting asked = Asked({"", "dp-decoding"}, 2, nats * 1.0001 * budgeted, budgeted);
       asked.mechanism.order = RenyiOrder::Infinity();
       curve.points.push_back({tokens * nats, {{1, 1}, asked, {}, guarantee}});
     }
@@ -368,24 +368,24 @@ PerplexityStudy KeptImprovement(const StudySize& size) {
   study.plots_kept = true;
   study.figure.y_label = "share of the improvement kept";
   const auto add = [&](const std::string& name, int k, const EnsembleSetting& setting) {
-    const std::string asked = ", B = " + std::to_string(setting.asked.queries);
+    const std::string asked = ", B = " + std::to_string(setting.asked.tokens);
     study.curves.push_back({name + asked, {{static_cast<double>(k), setting}}});
   };
-  const auto add_parts = [&](const std::string& name, double queries,
+  const auto add_parts = [&](const std::string& name, double tokens,
                              const std::vector<int>& sizes) {
     for (const int k : sizes) {
       if (k > size.most_parts) continue;
-      add(name + ", k = " + std::to_string(k), k, {{k, 1}, Asked({"", name}, 2, 2, queries)});
+      add(name + ", k = " + std::to_string(k), k, {{k, 1}, Asked({"", name}, 2, 2, tokens)});
     }
   };
-  const auto add_users = [&](const std::string& name, double queries,
+  const auto add_users = [&](const std::string& name, double tokens,
                              const mechanism::UserPromise& promise, const std::string& order) {
     for (const int k : ensembles) {
       if (k > size.most_parts) continue;
-      EvaluationSetting asked = Asked({"", name}, 2, promise.epsilon, queries);
+      EvaluationSetting asked = Asked({"", name}, 2, promise.epsilon, tokens);
       asked.mechanism.num_parts = k;
       const auto kept =
-          KeepUserPromise(asked.mechanism, asked.queries, promise, mechanism::MakeAnyMechanism);
+          KeepUserPromise(asked.mechanism, asked.tokens, promise, mechanism::MakeAnyMechanism);
       if (!kept.ok()) continue;
       asked.mechanism = kept->mechanism;
       asked.epsilon = kept->epsilon;
@@ -394,19 +394,19 @@ PerplexityStudy KeptImprovement(const StudySize& size) {
     }
   };
   for (const double unscaled : {1024, 10240}) {
-    const double queries = Queries(unscaled, size);
+    const double tokens = Tokens(unscaled, size);
     for (const char* name : {"filtered-submix", "dclip", "filtered-dclip", "screened"}) {
-      add_parts(name, queries, ensembles);
+      add_parts(name, tokens, ensembles);
     }
     // For comparison, at two sizes: noise that no k makes small, and research.
     for (const char* name : {"pmixed", "sample-and-aggregate", "gnmax", "dp-decoding"}) {
-      add_parts(name, queries, {8, 64});
+      add_parts(name, tokens, {8, 64});
     }
-    add("submix", 8, {Shape(8, 2, size), Asked({"", "submix"}, 2, 2, queries)});
+    add("submix", 8, {Shape(8, 2, size), Asked({"", "submix"}, 2, 2, tokens)});
     for (const char* name : {"filtered-submix", "dclip"}) {
-      add_users(name, queries, {2, RenyiOrder::Create(2).value(), 0}, "2");
-      add_users(name, queries, {2, RenyiOrder::Create(8).value(), 0}, "8");
-      add_users(name, queries, {8, RenyiOrder::Create(2).value(), 1e-5}, "delta=1e-05");
+      add_users(name, tokens, {2, RenyiOrder::Create(2).value(), 0}, "2");
+      add_users(name, tokens, {2, RenyiOrder::Create(8).value(), 0}, "8");
+      add_users(name, tokens, {8, RenyiOrder::Create(2).value(), 1e-5}, "delta=1e-05");
     }
   }
   study.reading =
@@ -414,7 +414,7 @@ PerplexityStudy KeptImprovement(const StudySize& size) {
       "paper keeps 10.6 of 17.5, .61, at B = 1,024 with k = 8 pairs, by charges that hold for its "
       "data alone.";
   study.paper = {{"SubMix, k = 8, B = 1,024: kept .61 of the improvement; perplexity", 26.9,
-                  "submix, B = " + NumberText(Queries(1024, size), 17), 8}};
+                  "submix, B = " + NumberText(Tokens(1024, size), 17), 8}};
   return study;
 }
 
@@ -428,7 +428,7 @@ const std::vector<std::pair<std::string, Maker>> kStudies = {
     {"submix-fig2",
      Of({.title = "SubMix, Figure 2: epsilon = 2, order 2, k = 8",
          .contenders = {kSubmix, kSampleAndAggregate, kGnmax, kFiltered, kDclip},
-         .x = {&Question::queries, {16, 64, 256, 512, 1024, 2560, 5120, 10240}},
+         .x = {&Question::tokens, {16, 64, 256, 512, 1024, 2560, 5120, 10240}},
          .private_epsilons = {2},
          .paper = {kPublicModel, kFineTuned, {"SubMix at B = 1,024", 26.9, "SubMix", 1024}},
          .reading =
@@ -436,14 +436,14 @@ const std::vector<std::pair<std::string, Maker>> kStudies = {
              "charge is computed from this ensemble (research); the sound curves hold for every "
              "data set."})},
     {"submix-fig3", Of({.title = "SubMix, Figure 3: order 2, k = 8",
-                        .series = {&Question::queries, {1024, 2560, 10240}, "B = "},
+                        .series = {&Question::tokens, {1024, 2560, 10240}, "B = "},
                         .private_epsilons = {2, 8, 32},
                         .paper = {kPublicModel,
                                   kFineTuned,
                                   {"SubMix, epsilon 2, B = 1,024", 26.9, "SubMix, B = 1024", 2}}})},
     {"submix-fig4",
      Of({.title = "SubMix, Figure 4: order 2, k = 8",
-         .x = {&Question::queries, {512, 1024, 2560, 5120, 10240}},
+         .x = {&Question::tokens, {512, 1024, 2560, 5120, 10240}},
          .series = {&Question::epsilon, {2, 8, 32}, "epsilon = "},
          .private_epsilons = {2, 8, 32},
          .paper = {{"SubMix, epsilon 2, B = 1,024", 26.9, "SubMix, epsilon = 2", 1024}}})},
@@ -456,7 +456,7 @@ const std::vector<std::pair<std::string, Maker>> kStudies = {
     {"submix-fig8", Of({.title = "SubMix, Figure 8: k = 8, B = 2,560",
                         .x = {&Question::epsilon, {0.5, 2, 8, 32, 128, 256}},
                         .series = {&Question::order, {2, 4, 8, 16}, "order "},
-                        .question = {.queries = 2560},
+                        .question = {.tokens = 2560},
                         .reading = "The paper sees SubMix decline above order 4."})},
     {"pmixed-main", PmixedMain},
     {"adapmixed-main", AdapmixedMain},

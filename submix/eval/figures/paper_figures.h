@@ -16,12 +16,12 @@ namespace submix::eval {
 
 // How much of a figure is made. The papers' is the default.
 struct StudySize {
-  int runs = 0;                                       // 0: the paper's, or 4
-  std::int64_t divide_queries = 1;                    // every number of tokens is divided by this
-  std::int64_t most_queries = std::int64_t{1} << 40;  // more become these
-  int most_parts = 1 << 20;                           // larger ensembles become this large
-  int every_nth = 1;                                  // of the values on an axis
-  std::vector<int> private_epochs = {1, 10};          // of DP-SGD; none: without its curves
+  int runs = 0;                                      // 0: the paper's, or 4
+  std::int64_t divide_tokens = 1;                    // every number of tokens is divided by this
+  std::int64_t most_tokens = std::int64_t{1} << 40;  // more become these
+  int most_parts = 1 << 20;                          // larger ensembles become this large
+  int every_nth = 1;                                 // of the values on an axis
+  std::vector<int> private_epochs = {1, 10};         // of DP-SGD; none: without its curves
   // A text's tokens, for DP decoding: its paper takes the mean, a guarantee the most.
   double mean_text_tokens = 512;
   double most_text_tokens = 512;

@@ -50,7 +50,7 @@ struct ScoredModel {
 struct Scores {
   std::vector<ScoredPoint> points = {};  // curve by curve, as in the study
   std::vector<ScoredModel> private_models = {};
-  Baselines levels;  // of the reference ensemble, with the most queries
+  Baselines levels;  // of the reference ensemble, with the most tokens
 };
 
 // A file of its own for other models or another number of runs: nobody has to remove the old one.
@@ -62,7 +62,7 @@ StatusOr<EvaluationCheckpoint> CheckpointOf(const std::string& name,
   SUBMIX_ASSIGN_OR_RETURN(checkpoint.models, source.models_digest(models));
   std::string what = base::ToHex(checkpoint.models) + " " + std::to_string(plan.runs);
   for (const EvaluationSetting& setting : plan.settings) {
-    what += " " + std::to_string(setting.queries);
+    what += " " + std::to_string(setting.tokens);
   }
   checkpoint.path =
       base::JoinPath(source.checkpoint_directory,
@@ -218,7 +218,7 @@ Figure PlotKept(const PerplexityStudy& study, const Scores& scores) {
     const EvaluationSetting& setting = point.result.setting;
     if (!(point.kept.value >= kNothing) || point.stated.order != kPlottedOrder) continue;
     const std::string name = setting.mechanism.name + " per " + point.stated.unit +
-                             ", B = " + std::to_string(setting.queries);
+                             ", B = " + std::to_string(setting.tokens);
     FigureCurve& curve = curves[name];
     curve.name = name;
     curve.guarantee =
@@ -296,7 +296,7 @@ json PointJson(const ScoredPoint& point) {
        {"parts", point.setting.ensemble.num_parts},
        {"halves", point.setting.ensemble.halves},
        {"epsilon", setting.epsilon},
-       {"queries", setting.queries},
+       {"queries", setting.tokens},
        {"sound", point.is_sound},
        {"guarantee", point.guarantee},
        {"spent_max", point.result.epsilon_spent_max},
@@ -351,7 +351,7 @@ std::string KeptCsv(const Scores& scores, const std::string& adapters) {
     csv += base::CsvRow(
         {point.result.setting.mechanism.name, std::to_string(point.setting.ensemble.num_parts),
          adapters, point.stated.unit, point.stated.order, NumberText(point.stated.epsilon),
-         std::to_string(point.result.setting.queries), point.is_sound ? "true" : "false",
+         std::to_string(point.result.setting.tokens), point.is_sound ? "true" : "false",
          FixedText(point.baselines.public_model.corpus(), 4),
          FixedText(point.result.perplexity.corpus(), 4),
          FixedText(point.baselines.fine_tuned.front().corpus(), 4), FixedText(point.kept.value, 4),
@@ -410,13 +410,13 @@ std::string PointsHtml(const Scores& scores) {
     const EvaluationSetting& setting = point.result.setting;
     const PerplexityRuns& perplexity = point.result.perplexity;
     const std::string order = setting.mechanism.order.ToString();
-    const auto queries = static_cast<double>(setting.queries);
-    points.Row({point.curve, order, setting.epsilon, queries,
+    const auto tokens = static_cast<double>(setting.tokens);
+    points.Row({point.curve, order, setting.epsilon, tokens,
                 static_cast<double>(perplexity.runs.size()), perplexity.corpus(),
                 perplexity.deviation(), perplexity.block_mean(), point.result.epsilon_spent_max,
                 point.kept.value, point.guarantee});
     if (!point.loss) continue;
-    losses.Row({point.curve, queries, order, point.loss->answers, point.loss->screen,
+    losses.Row({point.curve, tokens, order, point.loss->answers, point.loss->screen,
                 point.loss->conversion, point.loss->epsilon(), point.loss->delta});
   }
   return points.HtmlUnder("Every point") +
@@ -450,7 +450,7 @@ StatusOr<std::optional<PrivacyLoss>> PrivacyLossOf(const SettingResult& result) 
   if (setting.mechanism.name != mechanism::kAdaPMixedName) return std::optional<PrivacyLoss>();
   SUBMIX_ASSIGN_OR_RETURN(const auto screen, mechanism::NoisyScreen::Create(setting.mechanism));
   PrivacyLoss loss;
-  loss.screen = static_cast<double>(setting.queries) * screen.PublishedNats();
+  loss.screen = static_cast<double>(setting.tokens) * screen.PublishedNats();
   loss.answers = result.epsilon_spent_max - loss.screen;
   SUBMIX_ASSIGN_OR_RETURN(
       const double epsilon,

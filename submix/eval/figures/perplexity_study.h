@@ -75,7 +75,7 @@ struct PerplexityStudy : Study<EnsembleSetting> {
   std::vector<PrivateTraining> private_trainings = {};
   // The ensemble whose members give the levels: public model, single member, ensemble, fine-tuned.
   EnsembleShape reference;
-  int runs = 4;             // of the settings with the most queries
+  int runs = 4;             // of the settings with the most tokens
   int most_runs = 1 << 30;  // of the others (EvaluationPlan)
 };
 
@@ -117,7 +117,7 @@ base::StatusOr<FigurePage> RunPerplexityStudy(const PerplexityStudy& study,
 // What AdaPMixED's privacy loss is made of, as in its paper's table.
 struct PrivacyLoss {
   double answers = 0;     // nats at the setting's order, of the part that spent most
-  double screen = 0;      // the same: every query is screened
+  double screen = 0;      // the same: every token is screened
   double conversion = 0;  // what (epsilon, delta) adds
   double delta = 1e-5;
 

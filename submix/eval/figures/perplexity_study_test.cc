@@ -7,7 +7,7 @@ namespace submix::eval {
 namespace perplexity_study_test {
 
 // The paper's table: .472 for the answers, .002 for the screen, .450 for the conversion. Its order
-// and delta follow from the last; 50 members and 2,560 queries give the second.
+// and delta follow from the last; 50 members and 2,560 tokens give the second.
 TEST(PrivacyLossTest, IsThePapersTable) {
   SettingResult result;
   mechanism::MechanismOptions& options = result.setting.mechanism;
@@ -17,7 +17,7 @@ TEST(PrivacyLossTest, IsThePapersTable) {
   options.target_leakage = 1;
   options.screen.mixing_weight = 1e-4;
   options.screen.noise_scale = 1e-2;
-  result.setting.queries = 2560;
+  result.setting.tokens = 2560;
   result.epsilon_spent_max = 0.474;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto loss, PrivacyLossOf(result));
   ASSERT_TRUE(loss.has_value());

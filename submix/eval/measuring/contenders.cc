@@ -48,8 +48,8 @@ Status CheckInput(const PlanInput& input) {
     return refuse("epsilon", "more than 0", input.epsilon);
   }
   if (!(input.delta > 0 && input.delta < 1)) return refuse("delta", "in (0, 1)", input.delta);
-  if (input.answers < 1) {
-    return refuse("tokens", "1 or more", static_cast<double>(input.answers));
+  if (input.tokens < 1) {
+    return refuse("tokens", "1 or more", static_cast<double>(input.tokens));
   }
   return base::OkStatus();
 }
@@ -94,7 +94,7 @@ StatusOr<double> PartEpsilon(const mechanism::PartBudget& declared, double delta
 Status SetWindow(const mechanism::PartBudget& declared, Contender& ensemble) {
   SUBMIX_ASSIGN_OR_RETURN(const auto dclip, mechanism::DClip::Create(declared.mechanism));
   ensemble.clip = dclip->clip();
-  ensemble.answers =
+  ensemble.tokens =
       accounting::FixedNats::RoundDown(declared.epsilon).units() / dclip->charge().units();
   return base::OkStatus();
 }
@@ -104,25 +104,25 @@ StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput
   mechanism::MechanismOptions options;
   options.name = name;
   options.num_parts = parts;
-  mechanism::Recommend(parts, input.answers, options);
+  mechanism::Recommend(parts, input.tokens, options);
   SUBMIX_ASSIGN_OR_RETURN(const auto declared,
                           mechanism::DeclareBudget(options,
                                                    {.epsilon = input.epsilon,
                                                     .for_users = true,
                                                     .delta = input.delta,
-                                                    .queries = input.answers,
+                                                    .tokens = input.tokens,
                                                     .public_training = training},
                                                    mechanism::MakeMechanism));
   // An account's smallest charge is a unit.
-  if (accounting::FixedNats::RoundDown(declared.epsilon).units() < input.answers) {
+  if (accounting::FixedNats::RoundDown(declared.epsilon).units() < input.tokens) {
     return base::InvalidArgumentError(name + ": no budget within epsilon " +
                                       base::NumberText(input.epsilon) + " pays for " +
-                                      std::to_string(input.answers) + " tokens");
+                                      std::to_string(input.tokens) + " tokens");
   }
   Contender ensemble = {.input = input, .mechanism = name, .parts = parts};
   ensemble.order = declared.mechanism.order;
   ensemble.target_leakage = declared.mechanism.target_leakage;
-  ensemble.answers = input.answers;
+  ensemble.tokens = input.tokens;
   if (name == mechanism::kDClipName) SUBMIX_RETURN_IF_ERROR(SetWindow(declared, ensemble));
   SUBMIX_ASSIGN_OR_RETURN(ensemble.part_epsilon, PartEpsilon(declared, input.delta));
   ensemble.user_epsilon = declared.user_epsilon;
@@ -191,7 +191,7 @@ constexpr int kCounts = 8 * 90;      // below 10 million
 PlanInput With(Unknown unknown, int index, PlanInput input) {
   const double value = TwoDigits(index);
   if (unknown == Unknown::kEpsilon) input.epsilon = value;
-  if (unknown == Unknown::kAnswers) input.answers = std::llround(value);
+  if (unknown == Unknown::kTokens) input.tokens = std::llround(value);
   if (unknown == Unknown::kUsers) input.users = std::round(value);
   return input;
 }
@@ -247,11 +247,11 @@ std::optional<Contender> EnsembleThatKeeps(double share, Unknown unknown, const 
   return *at(too_many - 1);
 }
 
-// The least epsilon, the most answers, the fewest users.
+// The least epsilon, the most tokens, the fewest users.
 double Rank(const Contender& contender, Unknown unknown) {
   if (unknown == Unknown::kEpsilon) return contender.input.epsilon;
   if (unknown == Unknown::kUsers) return contender.input.users;
-  return -static_cast<double>(contender.input.answers);
+  return -static_cast<double>(contender.input.tokens);
 }
 
 }  // namespace
@@ -279,7 +279,7 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
   }
   add(DpSgd(input, ExperienceWithDpSgd(input.users, input.tokens_a_user, input.epsilon)));
   if (const auto known = ExperienceWithBoth(input.users, input.tokens_a_user, input.epsilon,
-                                            static_cast<double>(input.answers))) {
+                                            static_cast<double>(input.tokens))) {
     add(Both(input, *known));
   }
   if (contenders.empty()) return refusal;

@@ -21,7 +21,7 @@ struct PlanInput {
   // to one who is there or not.
   double epsilon = 0;
   double delta = 0;
-  std::int64_t answers = 0;  // tokens; DP-SGD gives any number
+  std::int64_t tokens = 0;  // tokens; DP-SGD gives any number
 };
 
 struct Contender {
@@ -31,11 +31,11 @@ struct Contender {
   int passes = 1;  // over the text, in training
   double tokens_a_part = 0;
 
-  // What an ensemble declares: parts pay at most `target_leakage` nats at `order` for an answer.
+  // What an ensemble declares: parts pay at most `target_leakage` nats at `order` for a token.
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();
   double target_leakage = 0;
   std::optional<double> clip = {};  // dclip's C
-  std::int64_t answers = 0;         // that every part can surely back; at least those asked for
+  std::int64_t tokens = 0;          // that every part can surely back; at least those asked for
   std::optional<double> part_epsilon = {};  // of them together, at input.delta
   // DP-SGD's: of the whole training, or of the model below an ensemble.
   double sampling_probability = 0;
@@ -60,9 +60,9 @@ double DeltaFor(double users);
 // kInvalidArgument for numbers out of range, or if no budget pays for any.
 base::StatusOr<std::vector<Contender>> Contenders(const PlanInput& input);
 
-enum class Unknown { kEpsilon, kAnswers, kUsers };
+enum class Unknown { kEpsilon, kTokens, kUsers };
 
-// The same, each with the least epsilon, the most answers or the fewest users, in two digits, with
+// The same, each with the least epsilon, the most tokens or the fewest users, in two digits, with
 // which it may be expected to keep `share`; the best first. That member of `input` is not read.
 // Errors: likewise; kInvalidArgument if nothing that was measured keeps as much.
 base::StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknown,

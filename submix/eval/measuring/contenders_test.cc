@@ -39,13 +39,13 @@ double DeployedUserEpsilon(const Contender& ensemble) {
   mechanism::MechanismOptions options;
   options.name = ensemble.mechanism;
   options.num_parts = ensemble.parts;
-  mechanism::Recommend(ensemble.parts, ensemble.input.answers, options);
+  mechanism::Recommend(ensemble.parts, ensemble.input.tokens, options);
   options.order = ensemble.order;
   options.target_leakage = ensemble.target_leakage;
   const auto mechanism = mechanism::MakeMechanism(options).value();
   const auto bounds =
       accounting::StatedUserLevelBounds(mechanism->Statement(accounting::FixedNats::RoundDown(
-          ensemble.target_leakage * static_cast<double>(ensemble.input.answers))));
+          ensemble.target_leakage * static_cast<double>(ensemble.input.tokens))));
   return accounting::BestEpsilon(bounds, ensemble.input.delta,
                                  accounting::ConversionKind::kImproved)
       ->epsilon;
@@ -70,7 +70,7 @@ TEST(ContendersTest, PromiseAUserWhatWasAskedAndWhatDeployPrints) {
       EXPECT_GT(contender.user_epsilon, 0.97 * kBlogs.epsilon);  // noise of whole hundredths
       continue;
     }
-    EXPECT_GE(contender.answers, kBlogs.answers);
+    EXPECT_GE(contender.tokens, kBlogs.tokens);
     EXPECT_LT(*contender.part_epsilon, contender.user_epsilon);
     const double deployed = DeployedUserEpsilon(contender);
     EXPECT_NEAR(contender.user_epsilon, deployed, 1e-9 * deployed)
@@ -105,14 +105,14 @@ TEST(ContendersTest, AreRankedByWhatTheyKeepAndThoseThatNobodyMeasuredAreLast) {
 TEST(ContendersTest, ShareAPromiseOutBetweenTrainingAndAnswers) {
   PlanInput input = kBlogs;
   input.tokens_a_user = 400;
-  input.answers = 1024;
+  input.tokens = 1024;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders(input));
   const auto both = std::ranges::find_if(contenders, &Contender::is_over_dp_sgd);
   ASSERT_NE(both, contenders.end());
   EXPECT_LE(both->user_epsilon, input.epsilon);
   EXPECT_GT(both->user_epsilon, 0.97 * input.epsilon);
   EXPECT_LT(both->training_epsilon, both->user_epsilon);
-  EXPECT_GE(both->answers, input.answers);
+  EXPECT_GE(both->tokens, input.tokens);
   // Over the public model the same ensemble has all of epsilon, and a wider window; with what the
   // training leaves by subtraction, a narrower one than with what the sum of both losses leaves.
   EXPECT_LT(*both->clip, *Find(contenders, both->mechanism, both->parts)->clip);
@@ -140,7 +140,7 @@ TEST(ContendersTest, HaveNoMorePartsThanThereAreUsersAndTokensFor) {
 
 TEST(ContendersTest, LeaveOutWhatNoBudgetPaysFor) {
   PlanInput input = kBlogs;
-  input.answers = std::int64_t{1} << 52;
+  input.tokens = std::int64_t{1} << 52;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto for_ever, Contenders(input));
   EXPECT_EQ(Find(for_ever, "dclip", 64), nullptr);
   EXPECT_NE(Find(for_ever, "dp-sgd", 1), nullptr);
@@ -164,7 +164,7 @@ TEST(ContendersTest, LeaveOutWhatNoBudgetPaysFor) {
 class WishTest : public testing::TestWithParam<Unknown> {};
 
 // The number that is found keeps the share, and its row is the one that asking for it gives. A
-// tenth less epsilon, a fifth more answers, a tenth fewer users do not keep it.
+// tenth less epsilon, a fifth more tokens, a tenth fewer users do not keep it.
 TEST_P(WishTest, FindsTheLeastThatKeepsTheShare) {
   constexpr double kShare = 0.5;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto found, ContendersThatKeep(kShare, GetParam(), kBlogs));
@@ -178,18 +178,18 @@ TEST_P(WishTest, FindsTheLeastThatKeepsTheShare) {
 
   PlanInput harder = best.input;
   if (GetParam() == Unknown::kEpsilon) harder.epsilon *= 0.9;
-  if (GetParam() == Unknown::kAnswers) harder.answers += harder.answers / 5;
+  if (GetParam() == Unknown::kTokens) harder.tokens += harder.tokens / 5;
   if (GetParam() == Unknown::kUsers) harder.users = std::floor(0.9 * harder.users);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto asked_more, Contenders(harder));
   EXPECT_LT(asked_more.front().expected_share.value_or(-1), kShare);
 }
 INSTANTIATE_TEST_SUITE_P(All, WishTest,
-                         testing::Values(Unknown::kEpsilon, Unknown::kAnswers, Unknown::kUsers));
+                         testing::Values(Unknown::kEpsilon, Unknown::kTokens, Unknown::kUsers));
 
 TEST(ContendersThatKeepTest, SaysThatNothingKeepsAsMuch) {
   PlanInput input = kBlogs;
   input.users = 100;  // where users are given, 16 parts: more are searched in the same way
-  for (const Unknown unknown : {Unknown::kEpsilon, Unknown::kAnswers, Unknown::kUsers}) {
+  for (const Unknown unknown : {Unknown::kEpsilon, Unknown::kTokens, Unknown::kUsers}) {
     EXPECT_THAT(ContendersThatKeep(0.99, unknown, input),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing that was measured")));
   }

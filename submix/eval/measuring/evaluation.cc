@@ -36,7 +36,7 @@ std::vector<EvaluationSetting> CompleteSettings(const EvaluationPlan& plan) {
   for (EvaluationSetting& setting : settings) {
     setting.mechanism.num_parts = plan.num_parts;
     if (!(setting.mechanism.target_leakage > 0)) {
-      setting.mechanism.target_leakage = setting.epsilon / static_cast<double>(setting.queries);
+      setting.mechanism.target_leakage = setting.epsilon / static_cast<double>(setting.tokens);
     }
   }
   return settings;
@@ -47,8 +47,8 @@ std::string SettingDigest(const EvaluationSetting& setting) {
   engine::DeploymentConfig config;
   config.options.mechanism = setting.mechanism;
   config.options.epsilon = setting.epsilon;
-  return base::ToHex(engine::DeploymentFingerprint(config)) + " " +
-         std::to_string(setting.queries) + (setting.gnmax_lower_bound ? " lower bound" : "");
+  return base::ToHex(engine::DeploymentFingerprint(config)) + " " + std::to_string(setting.tokens) +
+         (setting.gnmax_lower_bound ? " lower bound" : "");
 }
 
 Sha256Digest DrawsKey(std::uint64_t seed, const EvaluationSetting& setting, std::int64_t run) {
@@ -79,17 +79,17 @@ Sha256Digest PlanDigest(const EvaluationPlan& plan) {
 
 constexpr std::int64_t kAnswersBetweenSorts = 64;
 
-// The settings of one number of queries: they have the same runs, and the same baselines.
+// The settings of one number of tokens: they have the same runs, and the same baselines.
 class SettingGroup {
  public:
-  SettingGroup(const EvaluationPlan& plan, std::int64_t queries,
+  SettingGroup(const EvaluationPlan& plan, std::int64_t tokens,
                const std::vector<EvaluationSetting>& settings, base::WorkerTeam* team)
       : plan_(plan),
         team_(team),
-        queries_(queries),
-        num_runs_(std::min<std::int64_t>(NumPositions(plan) / queries,
+        tokens_(tokens),
+        num_runs_(std::min<std::int64_t>(NumPositions(plan) / tokens,
                                          std::max(plan.runs, plan.most_runs))) {
-    baselines_.queries = queries;
+    baselines_.tokens = tokens;
     baselines_.fine_tuned.resize(static_cast<std::size_t>(plan.num_fine_tuned));
     for (const EvaluationSetting& setting : settings) results_.emplace_back().setting = setting;
     seconds_.resize(settings.size());
@@ -99,20 +99,20 @@ class SettingGroup {
 
   // The first position after the finished runs; NumPositions if none is left to score.
   std::int64_t next_run_begin() const {
-    return runs_done_ < num_runs_ ? runs_done_ * queries_ : NumPositions(plan_);
+    return runs_done_ < num_runs_ ? runs_done_ * tokens_ : NumPositions(plan_);
   }
 
   // The values of the run that ends here, if one does. Positions come one after the other, the
   // first of them next_run_begin().
   StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
-    if (queries_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
+    if (tokens_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
     for (std::size_t i = 0; i < losses_.size(); ++i) {
       losses_[i].Add(position.losses[i], position.user);
     }
     for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += position.hits[i] ? 1 : 0;
     SUBMIX_RETURN_IF_ERROR(AnswerBySettings(position));
-    if (++queries_in_run_ < queries_) return std::optional<std::vector<double>>();
-    queries_in_run_ = 0;
+    if (++tokens_in_run_ < tokens_) return std::optional<std::vector<double>>();
+    tokens_in_run_ = 0;
     SUBMIX_ASSIGN_OR_RETURN(auto values, RunValues());
     return std::optional(std::move(values));
   }
@@ -235,7 +235,7 @@ class SettingGroup {
                        static_cast<double>(spent.size()));
     }
     for (const std::int64_t hits : hits_) {
-      values.push_back(static_cast<double>(hits) / static_cast<double>(queries_));
+      values.push_back(static_cast<double>(hits) / static_cast<double>(tokens_));
     }
     AddUserValues(values);
     return values;
@@ -275,7 +275,7 @@ class SettingGroup {
 
   const EvaluationPlan& plan_;
   base::WorkerTeam* const team_;
-  const std::int64_t queries_;
+  const std::int64_t tokens_;
   const std::int64_t num_runs_;
   Baselines baselines_;
   std::vector<SettingResult> results_;
@@ -285,7 +285,7 @@ class SettingGroup {
   std::int64_t runs_done_ = 0;
 
   // Of the run that is being scored.
-  std::int64_t queries_in_run_ = 0;
+  std::int64_t tokens_in_run_ = 0;
   std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
   std::vector<std::int64_t> hits_;                   // as ScoredPosition::hits
   std::vector<RunLosses> setting_losses_;            // [settings]
@@ -299,10 +299,10 @@ class Evaluation {
   // `kept` may be null.
   Evaluation(const EvaluationPlan& plan, FinishedRuns* kept)
       : scorer_(plan), kept_(kept), team_(base::AvailableProcessors()) {
-    std::map<std::int64_t, std::vector<EvaluationSetting>> by_queries;
-    for (auto& setting : CompleteSettings(plan)) by_queries[setting.queries].push_back(setting);
-    for (const auto& [queries, settings] : by_queries) {
-      groups_.emplace_back(plan, queries, settings, &team_);
+    std::map<std::int64_t, std::vector<EvaluationSetting>> by_tokens;
+    for (auto& setting : CompleteSettings(plan)) by_tokens[setting.tokens].push_back(setting);
+    for (const auto& [tokens, settings] : by_tokens) {
+      groups_.emplace_back(plan, tokens, settings, &team_);
     }
   }
 
@@ -342,10 +342,10 @@ class Evaluation {
     std::map<std::int64_t, std::vector<SettingResult>::const_iterator> next;
     for (const SettingGroup& group : groups_) {
       result.baselines.push_back(group.baselines());
-      next.emplace(group.baselines().queries, group.results().begin());
+      next.emplace(group.baselines().tokens, group.results().begin());
     }
     for (const auto& setting : plan.settings) {
-      result.settings.push_back(*next.at(setting.queries)++);
+      result.settings.push_back(*next.at(setting.tokens)++);
     }
     return result;
   }
@@ -354,12 +354,12 @@ class Evaluation {
   PositionScorer scorer_;
   FinishedRuns* const kept_;
   base::WorkerTeam team_;
-  std::vector<SettingGroup> groups_;  // fewest queries first
+  std::vector<SettingGroup> groups_;  // fewest tokens first
 };
 
-std::int64_t MostQueries(const EvaluationPlan& plan) {
+std::int64_t MostTokens(const EvaluationPlan& plan) {
   std::int64_t most = 0;
-  for (const EvaluationSetting& setting : plan.settings) most = std::max(most, setting.queries);
+  for (const EvaluationSetting& setting : plan.settings) most = std::max(most, setting.tokens);
   return most;
 }
 
@@ -377,17 +377,17 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
     if (setting.gnmax_lower_bound && setting.mechanism.name != mechanism::kGnmaxName) {
       return base::InvalidArgumentError("only gnmax has the SubMix paper's lower bound");
     }
-    if (setting.queries < 1) return base::InvalidArgumentError("tokens must be at least 1");
+    if (setting.tokens < 1) return base::InvalidArgumentError("tokens must be at least 1");
     if (!(setting.epsilon > 0) || !accounting::FixedNats::RoundUp(setting.epsilon).is_payable()) {
       return base::InvalidArgumentError("epsilon: expected nats above 0 and below 8192, found " +
                                         std::to_string(setting.epsilon));
     }
   }
   const std::int64_t needed = NumPositions(plan);
-  if (const std::int64_t found = CountQueries(blocks); found < needed) {
+  if (const std::int64_t found = CountScoredTokens(blocks); found < needed) {
     return base::InvalidArgumentError(
         "the held-out text has " + std::to_string(found) + " positions, but " +
-        std::to_string(plan.runs) + " runs of " + std::to_string(MostQueries(plan)) + " need " +
+        std::to_string(plan.runs) + " runs of " + std::to_string(MostTokens(plan)) + " need " +
         std::to_string(needed) + ": use fewer runs or tokens, or more held-out text");
   }
   return base::OkStatus();
@@ -427,10 +427,10 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
 
 }  // namespace
 
-std::int64_t NumPositions(const EvaluationPlan& plan) { return plan.runs * MostQueries(plan); }
+std::int64_t NumPositions(const EvaluationPlan& plan) { return plan.runs * MostTokens(plan); }
 
 const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) const {
-  const auto found = std::ranges::find(baselines, setting.setting.queries, &Baselines::queries);
+  const auto found = std::ranges::find(baselines, setting.setting.tokens, &Baselines::tokens);
   SUBMIX_CHECK(found != baselines.end(), "a setting of another evaluation");
   return *found;
 }

@@ -1,4 +1,4 @@
-// Held-out perplexity as in the papers: every position is one query, answered under a budget. One
+// Held-out perplexity as in the papers: every position is one token, scored under a budget. One
 // pass over the models serves any number of settings. Logits are used position by position as the
 // predictor gives them, so their memory does not grow with the text.
 //
@@ -22,21 +22,21 @@ namespace submix::eval {
 
 // One curve's point: a mechanism under one budget.
 struct EvaluationSetting {
-  // target_leakage 0 = epsilon / queries, the papers' rule; num_parts is the plan's.
+  // target_leakage 0 = epsilon / tokens, the papers' rule; num_parts is the plan's.
   mechanism::MechanismOptions mechanism;
-  double epsilon = 2;           // nats at the mechanism's order, per part and run
-  std::int64_t queries = 1024;  // positions scored under one budget (the papers' B)
+  double epsilon = 2;          // nats at the mechanism's order, per part and run
+  std::int64_t tokens = 1024;  // positions scored under one budget (the papers' B)
   // gnmax: instead of its perplexity the lower bound that the SubMix paper prints (gnmax_bound.h).
   bool gnmax_lower_bound = false;
 };
 
-// All settings are scored on the same text: the first `runs` times the most queries of a setting.
-// A setting cuts it into as many disjoint runs of its own queries as fit, each with a fresh budget;
+// All settings are scored on the same text: the first `runs` times the most tokens of a setting.
+// A setting cuts it into as many disjoint runs of its own tokens as fit, each with a fresh budget;
 // a rest shorter than a run is not scored.
 struct EvaluationPlan {
   std::vector<EvaluationSetting> settings;  // at least one
-  int runs = 8;                             // of the settings with the most queries
-  // Fewer queries are more runs on the same text, but no more than this, from its beginning.
+  int runs = 8;                             // of the settings with the most tokens
+  // Fewer tokens are more runs on the same text, but no more than this, from its beginning.
   int most_runs = 1 << 30;
   int num_parts = 0;
   int halves = 1;
@@ -50,9 +50,9 @@ struct EvaluationPlan {
 // How many positions the plan scores.
 std::int64_t NumPositions(const EvaluationPlan& plan);
 
-// What needs no mechanism, on the runs of the settings with as many queries.
+// What needs no mechanism, on the runs of the settings with as many tokens.
 struct Baselines {
-  std::int64_t queries = 0;
+  std::int64_t tokens = 0;
   PerplexityRuns public_model;
   PerplexityRuns single;    // mean over single members
   PerplexityRuns ensemble;  // non-private mean of all members
@@ -67,7 +67,7 @@ struct SettingResult {
 };
 
 struct EvaluationResult {
-  std::vector<Baselines> baselines;     // one for each number of queries, fewest first
+  std::vector<Baselines> baselines;     // one for each number of tokens, fewest first
   std::vector<SettingResult> settings;  // as in the plan
 
   // Those on the positions of this setting. Requires: it is one of `settings`.

@@ -30,7 +30,7 @@ HeldoutText MakeText(int blocks, int tokens) {
 EvaluationSetting SettingOf(const std::string& mechanism) {
   EvaluationSetting setting;
   setting.mechanism.name = mechanism;
-  setting.queries = 50;
+  setting.tokens = 50;
   return setting;
 }
 
@@ -158,9 +158,9 @@ TEST(EvaluationTest, PerplexityOfBlocksIsTheMeanOfTheirExponentials) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();
   const HeldoutText text = MakeText(20, 41);
-  const auto perplexity = [&](std::int64_t queries, int runs) {
+  const auto perplexity = [&](std::int64_t tokens, int runs) {
     plan.settings = {SettingOf("public")};
-    plan.settings[0].queries = queries;
+    plan.settings[0].tokens = tokens;
     plan.runs = runs;
     return RunEvaluation(predictor, text, plan).value().baselines[0].public_model;
   };
@@ -222,9 +222,9 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
   const HeldoutText text = MakeText(5, 41);
   EvaluationPlan plan = MakePlan();
   plan.runs = 3;
-  for (const std::int64_t queries : {20, 50, 40}) {
+  for (const std::int64_t tokens : {20, 50, 40}) {
     plan.settings.push_back(SettingOf("filtered-submix"));
-    plan.settings.back().queries = queries;
+    plan.settings.back().tokens = tokens;
   }
   EXPECT_EQ(NumPositions(plan), 150);
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result, RunEvaluation(predictor, text, plan));
@@ -232,12 +232,12 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
   ASSERT_EQ(result.settings.size(), 4u);
   const std::vector<std::pair<std::int64_t, int>> runs = {{20, 7}, {40, 3}, {50, 3}};
   for (std::size_t b = 0; b < runs.size(); ++b) {
-    const auto [queries, count] = runs[b];
+    const auto [tokens, count] = runs[b];
     const Baselines& baselines = result.baselines[b];
-    EXPECT_EQ(baselines.queries, queries);
+    EXPECT_EQ(baselines.tokens, tokens);
     ASSERT_EQ(std::ssize(baselines.public_model.runs), count);
     for (int run = 0; run < count; ++run) {
-      const int size = static_cast<int>(queries);
+      const int size = static_cast<int>(tokens);
       const double expected = std::exp(PublicLossOf(text, run * size, (run + 1) * size) / size);
       EXPECT_NEAR(baselines.public_model.runs[static_cast<std::size_t>(run)], expected,
                   1e-4 * expected);
@@ -245,17 +245,17 @@ TEST(EvaluationTest, FewerQueriesAreMoreRunsOnTheSameText) {
   }
   for (std::size_t i = 0; i < result.settings.size(); ++i) {
     const SettingResult& setting = result.settings[i];
-    EXPECT_EQ(setting.setting.queries, plan.settings[i].queries);
+    EXPECT_EQ(setting.setting.tokens, plan.settings[i].tokens);
     EXPECT_EQ(setting.setting.mechanism.target_leakage,
-              2.0 / static_cast<double>(setting.setting.queries));
+              2.0 / static_cast<double>(setting.setting.tokens));
     EXPECT_EQ(setting.perplexity.runs.size(), result.BaselinesOf(setting).public_model.runs.size());
-    EXPECT_EQ(result.BaselinesOf(setting).queries, setting.setting.queries);
+    EXPECT_EQ(result.BaselinesOf(setting).tokens, setting.setting.tokens);
     EXPECT_LE(setting.epsilon_spent_max, 2);
     EXPECT_GT(setting.epsilon_spent_max, 0);
   }
   EXPECT_EQ(result.settings[0].perplexity.runs, result.settings[2].perplexity.runs);
 
-  // The first ones, where no more are asked for; those of the most queries are all made.
+  // The first ones, where no more are asked for; those of the most tokens are all made.
   plan.most_runs = 2;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult few, RunEvaluation(predictor, text, plan));
   for (std::size_t i = 0; i < few.settings.size(); ++i) {
@@ -277,7 +277,7 @@ TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
   EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no setting")));
   plan.settings.push_back(SettingOf("filtered-submix"));
-  plan.settings[0].queries = 0;
+  plan.settings[0].tokens = 0;
   EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
 }

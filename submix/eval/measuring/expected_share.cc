@@ -113,11 +113,11 @@ std::optional<DpSgdExperience> ExperienceWithDpSgd(double users, double tokens_a
 }
 
 std::optional<BothExperience> ExperienceWithBoth(double users, double tokens_a_user, double epsilon,
-                                                 double answers) {
+                                                 double tokens) {
   std::optional<BothExperience> best;
   for (const BothExperience& one : kBoth) {
     const bool is_like =
-        IsNoWorse(users, tokens_a_user, epsilon, one) && answers <= one.answers / kSlack;
+        IsNoWorse(users, tokens_a_user, epsilon, one) && tokens <= one.tokens / kSlack;
     if (is_like && (!best || one.kept > best->kept)) best = one;
   }
   return best;

@@ -3,7 +3,7 @@
 //
 //     kept = open x (1 - exp(-reach / scale))
 //
-// `open` is what is kept where nothing is clipped, `reach` how far a member may move an answer. The
+// `open` is what is kept where nothing is clipped, `reach` how far a member may move a token. The
 // constants are fitted by least squares to docs/results: blogs/ and all_blogs/ for one pass,
 // passes/ and all_passes/ for three (16 to 256 parts, blogs of 2,400 tokens a user on average, a
 // GPT-2 of 6 layers of 256), which/ for their first 400 tokens (64 parts, one pass). Left out:
@@ -33,7 +33,7 @@ struct ShareError {
 // "filtered-submix".
 ShareError ErrorOfExpectedShare(std::string_view mechanism);
 
-// k sqrt(2 beta / a) nats for parts that pay at most beta nats at order a for an answer: the C of
+// k sqrt(2 beta / a) nats for parts that pay at most beta nats at order a for a token: the C of
 // dclip's window as long as it is narrow, and for filtered-submix as good a measure of its weight.
 double Reach(int parts, double order, double target_leakage);
 
@@ -67,13 +67,13 @@ struct BothExperience {
   DpSgdExperience dp_sgd;  // the model below, with its part of the promise
   std::string_view mechanism;
   int parts;  // that read their text once
-  double answers;
+  double tokens;
   double kept;
 };
 
-// That which kept most of those that had no more users, no larger epsilon and no fewer answers.
+// That which kept most of those that had no more users, no larger epsilon and no fewer tokens.
 // None: nothing like it was measured.
 std::optional<BothExperience> ExperienceWithBoth(double users, double tokens_a_user, double epsilon,
-                                                 double answers);
+                                                 double tokens);
 
 }  // namespace submix::eval

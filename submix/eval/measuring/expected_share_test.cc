@@ -87,7 +87,7 @@ mechanism::PartBudget Declared(const Row& row, const Measured& measured, int par
   options.clip = measured.is_wide ? mechanism::ClipOptions{.stretch = 1.3, .centre = 0.7}
                                   : mechanism::ClipOptions{.stretch = 1.5, .centre = 0.5};
   mechanism::AskedBudget asked = {std::stod(row.at("epsilon")), row.at("unit") == "user"};
-  asked.queries = std::stoll(row.at("queries"));
+  asked.tokens = std::stoll(row.at("queries"));
   if (!row.contains("order") || row.at("order") == "delta=1e-05") {
     asked.delta = 1e-5;
   } else {
@@ -125,11 +125,11 @@ std::vector<double> Differences(const std::string& mechanism) {
 
 // The most that docs/results/which has of a contender, of all its recipes.
 double MostKept(const std::string& corpus, const std::string& contender, double epsilon,
-                const std::string& queries) {
+                const std::string& tokens) {
   double most = 0;
   for (const Row& row : Rows("which/which.csv")) {
     if (row.at("corpus") == corpus && row.at("contender") == contender &&
-        std::stod(row.at("epsilon")) == epsilon && row.at("queries") == queries) {
+        std::stod(row.at("epsilon")) == epsilon && row.at("queries") == tokens) {
       most = std::max(most, std::stod(row.at("kept")));
     }
   }
@@ -179,12 +179,12 @@ TEST(ExpectedShareTest, DpSgdsIsTheMeasuredOne) {
 }
 
 TEST(ExpectedShareTest, BothIsTheMeasuredOne) {
-  for (const char* answers : {"256", "1024", "10240"}) {
-    const auto known = ExperienceWithBoth(3600, 400, 8, std::stod(answers));
+  for (const char* tokens : {"256", "1024", "10240"}) {
+    const auto known = ExperienceWithBoth(3600, 400, 8, std::stod(tokens));
     ASSERT_TRUE(known);
     const std::string contender = std::string(known->mechanism) + " over dp-sgd";
-    EXPECT_NEAR(MostKept(kShortBlogs, contender, 8, answers), known->kept, 0.005);
-    EXPECT_EQ(known->answers, std::stod(answers));
+    EXPECT_NEAR(MostKept(kShortBlogs, contender, 8, tokens), known->kept, 0.005);
+    EXPECT_EQ(known->tokens, std::stod(tokens));
   }
   EXPECT_FALSE(ExperienceWithBoth(3600, 400, 8, 20'000));
   EXPECT_FALSE(ExperienceWithBoth(3600, 400, 4, 256));

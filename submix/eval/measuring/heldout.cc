@@ -73,10 +73,10 @@ StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string
   return std::move(text.blocks);
 }
 
-std::int64_t CountQueries(const HeldoutBlocks& blocks) {
-  std::int64_t queries = 0;
-  for (const auto& block : blocks) queries += static_cast<std::int64_t>(block.size()) - 1;
-  return queries;
+std::int64_t CountScoredTokens(const HeldoutBlocks& blocks) {
+  std::int64_t tokens = 0;
+  for (const auto& block : blocks) tokens += static_cast<std::int64_t>(block.size()) - 1;
+  return tokens;
 }
 
 }  // namespace submix::eval

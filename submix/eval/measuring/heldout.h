@@ -1,4 +1,4 @@
-// Held-out text for evaluation: token blocks whose every position but the first is one query.
+// Held-out text for evaluation: token blocks whose every position but the first is scored.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ base::StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::
                                             const tokenizer::Tokenizer& tokenizer,
                                             int context_length);
 
-// Number of queries in the blocks.
-std::int64_t CountQueries(const HeldoutBlocks& blocks);
+// Number of scored tokens in the blocks.
+std::int64_t CountScoredTokens(const HeldoutBlocks& blocks);
 
 }  // namespace submix::eval

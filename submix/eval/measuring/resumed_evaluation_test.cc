@@ -64,7 +64,7 @@ HeldoutText MakeText() {
 constexpr std::array kWithoutDraws = {"filtered-submix", "submix", "gnmax"};
 constexpr std::array kWithDraws = {"pmixed", "sample-and-aggregate", "screened", "adapmixed"};
 
-// Under 20 and 50 queries; 100 positions.
+// Under 20 and 50 tokens; 100 positions.
 EvaluationPlan MakePlanOf(std::span<const char* const> names) {
   EvaluationPlan plan;
   plan.num_parts = kParts;
@@ -80,8 +80,8 @@ EvaluationPlan MakePlanOf(std::span<const char* const> names) {
     setting.mechanism.screen = {
         .mixing_weight = 0.5, .noise_scale = 0.1, .threshold = 0.2, .top_tokens = 3};
     if (setting.mechanism.name == "pmixed") setting.mechanism.sampling_probability = 0.5;
-    for (const std::int64_t queries : {20, 50}) {
-      setting.queries = queries;
+    for (const std::int64_t tokens : {20, 50}) {
+      setting.tokens = tokens;
       plan.settings.push_back(setting);
     }
   }
@@ -119,7 +119,7 @@ const EvaluationResult& Uninterrupted() {
 void ExpectSame(const EvaluationResult& a, const EvaluationResult& b) {
   ASSERT_EQ(a.baselines.size(), b.baselines.size());
   for (std::size_t i = 0; i < a.baselines.size(); ++i) {
-    EXPECT_EQ(a.baselines[i].queries, b.baselines[i].queries);
+    EXPECT_EQ(a.baselines[i].tokens, b.baselines[i].tokens);
     EXPECT_EQ(a.baselines[i].public_model.runs, b.baselines[i].public_model.runs);
     EXPECT_EQ(a.baselines[i].public_model.users, b.baselines[i].public_model.users);
     EXPECT_EQ(a.baselines[i].single.runs, b.baselines[i].single.runs);
@@ -131,7 +131,7 @@ void ExpectSame(const EvaluationResult& a, const EvaluationResult& b) {
     const SettingResult& x = a.settings[i];
     const SettingResult& y = b.settings[i];
     EXPECT_EQ(x.setting.mechanism.name, y.setting.mechanism.name);
-    EXPECT_EQ(x.setting.queries, y.setting.queries);
+    EXPECT_EQ(x.setting.tokens, y.setting.tokens);
     EXPECT_EQ(x.perplexity.runs, y.perplexity.runs) << x.setting.mechanism.name;
     EXPECT_EQ(x.perplexity.users, y.perplexity.users) << x.setting.mechanism.name;
     EXPECT_EQ(x.epsilon_spent_max, y.epsilon_spent_max) << x.setting.mechanism.name;
@@ -202,7 +202,7 @@ TEST(ResumedEvaluationTest, AnythingElseThanTheSameEvaluationIsRefused) {
   plan.settings[3].mechanism.screen.top_tokens = 2;
   expect_refused("other options", plan);
   plan = MakeSmallPlan();
-  plan.settings[3].queries = 49;
+  plan.settings[3].tokens = 49;
   expect_refused("other options", plan);
   plan = MakeSmallPlan();
   plan.settings.pop_back();
@@ -243,7 +243,7 @@ TEST(ResumedEvaluationTest, TheSeedDecidesTheDraws) {
 
 TEST(ResumedEvaluationTest, EverySettingAndRunHasDrawsOfItsOwn) {
   const EvaluationPlan plan = MakePlan();
-  constexpr std::size_t kSetting = 2 * kWithoutDraws.size();  // pmixed, 20 queries
+  constexpr std::size_t kSetting = 2 * kWithoutDraws.size();  // pmixed, 20 tokens
   EvaluationPlan alone = plan;
   alone.settings = {plan.settings[kSetting]};
   SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult one, RunUninterrupted(alone));

@@ -29,10 +29,10 @@ class SimulatedDeployment {
   static base::StatusOr<SimulatedDeployment> Create(const SimulatedOptions& options,
                                                     std::unique_ptr<base::RandomSource> random);
 
-  // Answers one query; returns the probability of the true token's support index.
+  // Scores one token; returns the probability of the true token's support index.
   base::StatusOr<double> Answer(const mechanism::PartPredictions& predictions,
                                 std::size_t true_index);
-  // Answers one query; writes the probability of every token of the support, [V]. With a mechanism
+  // Scores one token; writes the probability of every token of the support, [V]. With a mechanism
   // that has randomness of its own, given what it drew.
   base::Status Answer(const mechanism::PartPredictions& predictions, std::span<double> law);
 

@@ -23,7 +23,7 @@ class TokenLaw {
  public:
   virtual ~TokenLaw() = default;
 
-  // One query: logits [rows, V] as a predictor gives them, row 0 the public model; writes the
+  // One token: logits [rows, V] as a predictor gives them, row 0 the public model; writes the
   // probability of every token, [V]. Errors: kInternal if the logits that count are not finite; the
   // mechanism's.
   virtual base::Status Next(std::span<const float> logits, std::span<double> pmf) = 0;
@@ -53,7 +53,8 @@ struct JudgedTokens {
 base::StatusOr<JudgedTokens> Judged(const tokenizer::Tokenizer& tokenizer,
                                     const std::string& prompt, const std::string& text);
 
-// log P of the judged tokens in nats, one a law; each token is a query. -infinity is possible.
+// log P of the judged tokens in nats, one a law; each token is one of the
+// law's. -infinity is possible.
 // Errors: the predictor's and the laws'.
 base::StatusOr<std::vector<double>> LogLikelihoods(ensemble::Predictor& predictor,
                                                    std::span<TokenLaw* const> laws,
@@ -81,7 +82,7 @@ struct Completion {
   double log_probability = 0;  // of the tokens, nats
 };
 
-// Every token is a query of the law. Errors: the predictor's, such as a prompt that does not fit
+// Every token is one of the law's. Errors: the predictor's, such as a prompt that does not fit
 // the context; the law's.
 base::StatusOr<std::vector<Completion>> Complete(ensemble::Predictor& predictor, TokenLaw& law,
                                                  std::span<const base::TokenId> prompt,

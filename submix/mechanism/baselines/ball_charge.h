@@ -1,4 +1,4 @@
-// What an answer costs when every part stays within a ball around the public model (Theorem 7):
+// What a token costs when every part stays within a ball around the public model (Theorem 7):
 // m_j in [e^-b, e^b] h0 pointwise, so that a part can never move the law by more than a public
 // constant, whatever the data and whatever the other parts do.
 //

@@ -1,6 +1,6 @@
-// Mechanisms whose every answer costs every part the same public constant (docs/privacy.md,
-// Theorem 9). How many answers a budget buys is then known beforehand, which part takes part in an
-// answer is a function of their number alone, and what that many answers cost holds at all orders
+// Mechanisms whose every token costs every part the same public constant (docs/privacy.md,
+// Theorem 9). How many tokens a budget buys is then known beforehand, which part takes part in a
+// token is a function of their number alone, and what that many tokens cost holds at all orders
 // at once.
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace submix::mechanism {
 
-// The most answers that the budget pays for. Requires: charge > 0.
-std::int64_t MostAnswers(accounting::FixedNats budget, accounting::FixedNats charge);
+// The most tokens that the budget pays for. Requires: charge > 0.
+std::int64_t MostTokens(accounting::FixedNats budget, accounting::FixedNats charge);
 
 // The statement of such a mechanism: proven and worst case, for parts that are changed in any way.
-// `answer_nats` is what one answer costs at any order >= 1; `theorem` is its name in
+// `token_nats` is what one token costs at any order >= 1; `theorem` is its name in
 // docs/privacy.md.
 accounting::PrivacyStatement ConstantChargeStatement(
     std::string mechanism, divergence::RenyiOrder order, accounting::FixedNats budget,
     accounting::FixedNats charge, const std::string& theorem,
-    const std::function<double(divergence::RenyiOrder)>& answer_nats);
+    const std::function<double(divergence::RenyiOrder)>& token_nats);
 
 }  // namespace submix::mechanism

@@ -12,10 +12,10 @@ using divergence::RenyiOrder;
 
 TEST(ConstantChargeTest, CountsTheAnswersThatABudgetPaysFor) {
   const FixedNats tenth = FixedNats::RoundDown(.125);
-  EXPECT_EQ(MostAnswers(FixedNats::RoundDown(2), tenth), 16);
-  EXPECT_EQ(MostAnswers(FixedNats::RoundDown(1.999), tenth), 15);
-  EXPECT_EQ(MostAnswers(FixedNats::RoundDown(.1), tenth), 0);
-  EXPECT_DEATH(MostAnswers(tenth, FixedNats()), "free answers");
+  EXPECT_EQ(MostTokens(FixedNats::RoundDown(2), tenth), 16);
+  EXPECT_EQ(MostTokens(FixedNats::RoundDown(1.999), tenth), 15);
+  EXPECT_EQ(MostTokens(FixedNats::RoundDown(.1), tenth), 0);
+  EXPECT_DEATH(MostTokens(tenth, FixedNats()), "free answers");
 }
 
 TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {

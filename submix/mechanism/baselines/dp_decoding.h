@@ -37,9 +37,9 @@ class DpDecoding final : public Mechanism {
   std::string_view name() const override { return kDpDecodingName; }
   bool is_sound() const override { return true; }
   bool has_constant_charge() const override { return true; }
-  // With the bounds that budget / beta answers have at other orders, for any supports.
+  // With the bounds that budget / beta tokens have at other orders, for any supports.
   accounting::PrivacyStatement Statement(accounting::FixedNats budget) const override;
-  // Ignores `remaining`: every answer costs beta. Errors: also kInvalidArgument for a support of
+  // Ignores `remaining`: every token costs beta. Errors: also kInvalidArgument for a support of
   // more than kLargestSupport tokens.
   base::StatusOr<std::unique_ptr<Proposal>> Propose(
       const PartPredictions& predictions, std::span<const accounting::FixedNats> remaining,
@@ -55,7 +55,7 @@ class DpDecoding final : public Mechanism {
   explicit DpDecoding(const MechanismOptions& options);
 
   Weights WeightsFor(std::size_t support_size) const;
-  // An upper bound of what an answer may cost at another order, whatever its support.
+  // An upper bound of what a token may cost at another order, whatever its support.
   double LargestNats(divergence::RenyiOrder order) const;
 
   MechanismOptions options_;

@@ -32,7 +32,7 @@ constexpr double kDeviations = 4.9;
 
 struct Tokens {
   std::vector<int> counts;
-  double largest_charge = 0;  // nats that one answer cost part 0, at most
+  double largest_charge = 0;  // nats that one token cost part 0, at most
 };
 
 // Draws tokens as a deployment would, with enough left that everybody can always pay.

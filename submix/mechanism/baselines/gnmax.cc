@@ -87,10 +87,10 @@ class GnmaxProposal final : public Proposal {
 // The least deviation within `limit_nats`, or infinity.
 double LeastNoiseScale(double limit_nats, RenyiOrder order) {
   const auto nats = [&](double inverse_variance) {
-    return GnmaxAnswerNats(1 / std::sqrt(inverse_variance), order);
+    return GnmaxTokenNats(1 / std::sqrt(inverse_variance), order);
   };
   double feasible = 0;
-  double infeasible = limit_nats;  // of 1 / s^2: one answer costs more than order / s^2
+  double infeasible = limit_nats;  // of 1 / s^2: one token costs more than order / s^2
   for (int i = 0; i < 64; ++i) {
     const double middle = (feasible + infeasible) / 2;
     (nats(middle) <= limit_nats ? feasible : infeasible) = middle;
@@ -121,7 +121,7 @@ std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_si
   return law;
 }
 
-double GnmaxAnswerNats(double noise_scale, RenyiOrder order) {
+double GnmaxTokenNats(double noise_scale, RenyiOrder order) {
   if (order.is_infinite()) return std::numeric_limits<double>::infinity();
   const double inverse_variance = 1 / (noise_scale * noise_scale);
   const double b = std::max(order.value(), 1 + std::sqrt(kLawRounding / inverse_variance));
@@ -159,7 +159,7 @@ base::StatusOr<double> GnmaxNoiseScale(const MechanismOptions& options) {
 Gnmax::Gnmax(const MechanismOptions& options, double noise_scale)
     : options_(options),
       noise_scale_(noise_scale),
-      charge_(FixedNats::RoundUp(GnmaxAnswerNats(noise_scale, options.order))) {
+      charge_(FixedNats::RoundUp(GnmaxTokenNats(noise_scale, options.order))) {
   SUBMIX_CHECK(charge_ <= FixedNats::RoundDown(options.target_leakage),
                "noise that costs more than it may");
 }
@@ -171,7 +171,7 @@ std::vector<FixedNats> Gnmax::Charges(const Votes& votes, std::size_t, std::size
 accounting::PrivacyStatement Gnmax::Statement(FixedNats budget) const {
   return ConstantChargeStatement(
       std::string(name()), options_.order, budget, charge_, "theorem of noisy votes",
-      [this](RenyiOrder order) { return GnmaxAnswerNats(noise_scale_, order); });
+      [this](RenyiOrder order) { return GnmaxTokenNats(noise_scale_, order); });
 }
 
 base::StatusOr<std::unique_ptr<Proposal>> Gnmax::Propose(const PartPredictions& predictions,

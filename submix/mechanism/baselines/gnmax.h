@@ -2,7 +2,7 @@
 // to the counts, the token with most noisy votes is the answer. The noise is not drawn: the
 // answer's law is computed (noisy_votes.h), made whole numbers and sampled, which is the same.
 //
-// Every answer costs every part a constant: a part's vote moves the counts by at most sqrt(2),
+// Every token costs every part a constant: a part's vote moves the counts by at most sqrt(2),
 // which costs a / s^2 at order a, and what computing the law may be off (Theorem 11). The deviation
 // s follows from beta. Charges that look at the votes are research (research/counted_gnmax.h).
 //
@@ -25,13 +25,13 @@ inline constexpr std::uint64_t kUniformVoteWeight = std::uint64_t{1} << 28;
 // is off by half a unit, and by 1e-12 and 1e-20 in q, of at least F, and their sum likewise.
 inline constexpr double kLawRounding = 0x1p-27;
 
-// What one answer costs at this order at most: the least b / s^2 + (2b-1)/(b-1) kLawRounding over
+// What one token costs at this order at most: the least b / s^2 + (2b-1)/(b-1) kLawRounding over
 // some b >= order (docs/privacy.md, Theorem 11). Infinity at order infinity. Rounded outward.
-double GnmaxAnswerNats(double noise_scale, divergence::RenyiOrder order);
+double GnmaxTokenNats(double noise_scale, divergence::RenyiOrder order);
 
 using Votes = std::vector<std::size_t>;  // [K]: the token of each part
 
-// The law of an answer, [V] whole numbers. Requires: votes below support_size <= 2^20.
+// The law of a token, [V] whole numbers. Requires: votes below support_size <= 2^20.
 std::vector<std::uint64_t> LawOfVotes(const Votes& votes, std::size_t support_size,
                                       double noise_scale);
 
@@ -63,7 +63,7 @@ class Gnmax : public Mechanism {
   const MechanismOptions& options() const { return options_; }
 
  private:
-  // [K]: what this answer costs each part.
+  // [K]: what this token costs each part.
   virtual std::vector<accounting::FixedNats> Charges(const Votes& votes, std::size_t public_vote,
                                                      std::size_t support_size) const;
 

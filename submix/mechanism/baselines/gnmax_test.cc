@@ -75,7 +75,7 @@ TEST(GnmaxTest, NoiseFollowsFromTheTarget) {
   for (const double order : kOrders) {
     for (const double beta : {1e-6, 2.0 / 1024, .5, 100.0}) {
       const auto mechanism = Make(4, order, beta);
-      const double charge = GnmaxAnswerNats(mechanism->noise_scale(), Order(order));
+      const double charge = GnmaxTokenNats(mechanism->noise_scale(), Order(order));
       EXPECT_LE(charge, beta);
       EXPECT_GT(charge, beta * (1 - 1e-9));
       const auto proposal = Propose(*mechanism, VotesOf(2, {0, 1, 0, 1}));
@@ -88,15 +88,15 @@ TEST(GnmaxTest, NoiseFollowsFromTheTarget) {
 
 TEST(GnmaxTest, TheSlackForRoundingIsSmallAndAtEveryOrder) {
   const RenyiOrder two = Order(2);
-  EXPECT_NEAR(GnmaxAnswerNats(32, two), 2.0 / 1024 + 3 * kLawRounding, 1e-15);
+  EXPECT_NEAR(GnmaxTokenNats(32, two), 2.0 / 1024 + 3 * kLawRounding, 1e-15);
   const double v = 1.0 / 1024;
-  EXPECT_NEAR(GnmaxAnswerNats(32, RenyiOrder::One()),
+  EXPECT_NEAR(GnmaxTokenNats(32, RenyiOrder::One()),
               v + 2 * std::sqrt(kLawRounding * v) + 2 * kLawRounding, 1e-15);
-  EXPECT_TRUE(std::isinf(GnmaxAnswerNats(32, RenyiOrder::Infinity())));
+  EXPECT_TRUE(std::isinf(GnmaxTokenNats(32, RenyiOrder::Infinity())));
   double last = 0;
   for (const double order : {1.0, 1.0001, 1.003, 1.1, 2.0, 64.0}) {
-    EXPECT_GE(GnmaxAnswerNats(32, Order(order)), last);
-    last = GnmaxAnswerNats(32, Order(order));
+    EXPECT_GE(GnmaxTokenNats(32, Order(order)), last);
+    last = GnmaxTokenNats(32, Order(order));
   }
 }
 
@@ -210,7 +210,7 @@ TEST(GnmaxTest, WholeTranscriptsStayWithinTheBudgetAtEveryOrder) {
                   budget);
       }
     }
-    // Small costs add up: a budget for 8 answers of 10.
+    // Small costs add up: a budget for 8 tokens of 10.
     const auto mechanism = Make(1, value, budget / 8.5);
     const Pmf one = law_under(PlainAnswerer(*mechanism), 1, 5, AlwaysVotesFor(0));
     const Pmf other = law_under(PlainAnswerer(*mechanism), 1, 5, AlwaysVotesFor(1));
@@ -228,7 +228,7 @@ TEST(GnmaxTest, WholeTranscriptsStayWithinTheBudgetAtEveryOrder) {
 TEST(GnmaxTest, HalvedChargesAreFound) {
   for (const double value : kOrders) {
     const double budget = .05;
-    const auto mechanism = Make(1, value, budget / 5.5);  // 11 answers for half the price
+    const auto mechanism = Make(1, value, budget / 5.5);  // 11 tokens for half the price
     const auto law_under = [&](std::size_t token) {
       const Policy policy = AlwaysVotesFor(token);
       return TranscriptLaw({HalfPriceAnswerer(*mechanism), policy, 1, budget, 5, 2}).law();

@@ -50,7 +50,7 @@ accounting::PrivacyStatement PMixed::Statement(FixedNats budget) const {
   accounting::PrivacyStatement statement =
       accounting::PartLevelStatement("pmixed, accounting worst-case", options_.order, budget,
                                      "docs/privacy.md, theorem of the ball");
-  const auto answers = static_cast<double>(MostAnswers(budget, charge_));
+  const auto answers = static_cast<double>(MostTokens(budget, charge_));
   statement.user_level_bounds = {
       {options_.order, accounting::Outward(answers * BallReplaceCharge(BallOf(options_, radius_),
                                                                        options_.order))}};

@@ -38,7 +38,7 @@ class PMixed final : public Mechanism {
 
   MechanismOptions options_;
   double radius_;
-  accounting::FixedNats charge_;  // of every answer
+  accounting::FixedNats charge_;  // of every token
 };
 
 }  // namespace submix::mechanism

@@ -88,9 +88,9 @@ TEST(PMixedTest, WorstCaseTranscriptsStayWithinTheBudget) {
       const std::size_t num_parts = 1 + random->NextBelow(3);
       const double p = trial % 3 == 0 ? 1 : .2 + .7 * NextUnit(*random);
       const double budget = std::exp(-3 + 3 * NextUnit(*random));
-      // Three parts have eight subsets an answer.
+      // Three parts have eight subsets a token.
       const std::size_t length = num_parts == 3 ? 3 : 4;
-      // One answer more than the budget pays for.
+      // One token more than the budget pays for.
       const auto mechanism =
           *PMixed::Create(PMixedOptions(ChargeAccounting::kWorstCase, static_cast<int>(num_parts),
                                         value, p, budget / static_cast<double>(length - 1)));

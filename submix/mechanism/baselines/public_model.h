@@ -1,5 +1,5 @@
 // The public model alone: what the other mechanisms are measured against, and what they become when
-// nobody can pay. No part contributes anything, so every answer costs nothing.
+// nobody can pay. No part contributes anything, so every token costs nothing.
 #pragma once
 
 #include "submix/mechanism/mechanism.h"

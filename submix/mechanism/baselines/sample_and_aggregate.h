@@ -6,7 +6,7 @@
 // pmf that is replaced by zeros with the divisor kept, which leaves no pmf; its noise is too small
 // by half.
 //
-// What an answer costs, by options.accounting:
+// What a token costs, by options.accounting:
 //   default, worst-case   a constant: twice the divergence of noise shifted by 1/k. Sound.
 //   leave-one-out         per part, exactly what its pmf moves the mean from where the public model
 //                         would: the sum over tokens of the divergence of the noise shifted by
@@ -55,14 +55,14 @@ class SampleAndAggregate : public Mechanism {
       base::ReleaseId release_id) const override;
 
  protected:
-  // `moves`: how many shifts by kPartWeight an answer is charged for.
+  // `moves`: how many shifts by kPartWeight a token is charged for.
   SampleAndAggregate(const MechanismOptions& options, std::uint64_t noise_scale, double moves);
-  // The least that keeps an answer within target_leakage. Errors: as Create.
+  // The least that keeps a token within target_leakage. Errors: as Create.
   static base::StatusOr<std::uint64_t> NoiseScaleFor(const MechanismOptions& options, double moves);
   const MechanismOptions& options() const { return options_; }
 
  private:
-  // Theorem 1's charge of one part for this answer.
+  // Theorem 1's charge of one part for this token.
   accounting::FixedNats ExactCharge(std::span<const std::uint64_t> weights,
                                     std::span<const std::uint64_t> public_weights) const;
 

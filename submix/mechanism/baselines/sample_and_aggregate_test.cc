@@ -113,7 +113,7 @@ TEST(SampleAndAggregateTest, ExactChargesAreThePartsOwn) {
   }
 }
 
-// The law of an answer over many draws of the noise.
+// The law of a token over many draws of the noise.
 Pmf MeanLaw(const Mechanism& mechanism, const PartPredictions& predictions,
             const std::vector<bool>& paid, base::RandomSource& random, int draws) {
   Pmf mean(predictions.support_size(), 0);
@@ -169,7 +169,7 @@ TEST(SampleAndAggregateTest, EveryTokenStaysPossibleAndTheTotalFits) {
   EXPECT_GT(*std::min_element(law.begin(), law.end()), 0);
 }
 
-// An answer's law as the mean of many: noise is fresh for every answer and charges do not depend on
+// A token's law as the mean of many: noise is fresh for every token and charges do not depend on
 // it, so one branch is enough.
 Answerer AveragingAnswerer(const Mechanism& mechanism, base::RandomSource& random, int draws) {
   return [&mechanism, &random, draws](const PartPredictions& predictions,

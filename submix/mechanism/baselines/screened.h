@@ -3,7 +3,7 @@
 // threshold the public model answers and only the comparison was paid; elsewhere the mechanism
 // behind it answers, at its own charge.
 //
-// Every query that is asked pays for its comparison before the noise is drawn, with fresh noise. A
+// Every token that is asked pays for its comparison before the noise is drawn, with fresh noise. A
 // part that cannot pay for the comparison takes no part in the answer either. The comparison's
 // outcome is not secret: the proof holds with it shown.
 #pragma once
@@ -32,7 +32,7 @@ class MaskedProposal final : public Proposal {
 class Screened final : public Mechanism {
  public:
   // Reads num_parts, order, target_leakage, screen, screened_mechanism and its options. The
-  // mechanism behind has what of target_leakage the dearest comparison leaves, so that one answer
+  // mechanism behind has what of target_leakage the dearest comparison leaves, so that one token
   // costs at most target_leakage in all. Errors: kInvalidArgument, also if nothing is left.
   static base::StatusOr<std::unique_ptr<Screened>> Create(const MechanismOptions& options);
 

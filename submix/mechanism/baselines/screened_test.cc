@@ -125,7 +125,7 @@ class ScreenedWorld {
         screen_(*NoisyScreen::Create(options, deviation)),
         noise_(NoiseLaw(deviation)) {}
 
-  // Before any answer.
+  // Before any token.
   void SetMechanismBehind(const NamedMaker& maker) {
     MechanismOptions behind = options_;
     behind.name = maker.name;

@@ -8,9 +8,9 @@
 
 namespace submix::mechanism {
 
-// How far, as a log ratio, the ensemble can move the public model's probability of a token in one
-// answer of a full budget: of two tokens that are equally likely, when all members are sure of one.
-// 0 if the budget backs no answer; infinity where that is not told beforehand (a screen, noise).
+// How far, as a log ratio, the ensemble can move the public model's probability of a token at a
+// full budget: of two tokens that are equally likely, when all members are sure of one.
+// 0 if the budget backs no token; infinity where that is not told beforehand (a screen, noise).
 double LargestEffect(const Mechanism& mechanism, const MechanismOptions& options,
                      accounting::FixedNats budget);
 

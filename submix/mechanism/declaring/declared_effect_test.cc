@@ -46,7 +46,7 @@ TEST(LargestEffectTest, GrowsWithTheBudgetAndIsNothingWithoutOne) {
   }
 }
 
-// 0.01 at delta 1e-6 leaves 4e-13 nats, kept by answers that are the public model's.
+// 0.01 at delta 1e-6 leaves 4e-13 nats, kept by tokens that are the public model's.
 TEST(DeclareUsefulBudgetTest, RefusesWhatDoesNothingAndNamesTheSmallestThatDoes) {
   for (const char* name : {"dclip", "filtered-submix"}) {
     const auto refused = DeclareUsefulBudget(Asked(name), ForUsers(.01), MakeMechanism);

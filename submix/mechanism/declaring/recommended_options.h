@@ -14,8 +14,8 @@ namespace submix::mechanism {
 divergence::RenyiOrder RecommendedOrder();
 
 // Sets the largest mixing weight and, of dclip and filtered-dclip, the window for log ratios of an
-// ensemble of so many parts that is asked for so many answers (docs/results/README.md, "How it was
+// ensemble of so many parts that is asked for so many tokens (docs/results/README.md, "How it was
 // made"; docs/decisions/004-largest-mixing-weight.md). Requires: both >= 1.
-void Recommend(int num_parts, std::int64_t answers, MechanismOptions& options);
+void Recommend(int num_parts, std::int64_t tokens, MechanismOptions& options);
 
 }  // namespace submix::mechanism

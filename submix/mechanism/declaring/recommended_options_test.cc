@@ -9,13 +9,13 @@
 namespace submix::mechanism {
 namespace recommended_options_test {
 
-MechanismOptions Recommended(const char* name, int num_parts, std::int64_t answers) {
+MechanismOptions Recommended(const char* name, int num_parts, std::int64_t tokens) {
   MechanismOptions options;
   options.name = name;
   options.num_parts = num_parts;
   options.order = RecommendedOrder();
-  options.target_leakage = 2 / static_cast<double>(answers);
-  Recommend(num_parts, answers, options);
+  options.target_leakage = 2 / static_cast<double>(tokens);
+  Recommend(num_parts, tokens, options);
   return options;
 }
 

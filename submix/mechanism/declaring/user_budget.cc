@@ -31,14 +31,14 @@ bool CountsTraining(const UserPromise& promise) {
 // What is asked for, under each declaration that is tried.
 class Search {
  public:
-  Search(const MechanismOptions& asked, std::int64_t queries, const UserPromise& promise,
+  Search(const MechanismOptions& asked, std::int64_t tokens, const UserPromise& promise,
          const MechanismMaker& make)
-      : asked_(asked), queries_(queries), promise_(promise), make_(make) {}
+      : asked_(asked), tokens_(tokens), promise_(promise), make_(make) {}
 
   PartBudget Declared(RenyiOrder order, double epsilon) const {
     PartBudget budget = {asked_, epsilon};
     budget.mechanism.order = order;
-    budget.mechanism.target_leakage = epsilon / static_cast<double>(queries_);
+    budget.mechanism.target_leakage = epsilon / static_cast<double>(tokens_);
     return budget;
   }
 
@@ -103,7 +103,7 @@ class Search {
   }
 
   const MechanismOptions& asked_;
-  const std::int64_t queries_;
+  const std::int64_t tokens_;
   const UserPromise& promise_;
   const MechanismMaker& make_;
 };
@@ -125,10 +125,10 @@ StatusOr<std::vector<RenyiOrder>> OrdersToTry(const UserPromise& promise) {
 
 }  // namespace
 
-StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t queries,
+StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t tokens,
                                      const UserPromise& promise, const MechanismMaker& make) {
   SUBMIX_ASSIGN_OR_RETURN(const auto orders, OrdersToTry(promise));
-  const Search search(asked, queries, promise, make);
+  const Search search(asked, tokens, promise, make);
   double best = 0;
   PartBudget kept;
   for (const RenyiOrder order : orders) {
@@ -157,7 +157,7 @@ StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBud
   mechanism.order = budget.order.value_or(RecommendedOrder());
   if (!budget.for_users) {
     if (!(mechanism.target_leakage > 0)) {
-      mechanism.target_leakage = budget.epsilon / static_cast<double>(budget.queries);
+      mechanism.target_leakage = budget.epsilon / static_cast<double>(budget.tokens);
     }
     return declared;
   }
@@ -166,7 +166,7 @@ StatusOr<PartBudget> DeclareBudget(const MechanismOptions& asked, const AskedBud
         "target leakage: follows from the promise where the unit is user; leave it out");
   }
   const double delta = budget.order ? 0 : budget.delta;
-  return KeepUserPromise(mechanism, budget.queries,
+  return KeepUserPromise(mechanism, budget.tokens,
                          {.epsilon = budget.epsilon,
                           .order = mechanism.order,
                           .delta = delta,

@@ -19,7 +19,7 @@ struct UserPromise {
   divergence::RenyiOrder order = divergence::RenyiOrder::Two();  // without meaning with a delta
   double delta = 0;                                              // 0: Rényi
   bool public_keys = false;  // each part is one user of a public list
-  // That of earlier deployments, for whose answers the budget pays, too (Theorem 16): the only one
+  // That of earlier deployments, for whose tokens the budget pays, too (Theorem 16): the only one
   // that can be declared then.
   std::optional<divergence::RenyiOrder> earlier_order = {};
   // That of the model below, whose loss counts as well where its users may be the same (Theorem
@@ -27,7 +27,7 @@ struct UserPromise {
   std::optional<accounting::PublicTraining> public_training = {};
 };
 
-// What is declared of parts. The budget is `queries` times the target leakage.
+// What is declared of parts. The budget is `tokens` times the target leakage.
 struct PartBudget {
   MechanismOptions mechanism;  // with its order and target leakage
   double epsilon = 0;          // nats at that order, of every part
@@ -35,12 +35,12 @@ struct PartBudget {
 };
 
 // `asked` with the order and the largest epsilon to declare, and the target leakage that is the
-// share of one of `queries` answers. With a delta the declared order is the one, of a public list,
+// share of one of `tokens`. With a delta the declared order is the one, of a public list,
 // that leaves most per order: charges grow with it; without, a whole order, at which they are fast.
-// Requires: queries >= 1. Errors: kFailedPrecondition if nothing follows for users from this
+// Requires: tokens >= 1. Errors: kFailedPrecondition if nothing follows for users from this
 // mechanism (it is not proven for every data set) or above that training; kInvalidArgument for
 // options out of range, or a promise that no budget keeps; those of `make`.
-base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t queries,
+base::StatusOr<PartBudget> KeepUserPromise(const MechanismOptions& asked, std::int64_t tokens,
                                            const UserPromise& promise, const MechanismMaker& make);
 
 // What an operator asks of a budget.
@@ -48,11 +48,11 @@ struct AskedBudget {
   double epsilon = 2;      // of every part: nats at the order; for users: as in UserPromise
   bool for_users = false;  // to whom epsilon is promised
   std::optional<divergence::RenyiOrder> order =
-      {};                       // none: RecommendedOrder(); for users: by delta
-  double delta = 0;             // of the promise to users without an order
-  std::int64_t queries = 1024;  // answers that every part can surely back; without meaning beside a
-                                // target leakage
-  bool public_keys = false;     // as in UserPromise
+      {};                      // none: RecommendedOrder(); for users: by delta
+  double delta = 0;            // of the promise to users without an order
+  std::int64_t tokens = 1024;  // that every part can surely pay for; without meaning beside a
+                               // target leakage
+  bool public_keys = false;    // as in UserPromise
   std::optional<divergence::RenyiOrder> earlier_order = {};        // as in UserPromise
   std::optional<accounting::PublicTraining> public_training = {};  // as in UserPromise
 };

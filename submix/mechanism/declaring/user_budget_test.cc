@@ -18,7 +18,7 @@ using base::StatusCode;
 using base::StatusIs;
 using divergence::RenyiOrder;
 
-constexpr std::int64_t kQueries = 1024;
+constexpr std::int64_t kTokens = 1024;
 
 MechanismOptions Asked(const char* name) {
   MechanismOptions options;
@@ -28,7 +28,7 @@ MechanismOptions Asked(const char* name) {
 }
 
 base::StatusOr<PartBudget> Keep(const char* name, const UserPromise& promise) {
-  return KeepUserPromise(Asked(name), kQueries, promise, MakeMechanism);
+  return KeepUserPromise(Asked(name), kTokens, promise, MakeMechanism);
 }
 
 std::vector<accounting::RdpBound> UserBounds(const PartBudget& declared) {
@@ -102,7 +102,7 @@ TEST(UserBudgetTest, ATrainingOnOthersCostsNothingAndOneOfDocumentsLeavesNothing
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("documents")));
 }
 
-// Theorem 16: of earlier answers one order is known, and no bound for users but Theorem 5's.
+// Theorem 16: of earlier tokens one order is known, and no bound for users but Theorem 5's.
 TEST(UserBudgetTest, EarlierAnswersLeaveTheirOrderAndTheoremFive) {
   const RenyiOrder order = RenyiOrder::Create(8).value();
   for (const char* name : {"filtered-submix", "dclip"}) {
@@ -182,7 +182,7 @@ class OfThisDataOnly final : public Mechanism {
 TEST(UserBudgetTest, ADeclarationIsTheShareOfOneAnswerOrWhatUsersNeed) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(
       const PartBudget part,
-      DeclareBudget(Asked("filtered-submix"), {.epsilon = 2, .queries = 16}, MakeMechanism));
+      DeclareBudget(Asked("filtered-submix"), {.epsilon = 2, .tokens = 16}, MakeMechanism));
   EXPECT_EQ(part.epsilon, 2);
   EXPECT_EQ(part.mechanism.order.value(), 8);
   EXPECT_DOUBLE_EQ(part.mechanism.target_leakage, 0.125);
@@ -201,16 +201,16 @@ TEST(UserBudgetTest, ADeclarationIsTheShareOfOneAnswerOrWhatUsersNeed) {
   EXPECT_EQ(kept.mechanism.target_leakage, 0.001);
 }
 
-// The search tries budgets so small that an answer's charge rounds to nothing.
+// The search tries budgets so small that a token's charge rounds to nothing.
 TEST(UserBudgetTest, PMixedIsDeclaredAtDefaultOptions) {
-  for (const std::int64_t queries : {1000, 3000}) {
+  for (const std::int64_t tokens : {1000, 3000}) {
     for (const double epsilon : {.3, 1.0, 3.0}) {
       MechanismOptions asked = Asked("pmixed");
       asked.accounting = ChargeAccounting::kWorstCase;
       asked.num_parts = 16;
       SUBMIX_ASSERT_OK_AND_ASSIGN(
           const PartBudget budget,
-          KeepUserPromise(asked, queries, {.epsilon = epsilon, .delta = 1e-6}, MakeMechanism));
+          KeepUserPromise(asked, tokens, {.epsilon = epsilon, .delta = 1e-6}, MakeMechanism));
       EXPECT_LE(budget.user_epsilon, epsilon);
       EXPECT_GT(budget.user_epsilon, .9 * epsilon);
     }
@@ -221,7 +221,7 @@ TEST(UserBudgetTest, NothingFollowsFromResearchAndFromNothing) {
   const auto make = [](const MechanismOptions&) -> base::StatusOr<std::unique_ptr<Mechanism>> {
     return std::make_unique<OfThisDataOnly>();
   };
-  EXPECT_THAT(KeepUserPromise(Asked("of this data"), kQueries, {}, make),
+  EXPECT_THAT(KeepUserPromise(Asked("of this data"), kTokens, {}, make),
               StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("nothing follows")));
   EXPECT_THAT(Keep("dclip", {.epsilon = 1e-9}),
               StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("no budget")));

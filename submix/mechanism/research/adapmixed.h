@@ -13,7 +13,7 @@
 // Why it is not sound: that charge is a function of all parts, and so private, and the end of the
 // budget is an event that nobody pays for (Theorem 1, privacy.md on stopping). The spent amount is
 // private too, and no smooth sensitivity makes it publishable at less noise than its own worst
-// case: one part that leaves an ensemble in agreement raises every answer's charge at once
+// case: one part that leaves an ensemble in agreement raises every token's charge at once
 // (docs/privacy.md).
 #pragma once
 

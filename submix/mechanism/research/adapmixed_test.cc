@@ -127,8 +127,8 @@ TEST(AdaPMixedTest, WithPublishedAccountingItIsPMixedBehindTheScreen) {
 }
 
 // Why the spent amount cannot be published cheaply: replacing one part of an ensemble in agreement
-// takes an answer's charge from nothing to what the most discordant ensemble pays (within a
-// factor), for every answer. So its local sensitivity at distance 0, and with it any smooth bound,
+// takes a token's charge from nothing to what the most discordant ensemble pays (within a
+// factor), for every token. So its local sensitivity at distance 0, and with it any smooth bound,
 // is of the size of the worst case.
 TEST(AdaPMixedTest, OnePartSwingsTheSpentAmount) {
   const auto random = base::MakeSeededRandomSource(3);

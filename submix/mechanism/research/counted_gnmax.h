@@ -1,5 +1,5 @@
 // GNMax whose charges look at the votes: research. Either Theorem 6 of its paper (Papernot et al.
-// 2018), or the exact divergence of the answer's law without each part's vote. Both are functions
+// 2018), or the exact divergence of the token's law without each part's vote. Both are functions
 // of all parts, and so is the end that follows from them (docs/privacy.md, Theorem 11).
 #pragma once
 

@@ -2,7 +2,7 @@
 // research. Every part is pulled into PMixED's ball around the public model, a secret subset
 // answers (secret_subset.h).
 //
-//   published      every answer costs target_leakage at the declared order; the ball has the radius
+//   published      every token costs target_leakage at the declared order; the ball has the radius
 //                  that the paper's accounting gives to a subset of the drawn size.
 //   leave-one-out  the exact divergence, for this ensemble, between the law and the one with the
 //                  part replaced by the public model. Needs ball_radius.

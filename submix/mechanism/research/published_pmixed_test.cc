@@ -22,7 +22,7 @@ namespace published_pmixed_test {
 using accounting::FixedNats;
 using divergence::RenyiOrder;
 
-// B3: epsilon 8, delta 1e-5, order 3, T = 1,024, p = .03, N = 80 is .003123 an answer, and beta by
+// B3: epsilon 8, delta 1e-5, order 3, T = 1,024, p = .03, N = 80 is .003123 a token, and beta by
 // the size of the subset .565, .194, .224, .244 and, for 8, .287.
 TEST(PublishedPMixedTest, PublishedRadiiAreThoseOfThePaper) {
   const auto mechanism =

@@ -22,13 +22,13 @@ using History = std::vector<std::size_t>;                    // token indices, i
 // What the public model and every part predict after a history: an adaptive adversary's queries.
 using Policy = std::function<SimulatedPredictions(const History&)>;
 
-// One way in which an answer can come about: what it left in the accounts, and the token's law.
+// One way in which a token can come about: what it left in the accounts, and the token's law.
 struct Branch {
   double probability = 1;
   Accounts accounts;
   Pmf law;
 };
-// All the ways in which one answer can come about, given the budgets of the step's start (what a
+// All the ways in which one token can come about, given the budgets of the step's start (what a
 // proposal may look at) and the accounts as they are at the charge. Probabilities sum to 1.
 using Answerer = std::function<std::vector<Branch>(
     const PartPredictions&, const std::vector<accounting::FixedNats>& remaining, Accounts)>;

@@ -31,11 +31,11 @@ Status AddMechanism(const mechanism::MechanismOptions& options, double epsilon,
 Status AddNamed(const AttackRequest& request, const std::string& name, AttackTarget& target) {
   SUBMIX_ASSIGN_OR_RETURN(
       mechanism::MechanismOptions options,
-      MechanismAsSaid(name, target.ensemble.manifest().num_parts, request.queries, request.said));
+      MechanismAsSaid(name, target.ensemble.manifest().num_parts, request.tokens, request.said));
   const bool needs_no_budget = name == "public" || name == "ensemble";
   for (const double epsilon : request.epsilons) {
     if (!request.said.contains("target_leakage")) {
-      options.target_leakage = epsilon / static_cast<double>(request.queries);
+      options.target_leakage = epsilon / static_cast<double>(request.tokens);
     }
     SUBMIX_RETURN_IF_ERROR(AddMechanism(options, epsilon, target));
     if (needs_no_budget) break;

@@ -27,7 +27,7 @@ struct AttackRequest {
   std::string directory;             // of an ensemble or a deployment
   std::vector<std::string> against;  // names of mechanisms, or kMembers
   std::vector<double> epsilons = {2};
-  std::int64_t queries = 1024;
+  std::int64_t tokens = 1024;
   std::map<std::string, std::string> said;  // as Declaration has it
   ModelOptions predictor;
   std::uint64_t seed = 0;

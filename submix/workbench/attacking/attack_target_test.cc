@@ -44,7 +44,7 @@ class AttackTargetTest : public ::testing::Test {
 TEST_F(AttackTargetTest, AMechanismIsAttackedUnderEveryBudgetAsDeployDeclaresIt) {
   request_.against = {"dclip"};
   request_.epsilons = {2, 4};
-  request_.queries = 100;
+  request_.tokens = 100;
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto target, LoadTarget(request_));
   ASSERT_EQ(target.mechanisms.size(), 2u);
   EXPECT_EQ(target.mechanisms[0].options.target_leakage, 0.02);

@@ -137,7 +137,7 @@ StatusOr<std::vector<DistinguishingGame>> PlayGames(const AttackRequest& request
   eval::NeighbouringWorlds worlds(target.ensemble.manifest().num_parts,
                                   target.ensemble.manifest().halves, predictor->vocab_size(),
                                   std::move(replacements.rows));
-  const eval::QueryPlan plan = {request.queries, neighbour.asks == "most-telling"};
+  const eval::QueryPlan plan = {request.tokens, neighbour.asks == "most-telling"};
   base::ProgressBar progress("Asking", eval::QuerySteps(text, plan, games.size()), "queries");
   SUBMIX_RETURN_IF_ERROR(eval::AskQueries(*predictor, text, worlds, plan, games, progress));
   progress.Finish();
@@ -159,9 +159,9 @@ StatusOr<std::vector<eval::OneRunGame>> PlayOneRunGames(const AttackRequest& req
   SUBMIX_ASSIGN_OR_RETURN(const auto predictor, LoadTargetPredictor(request, target));
   SUBMIX_ASSIGN_OR_RETURN(const auto asked, eval::HeldoutFromFile(text, *target.tokenizer,
                                                                   predictor->context_length()));
-  base::ProgressBar progress("Asking", request.queries, "queries");
+  base::ProgressBar progress("Asking", request.tokens, "queries");
   SUBMIX_RETURN_IF_ERROR(eval::AskAllParts(*predictor, asked.blocks, manifest.num_parts,
-                                           manifest.halves, request.queries, games, progress));
+                                           manifest.halves, request.tokens, games, progress));
   progress.Finish();
   return games;
 }

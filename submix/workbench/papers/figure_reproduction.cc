@@ -110,7 +110,7 @@ Status FigureReproduction::Prepare() {
 
 void FigureReproduction::SetSize(const model::DecoderConfig& config) {
   size_.runs = request_.runs;
-  if (request_.most_answers > 0) size_.most_queries = request_.most_answers;
+  if (request_.most_tokens > 0) size_.most_tokens = request_.most_tokens;
   size_.private_epochs.clear();
   for (const int epochs : request_.private_models.epochs) {
     if (epochs > 0) size_.private_epochs.push_back(epochs);
@@ -124,7 +124,7 @@ void FigureReproduction::SetSize(const model::DecoderConfig& config) {
   }
   size_.mean_text_tokens = tokens / static_cast<double>(source_.heldout.blocks.size());
   if (!request_.is_small) return;
-  size_.divide_queries = 128;
+  size_.divide_tokens = 128;
   size_.most_parts = 4;
   size_.every_nth = 3;
   if (size_.private_epochs.size() > 1) size_.private_epochs.resize(1);

@@ -31,7 +31,7 @@ struct FigureRequest {
   bool is_small = false;             // few points, few answers, at most 4 parts
   bool shows_text = false;           // completions of held-out text, where a figure has them
   int runs = 0;                      // 0: the figure's own
-  std::int64_t most_answers = 0;     // 0: no limit
+  std::int64_t most_tokens = 0;      // 0: no limit
   std::uint64_t seed = 0;            // of the partition and of what mechanisms draw
   train::FineTuneOptions fine_tune;  // of members
   train::FineTuneOptions non_private;  // of the one model on all text

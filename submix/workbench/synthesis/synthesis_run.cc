@@ -131,7 +131,7 @@ class Synthesis {
 
   Status CheckDeployment(const Batch& batch, const engine::Deployment& deployment) {
     SUBMIX_RETURN_IF_ERROR(CheckPromise(batch, engine::DeploymentPromise(deployment)));
-    SUBMIX_ASSIGN_OR_RETURN(const auto covered, engine::CoveredAnswers(deployment));
+    SUBMIX_ASSIGN_OR_RETURN(const auto covered, engine::CoveredTokens(deployment));
     if (!covered.has_value()) return base::OkStatus();
     covered_ = covered_.value_or(0) + *covered;
     return CheckBudget(batch, deployment.mechanism->has_constant_charge(), *covered);

@@ -51,7 +51,7 @@ class SynthesisRunTest : public ::testing::Test {
     Declaration declaration;
     declaration.ensemble_directory = directory_.File(name + "_ensemble");
     declaration.deployment_directory = directory_.File(name);
-    declaration.queries = queries;
+    declaration.tokens = queries;
     declaration.options.mechanism.name = mechanism;
     declaration.options.epsilon = epsilon;
     SUBMIX_EXPECT_OK(Declare(declaration));
