@@ -53,12 +53,15 @@ struct FedAvgCommandOptions {
   std::uint64_t seed = 1;
   corpus::CorpusFile corpus;
   std::string heldout;
-  double expected_users = 0;
-  double sampling_probability = 0;
-  double population = 0;      // 0: the number of users found
-  double minimum_weight = 0;  // 0: the population
+  // Empty: nobody said.
+  std::optional<int> unroll;
+  std::optional<double> learning_rate;
+  std::optional<double> clip_norm;
+  std::optional<double> expected_users;
+  std::optional<double> sampling_probability;
+  std::optional<double> population;
+  std::optional<double> minimum_weight;
   double delta = accounting::kDefaultDelta;
-  double target_epsilon = 0;  // 0: none
   std::string algorithm = "fedavg";
   std::string estimator = "fixed";
   std::string clipping = "flat";
@@ -101,10 +104,9 @@ void CompleteLocalTraining(FedAvgCommandOptions& options) {
   train::LocalTraining& local = options.training.local;
   local.algorithm = options.algorithm == "fedsgd" ? train::FederatedAlgorithm::kFedSgd
                                                   : train::FederatedAlgorithm::kFedAvg;
-  if (local.unroll == 0) local.unroll = defaults.unroll;
-  if (local.learning_rate == 0) local.learning_rate = defaults.learning_rate;
-  double& clip_norm = options.training.clipping.norm;
-  if (clip_norm == 0) clip_norm = defaults.clip_norm;
+  local.unroll = options.unroll.value_or(defaults.unroll);
+  local.learning_rate = options.learning_rate.value_or(defaults.learning_rate);
+  options.training.clipping.norm = options.clip_norm.value_or(defaults.clip_norm);
 }
 
 // What the numbers on the command line mean once the users are counted.
@@ -114,22 +116,20 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
     return base::InvalidArgumentError(
         "no user has enough tokens: lower --tokens-per-user, or --keep-short-users");
   }
-  if (options.population == 0) options.population = static_cast<double>(num_users);
-  const double population = options.population;
+  const double population = options.population.value_or(static_cast<double>(num_users));
+  options.population = population;
   training.clipping.per_layer = options.clipping == "per-layer";
   training.estimator.clipped_divisor = options.estimator == "clipped";
-  training.estimator.sampling_probability = options.expected_users > 0
-                                                ? options.expected_users / population
-                                                : options.sampling_probability;
+  training.estimator.sampling_probability = options.expected_users
+                                                ? *options.expected_users / population
+                                                : options.sampling_probability.value();
   if (training.estimator.sampling_probability > 1) {
     return base::InvalidArgumentError("--expected-users: more than the population");
   }
-  training.estimator.weight = training.estimator.clipped_divisor && options.minimum_weight > 0
-                                  ? options.minimum_weight
-                                  : population;
+  training.estimator.weight =
+      training.estimator.clipped_divisor ? options.minimum_weight.value_or(population) : population;
   training.full_weight_tokens = options.tokens_per_user;
   training.delta = options.delta;
-  if (options.target_epsilon > 0) training.target_epsilon = options.target_epsilon;
   SUBMIX_ASSIGN_OR_RETURN(training.schedule, ParseSchedule(options.schedule));
   return base::OkStatus();
 }
@@ -340,7 +340,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const std::string written,
       model->Save(result.parameters, CostOf(options, result), training.directory));
-  Json report = ReportJson(options, result, metrics, options.population);
+  Json report = ReportJson(options, result, metrics, options.population.value());
   if (options.head_words && !heldout.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(report["head_words"],
                             CountHeadWords(*model, result.parameters, heldout, training.threads));
@@ -399,12 +399,12 @@ void AddLocalFlags(Flags flags, FedAvgCommandOptions& options) {
   train::LocalTraining& local = options.training.local;
   flags.Add("--algorithm", options.algorithm, OneOf({"fedavg", "fedsgd"}),
             "fedavg: each user trains a little; fedsgd: each sends one gradient");
-  flags.Add("--learning-rate", local.learning_rate, kPositive,
+  flags.Add("--learning-rate", options.learning_rate, kPositive,
             "A user's; default: 2, with --public 1; the paper's 6 needs clipping from the first "
             "round on");
   flags.Add("--epochs", local.epochs, kPositive, "A user's passes over the own text (fedavg)");
   flags.Add("--batch-size", local.batch_size, kPositive, "A user's rows a step");
-  flags.Add("--unroll", local.unroll, kPositive,
+  flags.Add("--unroll", options.unroll, kPositive,
             "Words (tokens) a row and step; default: 10, with --public 128");
 }
 
@@ -426,7 +426,7 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
             "those who took part), which costs twice the noise");
   flags.Add("--minimum-weight", options.minimum_weight, kPositive,
             "W_min of --estimator clipped; default: the population");
-  flags.Add("--clip", training.clipping.norm,
+  flags.Add("--clip", options.clip_norm,
             Number("a number above 0", [](double value) { return value > 0; }),
             "Norm S of a user's whole update; default: 15, with --public 0.5; inf: none");
   flags.Add("--clipping", options.clipping, OneOf({"flat", "per-layer"}),
@@ -436,7 +436,7 @@ void AddPrivacyFlags(CLI::App& command, FedAvgCommandOptions& options) {
   flags.Add("--schedule", options.schedule,
             "ROUND:CLIP[:NOISE],…: other values from that round on");
   flags.Add("--delta", options.delta, kDelta, "Of epsilon; well below 1 / population");
-  flags.Add("--epsilon", options.target_epsilon, kPositive,
+  flags.Add("--epsilon", training.target_epsilon, kPositive,
             "Stop before the round that would pass it; fixed by the first run");
 }
 
@@ -447,9 +447,6 @@ void AddFedavgCommand(CLI::App& command, Action& action) {
   Flags flags(command);
   train::FederatedOptions& training = options.training;
   training.rounds = 100;
-  training.local.learning_rate = 0;  // said by no flag
-  training.local.unroll = 0;
-  training.clipping.norm = 0;
   AddDataFlags(flags, options);
   AddModelFlags(command, options);
   AddLocalFlags(flags, options);
