@@ -81,7 +81,7 @@ constexpr TrainingOption kTable[] = {
 };
 
 // Nothing: these options lack it.
-std::optional<double> NumberOf(const TrainingOption& option, const ReadOptions& options) {
+std::optional<double> NumberOf(const TrainingOption& option, const GivenOptions& options) {
   return std::visit(
       [&](auto field) -> std::optional<double> {
         // Only read.
@@ -141,7 +141,7 @@ bool SetText(const TrainingOption& option, std::string_view text, FineTuneOption
       option.field);
 }
 
-void AddNumbers(const ReadOptions& options, std::map<std::string, std::string>& parameters) {
+void AddNumbers(const GivenOptions& options, std::map<std::string, std::string>& parameters) {
   for (const TrainingOption& option : kTable) {
     const bool is_kept = options.members != nullptr || !option.flag.empty();
     const auto number = NumberOf(option, options);
@@ -166,7 +166,7 @@ Status ReadNumbers(const std::map<std::string, std::string>& parameters, FineTun
   return base::OkStatus();
 }
 
-std::string IdentityNumbers(const ReadOptions& options) {
+std::string IdentityNumbers(const GivenOptions& options) {
   std::ostringstream text;
   text.precision(17);
   for (const TrainingOption& option : kTable) {
@@ -179,7 +179,7 @@ std::string IdentityNumbers(const ReadOptions& options) {
   return text.str();
 }
 
-Status CheckNumbers(const ReadOptions& options, const model::DecoderConfig& config) {
+Status CheckNumbers(const GivenOptions& options, const model::DecoderConfig& config) {
   for (const TrainingOption& option : kTable) {
     const auto number = NumberOf(option, options);
     if (!number) continue;

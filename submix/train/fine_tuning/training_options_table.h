@@ -58,9 +58,9 @@ std::string TextOf(const TrainingOption& option, const FineTuneOptions& options)
 bool SetText(const TrainingOption& option, std::string_view text, FineTuneOptions& options);
 
 // Of members, or of a training without them.
-struct ReadOptions {
-  ReadOptions(const TrainingOptions& options) : all(options) {}
-  ReadOptions(const FineTuneOptions& options) : all(options), members(&options) {}
+struct GivenOptions {
+  GivenOptions(const TrainingOptions& options) : all(options) {}
+  GivenOptions(const FineTuneOptions& options) : all(options), members(&options) {}
 
   const TrainingOptions& all;
   const FineTuneOptions* members = nullptr;
@@ -68,16 +68,16 @@ struct ReadOptions {
 
 // What a manifest keeps: of members all that is recorded, of a training without them what a command
 // line says.
-void AddNumbers(const ReadOptions& options, std::map<std::string, std::string>& parameters);
+void AddNumbers(const GivenOptions& options, std::map<std::string, std::string>& parameters);
 // And back. Errors: kDataLoss for a manifest that lacks one or holds nonsense.
 base::Status ReadNumbers(const std::map<std::string, std::string>& parameters,
                          FineTuneOptions& options);
 
 // What a checkpoint depends on, with spaces between.
-std::string IdentityNumbers(const ReadOptions& options);
+std::string IdentityNumbers(const GivenOptions& options);
 
 // Errors: kInvalidArgument naming the first that is out of range.
-base::Status CheckNumbers(const ReadOptions& options, const model::DecoderConfig& config);
+base::Status CheckNumbers(const GivenOptions& options, const model::DecoderConfig& config);
 
 // The table of docs/training_options.md.
 std::string TrainingOptionsAsMarkdown();
