@@ -13,7 +13,6 @@
 
 #include <malloc.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +32,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/key_usage.h"
 #include "submix/server/listening_socket.h"
+#include "submix/server/open_files.h"
 #include "submix/server/operator_server.h"
 #include "submix/server/tls_context.h"
 #include "submix/workbench/models/open_models.h"
@@ -169,34 +169,12 @@ std::string ChatsText(const chat::ChatFormat& format) {
          (end.empty() ? "" : base::JsonText(end) + " or ") + "the model's end tokens";
 }
 
-// Each connection is an open file, of which a shell often allows 1,024, and the ledger needs some,
-// too: allows more, or else takes fewer connections. Returns what is to be said of that, if
-// anything. Errors: kResourceExhausted where hardly any would be left.
-base::StatusOr<std::string> FitConnections(ServeConfig& config) {
-  constexpr rlim_t kOthers = 256;
-  constexpr rlim_t kFewest = 16;
-  int& connections = config.http.listener.connections;
-  const rlim_t wanted = static_cast<rlim_t>(connections) + kOthers;
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return std::string();
-  const rlimit more{std::min(wanted, files.rlim_max), files.rlim_max};
-  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) files = more;
-  if (files.rlim_cur >= wanted) return std::string();
-  const std::string limit = "this process may open " + std::to_string(files.rlim_cur) + " files";
-  constexpr char kMend[] = ": raise its limit (`ulimit -n`, LimitNOFILE)";
-  if (files.rlim_cur < kOthers + kFewest) {
-    return base::ResourceExhaustedError(limit + ", the server needs at least " +
-                                        std::to_string(kOthers + kFewest) + kMend);
-  }
-  connections = static_cast<int>(files.rlim_cur - kOthers);
-  return limit + ", so it takes fewer than server.connections" + kMend;
-}
-
 Status Check(const ServeOptions& options, ServeConfig config) {
   SUBMIX_ASSIGN_OR_RETURN(const auto deployment, ReadDeployment(options.deployment));
   SUBMIX_RETURN_IF_ERROR(engine::CheckMayCharge(options.deployment, deployment));
   SUBMIX_RETURN_IF_ERROR(NameModel(options, deployment, config));
-  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files,
+                          server::FitConnections(config.http.listener.connections));
   SUBMIX_ASSIGN_OR_RETURN(const auto tokenizer, workbench::LoadTokenizer(deployment.ensemble));
   SUBMIX_ASSIGN_OR_RETURN(const auto chat_format,
                           LoadChatFormat(deployment, config.chat_format, *tokenizer));
@@ -266,7 +244,8 @@ void AwaitStop(const sigset_t& stop_signals) {
 }
 
 Status Serve(const ServeOptions& options, ServeConfig config, const sigset_t& stop_signals) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files, FitConnections(config));
+  SUBMIX_ASSIGN_OR_RETURN(const std::string few_files,
+                          server::FitConnections(config.http.listener.connections));
   if (!few_files.empty()) {
     WriteLogLine("warning", "few_open_files",
                  {{"message", few_files}, {"connections", config.http.listener.connections}});
