@@ -9,11 +9,11 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/scratch_directory.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/audits/timing_audit.h"
 #include "submix/workbench/models/open_models.h"
+#include "submix/workbench/scratch_directory.h"
 
 namespace submix::apps {
 namespace {
@@ -110,7 +110,7 @@ Status RunTimingAudit(const TimingOptions& options) {
   base::ProgressBar progress("Timing", 4 * std::int64_t{options.pairs}, "pairs");
   const auto audit = [&](double quantum_ms) -> StatusOr<eval::TimingAuditResult> {
     SUBMIX_ASSIGN_OR_RETURN(const auto scratch,
-                            MakeScratchDirectory("audit", options.work_directory));
+                            workbench::MakeScratchDirectory("audit", options.work_directory));
     plan.work_directory = *scratch;
     plan.quantum = std::chrono::nanoseconds(std::llround(quantum_ms * 1e6));
     return eval::AuditTiming(*predictor, *tokenizer, plan, *random, progress);

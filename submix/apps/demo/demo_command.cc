@@ -181,7 +181,7 @@ class Demo {
     training.public_directory = base::JoinPath(options_.data, "public_model");
     SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(training.public_directory));
     training.fine_tune = train::RecommendedRecipe(config, {.num_parts = parts});
-    training.fine_tune.precision = DefaultTrainingPrecision();
+    training.fine_tune.precision = workbench::DefaultTrainingPrecision();
     training.corpus = corpus;
     training.ensemble_directory = directory;
     training.partition = Partition(parts);

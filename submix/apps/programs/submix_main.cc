@@ -9,8 +9,8 @@
 
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
-#include "submix/apps/training/plan_times.h"
 #include "submix/workbench/models/torch_models.h"
+#include "submix/workbench/training/measured_times.h"
 
 namespace submix {
 namespace {
@@ -34,7 +34,7 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> workbench::LoadTorchPredict
   return NoTorch();
 }
 
-base::StatusOr<apps::MachineTimes> apps::MeasureTimes(const std::string&, double) {
+base::StatusOr<eval::MachineTimes> workbench::MeasureTimes(const std::string&, double) {
   return NoTorch();
 }
 

@@ -21,11 +21,6 @@ CLI::Validator IsNumberOf(const train::TrainingOption& option) {
 
 }  // namespace
 
-train::Precision DefaultTrainingPrecision() {
-  return decode::ProcessorMultipliesBfloat16() ? train::Precision::kBfloat16
-                                               : train::Precision::kFloat32;
-}
-
 void AddAdapterFlags(Flags flags, AdapterFlags& adapter, const std::string& unsaid) {
   const model::LoraConfig usual;
   const auto add = [&](CLI::Option* flag, const std::string& default_text) {

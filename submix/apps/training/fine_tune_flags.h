@@ -11,11 +11,9 @@
 #include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/workbench/training/default_precision.h"
 
 namespace submix::apps {
-
-// bf16 where the processor multiplies it; elsewhere it is several times slower than f32.
-train::Precision DefaultTrainingPrecision();
 
 // Which parameters are trained, and in which precision. Empty: nobody said.
 struct AdapterFlags {
@@ -24,7 +22,7 @@ struct AdapterFlags {
   std::optional<double> lora_alpha;
   std::vector<std::string> targets;
   std::optional<int> top_layers;
-  std::string precision = train::PrecisionName(DefaultTrainingPrecision());
+  std::string precision = train::PrecisionName(workbench::DefaultTrainingPrecision());
 };
 
 // `unsaid`: who decides what nobody says, for --help; empty: model::LoraConfig.

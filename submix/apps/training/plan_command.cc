@@ -15,11 +15,11 @@
 #include "submix/apps/program_commands.h"
 #include "submix/apps/report.h"
 #include "submix/apps/shell_word.h"
-#include "submix/apps/training/plan_times.h"
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/contenders.h"
 #include "submix/eval/measuring/expected_share.h"
 #include "submix/model/decoder_config.h"
+#include "submix/workbench/training/measured_times.h"
 
 namespace submix::apps {
 namespace {
@@ -151,28 +151,8 @@ Json TimeJson(double time) {
 struct Known {
   std::optional<Unknown> unknown;  // what the row answers
   bool is_measured_model = true;
-  std::optional<MachineTimes> times;
+  std::optional<eval::MachineTimes> times;
 };
-
-double TrainingMinutes(const MachineTimes& times, const Contender& contender) {
-  const eval::PlanInput& input = contender.input;
-  const double positions =
-      input.users * std::ceil(input.tokens_a_user / times.block_positions) * times.block_positions;
-  double seconds_a_position = 0;
-  if (contender.is_ensemble()) {
-    seconds_a_position += contender.passes / times.ensemble_positions_a_second;
-  }
-  if (contender.steps > 0) {
-    seconds_a_position += static_cast<double>(contender.steps) * contender.sampling_probability /
-                          times.dp_sgd_positions_a_second;
-  }
-  return seconds_a_position * positions / 60;
-}
-
-double TokenMilliseconds(const MachineTimes& times, const Contender& contender) {
-  return times.public_milliseconds +
-         (contender.is_ensemble() ? contender.parts * times.member_milliseconds : 0);
-}
 
 std::string NameOf(const Contender& contender) {
   return contender.mechanism + (contender.is_over_dp_sgd() ? " over dp-sgd" : "");
@@ -194,8 +174,8 @@ Json RowOf(const Contender& contender, const Known& known) {
   row["tokens"] = std::llround(contender.tokens_a_part);
   row["kept"] = known.is_measured_model ? ShareJson(contender.expected_share) : Json();
   if (known.times) {
-    row["train_minutes"] = TimeJson(TrainingMinutes(*known.times, contender));
-    row["ms_per_answer"] = TimeJson(TokenMilliseconds(*known.times, contender));
+    row["train_minutes"] = TimeJson(eval::TrainingMinutes(*known.times, contender));
+    row["ms_per_answer"] = TimeJson(eval::TokenMilliseconds(*known.times, contender));
   }
   return row;
 }
@@ -281,14 +261,14 @@ void PrintBest(const std::vector<Contender>& contenders, const PlanOptions& opti
 }
 
 // Leaves out what trains for longer than --minutes.
-Status LeaveInTime(const PlanOptions& options, const MachineTimes& times,
+Status LeaveInTime(const PlanOptions& options, const eval::MachineTimes& times,
                    std::vector<Contender>& contenders) {
   double shortest = std::numeric_limits<double>::infinity();
   for (const Contender& contender : contenders) {
-    shortest = std::min(shortest, TrainingMinutes(times, contender));
+    shortest = std::min(shortest, eval::TrainingMinutes(times, contender));
   }
   std::erase_if(contenders, [&](const Contender& contender) {
-    return TrainingMinutes(times, contender) > *options.minutes;
+    return eval::TrainingMinutes(times, contender) > *options.minutes;
   });
   if (!contenders.empty()) return base::OkStatus();
   return base::InvalidArgumentError("nothing is trained within " + NumberText(*options.minutes) +
@@ -302,7 +282,8 @@ Status RunPlan(const PlanOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(known.is_measured_model, IsLikeTheMeasuredModel(options.public_model));
   SUBMIX_ASSIGN_OR_RETURN(auto contenders, Ask(options, known.unknown));
   if (options.minutes) {
-    SUBMIX_ASSIGN_OR_RETURN(known.times, MeasureTimes(options.public_model, options.tokens_a_user));
+    SUBMIX_ASSIGN_OR_RETURN(known.times,
+                            workbench::MeasureTimes(options.public_model, options.tokens_a_user));
     SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
   }
   CommandReport report;

@@ -15,7 +15,7 @@ namespace {
 struct PretrainCommandOptions {
   train::PretrainOptions pretrain;
   TrainingNumberFlags numbers;
-  std::string precision = train::PrecisionName(DefaultTrainingPrecision());
+  std::string precision = train::PrecisionName(workbench::DefaultTrainingPrecision());
 };
 
 base::Status RunPretrain(PretrainCommandOptions options) {

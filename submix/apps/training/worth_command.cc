@@ -96,7 +96,7 @@ Status RunWorth(const WorthOptions& options) {
 void AddWorthCommand(CLI::App& command, Action& action) {
   WorthOptions& options = SetAction<WorthOptions>(command, action, RunWorth);
   workbench::WorthRequest& request = options.request;
-  request.precision = DefaultTrainingPrecision();
+  request.precision = workbench::DefaultTrainingPrecision();
   Flags flags(command);
   flags.Require("synthetic", request.synthetic, kFile, "Files made by `submix synthesize`");
   RequireCorpus(flags, "--corpus", "The corpus that the models read", request.corpus);

@@ -21,7 +21,7 @@ struct PlanInput {
   // to one who is there or not.
   double epsilon = 0;
   double delta = 0;
-  std::int64_t tokens = 0;  // tokens; DP-SGD gives any number
+  std::int64_t tokens = 0;  // of all answers together; DP-SGD gives any number
 };
 
 struct Contender {

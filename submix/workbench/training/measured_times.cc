@@ -1,4 +1,4 @@
-#include "submix/apps/training/plan_times.h"
+#include "submix/workbench/training/measured_times.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "submix/apps/scratch_directory.h"
-#include "submix/apps/training/fine_tune_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
 #include "submix/base/progress_bar.h"
@@ -22,8 +20,10 @@
 #include "submix/train/fine_tuning/training_speed.h"
 #include "submix/train/private_training/dp_sgd_speed.h"
 #include "submix/workbench/models/open_models.h"
+#include "submix/workbench/scratch_directory.h"
+#include "submix/workbench/training/default_precision.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 namespace {
 
 using base::Status;
@@ -61,9 +61,8 @@ StatusOr<std::vector<std::string>> WriteMembers(const std::string& public_direct
 // next, the charge counted and no token drawn.
 StatusOr<double> TokenMilliseconds(const std::string& public_directory,
                                    const std::vector<std::string>& members) {
-  SUBMIX_ASSIGN_OR_RETURN(
-      const auto predictor,
-      workbench::LoadPredictor({}, public_directory, members, /*vocab_size=*/0));
+  SUBMIX_ASSIGN_OR_RETURN(const auto predictor,
+                          LoadPredictor({}, public_directory, members, /*vocab_size=*/0));
   mechanism::MechanismOptions options;
   options.name = members.empty() ? "public" : "dclip";
   options.num_parts = std::max(1, static_cast<int>(members.size()));
@@ -100,11 +99,12 @@ StatusOr<double> TokenMilliseconds(const std::string& public_directory,
 
 }  // namespace
 
-StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double tokens_a_user) {
+StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
+                                          double tokens_a_user) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadConfigOf(public_directory));
   train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
   recipe.precision = DefaultTrainingPrecision();
-  MachineTimes times = {.block_positions = recipe.block_tokens - 1};
+  eval::MachineTimes times = {.block_positions = recipe.block_tokens - 1};
   SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory("plan", ""));
   base::ProgressBar progress("Measuring this machine", 4, "measurements");
   SUBMIX_ASSIGN_OR_RETURN(times.ensemble_positions_a_second,
@@ -133,4 +133,4 @@ StatusOr<MachineTimes> MeasureTimes(const std::string& public_directory, double 
   return times;
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench

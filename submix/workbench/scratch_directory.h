@@ -9,7 +9,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/status.h"
 
-namespace submix::apps {
+namespace submix::workbench {
 
 // The path of a new directory "submix-NAME-…" in `beside` (empty: where the system keeps such),
 // which goes with all that is in it when the path does. Errors: kInternal if it cannot be made.
@@ -27,4 +27,4 @@ inline base::StatusOr<std::shared_ptr<const std::string>> MakeScratchDirectory(
   });
 }
 
-}  // namespace submix::apps
+}  // namespace submix::workbench
