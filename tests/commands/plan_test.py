@@ -136,7 +136,7 @@ class PlanTest(unittest.TestCase):
             measured = subprocess.run([*asked, "--public", self.public, "--minutes", "60"], capture_output=True, text=True,
                                       check=False)
             self.assertEqual(measured.returncode, 1)
-            self.assertRegex(measured.stderr, rf"^submix plan: cannot run {alone}/submix-train: .*; this command needs it "
+            self.assertRegex(measured.stderr, rf"^submix: cannot run {alone}/submix-train: .*; this command needs it "
                                               "beside this program\n$")
 
     def test_wrong_questions_end_in_one_line(self):
