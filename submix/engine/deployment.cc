@@ -413,6 +413,23 @@ Status CheckMayCharge(const std::string& deployment_directory, const Deployment&
   return CheckIsNoCopy(deployment_directory, deployment.config, deployment.ensemble.manifest());
 }
 
+Status CheckMayBeServed(const std::string& deployment_directory, const Deployment& deployment,
+                        bool allows_research) {
+  if (deployment.mechanism->is_sound()) return base::OkStatus();
+  const std::string name(deployment.mechanism->name());
+  if (!deployment.config.options.research) {
+    return base::FailedPreconditionError(
+        deployment_directory +
+        ": made by `submix deploy` without --research, and the guarantee of its mechanism " + name +
+        " is not proven for every data set: it is not served");
+  }
+  if (allows_research) return base::OkStatus();
+  return base::FailedPreconditionError(
+      deployment_directory + ": the guarantee of its mechanism " + name +
+      " is not proven for every data set; --research serves it all the same, as a model whose name "
+      "ends in -research");
+}
+
 StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
                                     DeploymentAccess access,
                                     const mechanism::MechanismMaker& make) {

@@ -115,6 +115,12 @@ enum class DeploymentAccess {
 // copy (deployment_place.h).
 base::Status CheckMayCharge(const std::string& deployment_directory, const Deployment& deployment);
 
+// What answering clients asks, besides. `allows_research`: whoever starts the server has said that
+// it may answer by a mechanism that is not proven; the declaration must say so, too. Errors:
+// kFailedPrecondition.
+base::Status CheckMayBeServed(const std::string& deployment_directory, const Deployment& deployment,
+                              bool allows_research);
+
 // Opens and checks everything: files of the ensemble against its manifest, its fingerprint against
 // the deployment's, the ledger and the manifest's list against the deployment. Errors:
 // kFailedPrecondition if the ensemble changed after the deployment was made or does not list it, if

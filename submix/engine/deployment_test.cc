@@ -138,6 +138,20 @@ TEST_F(DeploymentTest, AnswersByResearchOnlyWhereTheProgramKnowsIt) {
       const Deployment deployment,
       OpenDeployment(deployment_, DeploymentAccess::kCharge, mechanism::MakeAnyMechanism));
   EXPECT_FALSE(deployment.mechanism->is_sound());
+  SUBMIX_EXPECT_OK(CheckMayBeServed(deployment_, deployment, /*allows_research=*/true));
+  EXPECT_THAT(CheckMayBeServed(deployment_, deployment, /*allows_research=*/false),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--research serves it")));
+}
+
+// Both who declares and who serves must want it.
+TEST_F(DeploymentTest, ResearchThatWasNotDeclaredSoIsNotServed) {
+  options_.mechanism.name = "gnmax";
+  options_.mechanism.accounting = mechanism::ChargeAccounting::kPublished;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const Deployment made,
+      CreateDeployment(deployment_, ensemble_, options_, "", mechanism::MakeAnyMechanism));
+  EXPECT_THAT(CheckMayBeServed(deployment_, made, /*allows_research=*/true),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("without --research")));
 }
 
 TEST_F(DeploymentTest, ABudgetBelongsToTheDataSoASecondDeploymentIsRefused) {

@@ -4,6 +4,7 @@
 
 #include "submix/accounting/promise.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/external_ensemble.h"
 #include "submix/mechanism/declaring/recommended_options.h"
@@ -49,6 +50,28 @@ StatusOr<engine::DeploymentOptions> CompleteOptions(const Declaration& declarati
 }
 
 }  // namespace
+
+StatusOr<std::vector<Declaration>> ForBatches(const Declaration& declaration) {
+  std::vector<std::string> batches;
+  if (!declaration.external) {
+    SUBMIX_ASSIGN_OR_RETURN(batches, ensemble::BatchesIn(declaration.ensemble_directory));
+  }
+  if (batches.empty()) return std::vector<Declaration>{declaration};
+  if (!declaration.ledger_location.empty() || !declaration.after.empty()) {
+    return base::InvalidArgumentError(
+        declaration.ensemble_directory +
+        ": holds batches, which take no --ledger and no --after; deploy its directories one by "
+        "one");
+  }
+  std::vector<Declaration> all(batches.size(), declaration);
+  for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+    all[batch].ensemble_directory = batches[batch];
+    all[batch].deployment_directory =
+        ensemble::BatchDirectory(declaration.deployment_directory, static_cast<int>(batch),
+                                 static_cast<int>(batches.size()));
+  }
+  return all;
+}
 
 StatusOr<engine::Deployment> PlanDeclared(const Declaration& declaration,
                                           const mechanism::MechanismMaker& make) {

@@ -32,6 +32,12 @@ struct Declaration {
   engine::DeploymentOptions options;
 };
 
+// One for each batch of users in the ensemble's directory (ensemble/batches.h), in directories of
+// their own beneath the deployment's: each gets a budget of its own, and one user's text is in one
+// of them. Without batches, the declaration itself. Errors: kInvalidArgument for batches with a
+// ledger's location or earlier deployments; those of BatchesIn.
+base::StatusOr<std::vector<Declaration>> ForBatches(const Declaration& declaration);
+
 // What Declare would make, without a ledger: nothing is written and nothing ends. `make` knows the
 // mechanisms that may be declared. Errors: those of Declare, but for writing's; kInvalidArgument
 // with `external`, whose ensemble is not there yet.

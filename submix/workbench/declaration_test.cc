@@ -3,6 +3,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/ensemble/batches.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/ensemble/testing/written_ensemble.h"
 #include "submix/mechanism/declaring/recommended_options.h"
@@ -130,6 +131,27 @@ TEST_F(DeclarationTest, ADigestIsSixtyFourDigits) {
   declaration_.external->public_digest = "abc";
   EXPECT_THAT(Declare(declaration_),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--public-digest")));
+}
+
+TEST_F(DeclarationTest, EachBatchOfUsersIsDeclaredForItself) {
+  for (int batch = 0; batch < 3; ++batch) {
+    ensemble::WriteEnsemble(ensemble::BatchDirectory(directory_.File("batches"), batch, 3), 4);
+  }
+  declaration_.ensemble_directory = directory_.File("batches");
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto batches, ForBatches(declaration_));
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_NE(batches[0].ensemble_directory, batches[1].ensemble_directory);
+  EXPECT_NE(batches[0].deployment_directory, batches[1].deployment_directory);
+  for (const Declaration& batch : batches) SUBMIX_EXPECT_OK(Declare(batch));
+  declaration_.after = {batches[0].deployment_directory};
+  EXPECT_THAT(ForBatches(declaration_).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("one by one")));
+}
+
+TEST_F(DeclarationTest, WithoutBatchesItIsTheDeclarationItself) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ForBatches(declaration_));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].deployment_directory, declaration_.deployment_directory);
 }
 
 }  // namespace declaration_test

@@ -1,8 +1,6 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "submix/apps/flags.h"
@@ -12,7 +10,6 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_view.h"
-#include "submix/ensemble/batches.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/workbench/declaration.h"
 
@@ -120,40 +117,16 @@ void PrintDeployment(const std::string& deployment_directory, const engine::Depl
   for (const std::string& line : base::WrappedLines(caution)) std::printf("%s\n", line.c_str());
 }
 
-// Batches of users: each gets a budget of its own, and one user's text is in one of them.
 Status RunDeploy(const DeployOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const workbench::Declaration declaration, DeclarationOf(options));
-  const std::string& ensemble = declaration.ensemble_directory;
-  const std::string& deployment = declaration.deployment_directory;
-  std::vector<std::string> batches;
-  if (!declaration.external) {
-    SUBMIX_ASSIGN_OR_RETURN(batches, ensemble::BatchesIn(ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const auto batches, workbench::ForBatches(declaration));
+  if (options.dry_run) return PrintPlan(batches.front());  // the others are like the first
+  std::vector<engine::Deployment> made;
+  for (const workbench::Declaration& batch : batches) {
+    SUBMIX_ASSIGN_OR_RETURN(made.emplace_back(),
+                            workbench::Declare(batch, mechanism::MakeAnyMechanism));
   }
-  if (batches.empty()) {
-    if (options.dry_run) return PrintPlan(declaration);
-    SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment made,
-                            workbench::Declare(declaration, mechanism::MakeAnyMechanism));
-    PrintDeployment(deployment, made, 1);
-    return base::OkStatus();
-  }
-  if (!declaration.ledger_location.empty() || !declaration.after.empty()) {
-    return base::InvalidArgumentError(
-        ensemble +
-        ": holds batches, which take no --ledger and no --after; deploy its directories one by "
-        "one");
-  }
-  const auto count = static_cast<int>(batches.size());
-  std::optional<engine::Deployment> first;
-  for (int batch = 0; batch < count; ++batch) {
-    workbench::Declaration one = declaration;
-    one.ensemble_directory = batches[static_cast<std::size_t>(batch)];
-    one.deployment_directory = ensemble::BatchDirectory(deployment, batch, count);
-    if (options.dry_run) return PrintPlan(one);  // the others are like the first
-    SUBMIX_ASSIGN_OR_RETURN(engine::Deployment made,
-                            workbench::Declare(one, mechanism::MakeAnyMechanism));
-    if (!first) first = std::move(made);
-  }
-  PrintDeployment(ensemble::BatchDirectory(deployment, 0, count), *first, batches.size());
+  PrintDeployment(batches.front().deployment_directory, made.front(), batches.size());
   return base::OkStatus();
 }
 

@@ -112,21 +112,8 @@ Status NameModel(const ServeOptions& options, const engine::Deployment& deployme
   if (::stat(engine::DeploymentConfigPath(options.deployment).c_str(), &file) == 0) {
     config.http.created = file.st_mtime;
   }
-  if (deployment.mechanism->is_sound()) return base::OkStatus();
-  config.http.model += "-research";
-  if (!deployment.config.options.research) {
-    return base::FailedPreconditionError(
-        options.deployment +
-        ": made by `submix deploy` without --research, and the guarantee of its mechanism " +
-        std::string(deployment.mechanism->name()) +
-        " is not proven for every data set: it is not served");
-  }
-  if (options.research) return base::OkStatus();
-  return base::FailedPreconditionError(
-      options.deployment + ": the guarantee of its mechanism " +
-      std::string(deployment.mechanism->name()) +
-      " is not proven for every data set; --research serves it all the same, as the model " +
-      config.http.model);
+  if (!deployment.mechanism->is_sound()) config.http.model += "-research";
+  return engine::CheckMayBeServed(options.deployment, deployment, options.research);
 }
 
 Status WarnWithoutKeys(const ServeConfig& config, const engine::ApiKeys& keys) {

@@ -18,7 +18,6 @@
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/contenders.h"
 #include "submix/eval/measuring/expected_share.h"
-#include "submix/model/decoder_config.h"
 #include "submix/workbench/training/measured_times.h"
 
 namespace submix::apps {
@@ -45,10 +44,6 @@ struct PlanOptions {
 };
 
 constexpr double kWishedShare = 0.5;
-
-// The model that everything in eval/measuring/expected_share.h was measured with.
-constexpr int kMeasuredLayers = 6;
-constexpr int kMeasuredWidth = 256;
 
 // --- What is asked
 
@@ -85,8 +80,7 @@ StatusOr<std::vector<Contender>> Ask(const PlanOptions& options, std::optional<U
 StatusOr<bool> IsLikeTheMeasuredModel(const std::string& directory) {
   if (directory.empty()) return true;
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(directory));
-  return config.family == "gpt2" && config.layers == kMeasuredLayers &&
-         config.width == kMeasuredWidth;
+  return eval::IsLikeTheMeasuredModel(config.family, config.layers, config.width);
 }
 
 // --- What is answered

@@ -16,6 +16,11 @@
 
 namespace submix::eval {
 
+// Whether a public model is like the one that all of this was measured with.
+inline bool IsLikeTheMeasuredModel(std::string_view family, int layers, int width) {
+  return family == "gpt2" && layers == 6 && width == 256;
+}
+
 // What an ensemble is trained on. All of it is public.
 struct MemberText {
   int parts = 0;
