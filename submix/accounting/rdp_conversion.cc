@@ -111,7 +111,7 @@ base::StatusOr<double> DeltaForEpsilon(const RdpBound& bound, double epsilon, Co
   return std::min(cap, std::exp(log_delta));
 }
 
-base::StatusOr<double> RdpForEpsilon(RenyiOrder order, const EpsilonDelta& target,
+base::StatusOr<double> RdpForEpsilon(RenyiOrder order, const EpsilonBound& target,
                                      ConversionKind kind) {
   SUBMIX_RETURN_IF_ERROR(CheckOrder(order, kind));
   SUBMIX_RETURN_IF_ERROR(CheckNats("epsilon", target.epsilon));

@@ -26,7 +26,7 @@ struct RdpBound {
   double rdp = 0;  // >= 0, infinity allowed
 };
 
-struct EpsilonDelta {
+struct EpsilonBound {
   double epsilon = 0;  // >= 0
   double delta = 0;    // in (0, 1)
 };
@@ -59,7 +59,7 @@ base::StatusOr<double> DeltaForEpsilon(const RdpBound& bound, double epsilon, Co
 
 // The largest rdp at `order` whose EpsilonForDelta is at most the target's epsilon: what a budget
 // may be. Errors: kInvalidArgument also if even rdp = 0 does not reach the target (classic only).
-base::StatusOr<double> RdpForEpsilon(divergence::RenyiOrder order, const EpsilonDelta& target,
+base::StatusOr<double> RdpForEpsilon(divergence::RenyiOrder order, const EpsilonBound& target,
                                      ConversionKind kind);
 
 }  // namespace submix::accounting

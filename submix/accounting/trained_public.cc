@@ -14,7 +14,7 @@ constexpr const char* kTrainingProof =
     "Mironov, Talwar and Zhang 2019; docs/privacy.md, Theorem 14";
 
 // What all steps cost, in nats.
-double StepsRdp(const PublicTraining& training, RenyiOrder order) {
+double StepsRdp(const PublicCost& training, RenyiOrder order) {
   return Outward(static_cast<double>(training.steps) *
                  SubsampledGaussianRdp(training.step.sampling_probability,
                                        training.step.noise_multiplier, order));
@@ -52,7 +52,7 @@ PrivacyStatement AddedStatement(const PrivacyStatement& answers, std::vector<Rdp
 }
 
 // For one user of both corpora.
-Promise OfSameUsers(const PrivacyStatement& answers, const PublicTraining& training) {
+Promise OfSameUsers(const PrivacyStatement& answers, const PublicCost& training) {
   PrivacyStatement of_part = answers;
   of_part.mechanism += " above a public model trained by " + training.mechanism;
   PromiseLevel part = {"part", of_part,
@@ -75,7 +75,7 @@ Promise OfSameUsers(const PrivacyStatement& answers, const PublicTraining& train
 }
 
 // For the users of the answers, then for those of the public model: each is one of the two.
-Promise OfOtherUsers(const PrivacyStatement& answers, const PublicTraining& training) {
+Promise OfOtherUsers(const PrivacyStatement& answers, const PublicCost& training) {
   Promise promise = PromiseOf(answers);
   const PrivacyStatement of_training = TrainingStatement(training, answers.delta);
   const bool is_user = training.unit == PrivacyUnit::kUserKey;
@@ -94,7 +94,7 @@ Promise OfOtherUsers(const PrivacyStatement& answers, const PublicTraining& trai
 
 }  // namespace
 
-PrivacyStatement TrainingStatement(const PublicTraining& training, double delta) {
+PrivacyStatement TrainingStatement(const PublicCost& training, double delta) {
   PrivacyStatement statement = ProvenStatement(training.unit, Adjacency::kPresence, kTrainingProof);
   statement.mechanism = training.mechanism;
   statement.released = Released::kModel;
@@ -106,8 +106,7 @@ PrivacyStatement TrainingStatement(const PublicTraining& training, double delta)
   return WithBounds(std::move(statement), std::move(bounds));
 }
 
-std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
-                                      const PublicTraining& training) {
+std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers, const PublicCost& training) {
   if (!answers.worst_case || !answers.proven || training.unit != PrivacyUnit::kUserKey) return {};
   if (answers.public_keys && !training.empty_is_absent) return {};
   const std::vector<RdpBound> of_users =
@@ -124,8 +123,7 @@ std::vector<RdpBound> AddedUserBounds(const PrivacyStatement& answers,
   return sums;
 }
 
-Promise PromiseAbovePublicTraining(const PrivacyStatement& answers,
-                                   const PublicTraining& training) {
+Promise PromiseAbovePublicTraining(const PrivacyStatement& answers, const PublicCost& training) {
   return training.same_users ? OfSameUsers(answers, training) : OfOtherUsers(answers, training);
 }
 

@@ -17,7 +17,7 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-PublicTraining Training() { return {"dp-sgd", {0.01, 1.1}, 500, PrivacyUnit::kUserKey, true}; }
+PublicCost Training() { return {"dp-sgd", {0.01, 1.1}, 500, PrivacyUnit::kUserKey, true}; }
 
 double StepsRdp(RenyiOrder order) { return Outward(500 * SubsampledGaussianRdp(0.01, 1.1, order)); }
 
@@ -88,7 +88,7 @@ TEST(TrainedPublicTest, OneUserAPartAddsThePartsBound) {
 // Emptied is not absent where a user without text has a gradient: the clipped sum moves by up to
 // twice the norm (twelve steps: 7.95 printed, 8.96 true).
 TEST(TrainedPublicTest, WhereEmptyUsersTrainNothingFollowsForThoseOfAPublicList) {
-  PublicTraining training = Training();
+  PublicCost training = Training();
   training.empty_is_absent = false;
   PrivacyStatement answers = Answers(8, 2);
   EXPECT_FALSE(AddedUserBounds(answers, training).empty());
@@ -100,7 +100,7 @@ TEST(TrainedPublicTest, WhereEmptyUsersTrainNothingFollowsForThoseOfAPublicList)
 }
 
 TEST(TrainedPublicTest, OtherUsersKeepTheirPartsAndHaveAColumnOfTheirOwn) {
-  PublicTraining training = Training();
+  PublicCost training = Training();
   training.same_users = false;
   const PrivacyStatement answers = Answers(8, 2);
   const Promise promise = PromiseAbovePublicTraining(answers, training);
@@ -139,7 +139,7 @@ TEST(TrainedPublicTest, AnswersThatReadNoTextCostWhatTheTrainingCost) {
 TEST(TrainedPublicTest, WhereNothingFollowsItSaysSo) {
   PrivacyStatement unproven = Answers(8, 2);
   unproven.proven = false;
-  PublicTraining of_documents = Training();
+  PublicCost of_documents = Training();
   of_documents.unit = PrivacyUnit::kTrainingExample;
   for (const Promise& promise : {PromiseAbovePublicTraining(unproven, Training()),
                                  PromiseAbovePublicTraining(Answers(8, 2), of_documents),

@@ -250,7 +250,7 @@ Status Prepare(ensemble::OpenedEnsemble ensemble, const DeploymentOptions& optio
   config.options = options;
   config.options.mechanism.num_parts = manifest.num_parts;
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(config.options, make));
-  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, deployment.ensemble.PublicTraining());
+  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, deployment.ensemble.PublicCost());
   SUBMIX_RETURN_IF_ERROR(CheckIsDeployable(deployment.ensemble, *deployment.mechanism));
   config.ensemble_directory =
       std::filesystem::absolute(deployment.ensemble.directory()).lexically_normal();
@@ -446,7 +446,7 @@ StatusOr<Deployment> OpenDeployment(const std::string& deployment_directory,
         " was made; restore the ensemble, or finish an interrupted `submix forget` by running it "
         "again");
   }
-  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, ensemble.PublicTraining());
+  SUBMIX_ASSIGN_OR_RETURN(deployment.public_training, ensemble.PublicCost());
   SUBMIX_ASSIGN_OR_RETURN(deployment.mechanism, MakeDeployable(deployment.config.options, make));
   const ledger::DurableLedgerOptions options =
       LedgerOptions(deployment_directory, deployment.config);

@@ -6,8 +6,8 @@
 namespace submix::engine {
 namespace {
 
-accounting::PublicTraining TrainingOf(const ensemble::TrainingCost& cost,
-                                      const ensemble::Manifest& manifest) {
+accounting::PublicCost TrainingOf(const ensemble::TrainingCost& cost,
+                                  const ensemble::Manifest& manifest) {
   return {.mechanism = cost.mechanism,
           .step = {cost.sampling_probability, cost.noise_multiplier},
           .steps = cost.steps,
@@ -64,10 +64,10 @@ bool MayHaveReadItsUsers(const ensemble::Manifest& manifest) {
          trained_on->second != ensemble::kOtherUsers;
 }
 
-base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
+base::StatusOr<std::optional<accounting::PublicCost>> PublicTrainingOf(
     const std::string& public_directory, const ensemble::Manifest& manifest) {
   SUBMIX_ASSIGN_OR_RETURN(const auto cost, ensemble::LoadTrainingCost(public_directory));
-  if (!cost) return std::optional<accounting::PublicTraining>();
+  if (!cost) return std::optional<accounting::PublicCost>();
   return std::optional(TrainingOf(*cost, manifest));
 }
 

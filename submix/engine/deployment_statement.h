@@ -18,7 +18,7 @@ accounting::Promise DeploymentPromise(const Deployment& deployment);
 
 // How the public model in a directory was trained; none if it is public. Errors: those of
 // LoadTrainingCost.
-base::StatusOr<std::optional<accounting::PublicTraining>> PublicTrainingOf(
+base::StatusOr<std::optional<accounting::PublicCost>> PublicTrainingOf(
     const std::string& public_directory, const ensemble::Manifest& manifest);
 
 // Puts into `declared` what keeps `asked` of this ensemble, deployed after the deployments `after`:

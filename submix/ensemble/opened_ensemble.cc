@@ -44,7 +44,7 @@ StatusOr<int> OpenedEnsemble::Vocabulary() const {
   return config.vocab_size;
 }
 
-StatusOr<std::optional<TrainingCost>> OpenedEnsemble::PublicTraining() const {
+StatusOr<std::optional<TrainingCost>> OpenedEnsemble::PublicCost() const {
   return LoadTrainingCost(public_directory());
 }
 

@@ -38,7 +38,7 @@ class OpenedEnsemble {
   base::StatusOr<int> Vocabulary() const;
   // What the public model cost the users that it was trained on; none: it is public. Errors:
   // LoadTrainingCost's.
-  base::StatusOr<std::optional<TrainingCost>> PublicTraining() const;
+  base::StatusOr<std::optional<TrainingCost>> PublicCost() const;
 
   // Reads and hashes all of it: seconds for large models. Errors: ensemble::VerifyFiles's.
   base::Status VerifyFiles() const;

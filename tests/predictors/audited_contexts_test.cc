@@ -15,9 +15,9 @@
 #include "submix/contexts/context_ensemble.h"
 #include "submix/contexts/context_predictor.h"
 #include "submix/contexts/record_search.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/audits/distinguishing_game.h"
 #include "submix/eval/audits/epsilon_audit.h"
-#include "submix/eval/audits/privacy_claim.h"
 #include "submix/mechanism/mapped_predictions.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/tokenizer/tokenizer.h"
@@ -161,7 +161,7 @@ class AuditedContextsTest : public ::testing::Test {
     for (int i = 0; i < kAnswers; ++i) {
       SUBMIX_EXPECT_OK(game.Ask(worlds.with.view(), worlds.without.view()));
     }
-    const PrivacyClaim claim = *ClaimOf(*mechanism, kBudget, accounting::PrivacyUnit::kPart, 1e-5);
+    const ClaimedBounds claim = *ClaimOf(*mechanism, kBudget, accounting::PrivacyUnit::kPart, 1e-5);
     AuditOptions audit;
     audit.error = 1e-6;
     audit.order = claim.bounds[0].order;

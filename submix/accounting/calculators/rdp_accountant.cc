@@ -47,7 +47,7 @@ void RdpAccountant::Compose(const PrivacyEvent& event) {
   }
 }
 
-base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonDelta& target,
+base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonBound& target,
                                     std::span<const RenyiOrder> orders) {
   RunsWithin most;
   for (const RenyiOrder order : orders) {

@@ -47,7 +47,7 @@ struct RunsWithin {
   std::int64_t count = 0;
 };
 // Errors: kInvalidArgument for a target out of range.
-base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonDelta& target,
+base::StatusOr<RunsWithin> MostRuns(const MechanismRun& run, const EpsilonBound& target,
                                     std::span<const divergence::RenyiOrder> orders);
 
 }  // namespace submix::accounting

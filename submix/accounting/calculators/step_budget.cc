@@ -16,7 +16,7 @@ namespace {
 constexpr double kMostNats = 0x1p13;     // what an account can hold
 constexpr int kMostHundredths = 100000;  // of a noise multiplier that is looked for
 
-base::Status CheckNumbers(const SubsampledGaussianRun& step, const EpsilonDelta& target) {
+base::Status CheckNumbers(const SubsampledGaussianRun& step, const EpsilonBound& target) {
   const auto refuse = [](const std::string& what, const std::string& range, double found) {
     return base::InvalidArgumentError(what + ": expected " + range + ", found " +
                                       std::to_string(found));
@@ -62,14 +62,14 @@ base::Status NoNoisePays(std::int64_t steps, double epsilon) {
 
 }  // namespace
 
-StepBudget::StepBudget(const SubsampledGaussianRun& step, const EpsilonDelta& target)
+StepBudget::StepBudget(const SubsampledGaussianRun& step, const EpsilonBound& target)
     : step_(step), target_(target) {
   const PrivacyEvent once = {step, 1};
   one_step_ = CountRdp({&once, 1}, DefaultOrders());
 }
 
 base::StatusOr<StepBudget> StepBudget::Plan(const SubsampledGaussianRun& step,
-                                            const EpsilonDelta& target) {
+                                            const EpsilonBound& target) {
   SUBMIX_RETURN_IF_ERROR(CheckNumbers(step, target));
   StepBudget plan(step, target);
   std::int64_t most = 0;
@@ -139,7 +139,7 @@ PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order, do
   return statement;
 }
 
-base::StatusOr<double> NoiseForSteps(double sampling_probability, const EpsilonDelta& target,
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const EpsilonBound& target,
                                      std::int64_t steps) {
   SUBMIX_RETURN_IF_ERROR(CheckNumbers({sampling_probability, 1}, target));
   const std::optional<double> noise = LeastNoise([&](double multiplier) {

@@ -20,10 +20,10 @@ class StepBudget {
   // The order that binds is the one at which the target buys most steps. Errors: kInvalidArgument
   // for numbers out of range, or if the target does not pay for a single step.
   static base::StatusOr<StepBudget> Plan(const SubsampledGaussianRun& step,
-                                         const EpsilonDelta& target);
+                                         const EpsilonBound& target);
 
   const SubsampledGaussianRun& step() const { return step_; }
-  const EpsilonDelta& target() const { return target_; }
+  const EpsilonBound& target() const { return target_; }
   // The order that binds, and what a step costs there. In the account, in nats at that order: the
   // budget, rounded down, and a step's charge, rounded up.
   const RdpBound& binding() const { return binding_; }
@@ -39,12 +39,12 @@ class StepBudget {
   PrivacyStatement Statement(PrivacyUnit unit, std::int64_t steps) const;
 
  private:
-  StepBudget(const SubsampledGaussianRun& step, const EpsilonDelta& target);
+  StepBudget(const SubsampledGaussianRun& step, const EpsilonBound& target);
 
   std::vector<RdpBound> BoundsAfter(std::int64_t steps) const;
 
   SubsampledGaussianRun step_;
-  EpsilonDelta target_;
+  EpsilonBound target_;
   std::vector<RdpBound> one_step_;  // at DefaultOrders()
   RdpBound binding_;
   FixedNats budget_;
@@ -57,7 +57,7 @@ PrivacyStatement StatementOfSteps(std::vector<RdpBound> bounds, double order, do
 
 // The least noise multiplier, of multiples of 0.01 up to 1000, with which the target pays for so
 // many steps. Errors: kInvalidArgument for numbers out of range, or if none does.
-base::StatusOr<double> NoiseForSteps(double sampling_probability, const EpsilonDelta& target,
+base::StatusOr<double> NoiseForSteps(double sampling_probability, const EpsilonBound& target,
                                      std::int64_t steps);
 
 // The same for a bound on the Rényi divergence after the steps. Errors: likewise; also for an

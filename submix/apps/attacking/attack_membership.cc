@@ -9,7 +9,7 @@
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
 #include "submix/base/number_text.h"
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/audits/roc_curve.h"
 
 namespace submix::apps {
@@ -30,7 +30,7 @@ struct MembershipOptions {
 };
 
 workbench::AttackedLaw LabelsOf(const workbench::AttackedMechanism& attacked,
-                                const eval::PrivacyClaim& claim) {
+                                const eval::ClaimedBounds& claim) {
   return {attacked.options.name,
           attacked.Guarantee(),
           claim.labels,
@@ -40,7 +40,7 @@ workbench::AttackedLaw LabelsOf(const workbench::AttackedMechanism& attacked,
 }
 
 void AddRows(const workbench::AttackedLaw& labels, const eval::RocCurve& curve,
-             const eval::PrivacyClaim& claim, Json& rows) {
+             const eval::ClaimedBounds& claim, Json& rows) {
   const auto add = [&](const std::string& measure, double value, const Json& surely,
                        const Json& bound) {
     Json row = ModelColumns(labels);
@@ -61,7 +61,7 @@ void AddRows(const workbench::AttackedLaw& labels, const eval::RocCurve& curve,
 
 // The curve and the bound at rates that are evenly spaced in their logarithm.
 void AddCurves(const workbench::AttackedLaw& labels, const eval::RocCurve& curve,
-               const eval::PrivacyClaim& claim, eval::Figure& figure) {
+               const eval::ClaimedBounds& claim, eval::Figure& figure) {
   const std::string name = labels.ModelAndCost();
   eval::FigureCurve measured = {.name = name, .guarantee = labels.promise};
   eval::FigureCurve bound = {.name = name + ": bound", .guarantee = labels.promise};
@@ -94,7 +94,7 @@ Status RunMembership(const MembershipOptions& options) {
                          .log_y = true};
   for (std::size_t i = 0; i < games.size(); ++i) {
     const workbench::AttackedMechanism& attacked = target.mechanisms[i];
-    SUBMIX_ASSIGN_OR_RETURN(const eval::PrivacyClaim claim,
+    SUBMIX_ASSIGN_OR_RETURN(const eval::ClaimedBounds claim,
                             eval::ClaimOf(*attacked.mechanism, attacked.epsilon,
                                           UnitOf(options.neighbour), options.delta));
     const eval::RocCurve curve(games[i].with(), games[i].without());

@@ -71,7 +71,7 @@ std::string OperatorsNote() {
 
 StatusOr<std::vector<std::string>> NotesOnClaims(const workbench::AttackTarget& target) {
   std::vector<std::string> notes = {OperatorsNote()};
-  SUBMIX_ASSIGN_OR_RETURN(const auto cost, target.ensemble.PublicTraining());
+  SUBMIX_ASSIGN_OR_RETURN(const auto cost, target.ensemble.PublicCost());
   if (cost) {
     notes.push_back("The public model was itself trained on private text, by " + cost->mechanism +
                     ". It is the same in both worlds: what it cost is neither attacked nor part of "
@@ -80,7 +80,7 @@ StatusOr<std::vector<std::string>> NotesOnClaims(const workbench::AttackTarget& 
   return notes;
 }
 
-void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::ClaimedBounds& claim,
                   CommandReport& report) {
   const std::string& name = attacked.options.name;
   if (claim.statement.has_value()) {
@@ -96,7 +96,7 @@ void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::Priv
   if (std::ranges::find(report.notes, note) == report.notes.end()) report.notes.push_back(note);
 }
 
-Json Claimed(const eval::PrivacyClaim& claim, double number) {
+Json Claimed(const eval::ClaimedBounds& claim, double number) {
   return claim.bounds.empty() ? Json() : Json(number);
 }
 

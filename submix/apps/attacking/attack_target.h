@@ -9,7 +9,7 @@
 #include "submix/apps/report.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/base/status.h"
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/pages/figure.h"
 #include "submix/workbench/attacking/attack_target.h"
 
@@ -55,11 +55,11 @@ std::string OperatorsNote();
 base::StatusOr<std::vector<std::string>> NotesOnClaims(const workbench::AttackTarget& target);
 
 // The claim's statement, once for each mechanism; a note where nothing is claimed.
-void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+void AddClaimNote(const workbench::AttackedMechanism& attacked, const eval::ClaimedBounds& claim,
                   CommandReport& report);
 
 // A number of the claim; null where nothing is claimed, so that all is allowed.
-nlohmann::ordered_json Claimed(const eval::PrivacyClaim& claim, double number);
+nlohmann::ordered_json Claimed(const eval::ClaimedBounds& claim, double number);
 
 // The columns that say what was attacked: model, guarantee, promise, order, epsilon (null without a
 // budget).

@@ -12,9 +12,9 @@
 #include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
 #include "submix/eval/audits/asked_queries.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/audits/epsilon_audit.h"
 #include "submix/eval/audits/one_run_audit.h"
-#include "submix/eval/audits/privacy_claim.h"
 
 namespace submix::apps {
 namespace {
@@ -41,7 +41,7 @@ void AddAuditFlags(Flags flags, AuditFlags& audit) {
 // Of a sound mechanism; where the claim is not proven it is only exceeded.
 constexpr char kRefuted[] = "REFUTED";
 
-std::string Verdict(const workbench::AttackedMechanism& attacked, const eval::PrivacyClaim& claim,
+std::string Verdict(const workbench::AttackedMechanism& attacked, const eval::ClaimedBounds& claim,
                     bool is_within) {
   if (claim.bounds.empty()) return "no claim";
   if (is_within) return "not refuted";
@@ -49,7 +49,7 @@ std::string Verdict(const workbench::AttackedMechanism& attacked, const eval::Pr
 }
 
 // Adds what the audit found of the i-th mechanism to its row; whether that is within the claim.
-using Finding = std::function<bool(std::size_t i, const eval::PrivacyClaim& claim, Json& row)>;
+using Finding = std::function<bool(std::size_t i, const eval::ClaimedBounds& claim, Json& row)>;
 
 // One row a mechanism. Errors: kFailedPrecondition if a sound mechanism's claim is refuted.
 Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, PrivacyUnit unit,
@@ -62,7 +62,7 @@ Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, Pr
   for (std::size_t i = 0; i < target.mechanisms.size(); ++i) {
     const workbench::AttackedMechanism& attacked = target.mechanisms[i];
     SUBMIX_ASSIGN_OR_RETURN(
-        const eval::PrivacyClaim claim,
+        const eval::ClaimedBounds claim,
         eval::ClaimOf(*attacked.mechanism, attacked.epsilon, unit, flags.delta));
     Json row = {{"model", attacked.options.name},
                 {"guarantee", attacked.Guarantee()},
@@ -92,7 +92,7 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
   SUBMIX_ASSIGN_OR_RETURN(const auto games,
                           workbench::PlayGames(request, options.neighbour, target));
-  const auto find = [&](std::size_t i, const eval::PrivacyClaim& claim, Json& row) {
+  const auto find = [&](std::size_t i, const eval::ClaimedBounds& claim, Json& row) {
     // A mechanism without a claim is looked at where it is declared.
     const accounting::RdpBound bound =
         claim.bounds.empty() ? accounting::RdpBound{target.mechanisms[i].options.order, 0}
@@ -132,7 +132,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const auto target, workbench::LoadTarget(request));
   SUBMIX_ASSIGN_OR_RETURN(const auto games,
                           workbench::PlayOneRunGames(request, options.text, options.runs, target));
-  const auto find = [&](std::size_t i, const eval::PrivacyClaim& claim, Json& row) {
+  const auto find = [&](std::size_t i, const eval::ClaimedBounds& claim, Json& row) {
     const eval::OneRunAudit audit =
         eval::AuditCoins(games[i].coins(), options.audit.delta, options.audit.error);
     row["coins"] = audit.guesses.coins;

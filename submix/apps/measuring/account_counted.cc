@@ -113,7 +113,7 @@ Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
   if (release.user_run) report.statements.push_back({"user_" + key, UserStatement(release)});
   const auto orders = accounting::DefaultOrders();
   for (const double epsilon : options.epsilons) {
-    const accounting::EpsilonDelta target = {epsilon, options.delta};
+    const accounting::EpsilonBound target = {epsilon, options.delta};
     Json row = {{"epsilon", epsilon}, {"delta", options.delta}};
     SUBMIX_ASSIGN_OR_RETURN(const auto most, MostRuns(release.run, target, orders));
     row[key] = most.count;

@@ -17,9 +17,9 @@ namespace submix::apps {
 struct EvaluationSheet {
   eval::EvaluationResult result;
   std::vector<std::optional<mechanism::UserPromise>> promises;
-  std::vector<accounting::PrivacyStatement> statements;       // of each setting's budget
-  accounting::PrivacyStatement public_statement;              // of the public model's answers
-  std::optional<accounting::PublicTraining> public_training;  // counted in where users are promised
+  std::vector<accounting::PrivacyStatement> statements;   // of each setting's budget
+  accounting::PrivacyStatement public_statement;          // of the public model's answers
+  std::optional<accounting::PublicCost> public_training;  // counted in where users are promised
 };
 
 // A row for every model and setting.

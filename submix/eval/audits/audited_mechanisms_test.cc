@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "submix/base/testing/status_matchers.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/audits/distinguishing_game.h"
 #include "submix/eval/audits/epsilon_audit.h"
-#include "submix/eval/audits/privacy_claim.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/mechanism/testing/simulated_predictions.h"
 
@@ -119,7 +119,7 @@ std::vector<Case> SoundMechanisms() {
 
 struct Verdict {
   EpsilonAudit audit;
-  PrivacyClaim claim;
+  ClaimedBounds claim;
 };
 
 // Twice as many answers as are paid for: a charge that is too low buys more of them.

@@ -270,7 +270,7 @@ json PerplexityJson(const PerplexityRuns& perplexity) {
 }
 
 json ModelJson(const ScoredModel& model) {
-  const accounting::EpsilonDelta& promise = model.trained.promise;
+  const accounting::EpsilonBound& promise = model.trained.promise;
   json result = PerplexityJson(model.perplexity);
   result.update({{"curve", model.asked.curve},
                  {"epochs", model.asked.epochs},

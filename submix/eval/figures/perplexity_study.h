@@ -58,7 +58,7 @@ struct PrivateTraining {
 struct PrivatelyTrained {
   std::string directory = {};        // of an ensemble with one member
   double epsilon_spent = 0;          // nats at the order
-  accounting::EpsilonDelta promise;  // the same as (epsilon, delta), by the best order
+  accounting::EpsilonBound promise;  // the same as (epsilon, delta), by the best order
   std::int64_t steps = 0;
   std::string guarantee = {};  // in one line
 };

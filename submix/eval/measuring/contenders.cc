@@ -100,7 +100,7 @@ Status SetWindow(const mechanism::PartBudget& declared, Contender& ensemble) {
 }
 
 StatusOr<Contender> Ensemble(const std::string& name, int parts, const PlanInput& input,
-                             const std::optional<accounting::PublicTraining>& training = {}) {
+                             const std::optional<accounting::PublicCost>& training = {}) {
   mechanism::MechanismOptions options;
   options.name = name;
   options.num_parts = parts;
@@ -164,7 +164,7 @@ StatusOr<Contender> Both(const PlanInput& input, const BothExperience& known) {
   PlanInput of_training = input;
   of_training.epsilon = input.epsilon * known.dp_sgd.epsilon / known.epsilon;
   SUBMIX_ASSIGN_OR_RETURN(const Contender training, DpSgd(of_training, known.dp_sgd));
-  const accounting::PublicTraining below = {
+  const accounting::PublicCost below = {
       .mechanism = training.mechanism,
       .step = {training.sampling_probability, training.noise_multiplier},
       .steps = training.steps};

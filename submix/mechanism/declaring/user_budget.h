@@ -24,7 +24,7 @@ struct UserPromise {
   std::optional<divergence::RenyiOrder> earlier_order = {};
   // That of the model below, whose loss counts as well where its users may be the same (Theorem
   // 15).
-  std::optional<accounting::PublicTraining> public_training = {};
+  std::optional<accounting::PublicCost> public_training = {};
 };
 
 // What is declared of parts. The budget is `tokens` times the target leakage.
@@ -53,8 +53,8 @@ struct AskedBudget {
   std::int64_t tokens = 1024;  // that every part can surely pay for; without meaning beside a
                                // target leakage
   bool public_keys = false;    // as in UserPromise
-  std::optional<divergence::RenyiOrder> earlier_order = {};        // as in UserPromise
-  std::optional<accounting::PublicTraining> public_training = {};  // as in UserPromise
+  std::optional<divergence::RenyiOrder> earlier_order = {};    // as in UserPromise
+  std::optional<accounting::PublicCost> public_training = {};  // as in UserPromise
 };
 
 // What to declare for it: `asked` with its order, the epsilon, and the target leakage, which

@@ -59,10 +59,9 @@ TEST(UserBudgetTest, DclipKeepsItsOrder) {
 }
 
 // Eight steps over a quarter of the users each: some (3.9, 1e-5).
-const accounting::PublicTraining kTraining = {
-    .mechanism = "dp-sgd", .step = {0.25, 1.31}, .steps = 8};
+const accounting::PublicCost kTraining = {.mechanism = "dp-sgd", .step = {0.25, 1.31}, .steps = 8};
 
-double EpsilonAbove(const accounting::PublicTraining& training, const PartBudget& declared) {
+double EpsilonAbove(const accounting::PublicCost& training, const PartBudget& declared) {
   const auto mechanism = MakeMechanism(declared.mechanism).value();
   const auto bounds = accounting::AddedUserBounds(
       mechanism->Statement(accounting::FixedNats::RoundDown(declared.epsilon)), training);

@@ -39,7 +39,7 @@ struct PrivateTrainingOptions {
   // Standard deviation of the noise over the clipping norm. 0: the least with which the target pays
   // for all steps.
   double noise_multiplier = 0;
-  accounting::EpsilonDelta target = {8, accounting::kDefaultDelta};
+  accounting::EpsilonBound target = {8, accounting::kDefaultDelta};
   double epochs = 1;  // expected passes over the units, if training.steps is 0
   // expected_batch: units a step; 0: an eighth of them, 80 steps in ten passes.
   DpSgdOptions training;

@@ -6,7 +6,7 @@
 #include "submix/accounting/rdp_conversion.h"
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/claimed_bounds.h"
 #include "submix/mechanism/research/any_mechanism.h"
 #include "submix/workbench/declaration.h"
 #include "submix/workbench/models/open_models.h"
@@ -48,7 +48,7 @@ StatusOr<std::vector<AttackedLaw>> MakeLaws(const AttackRequest& request,
   std::vector<AttackedLaw> laws;
   for (const AttackedMechanism& attacked : target.mechanisms) {
     SUBMIX_ASSIGN_OR_RETURN(
-        const eval::PrivacyClaim claim,
+        const eval::ClaimedBounds claim,
         eval::ClaimOf(*attacked.mechanism, attacked.epsilon, accounting::PrivacyUnit::kPart,
                       accounting::kDefaultDelta));
     AttackedLaw law = {attacked.options.name, attacked.Guarantee(), claim.labels, "", -1, nullptr};

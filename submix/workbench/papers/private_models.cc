@@ -24,13 +24,13 @@ constexpr double kRoomForRounding = 1.001;
 
 // What the whole training costs as (epsilon, delta). Steps that an interruption loses are missing
 // in the model, not spent beside it.
-StatusOr<accounting::EpsilonDelta> TargetFor(const accounting::SubsampledGaussianRun& step,
+StatusOr<accounting::EpsilonBound> TargetFor(const accounting::SubsampledGaussianRun& step,
                                              std::int64_t steps) {
   constexpr double kAmple = 8000;
   SUBMIX_ASSIGN_OR_RETURN(const accounting::StepBudget ample,
                           accounting::StepBudget::Plan(step, {kAmple, kPlannedDelta}));
   const double whole = ample.EpsilonAfter(steps).epsilon;
-  return accounting::EpsilonDelta{std::min(kRoomForRounding * whole, kAmple), kPlannedDelta};
+  return accounting::EpsilonBound{std::min(kRoomForRounding * whole, kAmple), kPlannedDelta};
 }
 
 StatusOr<std::int64_t> CountUsers(const std::string& corpus) {

@@ -13,7 +13,7 @@
 
 namespace submix::eval {
 
-struct PrivacyClaim {
+struct ClaimedBounds {
   // Hold at the same time, in both directions; the declared order first. Empty: nothing is claimed.
   std::vector<accounting::RdpBound> bounds;
   // What follows from them by the improved conversion, at the best order.
@@ -26,15 +26,15 @@ struct PrivacyClaim {
 
 // At part level, or for one user key whose records change (which only sound mechanisms claim).
 // Errors: kInvalidArgument for a delta outside (0, 1) or another unit.
-base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
-                                     accounting::PrivacyUnit unit, double delta);
+base::StatusOr<ClaimedBounds> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
+                                      accounting::PrivacyUnit unit, double delta);
 
 // The largest true positive rate that a test of this false positive rate can have: what two coins
 // may differ by within all bounds. Requires: 0 <= false_positives <= 1.
-double MostTruePositives(const PrivacyClaim& claim, double false_positives);
+double MostTruePositives(const ClaimedBounds& claim, double false_positives);
 
 // The largest difference of the two rates, and the largest area under a ROC curve.
-double MostAdvantage(const PrivacyClaim& claim);
-double MostArea(const PrivacyClaim& claim);
+double MostAdvantage(const ClaimedBounds& claim);
+double MostArea(const ClaimedBounds& claim);
 
 }  // namespace submix::eval

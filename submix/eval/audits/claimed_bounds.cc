@@ -1,4 +1,4 @@
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/claimed_bounds.h"
 
 #include <algorithm>
 #include <array>
@@ -45,13 +45,13 @@ bool ClaimsAnything(const mechanism::Mechanism& mechanism, PrivacyUnit unit) {
 
 }  // namespace
 
-base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
-                                     PrivacyUnit unit, double delta) {
+base::StatusOr<ClaimedBounds> ClaimOf(const mechanism::Mechanism& mechanism, double epsilon,
+                                      PrivacyUnit unit, double delta) {
   if (unit != PrivacyUnit::kPart && unit != PrivacyUnit::kUserKey) {
     return base::InvalidArgumentError("mechanisms claim something for parts and user keys");
   }
   PrivacyStatement statement = mechanism.Statement(accounting::FixedNats::RoundDown(epsilon));
-  PrivacyClaim claim;
+  ClaimedBounds claim;
   claim.epsilon = std::numeric_limits<double>::infinity();
   if (!ClaimsAnything(mechanism, unit)) {
     claim.labels = mechanism.is_private() ? "nothing is claimed for one user key: NOT proven"
@@ -74,7 +74,7 @@ base::StatusOr<PrivacyClaim> ClaimOf(const mechanism::Mechanism& mechanism, doub
   return claim;
 }
 
-double MostTruePositives(const PrivacyClaim& claim, double false_positives) {
+double MostTruePositives(const ClaimedBounds& claim, double false_positives) {
   SUBMIX_CHECK(false_positives >= 0 && false_positives <= 1, "a rate is between 0 and 1");
   double most = 1;
   for (const RdpBound& bound : claim.bounds) {
@@ -83,7 +83,7 @@ double MostTruePositives(const PrivacyClaim& claim, double false_positives) {
   return most;
 }
 
-double MostAdvantage(const PrivacyClaim& claim) {
+double MostAdvantage(const ClaimedBounds& claim) {
   double most = 0;
   for (int i = 0; i <= kSteps; ++i) {
     const double at = static_cast<double>(i) / kSteps;
@@ -93,7 +93,7 @@ double MostAdvantage(const PrivacyClaim& claim) {
 }
 
 // Each strip by its right end: the curve rises.
-double MostArea(const PrivacyClaim& claim) {
+double MostArea(const ClaimedBounds& claim) {
   double area = 0;
   for (int i = 1; i <= kSteps; ++i) {
     area += MostTruePositives(claim, static_cast<double>(i) / kSteps) / kSteps;

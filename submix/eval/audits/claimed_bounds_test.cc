@@ -1,4 +1,4 @@
-#include "submix/eval/audits/privacy_claim.h"
+#include "submix/eval/audits/claimed_bounds.h"
 
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::eval {
-namespace privacy_claim_test {
+namespace claimed_bounds_test {
 
 using accounting::PrivacyUnit;
 using divergence::RenyiOrder;
@@ -21,18 +21,18 @@ mechanism::MechanismOptions OptionsOf(const std::string& name) {
   return options;
 }
 
-PrivacyClaim Claim(const std::string& name, PrivacyUnit unit) {
+ClaimedBounds Claim(const std::string& name, PrivacyUnit unit) {
   return ClaimOf(*mechanism::MakeAnyMechanism(OptionsOf(name)).value(), 2, unit, 1e-5).value();
 }
 
-PrivacyClaim ClaimOfBound(RenyiOrder order, double rdp) {
-  PrivacyClaim claim;
+ClaimedBounds ClaimOfBound(RenyiOrder order, double rdp) {
+  ClaimedBounds claim;
   claim.bounds = {{order, rdp}};
   return claim;
 }
 
-TEST(PrivacyClaimTest, PureDifferentialPrivacyAllowsItsFamiliarRegion) {
-  const PrivacyClaim claim = ClaimOfBound(RenyiOrder::Infinity(), std::log(3.0));
+TEST(ClaimedBoundsTest, PureDifferentialPrivacyAllowsItsFamiliarRegion) {
+  const ClaimedBounds claim = ClaimOfBound(RenyiOrder::Infinity(), std::log(3.0));
   EXPECT_NEAR(MostTruePositives(claim, 0.1), 0.3, 1e-12);
   // 1 - (1 - x) / 3 beyond the corner at 1/4.
   EXPECT_NEAR(MostTruePositives(claim, 0.4), 0.8, 1e-12);
@@ -41,9 +41,9 @@ TEST(PrivacyClaimTest, PureDifferentialPrivacyAllowsItsFamiliarRegion) {
   EXPECT_GE(MostArea(claim), 0.75);
 }
 
-TEST(PrivacyClaimTest, AtAnOrderTheTwoCoinsAreExactlyThatFarApart) {
+TEST(ClaimedBoundsTest, AtAnOrderTheTwoCoinsAreExactlyThatFarApart) {
   for (const double rdp : {0.1, 2.0}) {
-    const PrivacyClaim claim = ClaimOfBound(RenyiOrder::Two(), rdp);
+    const ClaimedBounds claim = ClaimOfBound(RenyiOrder::Two(), rdp);
     for (const double at : {1e-3, 0.01, 0.1, 0.5}) {
       const double most = MostTruePositives(claim, at);
       const double p[] = {most, 1 - most};
@@ -55,15 +55,15 @@ TEST(PrivacyClaimTest, AtAnOrderTheTwoCoinsAreExactlyThatFarApart) {
   }
 }
 
-TEST(PrivacyClaimTest, AnInfiniteBoundAllowsEverything) {
-  const PrivacyClaim claim =
+TEST(ClaimedBoundsTest, AnInfiniteBoundAllowsEverything) {
+  const ClaimedBounds claim =
       ClaimOfBound(RenyiOrder::Two(), std::numeric_limits<double>::infinity());
   for (const double at : {0.0, 0.1, 1.0}) EXPECT_EQ(MostTruePositives(claim, at), 1);
 }
 
-TEST(PrivacyClaimTest, AFixedNumberOfAnswersClaimsAllItsOrdersAtOnce) {
-  const PrivacyClaim dclip = Claim("dclip", PrivacyUnit::kPart);
-  const PrivacyClaim filtered = Claim("filtered-submix", PrivacyUnit::kPart);
+TEST(ClaimedBoundsTest, AFixedNumberOfAnswersClaimsAllItsOrdersAtOnce) {
+  const ClaimedBounds dclip = Claim("dclip", PrivacyUnit::kPart);
+  const ClaimedBounds filtered = Claim("filtered-submix", PrivacyUnit::kPart);
   EXPECT_GT(dclip.bounds.size(), 10u);
   EXPECT_EQ(filtered.bounds.size(), 1u);
   EXPECT_NEAR(filtered.bounds[0].rdp, 2, 1e-12);
@@ -71,23 +71,23 @@ TEST(PrivacyClaimTest, AFixedNumberOfAnswersClaimsAllItsOrdersAtOnce) {
   EXPECT_LT(MostTruePositives(dclip, 1e-3), MostTruePositives(filtered, 1e-3));
 }
 
-TEST(PrivacyClaimTest, AUserIsHiddenLessThanAPartAndOnlyByWhatIsProven) {
-  const PrivacyClaim user = Claim("filtered-submix", PrivacyUnit::kUserKey);
+TEST(ClaimedBoundsTest, AUserIsHiddenLessThanAPartAndOnlyByWhatIsProven) {
+  const ClaimedBounds user = Claim("filtered-submix", PrivacyUnit::kUserKey);
   EXPECT_NEAR(user.bounds[0].order.value(), 4.0 / 3, 1e-12);  // Theorem 5
   EXPECT_NEAR(user.bounds[0].rdp, 6, 1e-9);
   EXPECT_THAT(user.labels, testing::HasSubstr("user key"));
-  const PrivacyClaim research = Claim("pmixed", PrivacyUnit::kUserKey);
+  const ClaimedBounds research = Claim("pmixed", PrivacyUnit::kUserKey);
   EXPECT_TRUE(research.bounds.empty());
   EXPECT_TRUE(std::isinf(research.epsilon));
   EXPECT_FALSE(Claim("pmixed", PrivacyUnit::kPart).bounds.empty());
 }
 
-TEST(PrivacyClaimTest, WhatIsNotPrivateClaimsNothing) {
-  const PrivacyClaim claim = Claim("ensemble", PrivacyUnit::kPart);
+TEST(ClaimedBoundsTest, WhatIsNotPrivateClaimsNothing) {
+  const ClaimedBounds claim = Claim("ensemble", PrivacyUnit::kPart);
   EXPECT_TRUE(claim.bounds.empty());
   EXPECT_EQ(MostTruePositives(claim, 0), 1);
   EXPECT_NEAR(MostArea(claim), 1, 1e-12);
 }
 
-}  // namespace privacy_claim_test
+}  // namespace claimed_bounds_test
 }  // namespace submix::eval
