@@ -165,7 +165,7 @@ TEST(BoundedRangeCompositionTest, RefusesWhatItCannotDo) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("range")));
   }
   EXPECT_THAT(BoundedRangeComposition::Create(1, 0),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("answer")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("token")));
   EXPECT_THAT(BoundedRangeComposition::Create(1, 20001),
               StatusIs(StatusCode::kUnimplemented, HasSubstr("20000")));
 }

@@ -62,7 +62,7 @@ TEST(PmixedTargetTest, RefusesSettingsOutOfRange) {
   const auto refused = [](PmixedSettings settings, const char* words) {
     EXPECT_THAT(PmixedTarget(settings), StatusIs(StatusCode::kInvalidArgument, HasSubstr(words)));
   };
-  refused({.answers = 0}, "at least 1 answer");
+  refused({.answers = 0}, "at least 1 token");
   refused({.num_parts = 0}, "1 part");
   refused({.order = 1}, "order of 2");
   refused({.sampling_probability = 0}, "sampling probability");

@@ -279,7 +279,7 @@ TEST(EvaluationTest, RefusesTooLittleTextAndMissingPairs) {
   plan.settings.push_back(SettingOf("filtered-submix"));
   plan.settings[0].tokens = 0;
   EXPECT_THAT(RunEvaluation(predictor, MakeText(5, 41), plan),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("queries")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("tokens")));
 }
 
 }  // namespace evaluation_test
