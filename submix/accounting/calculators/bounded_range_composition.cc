@@ -9,7 +9,7 @@
 namespace submix::accounting {
 namespace {
 
-constexpr std::int64_t kMostAnswers = 20000;
+constexpr std::int64_t kMostTokens = 20000;
 constexpr double kLargestRange = 100;  // nats; beyond it there is no privacy to report
 // Lattice points in one range.
 constexpr double kFewestPoints = 4;
@@ -134,8 +134,8 @@ base::StatusOr<BoundedRangeComposition> BoundedRangeComposition::Create(double r
         "composition: expected a range in (0, 100] and at least 1 token, found " +
         std::to_string(range) + " and " + std::to_string(count));
   }
-  if (count > kMostAnswers) {
-    return base::UnimplementedError("exact composition: at most " + std::to_string(kMostAnswers) +
+  if (count > kMostTokens) {
+    return base::UnimplementedError("exact composition: at most " + std::to_string(kMostTokens) +
                                     " tokens, found " + std::to_string(count));
   }
   const auto n = static_cast<double>(count);

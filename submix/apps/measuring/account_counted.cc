@@ -132,6 +132,12 @@ Status ReportCounts(const CountedKind& kind, const CountedOptions& options) {
   return base::OkStatus();
 }
 
+// Tokens are called answers in JSON.
+std::string CountFlags(const CountedKind& kind) {
+  const std::string counted = kind.counted;
+  return counted == "answers" ? "--tokens,--answers" : "--" + counted;
+}
+
 void AddCost(CLI::App& account, Action& action, const CountedKind& kind) {
   CLI::App& command = *account.add_subcommand(kind.name, kind.summary);
   CountedOptions& options = SetAction<CountedOptions>(
@@ -139,8 +145,7 @@ void AddCost(CLI::App& account, Action& action, const CountedKind& kind) {
   Flags flags(command);
   AddParameters(flags, kind, options);
   options.counts = {1, 10, 100, 1000, 10000};
-  flags.Add(std::string("--") + kind.counted, options.counts, kCount,
-            "One or more numbers of them");
+  flags.Add(CountFlags(kind), options.counts, kCount, "One or more numbers of them");
   if (kind.name == std::string_view("gnmax")) {
     flags.Add("--votes", options.votes, kNonNegative,
               "Votes of each token: adds the data-dependent cost, which is private");
@@ -148,8 +153,8 @@ void AddCost(CLI::App& account, Action& action, const CountedKind& kind) {
   flags.Add("--delta", options.delta, kDelta, "Of the (epsilon, delta) conversion");
   if (kind.has_exact) flags.Add("--exact", options.exact, "Also by exact composition");
   flags.Add("--json", options.json, "One JSON object");
-  command.footer(std::string("Example: submix account ") + kind.name + " " + kind.example + " --" +
-                 kind.counted + " 1,1000");
+  command.footer(std::string("Example: submix account ") + kind.name + " " + kind.example + " " +
+                 CountFlags(kind).substr(0, CountFlags(kind).find(',')) + " 1,1000");
 }
 
 void AddPlan(CLI::App& plan, Action& action, const CountedKind& kind) {
@@ -163,8 +168,7 @@ void AddPlan(CLI::App& plan, Action& action, const CountedKind& kind) {
   CLI::App& question = *command.add_option_group("question", "one of the two");
   question.require_option(1);
   Flags(question).Add("--epsilon", options.epsilons, kNonNegative, "How many do these buy?");
-  Flags(question).Add(std::string("--") + kind.counted, options.counts, kCount,
-                      "Which epsilon do these need?");
+  Flags(question).Add(CountFlags(kind), options.counts, kCount, "Which epsilon do these need?");
   flags.Add("--delta", options.delta, kDelta, "Of the (epsilon, delta) conversion");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(std::string("Example: submix account plan ") + kind.name + " " + kind.example +

@@ -45,13 +45,13 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
 // Deployments as they are on disk, with models that are none.
 class SynthesisRunTest : public ::testing::Test {
  protected:
-  std::string Deploy(const std::string& name, const std::string& mechanism, std::int64_t queries,
+  std::string Deploy(const std::string& name, const std::string& mechanism, std::int64_t tokens,
                      double epsilon = 2) {
     ensemble::WriteEnsemble(directory_.File(name + "_ensemble"), kParts, /*adapter=*/name);
     Declaration declaration;
     declaration.ensemble_directory = directory_.File(name + "_ensemble");
     declaration.deployment_directory = directory_.File(name);
-    declaration.tokens = queries;
+    declaration.tokens = tokens;
     declaration.options.mechanism.name = mechanism;
     declaration.options.epsilon = epsilon;
     SUBMIX_EXPECT_OK(Declare(declaration));
