@@ -10,12 +10,12 @@ namespace constant_charge_test {
 using accounting::FixedNats;
 using divergence::RenyiOrder;
 
-TEST(ConstantChargeTest, CountsTheAnswersThatABudgetPaysFor) {
+TEST(ConstantChargeTest, CountsTheTokensThatABudgetPaysFor) {
   const FixedNats tenth = FixedNats::RoundDown(.125);
   EXPECT_EQ(MostTokens(FixedNats::RoundDown(2), tenth), 16);
   EXPECT_EQ(MostTokens(FixedNats::RoundDown(1.999), tenth), 15);
   EXPECT_EQ(MostTokens(FixedNats::RoundDown(.1), tenth), 0);
-  EXPECT_DEATH(MostTokens(tenth, FixedNats()), "free answers");
+  EXPECT_DEATH(MostTokens(tenth, FixedNats()), "free tokens");
 }
 
 TEST(ConstantChargeTest, StatesEveryOrderAtOnceAndTheMostAnswers) {
