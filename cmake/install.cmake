@@ -58,6 +58,8 @@ endif()
 if(TARGET submix_train_app)
   install(TARGETS submix_train_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
           COMPONENT submix-train)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/demo.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/submix
+          COMPONENT submix-train)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/submix/data
           COMPONENT submix-train)
 endif()

@@ -90,7 +90,6 @@ MAY_INCLUDE["apps/measuring"] = _APPS | {"apps/serving"}
 MAY_INCLUDE["apps/attacking"] = _APPS | {"apps/serving", "apps/measuring"}
 MAY_INCLUDE["apps/training"] = _APPS | {"apps/serving", "apps/measuring"}
 MAY_INCLUDE["apps/figures"] = _APPS | {"apps/serving", "apps/measuring", "apps/training"}
-MAY_INCLUDE["apps/demo"] = _APPS | {"apps/serving", "apps/training"}
 MAY_INCLUDE["apps/programs"] = set(MAY_INCLUDE)
 # What a room's tests may include besides: other counts of the same thing.
 TESTS_MAY_INCLUDE = {

@@ -34,7 +34,6 @@ void AddFedavgCommand(CLI::App& command, Action& action);
 void AddWorthCommand(CLI::App& command, Action& action);
 void AddForgetCommand(CLI::App& command, Action& action);
 void AddReproduceCommand(CLI::App& command, Action& action);
-void AddDemoCommand(CLI::App& command, Action& action);
 
 // Of `attack` and `audit`, beside those in the files of these.
 void AddMembershipAttack(CLI::App& attack, Action& action);

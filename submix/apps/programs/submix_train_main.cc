@@ -1,10 +1,16 @@
 // `submix-train`: the commands that need libtorch. `submix` runs it; it can be called alone.
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
+
+#include <unistd.h>
 
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
@@ -49,20 +55,42 @@ bool IsStartedTooOften(std::string_view command) {
   return true;
 }
 
+// `demo` is a script of the other commands, which are this program's and those of `submix` beside
+// it. Installed it is in share/submix, else in the source tree. Returns only if that fails.
+int RunDemo(char** argv) {
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::string script = folder.parent_path() / "share" / "submix" / "demo.sh";
+  if (!std::filesystem::exists(script, error)) script = SUBMIX_SCRIPTS "/demo.sh";
+  ::setenv("SUBMIX", (folder / "submix").c_str(), 1);
+  argv[1] = script.data();  // what is behind it are the script's options
+  ::execv(script.c_str(), argv + 1);
+  std::fprintf(stderr, "submix: cannot run %s: %s\n", script.c_str(), std::strerror(errno));
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace submix::apps;
   if (IsStartedTooOften(argc > 1 ? argv[1] : "")) return 2;
+  if (argc > 1 && std::string_view(argv[1]) == "demo") return RunDemo(argv);
   submix::train::PrepareTorchProcess(argv);
   constexpr Command kOwn[] = {
-      {"demo", AddDemoCommand},           {"pretrain", AddPretrainCommand},
-      {"train", AddTrainCommand},         {"fedavg", AddFedavgCommand},
-      {"generate", AddGenerateCommand},   {"synthesize", AddSynthesizeCommand},
-      {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
-      {"reproduce", AddReproduceCommand}, {"attack", AddAttackCommand},
-      {"audit", AddAuditCommand},         {"forget", AddForgetCommand},
-      {"worth", AddWorthCommand},         {"plan", AddPlanCommand},
+      {"pretrain", AddPretrainCommand},
+      {"train", AddTrainCommand},
+      {"fedavg", AddFedavgCommand},
+      {"generate", AddGenerateCommand},
+      {"synthesize", AddSynthesizeCommand},
+      {"evaluate", AddEvaluateCommand},
+      {"score", AddScoreCommand},
+      {"reproduce", AddReproduceCommand},
+      {"attack", AddAttackCommand},
+      {"audit", AddAuditCommand},
+      {"forget", AddForgetCommand},
+      {"worth", AddWorthCommand},
+      {"plan", AddPlanCommand},
   };
   return LeaveRanks(RunProgram(argc, argv, kOwn, "submix"));
 }

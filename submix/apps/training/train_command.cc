@@ -319,6 +319,9 @@ void AddTrainCommand(CLI::App& command, Action& action) {
             "was among its users; with same-users, the default, statements add both losses");
   flags.Add("--partition-key", training.partition_key_path, kFile,
             "32-byte key file of another ensemble, to partition alike; default: a new secret");
+  flags.Add("--reuse", training.reuse_directory, kDirectory,
+            "Another ensemble, whose members are copied where they would be the same: of the same "
+            "text, options and public model");
   flags.Add(
       "--after", options.after,
       "Deployments, with commas between: says whether their ensembles have read users of this "
