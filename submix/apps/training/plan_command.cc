@@ -18,6 +18,7 @@
 #include "submix/base/number_text.h"
 #include "submix/eval/measuring/contenders.h"
 #include "submix/eval/measuring/expected_share.h"
+#include "submix/model/decoder_config.h"
 #include "submix/workbench/training/measured_times.h"
 
 namespace submix::apps {
