@@ -14,7 +14,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
-#include "submix/mechanism/baselines/public_model.h"
+#include "submix/eval/measuring/promised_settings.h"
 #include "submix/mechanism/declaring/recommended_options.h"
 #include "submix/mechanism/declaring/user_budget.h"
 #include "submix/mechanism/research/any_mechanism.h"
@@ -105,11 +105,7 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
                                          .delta = delta,
                                          .public_keys = public_keys,
                                          .public_training = sheet.public_training};
-        SUBMIX_ASSIGN_OR_RETURN(
-            const auto kept, mechanism::KeepUserPromise(setting.mechanism, setting.tokens, *promise,
-                                                        mechanism::MakeAnyMechanism));
-        setting.mechanism = kept.mechanism;
-        setting.epsilon = kept.epsilon;
+        SUBMIX_ASSIGN_OR_RETURN(setting, eval::KeepPromise(setting, *promise));
       }
       plan.settings.push_back(std::move(setting));
     }
@@ -157,22 +153,14 @@ StatusOr<eval::EvaluationCheckpoint> Checkpoint(
 
 // What the budgets of what was scored mean.
 Status State(const ensemble::Manifest& manifest, double delta, EvaluationSheet& sheet) {
-  const auto state = [&](const mechanism::Mechanism& mechanism, double epsilon) {
-    auto statement = mechanism.Statement(accounting::FixedNats::RoundDown(epsilon));
-    statement.delta = delta;
-    statement.public_keys = manifest.has_public_keys();
-    return statement;
+  const auto state = [&](const eval::EvaluationSetting& setting) {
+    return eval::StatementOf(setting, delta, manifest.has_public_keys());
   };
   for (const eval::SettingResult& result : sheet.result.settings) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto mechanism,
-                            mechanism::MakeAnyMechanism(result.setting.mechanism));
-    sheet.statements.push_back(state(*mechanism, result.setting.epsilon));
+    SUBMIX_ASSIGN_OR_RETURN(sheet.statements.emplace_back(), state(result.setting));
   }
-  mechanism::MechanismOptions options;
-  options.num_parts = manifest.num_parts;
-  options.target_leakage = 1;  // checked, but never spent
-  SUBMIX_ASSIGN_OR_RETURN(const auto public_model, mechanism::PublicModel::Create(options));
-  sheet.public_statement = state(*public_model, 0);
+  SUBMIX_ASSIGN_OR_RETURN(sheet.public_statement,
+                          state(eval::PublicModelAlone(manifest.num_parts)));
   return base::OkStatus();
 }
 
