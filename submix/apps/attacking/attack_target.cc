@@ -8,10 +8,13 @@
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
+namespace {
 
 using base::Status;
 using base::StatusOr;
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 workbench::AttackRequest TargetFlags::Request() const {
   workbench::AttackRequest told = request;
