@@ -97,7 +97,7 @@ Status Run(const std::string& directory) {
       {.public_logits = public_logits, .member_logits = member_logits, .sampling = {}}};
   for (int number = 0; number < kTokens; ++number) {
     SUBMIX_ASSIGN_OR_RETURN(const auto tokens, sampler->Sample(step));
-    std::printf("token: %s\n", kVocabulary[static_cast<std::size_t>(tokens[0].token)]);
+    std::printf("token: %s\n", kVocabulary[static_cast<std::size_t>(*tokens[0].token)]);
   }
 
   // For the operator only: an account's state depends on its part's data.
