@@ -85,8 +85,8 @@ class EngineCore {
   base::Status CheckPredictor() { return parts_.predictor->Recover(); }
 
   // Admits, steps until the request has ended and calls `on_event` for each of its tokens. For
-  // programs with one request at a time. Errors: Check's; Step's; StatusOf an
-  // end without a token. Requires: idle().
+  // programs with one request at a time. Errors: Check's; Step's; StatusOf an end without a token.
+  // Requires: idle().
   base::Status Generate(const Request& request,
                         const std::function<void(const TokenEvent&)>& on_event);
 

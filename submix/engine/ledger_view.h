@@ -12,10 +12,10 @@
 
 namespace submix::engine {
 
-// Answers that the part can surely still back: every charge is at most `target_leakage`, in nats. 0
-// if that is below what a charge can be.
+// Tokens that the part can surely still pay for: every charge is at most `target_leakage`, in nats.
+// 0 if that is below what a charge can be.
 inline std::int64_t SureTokens(const ledger::Account& account, double target_leakage) {
-  // No mechanism charges more. As doubles, 2 nats of 2 / 93 nats each are 92 answers.
+  // No mechanism charges more. As doubles, 2 nats of 2 / 93 nats each are 92 tokens.
   const auto most = accounting::FixedNats::RoundDown(target_leakage);
   if (most == accounting::FixedNats()) return 0;
   return mechanism::MostTokens(account.budget - account.spent, most);

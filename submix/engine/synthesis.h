@@ -1,4 +1,4 @@
-// Text that is written to be kept: many documents from one engine, and how many answers a
+// Text that is written to be kept: many documents from one engine, and how many tokens a
 // deployment's budget covers for it.
 #pragma once
 

@@ -13,6 +13,7 @@
 
 namespace submix::ensemble {
 
+// Does not change; thread-safe.
 class OpenedEnsemble {
  public:
   // What the manifest says, with no other file read. Errors: LoadManifest's.

@@ -52,7 +52,7 @@ base::StatusOr<engine::Deployment> Declare(
     const Declaration& declaration,
     const mechanism::MechanismMaker& make = mechanism::MakeMechanism);
 
-// What is recommended for so many parts and answers, but for what was said. Errors:
+// What is recommended for so many parts and tokens, but for what was said. Errors:
 // mechanism::SetTexts's.
 base::StatusOr<mechanism::MechanismOptions> MechanismAsSaid(
     const std::string& name, int num_parts, std::int64_t tokens,

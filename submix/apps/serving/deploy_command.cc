@@ -1,5 +1,6 @@
 // `submix deploy`: the only command that creates a ledger.
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -121,12 +122,12 @@ Status RunDeploy(const DeployOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const workbench::Declaration declaration, DeclarationOf(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto batches, workbench::ForBatches(declaration));
   if (options.dry_run) return PrintPlan(batches.front());  // the others are like the first
-  std::vector<engine::Deployment> made;
-  for (const workbench::Declaration& batch : batches) {
-    SUBMIX_ASSIGN_OR_RETURN(made.emplace_back(),
-                            workbench::Declare(batch, mechanism::MakeAnyMechanism));
+  SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment first,
+                          workbench::Declare(batches.front(), mechanism::MakeAnyMechanism));
+  for (const workbench::Declaration& batch : std::span(batches).subspan(1)) {
+    SUBMIX_RETURN_IF_ERROR(workbench::Declare(batch, mechanism::MakeAnyMechanism).status());
   }
-  PrintDeployment(batches.front().deployment_directory, made.front(), batches.size());
+  PrintDeployment(batches.front().deployment_directory, first, batches.size());
   return base::OkStatus();
 }
 

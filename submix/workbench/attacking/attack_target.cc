@@ -76,20 +76,19 @@ std::string AttackedMechanism::Guarantee() const {
 
 StatusOr<AttackTarget> LoadTarget(const AttackRequest& request) {
   AttackTarget target;
-  std::string ensemble_directory = request.directory;
   std::vector<std::string> names = request.against;
   if (base::FileExists(engine::DeploymentConfigPath(request.directory))) {
     SUBMIX_ASSIGN_OR_RETURN(
-        const engine::Deployment deployment,
+        engine::Deployment deployment,
         engine::OpenDeployment(request.directory, engine::DeploymentAccess::kReadOnly,
                                mechanism::MakeAnyMechanism));
     const engine::DeploymentOptions& declared = deployment.config.options;
-    ensemble_directory = deployment.config.ensemble_directory;
     SUBMIX_RETURN_IF_ERROR(AddMechanism(declared.mechanism, declared.epsilon, target));
-  } else if (names.empty()) {
-    names.push_back("filtered-submix");
+    target.ensemble = std::move(deployment.ensemble);
+  } else {
+    SUBMIX_ASSIGN_OR_RETURN(target.ensemble, ensemble::OpenedEnsemble::Open(request.directory));
+    if (names.empty()) names.push_back("filtered-submix");
   }
-  SUBMIX_ASSIGN_OR_RETURN(target.ensemble, ensemble::OpenedEnsemble::Open(ensemble_directory));
   SUBMIX_ASSIGN_OR_RETURN(target.tokenizer, LoadTokenizer(target.ensemble));
   for (const std::string& name : names) {
     if (name == kMembers && !request.takes_members) {

@@ -5,16 +5,8 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/testing/written_ensemble.h"
-#include "submix/workbench/models/torch_models.h"
 
 namespace submix::workbench {
-
-// A program without libtorch.
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTorchPredictor(
-    const ModelOptions&, const std::string&, const std::vector<std::string>&, int) {
-  return base::UnimplementedError("no libtorch here");
-}
-
 namespace attack_target_test {
 
 using base::StatusCode;

@@ -5,7 +5,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/ensemble/batches.h"
 #include "submix/ensemble/testing/written_ensemble.h"
-#include "submix/workbench/ensembles/made_contexts.h"
+#include "submix/workbench/ensembles/testing/lettered_contexts.h"
 
 namespace submix::workbench {
 namespace forgotten_user_test {
@@ -17,18 +17,7 @@ using ::testing::HasSubstr;
 
 class ForgottenUserTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string lines;
-    for (char user = 'a'; user <= 'z'; ++user) {
-      lines += std::string(R"({"user": ")") + user + R"(", "text": "A word of )" + user + "\"}\n";
-    }
-    directory_.Write("text.jsonl", lines);
-    made_.corpus.path = directory_.File("text.jsonl");
-    made_.ensemble = directory_.File("ensemble");
-    made_.public_directory = std::string(SUBMIX_DATA_DIR) + "/public_model";
-    made_.partition = {.num_parts = 2, .heldout_fraction = 0.5};
-    made_.contexts.tokens = 32;
-  }
+  void SetUp() override { made_.partition.heldout_fraction = 0.5; }
 
   std::vector<OpenedEnsemble> Make() {
     const auto plan = ContextsPlan::Create(made_);
@@ -44,7 +33,7 @@ class ForgottenUserTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  ContextsRequest made_;
+  ContextsRequest made_ = LetteredContexts(directory_, 'z');
 };
 
 TEST_F(ForgottenUserTest, HeldOutUsersAreToldFromWrongKeys) {

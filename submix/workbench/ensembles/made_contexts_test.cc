@@ -7,6 +7,7 @@
 #include "submix/ensemble/preparation/user_list.h"
 #include "submix/ensemble/testing/written_ensemble.h"
 #include "submix/workbench/ensembles/loss_notes.h"
+#include "submix/workbench/ensembles/testing/lettered_contexts.h"
 
 namespace submix::workbench {
 namespace made_contexts_test {
@@ -20,19 +21,6 @@ using ::testing::IsEmpty;
 // Twelve users over the bundled public model.
 class MadeContextsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string lines;
-    for (char user = 'a'; user <= 'l'; ++user) {
-      lines += std::string(R"({"user": ")") + user + R"(", "text": "A word of )" + user + "\"}\n";
-    }
-    directory_.Write("text.jsonl", lines);
-    request_.corpus.path = directory_.File("text.jsonl");
-    request_.ensemble = directory_.File("ensemble");
-    request_.public_directory = std::string(SUBMIX_DATA_DIR) + "/public_model";
-    request_.partition.num_parts = 2;
-    request_.contexts.tokens = 32;
-  }
-
   // The one trained ensemble of all users under a key of its own, as far as files go.
   std::string Trained(const std::map<std::string, std::string>& hyper_parameters = {}) {
     const std::string place = directory_.File("trained");
@@ -44,7 +32,7 @@ class MadeContextsTest : public ::testing::Test {
   }
 
   base::TemporaryDirectory directory_;
-  ContextsRequest request_;
+  ContextsRequest request_ = LetteredContexts(directory_, 'l');
 };
 
 TEST_F(MadeContextsTest, EachMemberReadsTheRecordsOfItsPart) {

@@ -8,16 +8,8 @@
 #include "submix/engine/testing/watched_engine.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/model/testing/tiny_model.h"
-#include "submix/workbench/models/torch_models.h"
 
 namespace submix::workbench {
-
-// A program without libtorch.
-base::StatusOr<std::unique_ptr<ensemble::Predictor>> LoadTorchPredictor(
-    const ModelOptions&, const std::string&, const std::vector<std::string>&, int) {
-  return base::UnimplementedError("no libtorch here");
-}
-
 namespace open_models_test {
 
 using base::StatusCode;

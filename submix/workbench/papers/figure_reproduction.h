@@ -28,7 +28,7 @@ struct FigureRequest {
   std::string output;  // directory of all that is made
   ModelOptions predictor;
   int users_are_blocks = 0;          // every block of so many tokens is a user; 0: the corpus's own
-  bool is_small = false;             // few points, few answers, at most 4 parts
+  bool is_small = false;             // few points, few tokens, at most 4 parts
   bool shows_text = false;           // completions of held-out text, where a figure has them
   int runs = 0;                      // 0: the figure's own
   std::int64_t most_tokens = 0;      // 0: no limit
