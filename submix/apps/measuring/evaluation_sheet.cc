@@ -78,7 +78,9 @@ Json BaselinesJson(const EvaluationSheet& sheet, const eval::Baselines& baseline
                  {"public_perplexity", baselines.public_model.corpus()},
                  {"public_accuracy_top1", baselines.public_model.accuracy()},
                  {"single_perplexity", baselines.single.corpus()},
-                 {"ensemble_perplexity", baselines.ensemble.corpus()}};
+                 {"single_accuracy_top1", baselines.single.accuracy()},
+                 {"ensemble_perplexity", baselines.ensemble.corpus()},
+                 {"ensemble_accuracy_top1", baselines.ensemble.accuracy()}};
   if (!baselines.fine_tuned.empty()) {
     object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
     object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
@@ -113,6 +115,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   });
   object.update({{"perplexity", result.perplexity.corpus()},
                  {"perplexity_runs", result.perplexity.runs},
+                 {"accuracy_top1", result.perplexity.accuracy()},
                  {"epsilon_spent_max", result.epsilon_spent_max},
                  {"epsilon_spent_mean", result.epsilon_spent_mean}});
   object["promise"] = accounting::PromiseJson<Json>(WholePromise(sheet, sheet.statements[index]));
@@ -190,7 +193,7 @@ constexpr const char* kColumns[] = {
     "runs",      "target_leakage", "max_mixing_weight", "perplexity",
     "spent_max", "kept",           "kept_low",          "kept_high",
     "unit",      "delta",          "declared_order",    "declared_epsilon",
-    kPromised};
+    kPromised,   "accuracy_top1"};
 
 std::string CsvNumber(double value) { return base::NumberText(value, 9); }
 
@@ -212,6 +215,7 @@ Json CsvRow(const std::string& model, const eval::Baselines& baselines,
   row["queries"] = baselines.tokens;
   row["runs"] = perplexity.runs.size();
   row["perplexity"] = CsvNumber(perplexity.corpus());
+  row["accuracy_top1"] = CsvNumber(perplexity.accuracy());
   if (const auto kept = KeptOf(baselines, perplexity)) {
     row["kept"] = CsvNumber(kept->value);
     row["kept_low"] = CsvNumber(kept->low);

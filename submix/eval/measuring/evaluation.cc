@@ -105,11 +105,10 @@ class SettingGroup {
   // The values of the run that ends here, if one does. Positions come one after the other, the
   // first of them next_run_begin().
   StatusOr<std::optional<std::vector<double>>> Score(const ScoredPosition& position) {
-    if (tokens_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.losses.size()));
+    if (tokens_in_run_ == 0) SUBMIX_RETURN_IF_ERROR(StartRun(position.scores.size()));
     for (std::size_t i = 0; i < losses_.size(); ++i) {
-      losses_[i].Add(position.losses[i], position.user);
+      losses_[i].Add(position.scores[i], position.user);
     }
-    for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += position.hits[i] ? 1 : 0;
     SUBMIX_RETURN_IF_ERROR(AnswerBySettings(position));
     if (++tokens_in_run_ < tokens_) return std::optional<std::vector<double>>();
     tokens_in_run_ = 0;
@@ -120,7 +119,7 @@ class SettingGroup {
   // Takes the values of the next run into the result. False if they are not those of a run.
   bool AddRun(const std::vector<double>& values) {
     const std::size_t fine_tuned = baselines_.fine_tuned.size();
-    const std::size_t without_users = 2 * (3 + fine_tuned) + 4 * results_.size() + 1 + fine_tuned;
+    const std::size_t without_users = 3 * (3 + fine_tuned) + 5 * results_.size();
     const std::size_t of_a_user = 2 + ByUser().size();
     if (values.size() <= without_users || (values.size() - without_users) % of_a_user != 0 ||
         runs_done_ == num_runs_) {
@@ -130,6 +129,7 @@ class SettingGroup {
     const auto take = [&value](PerplexityRuns& perplexity) {
       perplexity.runs.push_back(*value++);
       perplexity.block_runs.push_back(*value++);
+      perplexity.accuracy_runs.push_back(*value++);
     };
     take(baselines_.public_model);
     take(baselines_.ensemble);
@@ -140,8 +140,6 @@ class SettingGroup {
       result.epsilon_spent_max = std::max(result.epsilon_spent_max, *value++);
       result.epsilon_spent_mean += *value++ / static_cast<double>(num_runs_);
     }
-    baselines_.public_model.accuracy_runs.push_back(*value++);
-    for (PerplexityRuns& model : baselines_.fine_tuned) model.accuracy_runs.push_back(*value++);
     while (value != values.end()) {
       UserLoss loss = {.user = static_cast<int>(*value++)};
       loss.positions = static_cast<std::int64_t>(*value++);
@@ -160,7 +158,6 @@ class SettingGroup {
  private:
   Status StartRun(std::size_t num_losses) {
     losses_.assign(num_losses, {});
-    hits_.assign(1 + baselines_.fine_tuned.size(), 0);
     setting_losses_.assign(results_.size(), {});
     simulated_.clear();
     noise_scales_.clear();
@@ -202,25 +199,25 @@ class SettingGroup {
   }
 
   Status AnswerBySetting(std::size_t i, const ScoredPosition& position) {
-    SUBMIX_ASSIGN_OR_RETURN(double probability,
+    SUBMIX_ASSIGN_OR_RETURN(TokenScore score,
                             simulated_[i].Answer(position.predictions, position.true_index));
     if (noise_scales_[i]) {
-      probability =
-          GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]);
+      score.nats = -std::log(
+          GnmaxProbabilityBound(position.predictions, position.true_index, *noise_scales_[i]));
     }
-    setting_losses_[i].Add(-std::log(probability), position.user);
+    setting_losses_[i].Add(score, position.user);
     return base::OkStatus();
   }
 
-  // Both perplexities of the public model, the ensemble, a single member (the mean over members)
-  // and the fine-tuned models; then of every setting both, the most and the mean that a part spent;
-  // then the accuracy of the public model and the fine-tuned models; then of every user his number,
-  // positions and nats under each of ByUser.
+  // Both perplexities and the accuracy of the public model, the ensemble, a single member (the mean
+  // over members) and the fine-tuned models; then of every setting those, and the most and the mean
+  // that a part spent; then of every user his number, positions and nats under each of ByUser.
   StatusOr<std::vector<double>> RunValues() const {
     std::vector<double> values;
     const auto add = [&values](const RunLosses& losses) {
       values.push_back(losses.Perplexity());
       values.push_back(losses.BlockPerplexity());
+      values.push_back(losses.Accuracy());
     };
     add(losses_[0]);
     add(losses_[1]);
@@ -233,9 +230,6 @@ class SettingGroup {
       values.push_back(*std::max_element(spent.begin(), spent.end()));
       values.push_back(std::accumulate(spent.begin(), spent.end(), 0.0) /
                        static_cast<double>(spent.size()));
-    }
-    for (const std::int64_t hits : hits_) {
-      values.push_back(static_cast<double>(hits) / static_cast<double>(tokens_));
     }
     AddUserValues(values);
     return values;
@@ -265,12 +259,15 @@ class SettingGroup {
   static void AddMean(std::span<const RunLosses> members, std::vector<double>& values) {
     double perplexity = 0;
     double block_perplexity = 0;
+    double accuracy = 0;
     for (const RunLosses& member : members) {
       perplexity += member.Perplexity() / static_cast<double>(members.size());
       block_perplexity += member.BlockPerplexity() / static_cast<double>(members.size());
+      accuracy += member.Accuracy() / static_cast<double>(members.size());
     }
     values.push_back(perplexity);
     values.push_back(block_perplexity);
+    values.push_back(accuracy);
   }
 
   const EvaluationPlan& plan_;
@@ -286,8 +283,7 @@ class SettingGroup {
 
   // Of the run that is being scored.
   std::int64_t tokens_in_run_ = 0;
-  std::vector<RunLosses> losses_;                    // as ScoredPosition::losses
-  std::vector<std::int64_t> hits_;                   // as ScoredPosition::hits
+  std::vector<RunLosses> losses_;                    // as ScoredPosition::scores
   std::vector<RunLosses> setting_losses_;            // [settings]
   std::vector<SimulatedDeployment> simulated_;       // [settings]
   std::vector<std::optional<double>> noise_scales_;  // [settings]; none: the exact law

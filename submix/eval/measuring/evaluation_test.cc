@@ -118,7 +118,15 @@ TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
   EXPECT_GT(hits, 0);
   EXPECT_EQ(result.baselines[0].public_model.accuracy_runs.size(), 4u);
   EXPECT_NEAR(result.baselines[0].public_model.accuracy(), hits / 200.0, 1e-12);
-  EXPECT_TRUE(result.baselines[0].ensemble.accuracy_runs.empty());
+  // A mechanism that is the public model has its accuracy; every other one its own.
+  EvaluationPlan plan = MakePlan();
+  plan.settings = {SettingOf("public"), SettingOf("ensemble")};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult as_models,
+                              RunEvaluation(predictor, text, plan));
+  const Baselines& models = as_models.baselines[0];
+  EXPECT_EQ(as_models.settings[0].perplexity.accuracy_runs, models.public_model.accuracy_runs);
+  EXPECT_EQ(as_models.settings[1].perplexity.accuracy_runs, models.ensemble.accuracy_runs);
+  EXPECT_NE(models.ensemble.accuracy(), models.public_model.accuracy());
 }
 
 TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {

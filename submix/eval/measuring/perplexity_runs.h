@@ -19,16 +19,23 @@ struct UserLoss {
   bool operator==(const UserLoss&) const = default;
 };
 
+// What a model or mechanism says of one token of text.
+struct TokenScore {
+  double nats = 0;            // -log of its probability
+  bool is_likeliest = false;  // no other token was likelier
+};
+
 // Adds to the last user if it is the same, else behind him: users come one after the other.
 void AddUserLoss(const UserLoss& loss, std::vector<UserLoss>& users);
 
-// The losses of one run under one model or mechanism, in nats, as both perplexities and by user.
+// One run under one model or mechanism: both perplexities, top-1 accuracy, and losses by user.
 class RunLosses {
  public:
-  void Add(double loss, int user) {
-    AddUserLoss({user, 1, loss}, users_);
-    sum_ += loss;
-    block_sum_ += loss;
+  void Add(const TokenScore& token, int user) {
+    AddUserLoss({user, 1, token.nats}, users_);
+    sum_ += token.nats;
+    block_sum_ += token.nats;
+    hits_ += token.is_likeliest ? 1 : 0;
     ++positions_;
     if (positions_ % kBlockPositions == 0) FinishBlock();
   }
@@ -39,6 +46,7 @@ class RunLosses {
     const double last = std::exp(block_sum_ / static_cast<double>(rest));
     return (block_perplexities_ + last) / static_cast<double>(blocks_ + 1);
   }
+  double Accuracy() const { return static_cast<double>(hits_) / static_cast<double>(positions_); }
   const std::vector<UserLoss>& users() const { return users_; }
 
  private:
@@ -52,6 +60,7 @@ class RunLosses {
   double block_sum_ = 0;
   double block_perplexities_ = 0;
   std::int64_t positions_ = 0;
+  std::int64_t hits_ = 0;  // tokens that no other was likelier than
   std::int64_t blocks_ = 0;
   std::vector<UserLoss> users_;
 };
@@ -62,8 +71,7 @@ struct PerplexityRuns {
   // The SubMix paper's PP: the mean over a run's blocks of 512 consecutive positions
   // (the last may be shorter) of exp of the block's mean loss.
   std::vector<double> block_runs = {};
-  // The share of positions whose most likely token is the true one. Empty for mechanisms, single
-  // members and the ensemble.
+  // The share of positions whose most likely token is the true one.
   std::vector<double> accuracy_runs = {};
   std::vector<UserLoss> users = {};  // of all runs; empty for single members
 
@@ -72,7 +80,7 @@ struct PerplexityRuns {
   double block_mean() const;
   // The standard deviation of one run; NaN for a lone one.
   double deviation() const;
-  // Over all runs. Requires: accuracy_runs is not empty.
+  // Over all runs.
   double accuracy() const;
 };
 

@@ -35,7 +35,8 @@ TEST(UserLossTest, AUsersLossesAddUp) {
   AddUserLoss({4, 1, 0.25}, users);
   EXPECT_EQ(users, (std::vector<UserLoss>{{3, 3, 2.0}, {4, 1, 0.25}}));
   RunLosses run;
-  for (const double loss : {0.5, 1.5, 4.0}) run.Add(loss, loss > 2 ? 1 : 0);
+  for (const double loss : {0.5, 1.5, 4.0}) run.Add({loss, loss < 1}, loss > 2 ? 1 : 0);
+  EXPECT_DOUBLE_EQ(run.Accuracy(), 1.0 / 3);
   EXPECT_EQ(run.users(), (std::vector<UserLoss>{{0, 2, 2.0}, {1, 1, 4.0}}));
   EXPECT_DOUBLE_EQ(run.Perplexity(), std::exp(2.0));
 }

@@ -8,8 +8,13 @@
 namespace submix::eval {
 namespace {
 
-bool IsMostLikely(std::span<const float> logits, base::TokenId token) {
-  return std::ranges::max_element(logits) - logits.begin() == token;
+TokenScore ScoreOfLogits(std::span<const float> logits, base::TokenId token) {
+  return {-LogProbability(logits, token),
+          logits[static_cast<std::size_t>(token)] == *std::ranges::max_element(logits)};
+}
+
+TokenScore ScoreOfPmf(std::span<const double> pmf, std::size_t token) {
+  return {-std::log(pmf[token]), pmf[token] == *std::ranges::max_element(pmf)};
 }
 
 }  // namespace
@@ -24,23 +29,21 @@ base::StatusOr<const ScoredPosition*> PositionScorer::Score(base::TokenId true_t
   scored_.predictions = mapped_.view();
   scored_.user = user;
   scored_.true_index = static_cast<std::size_t>(mapped_.IndexOf(true_token));
-  scored_.losses.assign(2, 0);
-  scored_.losses[0] = -std::log(scored_.predictions.public_pmf[scored_.true_index]);
-  scored_.hits = {IsMostLikely(logits.first(vocab), true_token)};
+  scored_.scores = {ScoreOfPmf(scored_.predictions.public_pmf, scored_.true_index), {}};
   for (std::size_t row = 1 + members; row < rows; ++row) {
-    const std::span<const float> of_model = logits.subspan(row * vocab, vocab);
-    scored_.losses.push_back(-LogProbability(of_model, true_token));
-    scored_.hits.push_back(IsMostLikely(of_model, true_token));
+    scored_.scores.push_back(ScoreOfLogits(logits.subspan(row * vocab, vocab), true_token));
   }
-  double sum = 0;
+  mean_.assign(scored_.predictions.public_pmf.size(), 0);
   for (int part = 0; part < plan_.num_parts; ++part) {
     for (int half = 0; half < plan_.halves; ++half) {
-      const double probability = scored_.predictions.member(part, half)[scored_.true_index];
-      scored_.losses.push_back(-std::log(probability));
-      sum += probability;
+      const std::span<const double> pmf = scored_.predictions.member(part, half);
+      scored_.scores.push_back(ScoreOfPmf(pmf, scored_.true_index));
+      for (std::size_t x = 0; x < mean_.size(); ++x) {
+        mean_[x] += pmf[x] / static_cast<double>(members);
+      }
     }
   }
-  scored_.losses[1] = -std::log(sum / static_cast<double>(members));
+  scored_.scores[1] = ScoreOfPmf(mean_, scored_.true_index);
   return &scored_;
 }
 

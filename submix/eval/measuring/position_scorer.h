@@ -1,4 +1,4 @@
-// What of an evaluation's position needs no mechanism: the models' losses and hits.
+// What of an evaluation's position needs no mechanism: what each model says of the true token.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,8 @@ struct ScoredPosition {
   mechanism::PartPredictions predictions;
   std::size_t true_index = 0;  // of the true token, in the predictions' support
   int user = 0;                // who wrote it, by number
-  // −log probabilities of the true token: the public model, the mean of all members, fine-tuned
-  // models, members.
-  std::vector<double> losses;
-  // Whether the true token was the most likely one: the public model, fine-tuned models.
-  std::vector<bool> hits;
+  // Of the public model, the mean of all members, fine-tuned models, members.
+  std::vector<TokenScore> scores;
 };
 
 // One thread at a time.
@@ -38,6 +35,7 @@ class PositionScorer {
   const EvaluationPlan& plan_;
   mechanism::MappedPredictions mapped_;
   ScoredPosition scored_;
+  std::vector<double> mean_;  // of the members
 };
 
 }  // namespace submix::eval

@@ -1,5 +1,6 @@
 #include "submix/eval/measuring/simulated_deployment.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -28,10 +29,15 @@ StatusOr<SimulatedDeployment> SimulatedDeployment::Create(
   return simulated;
 }
 
-StatusOr<double> SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,
-                                             std::size_t true_index) {
+StatusOr<TokenScore> SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,
+                                                 std::size_t true_index) {
   SUBMIX_ASSIGN_OR_RETURN(const mechanism::PrivateMixture mixture, Release(predictions));
-  return mechanism::OperatorView::Probability(mixture, true_index);
+  const double probability = mechanism::OperatorView::Probability(mixture, true_index);
+  bool is_likeliest = true;
+  for (std::size_t x = 0; is_likeliest && x < predictions.public_pmf.size(); ++x) {
+    is_likeliest = mechanism::OperatorView::Probability(mixture, x) <= probability;
+  }
+  return TokenScore{-std::log(probability), is_likeliest};
 }
 
 base::Status SimulatedDeployment::Answer(const mechanism::PartPredictions& predictions,

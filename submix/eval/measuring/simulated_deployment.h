@@ -10,6 +10,7 @@
 
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/eval/measuring/perplexity_runs.h"
 #include "submix/ledger/ledger.h"
 #include "submix/mechanism/mechanism.h"
 
@@ -29,9 +30,9 @@ class SimulatedDeployment {
   static base::StatusOr<SimulatedDeployment> Create(const SimulatedOptions& options,
                                                     std::unique_ptr<base::RandomSource> random);
 
-  // Scores one token; returns the probability of the true token's support index.
-  base::StatusOr<double> Answer(const mechanism::PartPredictions& predictions,
-                                std::size_t true_index);
+  // Scores one token: what the true token's support index gets.
+  base::StatusOr<TokenScore> Answer(const mechanism::PartPredictions& predictions,
+                                    std::size_t true_index);
   // Scores one token; writes the probability of every token of the support, [V]. With a mechanism
   // that has randomness of its own, given what it drew.
   base::Status Answer(const mechanism::PartPredictions& predictions, std::span<double> law);
