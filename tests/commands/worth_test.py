@@ -68,11 +68,11 @@ class WorthTest(WorkFolderTest):
         return {path.name: path.stat().st_mtime_ns for path in (cls.work / "models").iterdir() if path.is_dir()}
 
     def test_text_of_its_kind_is_worth_more(self):
-        like, unlike, real, public = self.rows
+        like, unlike, control, real, public = self.rows
         self.assertEqual([row["text"] for row in self.rows],
-                         [str(self.work / "like.jsonl"), str(self.work / "unlike.jsonl"), "text that was read",
-                          "none (public model)"])
-        self.assertEqual({row["tokens"] for row in (like, unlike, real)}, {real["tokens"]})
+                         [str(self.work / "like.jsonl"), str(self.work / "unlike.jsonl"), "public model's own text",
+                          "text that was read", "none (public model)"])
+        self.assertEqual({row["tokens"] for row in (like, unlike, control, real)}, {real["tokens"]})
         self.assertEqual(public["tokens"], 0)
         self.assertGreater(real["tokens"], 1000)
         for row in self.rows:
@@ -81,6 +81,7 @@ class WorthTest(WorkFolderTest):
         self.assertLess(real["perplexity"], 0.9 * public["perplexity"])
         self.assertGreater(like["kept"], 0.3)
         self.assertLess(unlike["kept"], 0)
+        self.assertLess(control["kept"], like["kept"])
         self.assertGreater(like["accuracy_top1"], unlike["accuracy_top1"])
 
     def test_a_secret_that_stands_in_the_text_is_exposed(self):
@@ -110,6 +111,17 @@ class WorthTest(WorkFolderTest):
         public = json.loads(run("evaluate", self.work / "ensemble", *heldout, "--runs", 1, "--queries", len(tokens),
                                 "--precision", "f32", "--json").stdout)["baselines"][0]
         self.assertAlmostEqual(rows[-1]["accuracy_top1"], public["public_accuracy_top1"], places=9)
+
+    def test_the_control_is_the_public_models_own_text_and_can_be_left_out(self):
+        written, = (self.work / "models").glob("public_text-*.jsonl")
+        documents = [json.loads(line)["text"] for line in written.read_text().splitlines()]
+        self.assertGreater(len(set(documents)), 10)
+        self.assertFalse({text for text in documents if SECRET in text or text in dict(self.corpus).values()})
+        compared = json.loads(run("compare", written, "--corpus", self.work / "text.jsonl", "--ensemble",
+                                  self.work / "ensemble", "--json").stdout)["rows"][0]
+        self.assertEqual(compared["documents"], len(documents))
+        without = self.worth("--no-control")
+        self.assertEqual(without, [row for row in self.rows if row["text"] != "public model's own text"])
 
     def test_what_is_missing_is_trained_to_the_same(self):
         shutil.rmtree(self.work / "models" / min(self.trained))

@@ -188,7 +188,8 @@ void AddCompareCommand(CLI::App& command, Action& action) {
       "stand in a text");
   flags.Add("--json", options.json, "One JSON object");
   command.footer(
-      "What a model learns from it: `submix worth`.\n"
+      "What a model learns from it: `submix worth`, which also leaves text that the public\n"
+      "model writes by itself, a control to compare beside it.\n"
       "Example: submix compare reviews.jsonl --corpus text.jsonl --ensemble my_ensemble");
 }
 

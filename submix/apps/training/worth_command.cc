@@ -31,7 +31,7 @@ struct WorthOptions {
 // Row 0 of the scores and exposures is the public model's, row 1 that of the real text.
 CommandReport Report(const workbench::WorthTexts& texts,
                      const std::vector<eval::TokenScores>& scores,
-                     const std::vector<double>& exposures) {
+                     const std::vector<double>& exposures, bool has_control) {
   CommandReport report;
   report.title =
       "Operator's view, outside the budget: publishing these numbers, or choosing text by them, is "
@@ -58,8 +58,14 @@ CommandReport Report(const workbench::WorthTexts& texts,
          {"kept", eval::Kept(as_run(0), as_run(row), as_run(1)).value}});
     if (!exposures.empty()) report.rows.back()["exposure"] = exposures[row];
   };
-  for (std::size_t i = 1; i < texts.training.size(); ++i) {
-    add(texts.training[i].name, texts.tokens, i + 1);
+  const std::size_t synthetic = texts.training.size() - (has_control ? 1 : 0);
+  for (std::size_t i = 1; i < synthetic; ++i) add(texts.training[i].name, texts.tokens, i + 1);
+  if (has_control) {
+    add("public model's own text", texts.tokens, synthetic + 1);
+    report.notes.push_back(
+        "The public model's own text is the control: what is learned from it was not learned from "
+        "users. It is " +
+        texts.training.back().name + "; `submix compare` reads it, too.");
   }
   add(texts.training.front().name, texts.tokens, 1);
   add("none (public model)", 0, 0);
@@ -87,7 +93,7 @@ Status RunWorth(const WorthOptions& options) {
   if (!codes.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(exposures, workbench::MeanExposures(codes, *tokenizer, *predictor));
   }
-  PrintReport(Report(texts, scores, exposures), options.json);
+  PrintReport(Report(texts, scores, exposures, options.request.has_control), options.json);
   return base::OkStatus();
 }
 
@@ -112,6 +118,8 @@ void AddWorthCommand(CLI::App& command, Action& action) {
   flags.Add("--codes", options.codes, kFile,
             "Secrets that were planted in the corpus, {\"prompt\": …, \"secret\": …} a line: their "
             "exposure by each model");
+  flags.Add("--control,!--no-control", request.has_control,
+            "Also fine-tune on as much text that the public model writes by itself");
   AddModelFlags(command, request.predictor);
   flags.Add("--json", options.json, "One JSON object");
   command.footer(

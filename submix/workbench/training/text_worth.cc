@@ -17,6 +17,7 @@
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/workbench/models/open_models.h"
+#include "submix/workbench/training/public_text.h"
 
 namespace submix::workbench {
 namespace {
@@ -77,12 +78,41 @@ StatusOr<WorthTexts> LoadReal(const WorthRequest& request, const ensemble::Opene
       "--heldout");
 }
 
-// As many tokens of each: those of the smallest.
-std::int64_t MakeEqual(std::vector<TrainingText>& texts) {
+std::int64_t TokensOfTheSmallest(const std::vector<TrainingText>& texts) {
   std::int64_t tokens = std::numeric_limits<std::int64_t>::max();
   for (const TrainingText& text : texts) tokens = std::min(tokens, text.tokens.words());
-  for (TrainingText& text : texts) text.tokens = eval::ThinnedTo(text.tokens, tokens);
   return tokens;
+}
+
+// The lock of the directory of fine-tuned models, made if it is not there.
+StatusOr<std::unique_ptr<base::FileLock>> LockModels(const std::string& directory) {
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(directory));
+  return ensemble::LockEnsemble(directory);
+}
+
+// As long as the synthetic documents may be, as much as the smallest text has.
+StatusOr<TrainingText> LoadControl(const WorthRequest& request, const WorthTexts& texts,
+                                   const std::string& public_directory,
+                                   const tokenizer::Tokenizer& tokenizer) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockModels(request.models));
+  SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(public_directory));
+  std::int64_t longest = 1;
+  for (std::size_t i = 1; i < texts.training.size(); ++i) {
+    for (const auto& document : texts.training[i].tokens.documents) {
+      longest = std::max(longest, std::ssize(document));
+    }
+  }
+  const std::int64_t room = config.context_length - std::ssize(tokenizer.prefix()) - 1;
+  SUBMIX_ASSIGN_OR_RETURN(
+      const std::string path,
+      WritePublicText({.public_directory = public_directory,
+                       .directory = request.models,
+                       .tokens = texts.tokens,
+                       .most_tokens = std::clamp<std::int64_t>(longest, 1, room),
+                       .threads = request.predictor.threads},
+                      tokenizer));
+  return LoadSynthetic(path, tokenizer);
 }
 
 // As one stream, so that every text makes as many blocks, however long its documents are.
@@ -125,7 +155,15 @@ StatusOr<WorthTexts> LoadWorthTexts(const WorthRequest& request,
     SUBMIX_ASSIGN_OR_RETURN(auto text, LoadSynthetic(path, tokenizer));
     texts.training.push_back(std::move(text));
   }
-  texts.tokens = MakeEqual(texts.training);
+  texts.tokens = TokensOfTheSmallest(texts.training);
+  if (request.has_control) {
+    SUBMIX_ASSIGN_OR_RETURN(auto control,
+                            LoadControl(request, texts, ensemble.public_directory(), tokenizer));
+    texts.training.push_back(std::move(control));
+  }
+  for (TrainingText& text : texts.training) {
+    text.tokens = eval::ThinnedTo(text.tokens, texts.tokens);
+  }
   return texts;
 }
 
@@ -140,9 +178,7 @@ StatusOr<std::unique_ptr<ensemble::Predictor>> FineTuneOn(const WorthTexts& text
       {.num_parts = static_cast<int>(texts.training.size()), .tokens_a_part = texts.tokens});
   recipe.precision = request.precision;
   recipe.threads = request.predictor.threads;
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(request.models));
-  SUBMIX_RETURN_IF_ERROR(base::MakePrivate(request.models));
-  SUBMIX_ASSIGN_OR_RETURN(const auto lock, ensemble::LockEnsemble(request.models));
+  SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockModels(request.models));
   SUBMIX_ASSIGN_OR_RETURN(const auto tasks,
                           Plan(texts.training, public_directory, request.models, recipe));
   SUBMIX_RETURN_IF_ERROR(

@@ -28,7 +28,7 @@ struct TrainingText {
 
 // As many tokens of each.
 struct WorthTexts {
-  std::vector<TrainingText> training;  // the real text is the first
+  std::vector<TrainingText> training;  // the real text is the first; a control the last
   eval::HeldoutBlocks heldout;
   std::int64_t tokens = 0;  // of each text: those of the smallest
 };
@@ -36,14 +36,15 @@ struct WorthTexts {
 struct WorthRequest {
   std::vector<std::string> synthetic;  // files of documents
   corpus::CorpusFile corpus;           // the real text, divided as the ensemble was
-  std::string heldout;  // other real text; empty: the users held out from the ensemble
-  std::string models;   // directory of the fine-tuned models, to make or to go on with
+  std::string heldout;      // other real text; empty: the users held out from the ensemble
+  std::string models;       // directory of the fine-tuned models, to make or to go on with
+  bool has_control = true;  // text that the public model writes by itself (public_text.h)
   train::Precision precision = train::Precision::kFloat32;  // of training
   ModelOptions predictor;
 };
 
-// Errors: those of reading; kFailedPrecondition if no user of the corpus was read by the ensemble,
-// or none was held out.
+// Makes request.models for a control. Errors: those of reading and of WritePublicText;
+// kFailedPrecondition if no user of the corpus was read by the ensemble, or none was held out.
 base::StatusOr<WorthTexts> LoadWorthTexts(const WorthRequest& request,
                                           const ensemble::OpenedEnsemble& ensemble,
                                           const tokenizer::Tokenizer& tokenizer);
