@@ -214,11 +214,16 @@ std::vector<std::string> NotesOf(const std::vector<Contender>& contenders, const
           ", by the improved conversion from Renyi divergence at the best order (dclip, dp-sgd) or "
           "at the order of the row (filtered-submix)",
       "kept: experience, not a promise: the share of what fine-tuning without privacy gains in "
-      "perplexity; a law fitted to blogs and a GPT-2 of 6 layers, from which the measurements "
-      "differ by up to " +
-          NumberText(eval::ErrorOfExpectedShare("dclip").largest) + " (dclip) and " +
-          NumberText(eval::ErrorOfExpectedShare("filtered-submix").largest) +
-          " (filtered-submix); -: outside what was measured"};
+      "perplexity; a law fitted to blogs and a GPT-2 of 6 layers, which on another corpus was off "
+      "by up to " +
+          NumberText(eval::ErrorOfExpectedShare("dclip").elsewhere) + " (dclip) and " +
+          NumberText(eval::ErrorOfExpectedShare("filtered-submix").elsewhere) +
+          " (filtered-submix); -: outside what was measured: such rows are not ranked, but come as "
+          "private training, then ensembles whose answers may differ more from the public "
+          "model's"};
+  if (std::ranges::none_of(contenders, &Contender::is_ensemble)) {
+    if (const std::string why = eval::WhyNoEnsemble(input); !why.empty()) notes.push_back(why);
+  }
   if (!known.is_measured_model) {
     notes.push_back(
         "the public model is not of the measured kind: the rows are ranked as for one that is");
@@ -246,8 +251,14 @@ void PrintCommands(const char* heading, const Contender& contender, const PlanOp
   }
 }
 
-void PrintBest(const std::vector<Contender>& contenders, const PlanOptions& options) {
-  PrintCommands("The first:", contenders[0], options);
+// Whether the first may be called the best.
+bool IsRanked(const std::vector<Contender>& contenders, const Known& known) {
+  return known.is_measured_model && contenders.front().expected_share.has_value();
+}
+
+void PrintBest(const std::vector<Contender>& contenders, bool is_ranked,
+               const PlanOptions& options) {
+  PrintCommands(is_ranked ? "The first:" : "For example the first:", contenders[0], options);
   if (contenders.size() > 1) PrintCommands("Or the second:", contenders[1], options);
   for (std::size_t i = 2; i < contenders.size(); ++i) {
     if (contenders[i].is_ensemble()) continue;
@@ -282,7 +293,10 @@ Status RunPlan(const PlanOptions& options) {
     SUBMIX_RETURN_IF_ERROR(LeaveInTime(options, *known.times, contenders));
   }
   CommandReport report;
-  report.title = "Ways to answer, the best first";
+  const bool is_ranked = IsRanked(contenders, known);
+  report.title = is_ranked
+                     ? "Ways to answer, the best first"
+                     : "Ways to answer; nothing like this was measured, so none is called best";
   report.statements = StatementsOf(contenders);
   report.notes = NotesOf(contenders, known);
   for (const Contender& contender : contenders) {
@@ -291,7 +305,7 @@ Status RunPlan(const PlanOptions& options) {
     report.rows.push_back(row);
   }
   PrintReport(report, options.json);
-  if (!options.json) PrintBest(contenders, options);
+  if (!options.json) PrintBest(contenders, is_ranked, options);
   return base::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "submix/accounting/calculators/counted_release.h"
@@ -66,15 +67,13 @@ bool HasTextFor(int parts, const PlanInput& input) {
 void ExpectOfEnsemble(Contender& ensemble) {
   const PlanInput& input = ensemble.input;
   ensemble.tokens_a_part = input.users * input.tokens_a_user / ensemble.parts;
-  const double reach = ensemble.clip.value_or(
-      Reach(ensemble.parts, ensemble.order.value(), ensemble.target_leakage));
   const bool is_read_thrice = ensemble.tokens_a_part >= kReadThriceTokens;
   ensemble.passes = is_read_thrice ? 3 : 1;
   for (const int passes : {3, 1}) {
     if (passes == 3 && !is_read_thrice) continue;
-    ensemble.expected_share =
-        ExpectedShare(ensemble.mechanism,
-                      {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes}, reach);
+    ensemble.expected_share = ExpectedShare(
+        ensemble.mechanism, {ensemble.parts, input.tokens_a_user, ensemble.tokens_a_part, passes},
+        ensemble.reach());
     if (!ensemble.expected_share) continue;
     ensemble.passes = passes;
     return;
@@ -254,7 +253,27 @@ double Rank(const Contender& contender, Unknown unknown) {
   return -static_cast<double>(contender.input.tokens);
 }
 
+// Of those whose share is unknown.
+double UnrankedOrder(const Contender& contender) {
+  constexpr double kFirst = -std::numeric_limits<double>::infinity();
+  if (contender.expected_share) return kFirst;
+  return contender.is_ensemble() ? -contender.reach() : kFirst;
+}
+
 }  // namespace
+
+double Contender::reach() const {
+  return clip.value_or(Reach(parts, order.value(), target_leakage));
+}
+
+std::string WhyNoEnsemble(const PlanInput& input) {
+  if (HasTextFor(kParts[0], input)) return "";
+  const auto least = [](double a_part) { return base::NumberText(kParts[0] * a_part); };
+  return "ensembles are left out: they want " + base::NumberText(kLeastUsersAPart) + " users and " +
+         base::NumberText(kLeastTokensAPart) + " tokens in each of at least " +
+         std::to_string(kParts[0]) + " parts, " + least(kLeastUsersAPart) + " users with " +
+         least(kLeastTokensAPart) + " tokens together";
+}
 
 double DeltaFor(double users) {
   double tenfold = 10;
@@ -283,8 +302,8 @@ StatusOr<std::vector<Contender>> Contenders(const PlanInput& input) {
     add(Both(input, *known));
   }
   if (contenders.empty()) return refusal;
-  std::ranges::stable_sort(contenders, std::greater<>(), [](const Contender& contender) {
-    return contender.expected_share.value_or(-1);
+  std::ranges::stable_sort(contenders, {}, [](const Contender& contender) {
+    return std::pair(-contender.expected_share.value_or(-1), UnrankedOrder(contender));
   });
   return contenders;
 }
@@ -302,7 +321,8 @@ StatusOr<std::vector<Contender>> ContendersThatKeep(double share, Unknown unknow
   if (contenders.empty()) {
     return base::InvalidArgumentError(
         "nothing that was measured keeps " + base::NumberText(share) +
-        " here; wish for less, or for fewer tokens, a larger epsilon or more users");
+        " here; wish for less (--kept), or for fewer tokens, a larger epsilon or more users, or "
+        "give --users, --epsilon and --tokens to see all ways");
   }
   std::ranges::stable_sort(contenders, {}, [&](const Contender& contender) {
     return std::pair(Rank(contender, unknown), -*contender.expected_share);

@@ -48,6 +48,8 @@ struct Contender {
   std::optional<double> expected_share = {};  // none: outside what was measured
 
   bool is_ensemble() const { return mechanism != "dp-sgd"; }
+  // How far a member may move a token, in nats (expected_share.h). Requires: is_ensemble().
+  double reach() const;
   bool is_over_dp_sgd() const { return is_ensemble() && steps > 0; }
 };
 
@@ -56,9 +58,14 @@ double DeltaFor(double users);
 
 // Ensembles of 16, 32, ..., 512 parts, as many as there are users and tokens for, private training,
 // and both, an ensemble over a model of DP-SGD (Theorem 15), where it was measured; the largest
-// expected share first, then those without one. Left out is what no budget pays for. Errors:
-// kInvalidArgument for numbers out of range, or if no budget pays for any.
+// expected share first. Those without one follow unranked: private training, whose noise more users
+// make up for, then ensembles by reach, since an answer is no further from the public model's than
+// that. Left out is what no budget pays for. Errors: kInvalidArgument for numbers out of range, or
+// if no budget pays for any.
 base::StatusOr<std::vector<Contender>> Contenders(const PlanInput& input);
+
+// Why no ensemble is among them: too few users, or too little text. Empty: there is enough for one.
+std::string WhyNoEnsemble(const PlanInput& input);
 
 enum class Unknown { kEpsilon, kTokens, kUsers };
 

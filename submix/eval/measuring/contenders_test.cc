@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "submix/accounting/calculators/counted_release.h"
@@ -60,6 +61,26 @@ TEST(ContendersTest, PromiseNoMoreThanWasAskedToTheLastBit) {
   for (const Contender& contender : contenders) {
     EXPECT_LE(contender.user_epsilon, input.epsilon) << contender.mechanism;
   }
+}
+
+TEST(ContendersTest, WhereNothingIsKnownTheNarrowestWindowIsNotFirst) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders({1e6, 300, 4, 1e-7, 1'000'000}));
+  ASSERT_EQ(contenders.size(), 13);
+  EXPECT_EQ(contenders[0].mechanism, "dp-sgd");
+  for (std::size_t i = 1; i < contenders.size(); ++i) {
+    EXPECT_FALSE(contenders[i].expected_share);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(contenders.begin() + 1, contenders.end(), std::greater<>(),
+                                     &Contender::reach));
+}
+
+TEST(ContendersTest, TooFewUsersForAnEnsembleAreToldSo) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contenders, Contenders({60, 2400, 8, 1e-6, 1024}));
+  ASSERT_EQ(contenders.size(), 1);
+  EXPECT_FALSE(contenders[0].is_ensemble());
+  EXPECT_THAT(WhyNoEnsemble(contenders[0].input), HasSubstr("64 users with 32000 tokens"));
+  EXPECT_NE(WhyNoEnsemble({64, 499, 8, 1e-6, 1024}), "");
+  EXPECT_EQ(WhyNoEnsemble({64, 500, 8, 1e-6, 1024}), "");
 }
 
 TEST(ContendersTest, PromiseAUserWhatWasAskedAndWhatDeployPrints) {

@@ -77,7 +77,7 @@ void CheckIsFitted(std::string_view mechanism) {
 
 ShareError ErrorOfExpectedShare(std::string_view mechanism) {
   CheckIsFitted(mechanism);
-  return mechanism == "dclip" ? ShareError{0.06, 0.015} : ShareError{0.09, 0.025};
+  return mechanism == "dclip" ? ShareError{0.06, 0.015, 0.1} : ShareError{0.09, 0.025, 0.15};
 }
 
 double Reach(int parts, double order, double target_leakage) {

@@ -31,11 +31,12 @@ struct MemberText {
 
 struct ShareError {
   double largest = 0;
-  double mean = 0;  // of the absolute differences
+  double mean = 0;       // of the absolute differences
+  double elsewhere = 0;  // the largest on a corpus that it was not fitted to
 };
 
-// |expected - measured| over the rows that the law was fitted to. Requires: "dclip" or
-// "filtered-submix".
+// |expected - measured| over the rows that the law was fitted to, and over those of
+// docs/results/which/kept_apart.csv, which it never saw. Requires: "dclip" or "filtered-submix".
 ShareError ErrorOfExpectedShare(std::string_view mechanism);
 
 // k sqrt(2 beta / a) nats for parts that pay at most beta nats at order a for a token: the C of
