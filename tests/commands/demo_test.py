@@ -78,6 +78,14 @@ class DemoTest(unittest.TestCase):
             for option in re.findall(r"--[a-z-]+", " ".join(words)):
                 self.assertRegex(said, rf"(?m)^ +(?:-\w,)?{option}\b", words)
 
+    def test_another_model_reads_less_text(self):
+        _, ran = self.demo("--public", "my model", "--texts", 30)
+        trained = [words for words in ran if words[0] == "train"]
+        self.assertEqual([words[words.index("--public") + 1] for words in trained], ["my model"] * 3)
+        text = (self.work / "build/demo/text.jsonl").read_text()
+        self.assertEqual(text.count("\n"), 30)
+        self.assertTrue((self.work / "build/demo/planted.jsonl").read_text().startswith(text))
+
     def test_a_command_that_fails_ends_it(self):
         done, ran = self.demo(FAILS="deploy")
         self.assertEqual((done.returncode, ran[-1][0]), (1, "deploy"))
