@@ -160,22 +160,42 @@ def gpt(work):
 
 def refusals(work):
     fedavg(work, "bad", "--rounds", 1, code=2, stderr="--expected-users")
-    fedavg(work, "bad", "--expected-users", 1e6, code=1, stderr="more than the population")
+    fedavg(work, "bad", "--expected-users", 1e6, code=1, stderr="is more than the population of")
     fedavg(work, "bad", "--expected-users", 5, "--epsilon", 1e-4, "--noise", 1, "--clip", 1, code=1,
            stderr="one step costs more")
     fedavg(work, "bad", "--expected-users", 5, "--schedule", "5", code=1, stderr="ROUND:CLIP")
     fedavg(work, "bad", "--expected-users", 5, tokens=10**6, code=1,
-           stderr="no user has enough tokens")
+           stderr="left out; --keep-short-users keeps them")
     target = json.loads(fedavg(work, "target", "--expected-users", 20, "--clip", 1, "--noise", 2,
                                "--epsilon", 1.5, "--rounds", 100000))
     assert target["target_reached"] and 1 < target["epsilon"] <= 1.5, target
+
+
+def small_text(work):
+    """The documented command for it, on 60 users with a few lines each."""
+    lines = {}
+    for line in (SOURCE / "data/shakespeare.jsonl").read_text().splitlines(keepends=True):
+        lines.setdefault(json.loads(line)["user"], []).append(line)
+    folder = work / "small"
+    folder.mkdir()
+    (folder / "data").symlink_to((SOURCE / "data").resolve())
+    (folder / "text.jsonl").write_text("".join(line for user in list(lines)[:60] for line in lines[user][:8]))
+    command = next(line for line in (SOURCE / "docs/private_training.md").read_text().splitlines()
+                   if line.startswith("submix fedavg out_small "))
+    def shell(command):
+        return subprocess.run(command.replace("submix", str((BUILD / "submix").resolve()), 1), shell=True, cwd=folder,
+                              capture_output=True, text=True, check=False)
+    done = shell(command)
+    assert done.returncode == 0 and "8 rounds, a population of 60 users" in done.stdout, done
+    told = shell(command.replace("--keep-short-users", "").replace("out_small", "few"))
+    assert "of 60 users have fewer than 400 tokens and are left out" in told.stderr, told
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         write_data(work)
-        for test in (private_rounds, killed, learns, gpt, refusals):
+        for test in (private_rounds, killed, learns, gpt, refusals, small_text):
             begun = time.monotonic()
             test(work)
             print(f"{test.__name__}: {time.monotonic() - begun:.1f} s")

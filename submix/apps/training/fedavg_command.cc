@@ -109,13 +109,29 @@ void CompleteLocalTraining(FedAvgCommandOptions& options) {
   options.training.clipping.norm = options.clip_norm.value_or(defaults.clip_norm);
 }
 
+// Everybody's stream, or of those who have --tokens-per-user; says how many that leaves out.
+StatusOr<train::TokenStreams> ReadTrainingUsers(const FedAvgCommandOptions& options,
+                                                const train::FederatedModel& model) {
+  SUBMIX_ASSIGN_OR_RETURN(train::TokenStreams users,
+                          model.ReadUsers(options.corpus, {1, options.tokens_per_user}));
+  if (options.keep_short_users) return users;
+  const auto short_users = std::erase_if(users, [&](const std::vector<base::TokenId>& stream) {
+    return std::ssize(stream) < options.tokens_per_user;
+  });
+  if (short_users == 0) return users;
+  const std::string left_out = std::to_string(short_users) + " of " +
+                               std::to_string(short_users + users.size()) +
+                               " users have fewer than " + std::to_string(options.tokens_per_user) +
+                               " tokens and are left out; --keep-short-users keeps them, a lower "
+                               "--tokens-per-user more of them";
+  if (users.empty()) return base::InvalidArgumentError(options.corpus.path + ": " + left_out);
+  std::fprintf(stderr, "submix fedavg: %s\n", left_out.c_str());
+  return users;
+}
+
 // What the numbers on the command line mean once the users are counted.
 Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
   train::FederatedOptions& training = options.training;
-  if (num_users == 0) {
-    return base::InvalidArgumentError(
-        "no user has enough tokens: lower --tokens-per-user, or --keep-short-users");
-  }
   const double population = options.population.value_or(static_cast<double>(num_users));
   options.population = population;
   training.clipping.per_layer = options.clipping == "per-layer";
@@ -124,7 +140,9 @@ Status CompleteOptions(std::size_t num_users, FedAvgCommandOptions& options) {
                                                 ? *options.expected_users / population
                                                 : options.sampling_probability.value();
   if (training.estimator.sampling_probability > 1) {
-    return base::InvalidArgumentError("--expected-users: more than the population");
+    return base::InvalidArgumentError(
+        "--expected-users: " + base::NumberText(*options.expected_users) +
+        " is more than the population of " + base::NumberText(population));
   }
   training.estimator.weight =
       training.estimator.clipped_divisor ? options.minimum_weight.value_or(population) : population;
@@ -305,10 +323,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
     return ServeClientUpdates(*training.ranks, *model, training.threads);
   }
   SayGoesOnAtInterrupt();
-  SUBMIX_ASSIGN_OR_RETURN(
-      const train::TokenStreams users,
-      model->ReadUsers(options.corpus, {options.keep_short_users ? 1 : options.tokens_per_user,
-                                        options.tokens_per_user}));
+  SUBMIX_ASSIGN_OR_RETURN(const train::TokenStreams users, ReadTrainingUsers(options, *model));
   train::TokenStreams heldout;
   if (!options.heldout.empty()) {
     corpus::CorpusFile others = options.corpus;
