@@ -19,7 +19,10 @@ std::string FieldOf(std::string_view message) {
 
 ApiError HttpError(int status) {
   static constexpr std::pair<int, std::string_view> kMessages[] = {
-      {404, "There is no such URL here."},
+      {404,
+       "There is no such URL here. There are POST /v1/completions, POST /v1/chat/completions and "
+       "GET "
+       "/v1/models."},
       {405, "This URL is not for this method."},
       {408, "The request took too long to arrive."},
       {411, "The request has no body: say its length."},

@@ -47,6 +47,12 @@ class ServeTest(WorkFolderTest):
         for expected in ("tales", "chats        plain; an answer ends at \"\\n\\nUser:\" or ", "127.0.0.1", "1 valid", "operator", "2 nats at order 8, both ways"):
             self.assertIn(expected, text)
 
+    def test_a_public_address_without_tls_is_said_to_be_readable_on_the_way(self):
+        for host in ("0.0.0.0", "::"):
+            self.assertIn("TLS          off: keys, prompts and answers travel unencrypted",
+                          run("serve", self.deployment, "--check", "--host", host).stdout)
+        self.assertIn("TLS          off\n", run("serve", self.deployment, "--check", "--host", "127.0.0.1").stdout)
+
     def test_chats_need_a_format_that_the_tokenizer_has_markers_for(self):
         self.refused('[server]\nchat_format = "chatlm"\n', "wrong.toml:2", "server.chat_format", '"chatml", "qwen3", "llama3"')
         self.refused('[server]\nchat_format = "llama3"\n', '"llama3"', "<|eot_id|>")

@@ -166,11 +166,6 @@ Status CheckLineLengths(std::string_view text, const std::string& path) {
   return base::OkStatus();
 }
 
-bool IsLoopback(const server::ListenerOptions& listener) {
-  return !listener.unix_socket.empty() || listener.host == "127.0.0.1" || listener.host == "::1" ||
-         listener.host == "localhost";
-}
-
 // Whether one would be in the other's way, or hardly told from it: the operator's is on loopback.
 bool HaveOnePlace(const server::ListenerOptions& http, const server::ListenerOptions& loopback) {
   if (!http.unix_socket.empty() || !loopback.unix_socket.empty()) {
@@ -181,6 +176,11 @@ bool HaveOnePlace(const server::ListenerOptions& http, const server::ListenerOpt
 }
 
 }  // namespace
+
+bool IsLoopback(const server::ListenerOptions& listener) {
+  return !listener.unix_socket.empty() || listener.host == "127.0.0.1" || listener.host == "::1" ||
+         listener.host == "localhost";
+}
 
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
   SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));

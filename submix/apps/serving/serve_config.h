@@ -41,6 +41,9 @@ base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path);
 struct ServeOption;
 std::string SetServeOption(const ServeOption& option, const std::string& text, ServeConfig& config);
 
+// Whether only this machine reaches it.
+bool IsLoopback(const server::ListenerOptions& listener);
+
 // What would be unsafe together, or in each other's way. Errors: kInvalidArgument.
 base::Status CheckServeConfig(const ServeConfig& config);
 
