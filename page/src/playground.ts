@@ -103,10 +103,14 @@ async function fillModels(): Promise<void> {
   try {
     const names = await listModels(key.value);
     model.replaceChildren(...names.map((name) => element("option", "", name)));
+    key.setCustomValidity("");
     showError(null);
   } catch (problem) {
     model.replaceChildren();
-    if (key.value !== "") return showError(problem);
+    // So that the browser points at the key, not at the empty list of models behind it.
+    const isMissing = key.value === "";
+    key.setCustomValidity(isMissing ? "Give an API key; `submix key create` makes one." : describe(problem));
+    if (!isMissing) return showError(problem);
     status.textContent = "Give an API key to begin.";
   }
   showCurl();

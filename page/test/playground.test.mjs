@@ -33,6 +33,21 @@ test("an answer streams in, piece by piece, and ends with its usage", () =>
     assert.equal(await page.isDisabled("#complete"), false);
   }));
 
+test("without a key it is the key that is asked for, and nothing is sent", () =>
+  withPage(browser, "playground", async (page, server) => {
+    await page.waitForFunction(() => document.querySelector("#key").validationMessage !== "");
+    await page.fill("#prompt", "What say you?");
+    await page.click("#complete");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "key");
+    assert.match(await page.evaluate(() => document.querySelector("#key").validationMessage), /API key/);
+    await type(page, "#key", "sk-submix-wrong");
+    await page.waitForSelector("#error:not([hidden])");
+    assert.notEqual(await page.evaluate(() => document.querySelector("#key").validationMessage), "");
+    await ready(page);
+    assert.equal(await page.evaluate(() => document.querySelector("#key").validationMessage), "");
+    assert.equal(server.requests.length, 0);
+  }));
+
 test("the settings are sent, and those that are neutral are not", () =>
   withPage(browser, "playground", async (page, server) => {
     await ready(page);
