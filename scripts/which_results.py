@@ -2,6 +2,7 @@
 """Private prediction beside private training, at one promise to a user: makes docs/results/which.
 
     which_results.py DATA OUT [wikitext|short|blogs|collect …]
+    which_results.py DATA OUT --public DIR [blogs|wikitext|CORPUS/STAGE|collect …]    (real_results.py: docs/results/real)
 
 DATA  holds models/base-8k, private/blogs.{train,heldout}.jsonl.xz and wikitext-2/{valid,test}.txt
 OUT   gets texts, models and evaluations; interrupted, the same command goes on
@@ -381,6 +382,9 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     data, out = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+    if len(sys.argv) > 4 and sys.argv[3] == "--public":
+        import real_results  # which imports this file
+        return real_results.run(data, out, pathlib.Path(sys.argv[4]).resolve(), sys.argv[5:])
     for name in sys.argv[3:] or (*NAMES, "collect"):
         if name == "collect":
             collect(data, out)

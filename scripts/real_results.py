@@ -1,0 +1,251 @@
+"""The study of docs/results/real: `which_results.py --public DIR`, over a real public model.
+
+blogs     3,600 bloggers, the first 1,500 characters of each; scored on those of others
+wikitext  726 users, blocks of 300 words
+
+Contenders: ensembles of adapters, a model of DP-SGD, one of DP-FedAvg, ensembles over a model of DP-SGD, members by
+context; beside them, without a promise, all text fine-tuned at once. Recipes were chosen on other users. What a share
+is of: the nats a token that fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT;
+interrupted, the same command goes on. STAGES is the order, the most telling first.
+"""
+
+import csv
+import json
+import math
+import random
+import time
+
+from synthetic_results import blocks, bloggers, submix, write_texts
+from which_results import ANSWERS, KEY, MECHANISMS, RESAMPLES, RESULTS, Losses, milliseconds, minutes, noise_of, rows_of
+
+DELTA = 1e-6
+EPSILONS = (8, 3)
+RUNS = 2  # of the most answers
+# Of the tuning on other bloggers: docs/results/real/README.md.
+TOP = ("--top-layers", 10)
+MEMBERS = ("--epochs", 3, "--learning-rate", 0.0005, *TOP)
+FINE_TUNED = ("--parts", 1, "--epochs", 2, "--batch-size", 8, "--learning-rate", 0.0005, *TOP)
+DP_SGD = ("--steps", 16, "--rank", 16, "--learning-rate", 0.004, *TOP)  # over a quarter of the users each
+DP_FEDAVG = ("--rounds", 8, "--tokens-per-user", 400, "--keep-short-users", "--evaluate-every", 8, "--rank", 16, *TOP)
+CONTEXTS = ("--context-tokens", 256)
+CONTEXT_PARTS = (8, 16, 32, 64)
+PARTS = (64, 128, 256)
+NAMES = {"blogs": "blogs, 1,500 characters each (3600 users)", "wikitext": "WikiText-2 (726 users)"}
+PROMPTS = 10
+COLUMNS = ("corpus contender recipe k epsilon delta unit queries kept kept_low kept_high nats perplexity accuracy_top1 "
+           "train_minutes ms_per_answer").split()
+
+
+class RealStudy:
+    """One corpus under one public model."""
+
+    def __init__(self, name, data, out, public):
+        self.name, self.out, self.public, self.delta = name, out / name, public, DELTA
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.text, self.heldout = self.out / "text.jsonl", self.out / "heldout.jsonl"
+        if name == "blogs":
+            write_texts(self.text, lambda: bloggers(data / "private/blogs.train.jsonl.xz", 0, 1))
+            write_texts(self.heldout, lambda: bloggers(data / "private/blogs.heldout.jsonl.xz", 1, 2))
+        else:
+            write_texts(self.text, lambda: blocks(data / "wikitext-2/valid.txt"))
+            write_texts(self.heldout, lambda: blocks(data / "wikitext-2/test.txt"))
+        self.users = len(self.text.read_text().splitlines())
+
+    def made(self, name, command, *options):
+        """A directory that a command made, and beside it the minutes that it took (of its last start)."""
+        directory, taken = self.out / name, self.out / f"{name}.minutes"
+        if not taken.exists():
+            begun = time.monotonic()
+            submix(*command, *options)
+            taken.write_text(f"{(time.monotonic() - begun) / 60:.1f}\n")
+        return directory
+
+    def members(self, name, k, public=None):
+        return self.made(f"{name}-{k}", ("train", self.text, self.out / f"{name}-{k}", "--public", public or self.public,
+                                         "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k), *MEMBERS)
+
+    def fine_tuned(self):
+        return self.made("fine-tuned", ("train", self.text, self.out / "fine-tuned", "--public", self.public,
+                                        "--heldout-fraction", 0, "--partition-key", KEY), *FINE_TUNED)
+
+    def dp_sgd(self, epsilon, delta=DELTA):
+        name = f"dp-sgd-{epsilon:g}" if delta == DELTA else f"dp-sgd-{epsilon:g}-{delta:g}"
+        return self.made(name, ("train", self.text, self.out / name, "--public", self.public, "--heldout-fraction", 0,
+                                "--partition-key", KEY, "--private", "dp-sgd", "--epsilon", epsilon, "--delta", delta,
+                                "--expected-batch", self.users // 4), *DP_SGD)
+
+    def dp_fedavg(self, epsilon):
+        expected = self.users // 4
+        return self.made(f"dp-fedavg-{epsilon:g}", ("fedavg", self.out / f"dp-fedavg-{epsilon:g}", "--corpus", self.text,
+                                                     "--public", self.public, "--population", self.users, "--expected-users",
+                                                     expected, "--delta", DELTA, "--noise",
+                                                     noise_of(epsilon, DELTA, self.users, expected, 8)), *DP_FEDAVG)
+
+    def both(self, epsilon, k):
+        """An ensemble over a model of DP-SGD that has half of each."""
+        return self.members(f"both-{epsilon:g}", k, self.dp_sgd(epsilon / 2, DELTA / 2) / "released/public")
+
+    def contexts(self, k):
+        return self.made(f"contexts-{k}", ("contexts", self.text, self.out / f"contexts-{k}", "--public", self.public, "--parts",
+                                           k, "--heldout-fraction", 0, "--partition-key", KEY), *CONTEXTS)
+
+    def evaluate(self, name, directory, *options):
+        """NAME.csv and NAME.users.csv."""
+        table = self.out / f"{name}.csv"
+        if not table.exists():
+            unfinished = table.with_suffix(".unfinished")
+            submix("evaluate", directory, "--heldout", self.heldout, "--csv", unfinished, "--by-user",
+                   table.with_suffix(".users.csv"), "--runs", RUNS, "--checkpoint", table.with_suffix(".checkpoint"), *options)
+            unfinished.rename(table)
+
+    def evaluate_model(self, name, directory):
+        self.evaluate(name, directory, "--mechanism", "public", "--tokens", ANSWERS[-1])
+
+    def evaluate_ensemble(self, name, directory, *epsilons):
+        self.evaluate(name, directory, "--mechanism", ",".join(MECHANISMS), "--unit", "user", "--epsilon",
+                      ",".join(map(str, epsilons)), "--delta", DELTA, "--tokens", ",".join(map(str, ANSWERS)))
+
+
+def ensemble_stage(k):
+    return f"ensemble-{k}", lambda study: study.evaluate_ensemble(f"ensemble-{k}", study.members("ensemble", k), *EPSILONS)
+
+
+def contexts_stage(k):
+    return f"contexts-{k}", lambda study: study.evaluate_ensemble(f"contexts-{k}", study.contexts(k), *EPSILONS)
+
+
+def model_stage(name, make):
+    return name, lambda study: study.evaluate_model(name, make(study))
+
+
+def both_stage(epsilon, k):
+    name = f"both-{epsilon:g}-{k}"
+    return name, lambda study: study.evaluate_ensemble(name, study.both(epsilon, k), epsilon)
+
+
+STAGES = [
+    model_stage("fine-tuned", lambda study: study.fine_tuned()),
+    ensemble_stage(64),
+    model_stage("dp-sgd-8", lambda study: study.dp_sgd(8) / "released"),
+    contexts_stage(16),
+    ensemble_stage(128),
+    model_stage("dp-sgd-3", lambda study: study.dp_sgd(3) / "released"),
+    both_stage(8, 64),
+    ensemble_stage(256),
+    *(contexts_stage(k) for k in CONTEXT_PARTS if k != 16),
+    model_stage("dp-fedavg-8", lambda study: study.dp_fedavg(8) / "released"),
+    both_stage(3, 64),
+]
+
+
+# --- The table
+
+
+def nats_a_token(losses, users):
+    return sum(losses[user][1] for user in users) / sum(losses[user][0] for user in users)
+
+
+def kept(public, private, fine_tuned):
+    """In nats a token, and where 95 % of the resamples of users lie."""
+    def share(users):
+        open_ = nats_a_token(public, users)
+        return (open_ - nats_a_token(private, users)) / (open_ - nats_a_token(fine_tuned, users))
+
+    users, draw = list(public), random.Random("submix real")
+    assert all(private[user][0] == public[user][0] for user in users), "other positions"
+    resampled = sorted(share(draw.choices(users, k=len(users))) for _ in range(RESAMPLES))
+    return share(users), resampled[RESAMPLES // 40], resampled[-1 - RESAMPLES // 40]
+
+
+class Table:
+    """The rows of one corpus, of what is there."""
+
+    def __init__(self, study):
+        self.study = study
+        levels = Losses(study.out / "fine-tuned.csv")
+        self.public, self.fine_tuned = levels.of("public"), levels.of("ensemble")  # of one
+
+    def accuracy(self, name, model, epsilon="", queries=None):
+        for row in rows_of(self.study.out / f"{name}.csv"):
+            same_budget = epsilon == "" or row["epsilon"] and float(row["epsilon"]) == epsilon
+            if row["model"] == model and same_budget and queries in (None, int(row["queries"])):
+                return row["accuracy_top1"]
+        raise KeyError(name)
+
+    def row(self, contender, recipe, k, epsilon, queries, losses, accuracy, train_minutes="", taken=""):
+        shares = kept(self.public, losses, self.fine_tuned)
+        nats = nats_a_token(losses, losses)
+        return dict(zip(COLUMNS, (NAMES[self.study.name], contender, recipe, k, epsilon, f"{DELTA:g}" if epsilon else "",
+                                  "user" if epsilon else "", queries, *(round(share, 3) for share in shares), round(nats, 4),
+                                  round(math.exp(nats), 2), round(float(accuracy), 4), train_minutes,
+                                  taken and round(taken, 1))))
+
+    def is_made(self, name):
+        return (self.study.out / f"{name}.csv").exists()
+
+    def rows(self):
+        for name, model, losses in (("public", "public", self.public), ("fine-tuned, no promise", "ensemble", self.fine_tuned)):
+            yield self.row(name, "", "", "", "", losses, self.accuracy("fine-tuned", model))
+        yield from self.rows_of_models()
+        yield from self.rows_of_ensembles()
+
+    def rows_of_models(self):
+        for contender in "dp-sgd", "dp-fedavg":
+            for epsilon in EPSILONS:
+                name = f"{contender}-{epsilon:g}"
+                if self.is_made(name):
+                    directory = self.study.out / name
+                    yield self.row(contender, " ".join(map(str, DP_SGD if contender == "dp-sgd" else DP_FEDAVG)), 1, epsilon,
+                                   "unlimited", Losses(self.study.out / f"{name}.csv").of("ensemble"),
+                                   self.accuracy(name, "ensemble"), minutes(self.study, directory),
+                                   milliseconds(self.study, directory / "released", "--mechanism", "public"))
+
+    def rows_of_ensembles(self):
+        for name, kind, k, recipe, below in self.ensembles():
+            if not self.is_made(name):
+                continue
+            directories = [self.study.out / name, *([self.study.out / below] if below else [])]
+            taken = milliseconds(self.study, directories[0], "--mechanism", "dclip", "--unit", "user", "--epsilon", 8, "--delta",
+                                 DELTA, "--tokens", 10240)
+            evaluated = Losses(self.study.out / f"{name}.csv")
+            for (model, epsilon, queries), losses in evaluated.users.items():
+                if model in MECHANISMS:
+                    yield self.row(f"{model}{kind}", recipe, k, epsilon, queries, losses,
+                                   self.accuracy(name, model, epsilon, queries), minutes(self.study, *directories), taken)
+            yield self.row(f"mean of all members{kind}, no promise", recipe, k, "", "", evaluated.of("ensemble"),
+                           self.accuracy(name, "ensemble"))
+
+    def ensembles(self):
+        """Name, kind, parts, recipe, and the model of DP-SGD below."""
+        for k in PARTS:
+            yield f"ensemble-{k}", "", k, " ".join(map(str, MEMBERS)), None
+        for epsilon in EPSILONS:
+            yield f"both-{epsilon:g}-64", " over dp-sgd", 64, " ".join(map(str, MEMBERS)), f"dp-sgd-{epsilon / 2:g}-{DELTA / 2:g}"
+        for k in CONTEXT_PARTS:
+            yield f"contexts-{k}", " by context", k, " ".join(map(str, CONTEXTS)), None
+
+
+def collect(data, out, public):
+    rows = []
+    for name in NAMES:
+        study = RealStudy(name, data, out, public)
+        if (study.out / "fine-tuned.csv").exists():
+            rows += Table(study).rows()
+    (RESULTS / "real").mkdir(exist_ok=True)
+    with open(RESULTS / "real/real.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def run(data, out, public, names):
+    """Names are of corpora, "collect", or of a corpus and a stage: blogs/ensemble-64."""
+    stages = dict(STAGES)
+    for name in names or (*NAMES, "collect"):
+        corpus, _, stage = name.partition("/")
+        if corpus == "collect":
+            collect(data, out, public)
+            continue
+        study = RealStudy(corpus, data, out, public)
+        for each in [stage] if stage else stages:
+            stages[each](study)
