@@ -19,7 +19,7 @@ def subcommands(text):
 def options(text):
     """The names of all options, such as -h, --help and --json."""
     names = set()
-    for listed in re.findall(r"^ +(-\S+)", text, re.M):
+    for listed in re.findall(r"^  (?:  )?(-\S+)", text, re.M):  # further in: descriptions
         names.update(listed.split(","))
     return names
 

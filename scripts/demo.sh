@@ -14,7 +14,7 @@ Usage: submix demo [OPTIONS]
 Options:
   -h,--help                       Print this help message and exit
   --data TEXT=$data
-                                  Directory of the bundled data
+                            Directory of the bundled data
   -o,--output TEXT=build/demo     Directory to work in; made anew
   --public TEXT=the bundled model Directory of another public model, in Hugging Face's layout
   --texts INT=all                 Train on so many of the bundled texts, the first ones

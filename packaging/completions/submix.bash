@@ -9,22 +9,29 @@ _submix_ask() {
   help=${_submix_helps[$asked]}
 }
 
-# Of a --help on stdin: the commands that may follow; the names of options; the words that option $2 takes.
+# Of a --help on stdin: the commands that may follow; the names of options; the words that option $2 takes, in
+# braces or behind "one of:". Options stand two or four spaces in, what is said of them further.
 _submix_read_help() {
   awk -v want="$1" -v option="$2" '
     /^ *Subcommands:/ { in_commands = 1; next }
     /^ *$/ { in_commands = 0 }
     in_commands && want == "commands" { print $1 }
-    /^ +-/ {
+    /^  (  )?[^ ]/ { is_asked = 0 }
+    /^  (  )?-/ {
       count = split($1, names, ",")
       for (i = 1; i <= count; ++i) {
         if (want == "options") print names[i]
-        if (want == "words" && names[i] == option && match($2, /[{].*[}]/)) {
-          words = substr($2, RSTART + 1, RLENGTH - 2)
-          gsub(",", "\n", words)
-          print words
-        }
+        if (want == "words" && names[i] == option) is_asked = 1
       }
+    }
+    is_asked { said = said " " $0 }
+    END {
+      gsub(/ +/, " ", said)
+      if (match(said, /:[{][^}]*[}]/)) words = substr(said, RSTART + 2, RLENGTH - 3)
+      else if (match(said, /[Oo]ne (of|or more): [a-z0-9, -]+/)) words = substr(said, RSTART, RLENGTH)
+      sub(/.*: /, "", words)
+      gsub(/[ ,]+/, "\n", words)
+      print words
     }'
 }
 

@@ -22,7 +22,7 @@ struct Promise {
   std::vector<std::string> columns;  // whom each protects: "user", "part"; read "one user"
   std::vector<PromiseRow> rows;
 
-  // For terminals: the sentence, an empty line, the table; at most base::kTextWidth wide.
+  // For terminals: the sentence, an empty line, the table; at most base::kTerminalWidth wide.
   std::vector<std::string> Lines() const;
   // The lines, each ended by a newline.
   std::string ToText() const;

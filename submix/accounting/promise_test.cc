@@ -34,21 +34,26 @@ std::vector<std::string> Cells(const Promise& promise, const std::string& label)
 }
 
 TEST(PromiseTest, SaysWhatThePapersHeadlineMeans) {
-  EXPECT_EQ(
-      PromiseOf(FilteredSubmix()).ToText(),
-      R"(Whatever anybody asks, all answers together are (38.29, 1e-05)-differentially private for one
-user's text. That is weak: an epsilon above 10 excludes hardly anything.
+  EXPECT_EQ(PromiseOf(FilteredSubmix()).ToText(),
+            R"(Whatever anybody asks, all answers together are (38.29, 1e-05)-differentially
+private for one user's text. That is weak: an epsilon above 10 excludes hardly
+anything.
 
-                  one user                                    one part
-(epsilon, delta)  (38.29, 1e-05), from order 1.333            (12.13, 1e-05), from order 2
-Renyi divergence  6 nats at order 1.333, both ways            2 nats at order 2, both ways
-unit              all text of one user key                    all text of the users in one part
-neighbours        records changed, added or removed           replaced by the public model
-counted over      all answers together                        all answers together
-holds for         every data set                              every data set
-proof             proven: docs/privacy.md, Theorem 1; from    proven: docs/privacy.md, Theorem 1
-                  part to user key: Theorem 5
-mechanism         filtered-submix                             filtered-submix
+                  one user                        one part
+(epsilon, delta)  (38.29, 1e-05), from order      (12.13, 1e-05), from order 2
+                  1.333
+Renyi divergence  6 nats at order 1.333, both     2 nats at order 2, both ways
+                  ways
+unit              all text of one user key        all text of the users in one
+                                                  part
+neighbours        records changed, added or       replaced by the public model
+                  removed
+counted over      all answers together            all answers together
+holds for         every data set                  every data set
+proof             proven: docs/privacy.md,        proven: docs/privacy.md,
+                  Theorem 1; from part to user    Theorem 1
+                  key: Theorem 5
+mechanism         filtered-submix                 filtered-submix
 )");
 }
 
@@ -77,7 +82,7 @@ TEST(PromiseTest, LinesStayNarrow) {
       "a part's charge is exact for this ensemble only, and so depends on the other parts; the "
       "stop is decided by private ledgers and is not paid for");
   for (const std::string& line : PromiseOf(research).Lines()) {
-    EXPECT_THAT(line, SizeIs(testing::Le(base::kTextWidth)));
+    EXPECT_THAT(line, SizeIs(testing::Le(base::kTerminalWidth)));
   }
 }
 

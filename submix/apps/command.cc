@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include <unistd.h>
 
+#include "submix/apps/help_text.h"
 #include "submix/base/log.h"
 #include "submix/base/math_library_defaults.h"
 
@@ -31,20 +33,20 @@ struct CommandHelp {
 };
 constexpr CommandHelp kCommands[] = {
     {"demo", "The whole story on bundled data, in a few minutes"},
-    {"plan", "Which mechanism, how many parts, which budget: from public numbers alone"},
+    {"plan", "Mechanism, parts and budget, from public numbers alone"},
     {"tokenizer", "Learn a byte-level BPE tokenizer from text"},
-    {"pretrain", "Train a small public model, a GPT-2 or a Llama, from text (resumable)"},
+    {"pretrain", "Train a small public GPT-2 or Llama from text (resumable)"},
     {"train", "Train a private ensemble on user-keyed text (resumable)"},
-    {"contexts", "A private ensemble without training: members read their parts' records"},
-    {"fedavg", "Train one model on users' text with user-level privacy, in rounds (resumable)"},
+    {"contexts", "A private ensemble whose members read records, untrained"},
+    {"fedavg", "Train one private model in rounds, by DP-FedAvg (resumable)"},
     {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
     {"generate", "Complete a prompt privately, charging the ledger"},
-    {"synthesize", "Write many documents privately, to keep and to share (resumable)"},
+    {"synthesize", "Write documents privately, to keep and to share (resumable)"},
     {"serve", "Answer over HTTP, as OpenAI's API does"},
     {"evaluate", "Held-out perplexity of mechanisms and baselines"},
-    {"score", "What models say of a text, token by token: the quick check of a download"},
-    {"compare", "Synthetic text beside the real: how like it is, and what it copies"},
-    {"worth", "Synthetic text beside the real: what a model learns from it (resumable)"},
+    {"score", "What models say of a text, token by token"},
+    {"compare", "How like the real text synthetic text is, what it copies"},
+    {"worth", "What a model learns from synthetic text (resumable)"},
     {"report", "One page about a deployment that a privacy officer can read"},
     {"reproduce", "A figure or table of the papers, from text to picture"},
     {"attack", "Extraction, exposure, membership: what attackers get out"},
@@ -52,8 +54,8 @@ constexpr CommandHelp kCommands[] = {
     {"key", "Make, list and revoke the API keys of a deployment"},
     {"budget", "What a deployment's ledger holds; verify its chain"},
     {"relocate", "Say where a moved deployment or its ensemble is now"},
-    {"account", "What releases cost, and how many an epsilon buys: the calculator"},
-    {"forget", "Unlearn a user: retrain the one member that read the text, or drop its records"},
+    {"account", "The calculator: what releases cost, what an epsilon buys"},
+    {"forget", "Unlearn a user: retrain one member, or drop its records"},
 };
 
 // The entry of that name; null if there is none.
@@ -202,7 +204,7 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
       "submix");
   app.set_version_flag("--version", "submix " SUBMIX_VERSION);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpText>());
   Action action;
   for (const CommandHelp& help : kCommands) {
     CLI::App* subcommand = app.add_subcommand(std::string(help.name), std::string(help.summary));

@@ -114,13 +114,11 @@ std::string LabelsText(const LabelledColumns& columns) {
       }
     }
     if (first > 0) text += '\n';
-    text += Joined(base::TableLines(table, base::kTerminalWidth));
+    text += Joined(base::TableLines(table));
   }
   return text;
 }
 
-std::string Paragraph(const std::string& text) {
-  return Joined(base::WrappedLines(text, base::kTerminalWidth));
-}
+std::string Paragraph(const std::string& text) { return Joined(base::WrappedLines(text)); }
 
 }  // namespace submix::apps

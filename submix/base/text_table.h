@@ -8,9 +8,6 @@
 
 namespace submix::base {
 
-// A line of this width, indented a little, is still below 100.
-inline constexpr std::size_t kTextWidth = 96;
-
 // What commands print keeps within a terminal's usual width.
 inline constexpr std::size_t kTerminalWidth = 80;
 
@@ -19,13 +16,13 @@ std::string FixedText(double value, int decimals);
 
 // The words of `text`, which spaces separate, in lines of at most `width` bytes; a longer word has
 // a line of its own. One empty line for no words.
-std::vector<std::string> WrappedLines(std::string_view text, std::size_t width = kTextWidth);
+std::vector<std::string> WrappedLines(std::string_view text, std::size_t width = kTerminalWidth);
 
 // Rows of cells, set to the left, two spaces between columns. The first column is as wide as its
 // widest cell; the others too, where the line allows, else they share what is left and their cells
 // wrap. ASCII. Requires: rows of the same size.
 std::vector<std::string> TableLines(const std::vector<std::vector<std::string>>& rows,
-                                    std::size_t width = kTextWidth);
+                                    std::size_t width = kTerminalWidth);
 
 // Rows of cells, the first of them headers, set to the right, two spaces before each column. Where
 // a line is too short for them, the words of headers stand below each other, and no column is wider

@@ -84,9 +84,10 @@ for name in ("dp-sgd", "laplace", "gnmax", "dclip", "dp-decoding", "fedavg", "pm
         check(all(label in text for label in LABELS), name, text)
     text = run(name)
     check(text.returncode == 0 and all("\n" + row + " " in text.stdout for row in ROWS), name, text)
-    check(all(len(line) <= 100 for line in text.stdout.split("\n")), name, text)
+    check(all(len(line) <= 80 for line in text.stdout.split("\n")), name, text)
     usage = run(name, "--help")
-    example = [line for line in usage.stdout.splitlines() if "Example: submix account " in line]
+    examples = usage.stdout.replace("\\\n", "").splitlines()
+    example = [line for line in examples if "Example: submix account " in line]
     check(usage.returncode == 0 and len(example) == 1, name, usage)
     check(run(*example[0].split("account ")[1].split()).returncode == 0, example)
 check("data-dependent" in answer("gnmax", "--votes", "60,3,1")["statements"]["votes_epsilon"])

@@ -17,7 +17,7 @@ expect() {
   "$@" >"$work/stdout" 2>"$work/stderr" </dev/null
   local actual=$?
   local lines
-  lines=$(grep -vc ' tokens/s ' "$work/stderr")
+  lines=$(grep -vcE ' (steps|tokens)/s ' "$work/stderr")
   if [ "$actual" != "$code" ] || ! grep -q -- "$pattern" "$work/stderr" ||
      { [ "$code" = 1 ] && [ "$lines" != 1 ]; }; then
     failures=$((failures + 1))

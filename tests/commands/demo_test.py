@@ -76,7 +76,7 @@ class DemoTest(unittest.TestCase):
             command = words[:2] if words[0] == "attack" else words[:1]
             said = subprocess.run([BUILD / "submix", *command, "--help"], capture_output=True, text=True, check=True).stdout
             for option in re.findall(r"--[a-z-]+", " ".join(words)):
-                self.assertRegex(said, rf"(?m)^ +(?:-\w,)?{option}\b", words)
+                self.assertRegex(said, rf"(?m)^  (?:  )?(?:-\w,)?{option}\b", words)
 
     def test_another_model_reads_less_text(self):
         _, ran = self.demo("--public", "my model", "--texts", 30)

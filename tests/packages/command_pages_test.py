@@ -63,6 +63,10 @@ class CommandPagesTest(unittest.TestCase):
         self.assertLessEqual({(), ("deploy",), ("serve",), ("key", "create"), ("account", "plan", "dclip")}, names)
         self.assertEqual(("train",) in names, (BUILD / "submix-train").exists())
 
+    def test_no_line_is_wider_than_a_terminal(self):
+        for words, _, text in COMMANDS:
+            self.assertEqual([line for line in text.splitlines() if len(line) > 80], [], words)
+
     def test_every_command_has_its_man_page_with_all_options(self):
         if not shutil.which("help2man"):
             self.skipTest("no help2man")
@@ -89,6 +93,8 @@ class CommandPagesTest(unittest.TestCase):
                 asked.append((("submix", *words, "."), set(subcommands(text))))
         asked += [(("submix", "deploy", "--when-exhausted", "."), {"public", "refuse"}),
                   (("submix", "deploy", "--when-exhausted", "r"), {"refuse"}),
+                  (("submix", "deploy", "--mechanism", "filtered-d"), {"filtered-dclip"}),
+                  (("submix", "evaluate", "--mechanism", "dc"), {"dclip"}),
                   (("submix", "serve", "tales", "--conf"), {"--config"}),
                   (("submix", "serve", "--config", "."), set()),
                   (("submix", "ser"), {"serve"})]

@@ -232,7 +232,7 @@ void AddExtractionAttack(CLI::App& attack, Action& action) {
 
 void AddExposureAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
-      "exposure", "How many bits of planted codes do likelihoods give away? (Carlini and others)");
+      "exposure", "Bits of planted codes that likelihoods give away");
   ExposureAttackOptions& options =
       AddTextAttack<ExposureAttackOptions>(command, action, RunExposure);
   Flags flags(command);
@@ -250,7 +250,7 @@ void AddExposureAttack(CLI::App& attack, Action& action) {
 
 void AddTargetedAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
-      "targeted", "From prefixes of private text, guess what follows (the extraction challenge)");
+      "targeted", "Guess what follows prefixes of private text");
   TargetedAttackOptions& options =
       AddTextAttack<TargetedAttackOptions>(command, action, RunTargeted);
   Flags flags(command);

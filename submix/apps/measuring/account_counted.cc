@@ -182,7 +182,7 @@ void AddCountedSubcommands(CLI::App& account, Action& action) {
     if (!kind.is_only_planned) AddCost(account, action, kind);
   }
   CLI::App* const plan = account.add_subcommand(
-      "plan", "How many answers an epsilon buys, or which epsilon they need; worst case");
+      "plan", "How many answers an epsilon buys, or which they need");
   plan->require_subcommand(1);
   plan->footer("Example: submix account plan dclip --parts 64 --clip 1.4 --epsilon 1,2,4,8");
   for (const CountedKind& kind : accounting::CountedKinds()) AddPlan(*plan, action, kind);

@@ -33,8 +33,8 @@ void AddRelocateCommand(CLI::App& command, Action& action) {
             "Where its ensemble is now; left out: where it was, or beside the deployment");
   command.footer(
       "Move both together and nothing needs to be said. Leave no copy behind: two copies of a "
-      "ledger are two budgets for the same users. Example: submix relocate my_deployment "
-      "--ensemble /srv/ensemble");
+      "ledger are two budgets for the same users.\n"
+      "Example: submix relocate my_deployment --ensemble /srv/ensemble");
 }
 
 }  // namespace submix::apps

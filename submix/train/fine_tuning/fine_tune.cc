@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "submix/base/file_system.h"
 #include "submix/train/fine_tuning/group_trainer.h"
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/training_options_table.h"
@@ -52,21 +51,10 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
   SUBMIX_ASSIGN_OR_RETURN(const std::string weights, PublicModelSha256(public_directory));
   const std::string identity = weights + " " + TrainingIdentity(options);
   std::vector<TaskQueue> queues = QueuesOf(tasks, options, share);
-  std::int64_t all_tokens = 0;
-  std::int64_t done_tokens = 0;  // by earlier runs
-  for (const TaskQueue& queue : queues) {
-    for (const MemberTask* task : queue) {
-      const std::int64_t tokens = options.epochs * NumTargets(task->blocks);
-      all_tokens += tokens;
-      if (base::FileExists(task->output_directory)) done_tokens += tokens;
-    }
-  }
-  base::ProgressBar progress("fine-tuning", all_tokens, "tokens", style);
-  progress.SkipTo(done_tokens);
   SUBMIX_ASSIGN_OR_RETURN(
       const std::unique_ptr<MemberModels> models,
       MakeMembers(public_model, options.lora, static_cast<int>(queues.size()), options.precision));
-  return GroupTrainer(*models, std::move(queues), options, identity).Run(progress);
+  return GroupTrainer(*models, std::move(queues), options, identity).Run("fine-tuning", style);
 }
 
 }  // namespace

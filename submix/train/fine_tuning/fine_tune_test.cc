@@ -106,6 +106,22 @@ TEST_F(FineTuneTest, WritesAnAdapterThatReadsBackAndFitsItsTextBetter) {
   EXPECT_FALSE(base::FileExists(task.output_directory + ".partial"));
 }
 
+// One member's long text decides when all are done; what the short one's is through does not.
+TEST_F(FineTuneTest, ProgressIsTheShareOfTheLongestQueue) {
+  options_.epochs = 4;
+  options_.members_at_a_time = 2;
+  const std::vector<MemberTask> tasks = {Task("long", 11, 1), Task("short", 2, 2)};
+  const std::int64_t steps = PlannedSteps(tasks[0], options_);
+  const std::int64_t done = steps / 2;
+  testing::internal::CaptureStderr();
+  const base::Status stopped =
+      FineTuneMembers(public_directory(), tasks, StoppingAfter(static_cast<int>(done)),
+                      base::ProgressStyle::kLines);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(stopped.ok());
+  EXPECT_THAT(said, testing::HasSubstr(std::to_string((200 * done + steps) / (2 * steps)) + " %"));
+}
+
 TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {
   options_.epochs = 60;
   MemberTask task = Task("a", 0, 5);

@@ -61,20 +61,41 @@ GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
       identity_(identity),
       batch_(std::ssize(queues) * options.batch_size, options.block_tokens - 1) {
   for (TaskQueue& queue : queues) {
-    groups_.push_back({.queue = std::move(queue), .member = std::nullopt});
+    Group& group = groups_.emplace_back();
+    for (const MemberTask* task : queue) {
+      if (!base::FileExists(task->output_directory)) {
+        group.steps_left += PlannedSteps(*task, options);
+      }
+    }
+    group.queue = std::move(queue);
   }
 }
 
-base::Status GroupTrainer::Run(base::ProgressBar& progress) {
-  for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
-    SUBMIX_RETURN_IF_ERROR(StartNext(group, progress));
+std::int64_t GroupTrainer::StepsLeft() const {
+  return std::ranges::max_element(groups_, {}, &Group::steps_left)->steps_left;
+}
+
+base::Status GroupTrainer::Run(const std::string& title, base::ProgressStyle style) {
+  std::int64_t total = 0;
+  for (const Group& group : groups_) {
+    std::int64_t steps = 0;
+    for (const MemberTask* task : group.queue) steps += PlannedSteps(*task, options_);
+    total = std::max(total, steps);
   }
+  for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
+    SUBMIX_RETURN_IF_ERROR(StartNext(group));
+  }
+  std::int64_t left = StepsLeft();
+  base::ProgressBar progress(title, total, "steps", style);
+  progress.SkipTo(total - left);
   while (
       std::ranges::any_of(groups_, [](const Group& group) { return group.member.has_value(); })) {
     if (options_.should_stop && options_.should_stop()) {
       return base::UnavailableError("training was stopped; started again, it goes on");
     }
-    SUBMIX_RETURN_IF_ERROR(Step(progress));
+    SUBMIX_RETURN_IF_ERROR(Step());
+    progress.Advance(left - StepsLeft());
+    left = StepsLeft();
   }
   return base::OkStatus();
 }
@@ -91,14 +112,14 @@ GroupTrainer::Member GroupTrainer::MakeMember(const MemberTask& task) const {
           .identity = MemberIdentity(identity_, task)};
 }
 
-base::Status GroupTrainer::StartNext(int group, base::ProgressBar& progress) {
+base::Status GroupTrainer::StartNext(int group) {
   Group& its = groups_[static_cast<std::size_t>(group)];
   its.member.reset();
   while (!its.member.has_value() && its.next < its.queue.size()) {
     const MemberTask& task = *its.queue[its.next++];
     if (base::FileExists(task.output_directory)) continue;
     its.member.emplace(MakeMember(task));
-    SUBMIX_RETURN_IF_ERROR(Resume(group, progress));
+    SUBMIX_RETURN_IF_ERROR(Resume(group));
     if (its.member->state.step < its.member->total_steps) continue;
     SUBMIX_RETURN_IF_ERROR(Finish(group));
     its.member.reset();
@@ -106,16 +127,14 @@ base::Status GroupTrainer::StartNext(int group, base::ProgressBar& progress) {
   return base::OkStatus();
 }
 
-base::Status GroupTrainer::Resume(int group, base::ProgressBar& progress) {
+base::Status GroupTrainer::Resume(int group) {
   Member& member = *groups_[static_cast<std::size_t>(group)].member;
   models_.Initialize(group, member.task->seed);
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
   SUBMIX_RETURN_IF_ERROR(
       LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
                              member.identity, models_.parameters().values(group), member.state));
-  if (member.state.step == 0) return base::OkStatus();
-  progress.Advance(NumTargets(member.task->blocks) * member.state.step /
-                   member.order.steps_per_epoch());
+  groups_[static_cast<std::size_t>(group)].steps_left -= member.state.step;
   return base::OkStatus();
 }
 
@@ -129,11 +148,11 @@ void GroupTrainer::FillBatch() {
     for (const std::size_t index : member.order.Batch(member.state.step)) {
       batch_.SetRow(row++, member.task->blocks[member.blocks[index]]);
     }
-    member.tokens = batch_.WeighEqually(first_row, row);
+    batch_.WeighEqually(first_row, row);
   }
 }
 
-base::Status GroupTrainer::Step(base::ProgressBar& progress) {
+base::Status GroupTrainer::Step() {
   FillBatch();
   models_.parameters().Differentiate(models_.Loss(batch_));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -141,10 +160,10 @@ base::Status GroupTrainer::Step(base::ProgressBar& progress) {
     const int group = static_cast<int>(i);
     const Member& member = *groups_[i].member;
     SUBMIX_RETURN_IF_ERROR(Update(group));
-    progress.Advance(member.tokens);
+    --groups_[i].steps_left;
     if (member.state.step < member.total_steps) continue;
     SUBMIX_RETURN_IF_ERROR(Finish(group));
-    SUBMIX_RETURN_IF_ERROR(StartNext(group, progress));
+    SUBMIX_RETURN_IF_ERROR(StartNext(group));
   }
   return base::OkStatus();
 }

@@ -30,8 +30,9 @@ class GroupTrainer {
   GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues, const FineTuneOptions& options,
                const std::string& identity);
 
-  // Trains to the end. `progress` counts tokens.
-  base::Status Run(base::ProgressBar& progress);
+  // Trains to the end. Its progress, under that title, counts updates, those of earlier runs as
+  // done.
+  base::Status Run(const std::string& title, base::ProgressStyle style);
 
  private:
   struct Member {
@@ -42,21 +43,23 @@ class GroupTrainer {
     std::int64_t total_steps;
     std::string partial_directory;
     std::string identity;
-    std::int64_t tokens = 0;  // of the current batch
   };
   struct Group {
     TaskQueue queue;
     std::size_t next = 0;          // in the queue
+    std::int64_t steps_left = 0;   // of the whole queue
     std::optional<Member> member;  // in training; none once the queue is through
   };
 
+  // Of the queue that has most, since one update takes as long for every number of groups.
+  std::int64_t StepsLeft() const;
   Member MakeMember(const MemberTask& task) const;
   // Gives the group the next of its members that is not done, if there is one.
-  base::Status StartNext(int group, base::ProgressBar& progress);
+  base::Status StartNext(int group);
   // Takes up what an earlier run left of the group's member.
-  base::Status Resume(int group, base::ProgressBar& progress);
+  base::Status Resume(int group);
   // One update of every group's member.
-  base::Status Step(base::ProgressBar& progress);
+  base::Status Step();
   void FillBatch();
   base::Status Update(int group);
   base::Status Finish(int group);

@@ -141,10 +141,9 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto model, MakeMembers(start, std::nullopt, /*groups=*/1, options.training.precision));
-  const std::int64_t total = options.training.epochs * NumTargets(task.blocks);
-  base::ProgressBar progress("pre-training", total, "tokens", style);
   const std::string identity = Identity(options, start.config);
-  return GroupTrainer(*model, /*queues=*/{{&task}}, options.training, identity).Run(progress);
+  return GroupTrainer(*model, /*queues=*/{{&task}}, options.training, identity)
+      .Run("pre-training", style);
 }
 
 // Says "enough" to ReadLines; never reaches the caller.

@@ -29,19 +29,18 @@ void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block) 
   }
 }
 
-std::int64_t TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_row) {
+void TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_row) {
   const std::int64_t* targets = targets_.data_ptr<std::int64_t>();
   float* weights = weights_.data_ptr<float>();
   std::int64_t count = 0;
   for (std::int64_t i = begin_row * positions_; i < end_row * positions_; ++i) {
     if (targets[i] >= 0) ++count;
   }
-  if (count == 0) return 0;
+  if (count == 0) return;
   const float weight = 1.0f / static_cast<float>(count);
   for (std::int64_t i = begin_row * positions_; i < end_row * positions_; ++i) {
     weights[i] = targets[i] >= 0 ? weight : 0.0f;
   }
-  return count;
 }
 
 std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks) {

@@ -22,8 +22,8 @@ class TokenBatch {
   // Row `row` reads block[0 .. size-1) and predicts block[1 .. size). Requires: 2 <= block.size()
   // <= positions + 1.
   void SetRow(std::int64_t row, std::span<const base::TokenId> block);
-  // Gives each target in [begin_row, end_row) the weight 1 / their number; returns that number.
-  std::int64_t WeighEqually(std::int64_t begin_row, std::int64_t end_row);
+  // Gives each target in [begin_row, end_row) the weight 1 / their number.
+  void WeighEqually(std::int64_t begin_row, std::int64_t end_row);
 
   const at::Tensor& tokens() const { return tokens_; }    // [rows, positions] int64, padding 0
   const at::Tensor& targets() const { return targets_; }  // [rows * positions] int64, padding -1
