@@ -103,7 +103,7 @@ Status RunMembership(const MembershipOptions& options) {
     AddCurves(labels, curve, claim, figure);
     AddClaimNote(attacked, claim, report);
   }
-  return Deliver(options.output, target, report, figure);
+  return Deliver(options.output, {"attack membership", request.directory, target}, report, figure);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "submix/apps/measuring/kept_measurement.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/base/file_system.h"
+#include "submix/eval/pages/measurement_verdicts.h"
 #include "submix/eval/pages/report.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
@@ -52,12 +54,20 @@ void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) 
   flags.Add("--figures", output.figures, "Also write CSV and SVG to this directory: " + drawn);
 }
 
-Status Deliver(const OutputFlags& flags, const workbench::AttackTarget& target,
-               const CommandReport& report, const eval::Figure& figure) {
+Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandReport& report,
+               const eval::Figure& figure) {
   CommandReport for_people = report;
   for (Json& row : for_people.rows) row.erase(kPromise);
+  SUBMIX_ASSIGN_OR_RETURN(const eval::Measurement measurement,
+                          MeasuredNow(attack.kind, report.title,
+                                      attack.target.ensemble.fingerprint(), report.rows.dump()));
+  const std::string kept = KeepBesideDeployment(measurement, attack.directory);
+  if (!kept.empty()) for_people.notes.push_back(kept);
+  for (const eval::Verdict& verdict : eval::VerdictsOf(measurement)) {
+    for_people.notes.push_back("Verdict: " + verdict.sentence);
+  }
   CommandReport for_machines = report;
-  const std::string ensemble = base::ToHex(target.ensemble.fingerprint());
+  const std::string ensemble = base::ToHex(attack.target.ensemble.fingerprint());
   for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;
   PrintReport(flags.json ? for_machines : for_people, flags.json);
   if (!flags.csv.empty()) {

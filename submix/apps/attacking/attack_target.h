@@ -41,11 +41,18 @@ void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn);
 // The column of a claim's labels: for machines; people read them once, in the notes.
 inline constexpr char kPromise[] = "promise";
 
-// Prints, then writes what the flags ask for. For machines every row also names the ensemble that
-// was attacked, by its fingerprint. A figure without points is left out. Errors: those of
-// writing; eval::WriteFigure's.
-base::Status Deliver(const OutputFlags& flags, const workbench::AttackTarget& target,
-                     const CommandReport& report, const eval::Figure& figure);
+// What was attacked, and by which command: "attack extraction".
+struct Attack {
+  std::string kind;
+  std::string directory;  // of an ensemble or a deployment
+  const workbench::AttackTarget& target;
+};
+
+// Prints, the verdicts last, and keeps the rows beside an attacked deployment; then writes what the
+// flags ask for. For machines every row also names the ensemble that was attacked, by its
+// fingerprint. A figure without points is left out. Errors: those of writing; eval::WriteFigure's.
+base::Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandReport& report,
+                     const eval::Figure& figure);
 
 // What every attack must say with its numbers.
 std::string OperatorsNote();

@@ -93,7 +93,8 @@ Status RunExtraction(const ExtractionOptions& options) {
     }
   }
   progress.Finish();
-  return Deliver(options.output, models.target, report, figure);
+  return Deliver(options.output, {"attack extraction", request.directory, models.target}, report,
+                 figure);
 }
 
 // --- exposure
@@ -158,7 +159,8 @@ Status RunExposure(const ExposureAttackOptions& options) {
     }
   }
   progress.Finish();
-  return Deliver(options.output, models.target, report, MeanExposures(models.laws, report.rows));
+  return Deliver(options.output, {"attack exposure", request.directory, models.target}, report,
+                 MeanExposures(models.laws, report.rows));
 }
 
 // --- targeted
@@ -212,7 +214,8 @@ Status RunTargeted(const TargetedAttackOptions& options) {
     figure.curves.push_back(PrecisionCurve(law, summary));
   }
   progress.Finish();
-  return Deliver(options.output, models.target, report, figure);
+  return Deliver(options.output, {"attack targeted", request.directory, models.target}, report,
+                 figure);
 }
 
 void AddExtractionAttack(CLI::App& attack, Action& action) {

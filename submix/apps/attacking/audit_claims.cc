@@ -52,8 +52,9 @@ std::string Verdict(const workbench::AttackedMechanism& attacked, const eval::Cl
 using Finding = std::function<bool(std::size_t i, const eval::ClaimedBounds& claim, Json& row)>;
 
 // One row a mechanism. Errors: kFailedPrecondition if a sound mechanism's claim is refuted.
-Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, PrivacyUnit unit,
+Status Report(const AuditFlags& flags, const Attack& audit, PrivacyUnit unit,
               const std::string& title, const std::string& note, const Finding& find) {
+  const workbench::AttackTarget& target = audit.target;
   CommandReport report;
   report.title = title;
   SUBMIX_ASSIGN_OR_RETURN(report.notes, NotesOnClaims(target));
@@ -72,7 +73,7 @@ Status Report(const AuditFlags& flags, const workbench::AttackTarget& target, Pr
     report.rows.push_back(row);
     AddClaimNote(attacked, claim, report);
   }
-  SUBMIX_RETURN_IF_ERROR(Deliver(flags.output, target, report, {}));
+  SUBMIX_RETURN_IF_ERROR(Deliver(flags.output, audit, report, {}));
   if (refuted.empty()) return base::OkStatus();
   return base::FailedPreconditionError(
       refuted + ": spends more than it claims (or this is the one audit in " +
@@ -108,15 +109,15 @@ Status RunEpsilonAudit(const EpsilonAuditOptions& options) {
     row["epsilon_at_least"] = audit.epsilon;
     return audit.rdp <= bound.rdp && audit.epsilon <= claim.epsilon;
   };
-  return Report(options.audit, target, UnitOf(options.neighbour),
-                "Audit of epsilon: what " + std::to_string(options.neighbour.transcripts) +
-                    " transcripts of " + std::to_string(request.tokens) +
-                    " tokens in each world prove",
-                "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each "
-                "is wrong with probability " +
-                    base::NumberText(options.audit.error) +
-                    " at most. An audit refutes or does not; it proves no privacy.",
-                find);
+  return Report(
+      options.audit, {"audit epsilon", request.directory, target}, UnitOf(options.neighbour),
+      "Audit of epsilon: what " + std::to_string(options.neighbour.transcripts) +
+          " transcripts of " + std::to_string(request.tokens) + " tokens in each world prove",
+      "proven_at_least: Renyi divergence at the order; epsilon_at_least: at delta. Each "
+      "is wrong with probability " +
+          base::NumberText(options.audit.error) +
+          " at most. An audit refutes or does not; it proves no privacy.",
+      find);
 }
 
 // --- one-run
@@ -144,7 +145,7 @@ Status RunOneRunAudit(const OneRunAuditOptions& options) {
     return audit.epsilon <= claim.epsilon;
   };
   return Report(
-      options.audit, target, PrivacyUnit::kPart,
+      options.audit, {"audit one-run", request.directory, target}, PrivacyUnit::kPart,
       "One-run audit: " + std::to_string(options.runs) + " runs of " +
           std::to_string(request.tokens) + " tokens, every part there or not by a coin of its own",
       "Half of the coins choose how sure one must be to guess, the other half (coins) are guessed. "

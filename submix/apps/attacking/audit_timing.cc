@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/apps/flags.h"
+#include "submix/apps/measuring/kept_measurement.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/audits/timing_audit.h"
+#include "submix/eval/pages/measurement_verdicts.h"
 #include "submix/workbench/models/open_models.h"
 #include "submix/workbench/scratch_directory.h"
 
@@ -77,14 +80,7 @@ void Print(const eval::TimingComparison& comparison) {
   PrintTest("without the slowest tenth", comparison.without_slowest);
 }
 
-void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
-            double quantum_ms) {
-  if (options.json) {
-    for (const auto* comparison : {&result.budgets, &result.contexts}) {
-      std::printf("%s\n", ToJson(*comparison, quantum_ms, options.pairs).dump().c_str());
-    }
-    return;
-  }
+void Print(const TimingOptions& options, const eval::TimingAuditResult& result, double quantum_ms) {
   if (quantum_ms > 0) {
     std::printf("\nTokens padded to whole multiples of %g ms, %d pairs each\n", quantum_ms,
                 options.pairs);
@@ -93,6 +89,41 @@ void Report(const TimingOptions& options, const eval::TimingAuditResult& result,
   }
   Print(result.budgets);
   Print(result.contexts);
+}
+
+// The verdict last.
+void PrintVerdicts(const eval::Measurement& measurement, const std::string& kept) {
+  std::printf("\n%s", Paragraph(kept).c_str());
+  for (const eval::Verdict& verdict : eval::VerdictsOf(measurement)) {
+    std::printf("%s", Paragraph("Verdict: " + verdict.sentence).c_str());
+  }
+}
+
+// Two comparisons without padding, then the two with it.
+Status Report(const TimingOptions& options, const base::Sha256Digest& ensemble,
+              const eval::TimingAuditResult& unpadded, const eval::TimingAuditResult& padded,
+              double quantum_ms) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto* comparison : {&unpadded.budgets, &unpadded.contexts}) {
+    rows.push_back(ToJson(*comparison, 0, options.pairs));
+  }
+  for (const auto* comparison : {&padded.budgets, &padded.contexts}) {
+    rows.push_back(ToJson(*comparison, quantum_ms, options.pairs));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const eval::Measurement measurement,
+                          MeasuredNow("audit timing",
+                                      "Timing: " + std::to_string(options.pairs) +
+                                          " pairs of requests for one token in each comparison",
+                                      ensemble, rows.dump()));
+  const std::string kept = KeepBesideDeployment(measurement, options.deployment);
+  if (options.json) {
+    for (const nlohmann::json& row : rows) std::printf("%s\n", row.dump().c_str());
+    return base::OkStatus();
+  }
+  Print(options, unpadded, 0);
+  Print(options, padded, quantum_ms);
+  PrintVerdicts(measurement, kept);
+  return base::OkStatus();
 }
 
 Status RunTimingAudit(const TimingOptions& options) {
@@ -121,9 +152,7 @@ Status RunTimingAudit(const TimingOptions& options) {
                                 : std::ceil(1.5 * Milliseconds(unpadded.slowest_usual));
   SUBMIX_ASSIGN_OR_RETURN(const auto padded, audit(quantum_ms));
   progress.Finish();
-  Report(options, unpadded, 0);
-  Report(options, padded, quantum_ms);
-  return base::OkStatus();
+  return Report(options, ensemble.fingerprint(), unpadded, padded, quantum_ms);
 }
 
 }  // namespace

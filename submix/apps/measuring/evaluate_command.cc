@@ -1,5 +1,6 @@
 // `submix evaluate`: held-out perplexity of mechanisms and baselines, one pass over the models.
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,10 +9,15 @@
 #include "submix/apps/interrupt.h"
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/measuring/evaluation_sheet.h"
+#include "submix/apps/measuring/kept_measurement.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
+#include "submix/apps/serving/any_deployment.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/apps/serving/model_flags.h"
+#include "submix/base/file_system.h"
 #include "submix/engine/deployment_statement.h"
+#include "submix/engine/ledger_view.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/measuring/promised_settings.h"
@@ -26,8 +32,10 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
+constexpr std::int64_t kMostTokens = 1'000'000'000;
+
 struct EvaluateOptions {
-  std::string ensemble;
+  std::string target;  // an ensemble or a deployment
   corpus::CorpusFile corpus;
   std::string heldout;
   std::string fine_tuned;
@@ -41,6 +49,9 @@ struct EvaluateOptions {
   MechanismFlags mechanism_flags;
   workbench::ModelOptions predictor;
   std::vector<std::int64_t> tokens = {1024};
+  // Of a deployment without them, its own.
+  const CLI::Option* mechanisms_said = nullptr;
+  const CLI::Option* tokens_said = nullptr;
   int runs = 4;
   std::uint64_t seed = 0;
   bool json = false;
@@ -113,6 +124,40 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
   return base::OkStatus();
 }
 
+// What is evaluated, and how it is deployed; none: it is an ensemble.
+struct EvaluatedModels {
+  ensemble::OpenedEnsemble ensemble;
+  std::optional<engine::DeploymentOptions> declared;
+};
+
+StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
+  EvaluatedModels models;
+  if (base::FileExists(engine::DeploymentConfigPath(directory))) {
+    SUBMIX_ASSIGN_OR_RETURN(engine::Deployment deployment, ReadDeployment(directory));
+    models.ensemble = std::move(deployment.ensemble);
+    models.declared = deployment.config.options;
+  } else {
+    SUBMIX_ASSIGN_OR_RETURN(models.ensemble, ensemble::OpenedEnsemble::Open(directory));
+  }
+  return models;
+}
+
+// The deployment's own setting, for the tokens that it surely backs or those that were said.
+void AddDeclared(const EvaluateOptions& options, const engine::DeploymentOptions& declared,
+                 eval::EvaluationPlan& plan, EvaluationSheet& sheet) {
+  std::vector<std::int64_t> tokens = options.tokens;
+  const ledger::Account part = {"", accounting::FixedNats::RoundDown(declared.epsilon), {}};
+  const std::int64_t sure = engine::SureTokens(part, declared.mechanism.target_leakage);
+  if (options.tokens_said->empty() && sure >= 1 && sure <= kMostTokens) tokens = {sure};
+  for (const std::int64_t number : tokens) {
+    eval::EvaluationSetting& setting = plan.settings.emplace_back();
+    setting.mechanism = declared.mechanism;
+    setting.epsilon = declared.epsilon;
+    setting.tokens = number;
+    sheet.promises.emplace_back();
+  }
+}
+
 Status CheckUnits(const EvaluateOptions& options) {
   if (options.mechanism_flags.Has("target_leakage") &&
       std::ranges::count(options.units, "user") > 0) {
@@ -123,15 +168,16 @@ Status CheckUnits(const EvaluateOptions& options) {
 }
 
 StatusOr<eval::HeldoutText> LoadHeldout(const EvaluateOptions& options,
-                                        const ensemble::Manifest& manifest,
+                                        const ensemble::OpenedEnsemble& ensemble,
                                         const tokenizer::Tokenizer& tokenizer, int context_length) {
+  const ensemble::Manifest& manifest = ensemble.manifest();
   if (!options.heldout.empty()) {
     corpus::CorpusFile heldout = options.corpus;
     heldout.path = options.heldout;
     return eval::HeldoutFromFile(heldout, tokenizer, context_length);
   }
-  SUBMIX_ASSIGN_OR_RETURN(const auto key,
-                          corpus::LoadPartitionKey(ensemble::PartitionKeyPath(options.ensemble)));
+  SUBMIX_ASSIGN_OR_RETURN(
+      const auto key, corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble.directory())));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto corpus,
       corpus::PartitionCorpus(options.corpus, tokenizer, key,
@@ -171,7 +217,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
         "give either --corpus (its held-out users are scored) or --heldout (all of it is)");
   }
   SUBMIX_RETURN_IF_ERROR(CheckUnits(options));
-  SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(options.ensemble));
+  SUBMIX_ASSIGN_OR_RETURN(const EvaluatedModels target, OpenTarget(options.target));
+  const ensemble::OpenedEnsemble& ensemble = target.ensemble;
   const ensemble::Manifest& manifest = ensemble.manifest();
   eval::EvaluationPlan plan;
   plan.runs = options.runs;
@@ -181,7 +228,10 @@ Status RunEvaluate(const EvaluateOptions& options) {
   EvaluationSheet sheet;
   SUBMIX_ASSIGN_OR_RETURN(sheet.public_training,
                           engine::PublicTrainingOf(ensemble.public_directory(), manifest));
-  SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
+  if (target.declared) AddDeclared(options, *target.declared, plan, sheet);
+  if (!target.declared || !options.mechanisms_said->empty()) {
+    SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
+  }
   std::vector<ensemble::OpenedEnsemble> fine_tuned;
   if (!options.fine_tuned.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(fine_tuned.emplace_back(),
@@ -192,7 +242,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
       const auto predictor,
       workbench::LoadEnsemble(options.predictor, *tokenizer, ensemble, fine_tuned));
   SUBMIX_ASSIGN_OR_RETURN(auto text,
-                          LoadHeldout(options, manifest, *tokenizer, predictor->context_length()));
+                          LoadHeldout(options, ensemble, *tokenizer, predictor->context_length()));
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   if (plan.num_fine_tuned > 1) {
     return base::InvalidArgumentError("--fine-tuned: " + options.fine_tuned + " has " +
@@ -205,10 +255,17 @@ Status RunEvaluate(const EvaluateOptions& options) {
                           eval::Evaluate(*predictor, text, plan, progress, checkpoint));
   progress.Finish();
   SUBMIX_RETURN_IF_ERROR(State(manifest, options.delta, sheet));
+  SUBMIX_ASSIGN_OR_RETURN(const eval::Measurement measurement,
+                          MeasuredNow("evaluate",
+                                      "Held-out text: " + std::to_string(options.runs) +
+                                          " runs of the most tokens of a setting",
+                                      ensemble.fingerprint(), EvaluationRows(sheet)));
+  const std::string kept = KeepBesideDeployment(measurement, options.target);
   if (options.json) {
     PrintEvaluationJson(sheet);
   } else {
     PrintEvaluationTable(sheet);
+    if (!kept.empty()) std::printf("\n%s", Paragraph(kept).c_str());
   }
   if (!options.csv.empty()) SUBMIX_RETURN_IF_ERROR(WriteEvaluationCsv(options.csv, sheet));
   if (options.by_user.empty()) return base::OkStatus();
@@ -221,20 +278,24 @@ Status RunEvaluate(const EvaluateOptions& options) {
 void AddEvaluateCommand(CLI::App& command, Action& action) {
   EvaluateOptions& options = SetAction<EvaluateOptions>(command, action, RunEvaluate);
   Flags flags(command);
-  flags.Require("ensemble", options.ensemble, kDirectory,
-                "Directory made by `submix train` or `submix contexts`");
+  flags.Require("target", options.target, kDirectory,
+                "Directory of an ensemble (`submix train`, `submix contexts`), or of a deployment: "
+                "its own mechanism and budget are then scored, and others only if they are named");
   flags.Add("--corpus", options.corpus.path, "The training corpus: its held-out users are scored");
   flags.Add("--heldout", options.heldout, "Or other text: .jsonl or .csv (every user), or plain");
   AddColumnFlags(flags, options.corpus);
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
-  flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames());
+  options.mechanisms_said = flags.Add("--mechanism", options.mechanisms,
+                                      "One or more: " + mechanism::AnyMechanismNames());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
   AddPromiseFlags(flags, options.units, options.delta);
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
   AddModelFlags(command, options.predictor);
-  flags.Add("--tokens,--queries", options.tokens, Between(1, 1'000'000'000),
-            "One or more numbers of tokens under one budget (the papers' B)");
+  options.tokens_said =
+      flags.Add("--tokens,--queries", options.tokens, Between(1, kMostTokens),
+                "One or more numbers of tokens under one budget (the papers' B); of a deployment "
+                "without it, those that it surely backs");
   flags.Add("--runs", options.runs, kPositive,
             "Disjoint stretches of the most --tokens, each with a fresh budget; fewer tokens are "
             "more runs on the same text");

@@ -256,9 +256,7 @@ LabelledColumns ColumnsOf(const EvaluationSheet& sheet) {
   return columns;
 }
 
-}  // namespace
-
-Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
+Json CsvRows(const EvaluationSheet& sheet) {
   Json rows = Json::array();
   ForEachModel(sheet,
                [&](const std::string& name, const eval::Baselines& baselines,
@@ -267,7 +265,15 @@ Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet)
                  row[kPromised] = PromisedToOneUser(sheet, name, setting);
                  if (setting) AddSetting(sheet, *setting, row);
                });
-  return base::WriteFile(path, TableCsv(rows));
+  return rows;
+}
+
+}  // namespace
+
+std::string EvaluationRows(const EvaluationSheet& sheet) { return CsvRows(sheet).dump(); }
+
+Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet) {
+  return base::WriteFile(path, TableCsv(CsvRows(sheet)));
 }
 
 Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,

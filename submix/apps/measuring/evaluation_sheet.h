@@ -22,7 +22,8 @@ struct EvaluationSheet {
   std::optional<accounting::PublicCost> public_training;  // counted in where users are promised
 };
 
-// A row for every model and setting.
+// A row for every model and setting: a JSON array, and a file.
+std::string EvaluationRows(const EvaluationSheet& sheet);
 base::Status WriteEvaluationCsv(const std::string& path, const EvaluationSheet& sheet);
 // A row for every model or setting and user, of whom `users` has the names by number.
 base::Status WriteUserLossesCsv(const std::string& path, const EvaluationSheet& sheet,

@@ -1,0 +1,23 @@
+#include "submix/apps/measuring/kept_measurement.h"
+
+#include <ctime>
+
+#include "submix/base/file_system.h"
+#include "submix/engine/deployment.h"
+
+namespace submix::apps {
+
+base::StatusOr<eval::Measurement> MeasuredNow(const std::string& kind, const std::string& title,
+                                              const base::Sha256Digest& ensemble,
+                                              const std::string& rows) {
+  return eval::MakeMeasurement({kind, title, std::time(nullptr), base::ToHex(ensemble)}, rows);
+}
+
+std::string KeepBesideDeployment(const eval::Measurement& measurement, const std::string& target) {
+  if (!base::FileExists(engine::DeploymentConfigPath(target))) return "";
+  const auto path = eval::KeepMeasurement(measurement, target);
+  if (!path.ok()) return "Not kept for `submix report`: " + path.status().message();
+  return "Kept for `submix report`: " + *path;
+}
+
+}  // namespace submix::apps

@@ -1,0 +1,34 @@
+// What a measurement comes to, in sentences: what was tried, how often it succeeded, and what the
+// promise allows.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "submix/eval/pages/measurement.h"
+
+namespace submix::eval {
+
+struct Verdict {
+  std::string sentence;
+  // More than a promise allows was found, or the clock told something. Never by a sum of chances
+  // alone: what commands call "surely", "REFUTED" or seen.
+  bool is_bad = false;
+};
+
+// What was measured, as a page lists it.
+struct MeasuredKind {
+  std::string_view kind;     // Measurement::kind
+  std::string_view heading;  // "Planted secrets"
+  std::string_view tried;    // a sentence: what the attacker does and knows
+};
+// Every kind that there is, in the order of the page.
+std::span<const MeasuredKind> MeasuredKinds();
+
+// One for every promise that was put to the test, in the order of the rows; one for all of what
+// has no promise. None for a kind that is unknown, and for rows that lack what their kind says.
+std::vector<Verdict> VerdictsOf(const Measurement& measurement);
+
+}  // namespace submix::eval
