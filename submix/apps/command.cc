@@ -40,6 +40,7 @@ constexpr CommandHelp kCommands[] = {
     {"contexts", "A private ensemble whose members read records, untrained"},
     {"fedavg", "Train one private model in rounds, by DP-FedAvg (resumable)"},
     {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
+    {"declare", "Say of a deployment what no program can know: for the report"},
     {"generate", "Complete a prompt privately, charging the ledger"},
     {"synthesize", "Write documents privately, to keep and to share (resumable)"},
     {"serve", "Answer over HTTP, as OpenAI's API does"},

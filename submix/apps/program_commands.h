@@ -8,6 +8,7 @@ namespace submix::apps {
 
 // Run by `submix`, which has no libtorch and starts in milliseconds.
 void AddTokenizerCommand(CLI::App& command, Action& action);
+void AddDeclareCommand(CLI::App& command, Action& action);
 void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);

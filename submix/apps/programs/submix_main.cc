@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
       {"contexts", AddContextsCommand},   {"relocate", AddRelocateCommand},
-      {"plan", AddPlanCommand},
+      {"declare", AddDeclareCommand},     {"plan", AddPlanCommand},
   };
   std::span<const Command> own = kOwn;
   if (submix::MeasuresTraining({argv, static_cast<std::size_t>(argc)})) {

@@ -6,6 +6,7 @@
 
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/serving/declared_file.h"
 #include "submix/apps/serving/mechanism_flags.h"
 #include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
@@ -56,6 +57,7 @@ void AddExternalFlags(Flags flags, workbench::ExternalEnsemble& external) {
 struct DeployOptions {
   workbench::Declaration declaration;
   workbench::ExternalEnsemble external;  // without a digest: not given
+  std::string declared;                  // a file of statements
   std::string unit = "part";
   std::string when_exhausted = "public";
   bool dry_run = false;
@@ -121,11 +123,16 @@ void PrintDeployment(const std::string& deployment_directory, const engine::Depl
 Status RunDeploy(const DeployOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const workbench::Declaration declaration, DeclarationOf(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto batches, workbench::ForBatches(declaration));
+  if (!options.declared.empty()) SUBMIX_RETURN_IF_ERROR(ReadDeclared(options.declared).status());
   if (options.dry_run) return PrintPlan(batches.front());  // the others are like the first
   SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment first,
                           workbench::Declare(batches.front(), mechanism::MakeAnyMechanism));
   for (const workbench::Declaration& batch : std::span(batches).subspan(1)) {
     SUBMIX_RETURN_IF_ERROR(workbench::Declare(batch, mechanism::MakeAnyMechanism).status());
+  }
+  for (const workbench::Declaration& batch : batches) {
+    if (options.declared.empty()) break;
+    SUBMIX_RETURN_IF_ERROR(Declare(options.declared, batch.deployment_directory));
   }
   PrintDeployment(batches.front().deployment_directory, first, batches.size());
   return base::OkStatus();
@@ -167,6 +174,9 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   flags.Add("--replace", declaration.replaces,
             "Take back the deployment in that directory, if it has charged nothing, and make this "
             "one instead; the old one ends and is kept as DIRECTORY.replaced-1");
+  flags.Add("--declare", options.declared, kFile,
+            "TOML file of statements for `submix report`: public_model, other_releases, retention, "
+            "key_holders; `submix declare` adds or changes them later");
   flags.Add("--when-exhausted", options.when_exhausted, OneOf({"public", "refuse"}),
             "What a mechanism with a fixed number of tokens, such as dclip, does when they are "
             "used up: answer from the public model, or refuse");

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include <sys/stat.h>
-#include <toml++/toml.h>
 
 #include "submix/apps/serving/serve_options_table.h"
+#include "submix/apps/serving/toml_file.h"
 #include "submix/base/file_system.h"
-#include "submix/base/json_object.h"
 #include "submix/base/number_text.h"
 
 namespace submix::apps {
@@ -96,12 +95,6 @@ std::string SetNode(const ServeOption& option, const toml::node& node, ServeConf
                     option.field);
 }
 
-Status WrongAt(const std::string& path, const toml::node& node, std::string_view where,
-               const std::string& why) {
-  return base::InvalidArgumentError(path + ":" + std::to_string(node.source().begin.line) + ": " +
-                                    std::string(where) + ": " + why);
-}
-
 Status ReadSection(std::string_view name, const toml::node& node, const std::string& path,
                    ServeConfig& config) {
   const bool is_known = std::ranges::any_of(
@@ -152,20 +145,6 @@ base::StatusOr<ServeConfig> Read(const toml::table& file, const std::string& pat
   return config;
 }
 
-// The library takes a key of many parts apart in a recursion as deep; a key cannot leave its line.
-Status CheckLineLengths(std::string_view text, const std::string& path) {
-  constexpr std::size_t kLongestLine = 4'096;
-  for (int line = 1; !text.empty(); ++line) {
-    const std::size_t length = std::min(text.find('\n'), text.size());
-    if (length > kLongestLine) {
-      return base::InvalidArgumentError(path + ":" + std::to_string(line) +
-                                        ": a line of more than 4096 bytes; make it shorter");
-    }
-    text.remove_prefix(std::min(length + 1, text.size()));
-  }
-  return base::OkStatus();
-}
-
 // Whether one would be in the other's way, or hardly told from it: the operator's is on loopback.
 bool HaveOnePlace(const server::ListenerOptions& http, const server::ListenerOptions& loopback) {
   if (!http.unix_socket.empty() || !loopback.unix_socket.empty()) {
@@ -183,14 +162,8 @@ bool IsLoopback(const server::ListenerOptions& listener) {
 }
 
 base::StatusOr<ServeConfig> LoadServeConfig(const std::string& path) {
-  SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-  SUBMIX_RETURN_IF_ERROR(CheckLineLengths(text, path));
-  try {
-    return Read(toml::parse(text), path);
-  } catch (const toml::parse_error& error) {
-    return base::InvalidArgumentError(path + ":" + std::to_string(error.source().begin.line) +
-                                      ": not TOML: " + base::Printable(error.description()));
-  }
+  SUBMIX_ASSIGN_OR_RETURN(const toml::table file, ReadToml(path));
+  return Read(file, path);
 }
 
 std::string SetServeOption(const ServeOption& option, const std::string& text,
