@@ -9,7 +9,6 @@ namespace submix::accounting {
 namespace {
 
 constexpr const char* kNothing = "-";
-constexpr double kWeakEpsilon = 10;
 
 std::string Conversion(const PrivacyStatement& statement) {
   const std::vector<RdpBound> bounds = StatedBounds(statement);

@@ -64,6 +64,9 @@ std::string PromiseSentence(const PrivacyStatement& statement);
 // follows.
 std::string PrivateTo(const PrivacyStatement& statement);
 
+// An epsilon for one user above this excludes hardly anything.
+inline constexpr double kWeakEpsilon = 10;
+
 // "That is weak: an epsilon above 10 excludes hardly anything.", after a space; nothing up to 10,
 // and where no epsilon follows.
 std::string WeaknessOf(const PrivacyStatement& statement);

@@ -35,18 +35,24 @@ void SayThatModelsAreOutside(accounting::Promise& promise) {
       " The models run outside Submix: that holds if they keep what docs/python.md asks of them.";
 }
 
-}  // namespace
-
-accounting::Promise DeploymentPromise(const Deployment& deployment) {
+// The mechanism's statement of all answers, and of earlier deployments' that are counted in.
+accounting::PrivacyStatement StatementOfAnswers(const Deployment& deployment) {
   const DeploymentOptions& options = deployment.config.options;
-  const EarlierBudgets& earlier = deployment.config.earlier;
   const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
   accounting::PrivacyStatement answers = deployment.mechanism->Statement(budget);
-  if (!earlier.lineages.empty()) {
+  if (!deployment.config.earlier.lineages.empty()) {
     answers = accounting::WithEarlierAnswers(answers, options.mechanism.order, budget);
   }
   answers.delta = options.delta;
   answers.public_keys = deployment.config.public_keys;
+  return answers;
+}
+
+}  // namespace
+
+accounting::Promise DeploymentPromise(const Deployment& deployment) {
+  const EarlierBudgets& earlier = deployment.config.earlier;
+  const accounting::PrivacyStatement answers = StatementOfAnswers(deployment);
   accounting::Promise promise =
       deployment.public_training.has_value()
           ? PromiseAbovePublicTraining(
@@ -56,6 +62,25 @@ accounting::Promise DeploymentPromise(const Deployment& deployment) {
   if (deployment.ensemble.manifest().external.has_value()) SayThatModelsAreOutside(promise);
   if (deployment.has_ended) promise.sentence += " It has ended: a later deployment counts it in.";
   return promise;
+}
+
+std::optional<UserGuarantee> GuaranteeOfUser(const Deployment& deployment) {
+  const accounting::PrivacyStatement answers = StatementOfAnswers(deployment);
+  UserGuarantee guarantee;
+  guarantee.adjacency =
+      answers.public_keys ? accounting::Adjacency::kEmptied : accounting::Adjacency::kReplace;
+  std::vector<accounting::RdpBound> bounds;
+  const ensemble::Manifest& manifest = deployment.ensemble.manifest();
+  if (deployment.public_training && MayHaveReadItsUsers(manifest)) {
+    bounds = AddedUserBounds(answers, TrainingOf(*deployment.public_training, manifest));
+    if (!answers.public_keys) guarantee.adjacency = accounting::Adjacency::kPresence;
+  } else if (const auto user = UserLevelStatement(answers)) {
+    bounds = StatedBounds(*user);
+  }
+  const auto best = BestEpsilon(bounds, answers.delta, accounting::ConversionKind::kImproved);
+  if (!best.ok()) return std::nullopt;
+  guarantee.bound = {best->epsilon, answers.delta};
+  return guarantee;
 }
 
 bool MayHaveReadItsUsers(const ensemble::Manifest& manifest) {

@@ -16,6 +16,14 @@ namespace submix::engine {
 
 accounting::Promise DeploymentPromise(const Deployment& deployment);
 
+// What its first column says of one user, as numbers.
+struct UserGuarantee {
+  accounting::EpsilonBound bound;  // at the deployment's delta, for all answers together
+  accounting::Adjacency adjacency = accounting::Adjacency::kReplace;
+};
+// None where nothing follows for one user, or no epsilon.
+std::optional<UserGuarantee> GuaranteeOfUser(const Deployment& deployment);
+
 // How the public model in a directory was trained; none if it is public. Errors: those of
 // LoadTrainingCost.
 base::StatusOr<std::optional<accounting::PublicCost>> PublicTrainingOf(

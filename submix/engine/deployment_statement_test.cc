@@ -73,6 +73,26 @@ TEST_F(DeploymentStatementTest, ThePublicMechanismCostsWhatItsModelCost) {
   EXPECT_THAT(promise.ToText(), Not(HasSubstr("(0, 1e-06)")));
 }
 
+// What GuaranteeOfUser says is what people read.
+TEST_F(DeploymentStatementTest, NumbersOfOneUserAreThoseOfThePromise) {
+  const struct {
+    const char* cost;
+    const char* trained_on;
+    accounting::Adjacency adjacency;
+  } kCases[] = {{"", "", accounting::Adjacency::kReplace},
+                {kCost, "", accounting::Adjacency::kPresence},
+                {kCost, "other-users", accounting::Adjacency::kReplace}};
+  for (const auto& one : kCases) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto deployment,
+                                Deploy(one.cost, one.trained_on, "filtered-submix"));
+    const auto user = GuaranteeOfUser(deployment);
+    ASSERT_TRUE(user.has_value());
+    EXPECT_THAT(DeploymentPromise(deployment).rows[0].cells[0],
+                StartsWith("(" + accounting::FormatCost(user->bound.epsilon) + ", 1e-06)"));
+    EXPECT_EQ(user->adjacency, one.adjacency);
+  }
+}
+
 TEST_F(DeploymentStatementTest, NothingIsDeployedAboveAModelThatPromisesNothing) {
   EXPECT_THAT(Deploy("{}", "", "public"),
               base::StatusIs(base::StatusCode::kInvalidArgument, HasSubstr("format")));

@@ -217,6 +217,42 @@ def check_deployment(work):
                  "--attempts", 2)
     assert [(row["model"], row["epsilon"]) for row in found] == [("dclip", 4)], found
     assert submix("budget", work / "deployment", "--json") == before, "an attack charged the ledger"
+    check_report(work)
+
+
+def check_report(work):
+    """What was run on a deployment, and what was declared, is on its page, and what may be published is JSON."""
+    deployment, page = work / "deployment", work / "report.html"
+    audited = submix("audit", "epsilon", deployment, "--text", work / "asked.txt", "--transcripts", 100, "--queries", 20)
+    assert audited.rstrip().split("Verdict: ")[-1].replace("\n", " ").endswith("which proves no privacy."), audited
+    timed = submix("audit", "timing", deployment, "--pairs", 10, "--threads", 1)
+    assert "Verdict: " in timed.splitlines()[-1] or "Verdict: " in timed.split("\n\n")[-1], timed
+    submix("evaluate", deployment, "--heldout", work / "asked.txt", "--queries", 20, "--runs", 1, "--json")
+    kept = sorted(path.name.split("Z-")[1] for path in (deployment / "measurements").iterdir())
+    assert kept == ["attack-extraction.json", "audit-epsilon.json", "audit-timing.json", "evaluate.json"], kept
+    (work / "declared.toml").write_text('retention = "two years"\n')
+    submix("declare", deployment, work / "declared.toml")
+    assert 'retention = "two years"\n' in submix("declare", deployment)
+    submix("report", deployment, "--out", page)
+    text = page.read_text()
+    for said in ("Privacy report: deployment", "The promise is not refuted", "two years", "not declared",
+                 "What the clock tells", "What the answers are worth", "Not run on this deployment: attack exposure"):
+        assert said in text, said
+    published = json.loads(submix("report", deployment, "--json"))
+    assert published["version"] == 1 and published["declared"]["retention"] == "two years", published
+    assert len(published["nist_sp_800_226"]) == 15 and "refuted" not in json.dumps(published), published
+    submix("report", deployment, "--json", "--out", page, code=2, stderr="excludes")
+    (work / "declared.toml").write_text('retain = "two years"\n')
+    submix("declare", deployment, work / "declared.toml", code=1, stderr="declared.toml:1: retain: there is no such field")
+    shutil.copytree(work / "ensemble", work / "stated_ensemble")
+    (work / "stated_ensemble" / "manifest.json").write_text(
+        json.dumps({**json.loads((work / "ensemble" / "manifest.json").read_text()), "deployments": []}))
+    stated = ["deploy", work / "stated_ensemble", work / "stated", "--declare", work / "declared.toml"]
+    submix(*stated, code=1, stderr="retain")
+    assert not (work / "stated").exists()
+    (work / "declared.toml").write_text('retention = "a year"\n')
+    submix(*stated)
+    assert "a year" in submix("declare", work / "stated")
 
 
 def check_wrong_use(work):

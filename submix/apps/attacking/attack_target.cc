@@ -6,7 +6,7 @@
 #include "submix/apps/serving/model_flags.h"
 #include "submix/base/file_system.h"
 #include "submix/eval/pages/measurement_verdicts.h"
-#include "submix/eval/pages/report.h"
+#include "submix/eval/pages/result_tables.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
 namespace submix::apps {
@@ -56,8 +56,9 @@ void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn) 
 
 Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandReport& report,
                const eval::Figure& figure) {
+  // The labels of claims are for machines; people read them once, in the notes.
   CommandReport for_people = report;
-  for (Json& row : for_people.rows) row.erase(kPromise);
+  for (Json& row : for_people.rows) row.erase(eval::kPromiseColumn);
   SUBMIX_ASSIGN_OR_RETURN(const eval::Measurement measurement,
                           MeasuredNow(attack.kind, report.title,
                                       attack.target.ensemble.fingerprint(), report.rows.dump()));
@@ -114,7 +115,8 @@ Json Claimed(const eval::ClaimedBounds& claim, double number) {
 }
 
 Json ModelColumns(const workbench::AttackedLaw& law) {
-  Json columns = {{"model", law.model}, {"guarantee", law.guarantee}, {kPromise, law.promise}};
+  Json columns = {
+      {"model", law.model}, {"guarantee", law.guarantee}, {eval::kPromiseColumn, law.promise}};
   columns["order"] = law.epsilon < 0 ? Json() : Json(law.order);
   columns["epsilon"] = law.epsilon < 0 ? Json() : Json(law.epsilon);
   return columns;

@@ -38,9 +38,6 @@ void AddTableFlags(Flags flags, OutputFlags& output);
 // These and --figures. `drawn`: what the figure shows.
 void AddOutputFlags(Flags flags, OutputFlags& output, const std::string& drawn);
 
-// The column of a claim's labels: for machines; people read them once, in the notes.
-inline constexpr char kPromise[] = "promise";
-
 // What was attacked, and by which command: "attack extraction".
 struct Attack {
   std::string kind;

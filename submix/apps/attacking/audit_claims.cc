@@ -15,6 +15,7 @@
 #include "submix/eval/audits/claimed_bounds.h"
 #include "submix/eval/audits/epsilon_audit.h"
 #include "submix/eval/audits/one_run_audit.h"
+#include "submix/eval/pages/result_tables.h"
 
 namespace submix::apps {
 namespace {
@@ -67,7 +68,7 @@ Status Report(const AuditFlags& flags, const Attack& audit, PrivacyUnit unit,
         eval::ClaimOf(*attacked.mechanism, attacked.epsilon, unit, flags.delta));
     Json row = {{"model", attacked.options.name},
                 {"guarantee", attacked.Guarantee()},
-                {kPromise, claim.labels}};
+                {eval::kPromiseColumn, claim.labels}};
     row["verdict"] = Verdict(attacked, claim, find(i, claim, row));
     if (row["verdict"] == kRefuted && refuted.empty()) refuted = attacked.options.name;
     report.rows.push_back(row);

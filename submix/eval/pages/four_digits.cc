@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "submix/accounting/privacy_statement.h"
 #include "submix/base/number_text.h"
 
 namespace submix::eval {
@@ -10,6 +11,10 @@ namespace {
 
 constexpr int kDigits = 4;
 constexpr double kAllDigitsBelow = 1e12;  // larger numbers have an exponent
+
+double RoundedUp(double value) {
+  return std::strtod(accounting::FormatCost(value).c_str(), nullptr);
+}
 
 }  // namespace
 
@@ -32,9 +37,11 @@ std::string CountText(std::int64_t count) {
 
 std::string PercentText(double share) { return FourDigits(100 * share) + " %"; }
 
-std::string TimesText(double epsilon) {
+std::string MostPercentText(double share) { return FourDigits(RoundedUp(100 * share)) + " %"; }
+
+std::string MostTimesText(double epsilon) {
   constexpr double kBillion = 1e9;
-  const double factor = std::exp(epsilon);
+  const double factor = RoundedUp(std::exp(epsilon));
   return factor <= kBillion ? FourDigits(factor) + " times" : "more than a billion times";
 }
 

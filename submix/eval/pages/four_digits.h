@@ -13,7 +13,9 @@ std::string CountText(std::int64_t count);
 // "46.33 %" from 0.463333.
 std::string PercentText(double share);
 
-// By what factor a probability may grow under epsilon: "2,697 times"; "more than a billion times".
-std::string TimesText(double epsilon);
+// What is allowed at most, and so rounded up: a share, and the factor by which a probability may
+// grow under epsilon, "2,698 times" or "more than a billion times".
+std::string MostPercentText(double share);
+std::string MostTimesText(double epsilon);
 
 }  // namespace submix::eval

@@ -17,7 +17,13 @@ std::string ShortNumber(double value);
 struct HtmlCell {
   HtmlCell(std::string text) : html("<td>" + EscapedHtml(text) + "</td>") {}
   HtmlCell(const char* text) : HtmlCell(std::string(text)) {}
-  HtmlCell(double number) : html("<td class=\"number\">" + ShortNumber(number) + "</td>") {}
+  HtmlCell(double number) : HtmlCell(Number(ShortNumber(number))) {}
+  // A number as it is to be read.
+  static HtmlCell Number(const std::string& text) {
+    HtmlCell cell("");
+    cell.html = "<td class=\"number\">" + EscapedHtml(text) + "</td>";
+    return cell;
+  }
 
   std::string html;
 };
@@ -38,7 +44,11 @@ class HtmlTable {
 
 // "<h2>…</h2>".
 std::string HtmlHeading(const std::string& text);
-std::string HtmlParagraph(const std::string& text);
+// `kind` is a class of the page's style, or empty: "lead", "note", "good", "bad", "open".
+std::string HtmlParagraph(const std::string& text, const std::string& kind = "");
+std::string HtmlList(const std::vector<std::string>& items);
+// A bar that is full where `share` is 1; `label` says so in words.
+std::string HtmlBar(double share, const std::string& label);
 // The sentence, then the table.
 std::string HtmlPromise(const accounting::Promise& promise);
 // Shown when the reader opens it. `body` is HTML.

@@ -69,7 +69,13 @@ StatusOr<std::vector<Measurement>> LoadMeasurements(const std::string& directory
     if (!name.ends_with(".json")) continue;
     const std::string path = base::JoinPath(directory, name);
     SUBMIX_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-    SUBMIX_ASSIGN_OR_RETURN(measurements.emplace_back(), ParseMeasurement(text, path));
+    StatusOr<Measurement> measurement = ParseMeasurement(text, path);
+    if (!measurement.ok()) {
+      return base::Status(
+          measurement.status().code(),
+          measurement.status().message() + "; remove the file to leave it out of the report");
+    }
+    measurements.push_back(*std::move(measurement));
   }
   std::ranges::stable_sort(measurements, std::greater<>(), &Measurement::measured);
   return measurements;

@@ -95,10 +95,16 @@ std::string AllowedRatio(const Attacked& attacked) {
       accounting::EpsilonForDelta({*attacked.order, *attacked.epsilon}, accounting::kDefaultDelta,
                                   accounting::ConversionKind::kImproved);
   if (!epsilon.ok()) return "";
-  return " The promise allows an answer to become at most " + TimesText(*epsilon) +
+  return " The promise allows an answer to become at most " + MostTimesText(*epsilon) +
          " as likely as without the text of one part, but for a chance of " +
          FourDigits(accounting::kDefaultDelta) + ".";
 }
+
+// What was got out of one model or mechanism.
+struct Found {
+  std::string text;
+  bool is_nothing = false;
+};
 
 // One verdict for each promise, with the others' results behind it, to compare with.
 template <typename Result>
@@ -109,14 +115,16 @@ std::vector<Verdict> WithComparison(const Rows& rows, const std::string& opening
   const std::vector<Attacked> all = ByModel(rows);
   for (const Attacked& attacked : all) {
     if (attacked.has_promise()) continue;
-    others +=
-        (others.empty() ? " To compare: " : "; ") + attacked.model + ": " + result(attacked.rows);
+    others += (others.empty() ? " To compare: " : "; ") + attacked.model + ": " +
+              result(attacked.rows).text;
   }
   if (!others.empty()) others += ".";
   for (const Attacked& attacked : all) {
     if (!attacked.has_promise()) continue;
-    verdicts.push_back({opening + " Under " + attacked.Name() + ": " + result(attacked.rows) + "." +
-                        AllowedRatio(attacked) + others});
+    const Found found = result(attacked.rows);
+    verdicts.push_back({opening + " Under " + attacked.Name() + ": " + found.text + "." +
+                            AllowedRatio(attacked) + others,
+                        found.is_nothing ? VerdictTone::kHeld : VerdictTone::kNotJudged});
   }
   if (verdicts.empty()) verdicts.push_back({opening + " No promise was attacked." + others});
   return verdicts;
@@ -126,7 +134,8 @@ std::vector<Verdict> WithComparison(const Rows& rows, const std::string& opening
 
 std::vector<Verdict> OfExtraction(const Rows& rows) {
   const auto result = [](const Rows& of_model) {
-    std::string text;
+    Found found = {"", true};
+    std::string& text = found.text;
     for (const JsonObject& row : of_model) {
       const double attempts = NumberOr0(row, "attempts");
       const double hits = NumberOr0(row, "hits");
@@ -136,12 +145,15 @@ std::vector<Verdict> OfExtraction(const Rows& rows) {
               FourDigits(attempts) + " attempts";
       if (TextIn(row, "decoding") == "greedy") {
         text += " at the likeliest tokens, which no client can take";
-      } else if (hits == 0 && attempts > 0) {
+        continue;
+      }
+      found.is_nothing = found.is_nothing && hits == 0;
+      if (hits == 0 && attempts > 0) {
         text += " (a rate below " + PercentText(1 - std::pow(kLevel, 1 / attempts)) +
                 " at 95 % confidence)";
       }
     }
-    return text;
+    return found;
   };
   return WithComparison(rows, "Planted secrets were asked for by the words before them.", result);
 }
@@ -150,27 +162,34 @@ std::vector<Verdict> OfExposure(const Rows& rows) {
   const auto result = [](const Rows& of_model) {
     double sum = 0;
     for (const JsonObject& row : of_model) sum += NumberOr0(row, "exposure");
-    return FourDigits(sum / static_cast<double>(of_model.size())) + " of " +
-           FourDigits(NumberOr0(of_model.front(), "bits")) + " bits exposed on average";
+    return Found{FourDigits(sum / static_cast<double>(of_model.size())) + " of " +
+                 FourDigits(NumberOr0(of_model.front(), "bits")) + " bits exposed on average"};
   };
   return WithComparison(rows,
-                        "Planted secrets were ranked among those that might have stood there; "
-                        "about 1.4 bits are chance.",
+                        "Planted secrets were ranked by likelihoods, which clients could only "
+                        "estimate, among all that might have stood there; 1.4 bits are chance.",
                         result);
 }
 
 std::vector<Verdict> OfTargeted(const Rows& rows) {
   const auto result = [](const Rows& of_model) {
     const JsonObject& row = of_model.front();
-    return FourDigits(NumberOr0(row, "right")) + " of " + FourDigits(NumberOr0(row, "examples")) +
-           " guessed whole, " + PercentText(NumberOr0(row, "tokens_right")) + " of their tokens";
+    const double right = NumberOr0(row, "right");
+    return Found{FourDigits(right) + " of " + FourDigits(NumberOr0(row, "examples")) +
+                     " guessed whole, " + PercentText(NumberOr0(row, "tokens_right")) +
+                     " of their tokens",
+                 right == 0};
   };
   return WithComparison(rows, "Private texts were to be continued from their beginnings.", result);
 }
 
-std::string MembershipSentence(const Attacked& attacked, bool& is_bad) {
-  std::string sentence;
+Verdict MembershipVerdict(const Attacked& attacked) {
+  std::string sentence =
+      "From served tokens, somebody who knows all models with and without a text told which it "
+      "was. Under " +
+      attacked.Name() + ":";
   bool has_bound = false;
+  bool is_bad = false;
   for (const JsonObject& row : attacked.rows) {
     const auto surely = NumberIn(row, "surely");
     const auto bound = NumberIn(row, "bound");
@@ -179,45 +198,41 @@ std::string MembershipSentence(const Attacked& attacked, bool& is_bad) {
     if (TextIn(row, "measure") != "TPR at FPR 0.01") continue;
     sentence += " at 1 % false alarms the text was recognised in " +
                 PercentText(NumberOr0(row, "value")) + " of the cases in which it was there";
-    if (bound) sentence += "; the promise allows " + PercentText(*bound);
+    if (bound) sentence += "; the promise allows " + MostPercentText(*bound);
   }
-  sentence += !has_bound ? ". Nothing is promised."
-              : is_bad   ? ". MORE THAN THE PROMISE ALLOWS."
-                         : ". Within the promise.";
-  return sentence;
+  if (!has_bound) return {sentence + ". Nothing is promised."};
+  if (is_bad) return {sentence + ". MORE THAN THE PROMISE ALLOWS.", VerdictTone::kBroken};
+  return {sentence + ". Within the promise.", VerdictTone::kHeld};
 }
 
 std::vector<Verdict> OfMembership(const Rows& rows) {
   std::vector<Verdict> verdicts;
-  for (const Attacked& attacked : ByModel(rows)) {
-    Verdict& verdict = verdicts.emplace_back();
-    verdict.sentence =
-        "From served tokens, somebody who knows all models with and without a text told which it "
-        "was. Under " +
-        attacked.Name() + ":" + MembershipSentence(attacked, verdict.is_bad);
-  }
+  for (const Attacked& attacked : ByModel(rows)) verdicts.push_back(MembershipVerdict(attacked));
   return verdicts;
 }
 
 // How an audit's column `verdict` reads.
-std::string AuditEnding(const std::string& verdict) {
-  if (verdict == "not refuted") return " The promise is not refuted, which proves no privacy.";
-  if (verdict == "REFUTED") return " THE PROMISE IS REFUTED.";
-  if (verdict == "exceeded") return " MORE WAS SPENT THAN IS CLAIMED; the claim is not proven.";
-  return " Nothing is promised.";
+Verdict AuditEnding(const std::string& verdict) {
+  if (verdict == "not refuted") {
+    return {" The promise is not refuted, which proves no privacy.", VerdictTone::kHeld};
+  }
+  if (verdict == "REFUTED") return {" THE PROMISE IS REFUTED.", VerdictTone::kBroken};
+  if (verdict == "exceeded") {
+    return {" MORE WAS SPENT THAN IS CLAIMED; the claim is not proven.", VerdictTone::kBroken};
+  }
+  return {" Nothing is promised."};
 }
 
 std::string ProvenEpsilon(const JsonObject& row) {
   const auto claimed = NumberIn(row, "claimed_epsilon");
-  return "epsilon was at least " + FourDigits(NumberOr0(row, "epsilon_at_least")) + " (delta " +
-         FourDigits(NumberOr0(row, "delta")) + ")" +
-         (claimed ? "; the promise allows " + FourDigits(*claimed) : "") + ".";
+  return "epsilon was at least " + accounting::FormatAllowance(NumberOr0(row, "epsilon_at_least")) +
+         " (delta " + FourDigits(NumberOr0(row, "delta")) + ")" +
+         (claimed ? "; the promise allows " + accounting::FormatCost(*claimed) : "") + ".";
 }
 
 Verdict AuditVerdict(const JsonObject& row, const std::string& opening) {
-  const std::string verdict = TextIn(row, "verdict");
-  return {opening + ProvenEpsilon(row) + AuditEnding(verdict),
-          verdict == "REFUTED" || verdict == "exceeded"};
+  const Verdict ending = AuditEnding(TextIn(row, "verdict"));
+  return {opening + ProvenEpsilon(row) + ending.sentence, ending.tone};
 }
 
 std::vector<Verdict> OfEpsilonAudit(const Rows& rows) {
@@ -277,7 +292,8 @@ std::vector<Verdict> OfTiming(const Rows& rows) {
                             : std::string(" Without padding, ");
     sentence += "one of " + FourDigits(hidden) + " ms would have been seen 4 times in 5.";
   }
-  return {{sentence + " The promise does not cover time.", !seen.empty()}};
+  return {{sentence + " The promise does not cover time.",
+           seen.empty() ? VerdictTone::kHeld : VerdictTone::kBroken}};
 }
 
 // Further settings are for the table.
@@ -312,26 +328,14 @@ struct JudgedKind {
 };
 
 constexpr JudgedKind kJudged[] = {
-    {{"attack extraction", "Planted secrets: do answers contain them?",
-      "The attacker asks for each secret by the words before it, with the whole budget each time."},
-     OfExtraction},
-    {{"attack exposure", "Planted secrets: how much do likelihoods give away?",
-      "The attacker reads probabilities that a client could only estimate."},
-     OfExposure},
-    {{"attack targeted", "Private text: can its continuation be guessed?",
-      "The attacker knows how a private text begins."},
-     OfTargeted},
-    {{"attack membership", "Served tokens: was a text there?",
-      "The attacker knows all models with and without the text, and sees the answers."},
-     OfMembership},
-    {{"audit epsilon", "Audit of epsilon, by many transcripts",
-      "A lower bound on what was spent, beside the promise."},
-     OfEpsilonAudit},
-    {{"audit one-run", "Audit of epsilon, all parts at once",
-      "Every part is there or not by a coin of its own, and the coins are guessed."},
-     OfOneRunAudit},
-    {{"audit timing", "The clock", "A client times tokens that must look alike."}, OfTiming},
-    {{"evaluate", "Use", "How well text that no model has read is predicted."}, OfEvaluation},
+    {{"attack extraction", "Planted secrets: do answers contain them?"}, OfExtraction},
+    {{"attack exposure", "Planted secrets: how much do likelihoods give away?"}, OfExposure},
+    {{"attack targeted", "Private text: can its continuation be guessed?"}, OfTargeted},
+    {{"attack membership", "Served tokens: was a text there?"}, OfMembership},
+    {{"audit epsilon", "Audit of epsilon, by many transcripts"}, OfEpsilonAudit},
+    {{"audit one-run", "Audit of epsilon, all parts at once"}, OfOneRunAudit},
+    {{"audit timing", "What the clock tells"}, OfTiming},
+    {{"evaluate", "What the answers are worth"}, OfEvaluation},
 };
 
 }  // namespace

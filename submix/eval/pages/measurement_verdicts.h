@@ -11,18 +11,23 @@
 
 namespace submix::eval {
 
+enum class VerdictTone {
+  kHeld,       // nothing was found, or no more than the promise allows
+  kNotJudged,  // something was found of which no bound is known, or nothing is promised
+  // More than the promise allows was found, or the clock told something: not by one test's chance
+  // alone, but what commands call "surely", "REFUTED", "exceeded" or seen.
+  kBroken,
+};
+
 struct Verdict {
   std::string sentence;
-  // More than a promise allows was found, or the clock told something. Never by a sum of chances
-  // alone: what commands call "surely", "REFUTED" or seen.
-  bool is_bad = false;
+  VerdictTone tone = VerdictTone::kNotJudged;
 };
 
 // What was measured, as a page lists it.
 struct MeasuredKind {
-  std::string_view kind;     // Measurement::kind
-  std::string_view heading;  // "Planted secrets"
-  std::string_view tried;    // a sentence: what the attacker does and knows
+  std::string_view kind;  // Measurement::kind
+  std::string_view heading;
 };
 // Every kind that there is, in the order of the page.
 std::span<const MeasuredKind> MeasuredKinds();

@@ -9,6 +9,10 @@ namespace measurement_verdicts_test {
 using testing::HasSubstr;
 using testing::Not;
 
+constexpr auto kHeld = VerdictTone::kHeld;
+constexpr auto kNotJudged = VerdictTone::kNotJudged;
+constexpr auto kBroken = VerdictTone::kBroken;
+
 std::vector<Verdict> Verdicts(const std::string& kind, const std::string& rows) {
   const auto measurement = MakeMeasurement({kind, "", 0, "ab"}, rows);
   SUBMIX_EXPECT_OK(measurement);
@@ -35,8 +39,9 @@ TEST(FourDigitsTest, ArePrintedAndNoMore) {
   EXPECT_EQ(CountText(-123), "-123");
   EXPECT_EQ(CountText(0), "0");
   EXPECT_EQ(PercentText(0.463333), "46.33 %");
-  EXPECT_EQ(TimesText(7.9), "2,697 times");
-  EXPECT_EQ(TimesText(45), "more than a billion times");
+  EXPECT_EQ(MostTimesText(7.9), "2,698 times");
+  EXPECT_EQ(MostPercentText(0.12341), "12.35 %");
+  EXPECT_EQ(MostTimesText(45), "more than a billion times");
 }
 
 constexpr const char* kExtraction = R"([
@@ -56,7 +61,7 @@ TEST(MeasurementVerdictsTest, ExtractionSaysWhatCameOutWhatIsAllowedAndWhatModel
   // 4 nats at order 8 are (5.55…, 1e-6).
   EXPECT_THAT(verdict.sentence, HasSubstr(" times as likely as without the text of one part"));
   EXPECT_THAT(verdict.sentence, HasSubstr("members: 3 of 3 came out, in 139 of 300 attempts."));
-  EXPECT_FALSE(verdict.is_bad);
+  EXPECT_EQ(verdict.tone, kHeld);
 }
 
 TEST(MeasurementVerdictsTest, EveryPromiseThatWasAttackedHasItsOwn) {
@@ -68,7 +73,14 @@ TEST(MeasurementVerdictsTest, EveryPromiseThatWasAttackedHasItsOwn) {
             2U);
   const Verdict none = TheVerdict(
       "attack targeted", R"([{"model": "members", "examples": 3, "right": 3, "tokens_right": 1}])");
+  EXPECT_EQ(none.tone, kNotJudged);
   EXPECT_THAT(none.sentence, HasSubstr("No promise was attacked. To compare: members: 3 of 3"));
+}
+
+TEST(MeasurementVerdictsTest, WhatCameOutBySamplingIsNotHeld) {
+  std::string rows = kExtraction;
+  rows.replace(rows.find("\"hits\": 0"), 9, "\"hits\": 1");
+  EXPECT_EQ(TheVerdict("attack extraction", rows).tone, kNotJudged);
 }
 
 TEST(MeasurementVerdictsTest, ExposureIsTheMeanOverSecrets) {
@@ -79,7 +91,8 @@ TEST(MeasurementVerdictsTest, ExposureIsTheMeanOverSecrets) {
   EXPECT_THAT(verdict.sentence,
               HasSubstr("Under dclip with 1 nats at order inf: 1.5 of 13.29 bits"));
   EXPECT_THAT(verdict.sentence, HasSubstr("public: 2 of 13.29 bits"));
-  EXPECT_THAT(verdict.sentence, HasSubstr("at most 2.718 times"));
+  EXPECT_THAT(verdict.sentence, HasSubstr("at most 2.719 times"));
+  EXPECT_EQ(verdict.tone, kNotJudged);
 }
 
 std::string Membership(double surely, const std::string& bound) {
@@ -94,13 +107,13 @@ TEST(MeasurementVerdictsTest, MembershipIsHeldAgainstItsBound) {
       within.sentence,
       HasSubstr("at 1 % false alarms the text was recognised in 8.19 % of the cases in which "
                 "it was there; the promise allows 26.15 %. Within the promise."));
-  EXPECT_FALSE(within.is_bad);
+  EXPECT_EQ(within.tone, kHeld);
   const Verdict beyond = TheVerdict("attack membership", Membership(0.3, "0.2615"));
   EXPECT_THAT(beyond.sentence, HasSubstr("MORE THAN THE PROMISE ALLOWS"));
-  EXPECT_TRUE(beyond.is_bad);
+  EXPECT_EQ(beyond.tone, kBroken);
   const Verdict unpromised = TheVerdict("attack membership", Membership(0.3, "null"));
   EXPECT_THAT(unpromised.sentence, HasSubstr("Nothing is promised"));
-  EXPECT_FALSE(unpromised.is_bad);
+  EXPECT_EQ(unpromised.tone, kNotJudged);
 }
 
 std::string Audit(const std::string& verdict, const std::string& claimed) {
@@ -113,16 +126,16 @@ TEST(MeasurementVerdictsTest, AuditsSayWhetherThePromiseIsRefuted) {
   for (const char* kind : {"audit epsilon", "audit one-run"}) {
     const Verdict held = TheVerdict(kind, Audit("not refuted", "12.13"));
     EXPECT_THAT(held.sentence,
-                HasSubstr("epsilon was at least 2.559 (delta 1e-05); the promise allows 12.13. The "
+                HasSubstr("epsilon was at least 2.558 (delta 1e-05); the promise allows 12.13. The "
                           "promise is not refuted"));
-    EXPECT_FALSE(held.is_bad);
+    EXPECT_EQ(held.tone, kHeld);
     const Verdict refuted = TheVerdict(kind, Audit("REFUTED", "1"));
     EXPECT_THAT(refuted.sentence, HasSubstr("THE PROMISE IS REFUTED"));
-    EXPECT_TRUE(refuted.is_bad);
-    EXPECT_TRUE(TheVerdict(kind, Audit("exceeded", "1")).is_bad);
+    EXPECT_EQ(refuted.tone, kBroken);
+    EXPECT_EQ(TheVerdict(kind, Audit("exceeded", "1")).tone, kBroken);
     const Verdict unpromised = TheVerdict(kind, Audit("no claim", "null"));
     EXPECT_THAT(unpromised.sentence, Not(HasSubstr("allows")));
-    EXPECT_FALSE(unpromised.is_bad);
+    EXPECT_EQ(unpromised.tone, kNotJudged);
   }
   EXPECT_THAT(TheVerdict("audit one-run", Audit("not refuted", "12")).sentence,
               HasSubstr("22 of 26 guesses were right"));
@@ -152,11 +165,11 @@ TEST(MeasurementVerdictsTest, TimingSaysWhatWasSeenAndWhatCouldHide) {
                         "the least p is 0.0063."));
   EXPECT_THAT(quiet.sentence, HasSubstr("Without padding, one of 0.15 ms would have been seen"));
   EXPECT_THAT(quiet.sentence, HasSubstr("Padded to multiples of 25 ms, one of 0.01 ms"));
-  EXPECT_FALSE(quiet.is_bad);
+  EXPECT_EQ(quiet.tone, kHeld);
   const Verdict seen = TheVerdict("audit timing", Timing(0.0062));
   EXPECT_THAT(seen.sentence, HasSubstr("A DIFFERENCE WAS SEEN"));
   EXPECT_THAT(seen.sentence, HasSubstr("all can pay, then none can: -0.029 ms."));
-  EXPECT_TRUE(seen.is_bad);
+  EXPECT_EQ(seen.tone, kBroken);
 }
 
 TEST(MeasurementVerdictsTest, EvaluationSaysWhatIsKept) {

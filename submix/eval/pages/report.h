@@ -1,25 +1,36 @@
 // One page about a deployment that a privacy officer can read: what is promised and to whom, what
-// has been spent, what the figures, attacks and audits found, where it all comes from.
+// was spent, what attacks and audits found, what is not covered, and how the deployment answers
+// the guidelines of NIST SP 800-226. And what of it may be published, as JSON.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <vector>
 
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
+#include "submix/eval/pages/declared_statements.h"
+#include "submix/eval/pages/measurement.h"
 
 namespace submix::eval {
 
-// The column in which attacks and audits name what they were run on: the ensemble's fingerprint,
-// hex.
-inline constexpr char kEnsembleColumn[] = "ensemble";
+struct ReportedDeployment {
+  const engine::Deployment& deployment;
+  std::string name;
+  std::time_t date = 0;  // seconds since 1970
+  DeclaredStatements declared = {};
+};
 
-// HTML, self-contained. `directories` hold what `reproduce`, `attack` and `audit` wrote: every SVG
-// is shown with the CSV of its name, every other CSV as a table. A CSV whose kEnsembleColumn
-// names another ensemble than the deployment's is said to be no evidence about it. Checks the
-// ledger's whole chain. Errors: the ledger's, such as kDataLoss for a broken chain; those of
-// reading the directories; kInvalidArgument for a CSV that is none, naming it.
-base::StatusOr<std::string> DeploymentReport(const engine::Deployment& deployment,
+// HTML, self-contained, for the operator: it shows what was spent. `measurements`: the newest
+// first, as LoadMeasurements has them. `directories` hold what `reproduce`, `attack` and `audit`
+// wrote as CSV and SVG (ResultsHtml). Checks the ledger's whole chain. Errors: the ledger's, such
+// as kDataLoss for a broken chain; ResultsHtml's.
+base::StatusOr<std::string> DeploymentReport(const ReportedDeployment& reported,
+                                             const std::vector<Measurement>& measurements,
                                              const std::vector<std::string>& directories);
+
+// Promise, declaration, statements and guidelines: nothing that depends on private text or on what
+// was spent. One JSON object, ended by a newline. Schema: docs/deployment_format.md.
+std::string PublicReportJson(const ReportedDeployment& reported);
 
 }  // namespace submix::eval
