@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -54,12 +55,25 @@ TEST(FusedKernelsTest, NanStaysNan) {
   std::vector<float> y(40);
   row.assign(40, 1.0f);
   row[33] = std::nanf("");
-  GeluForward(row.data(), y.data(), 40);
+  GeluForward(row.data(), nullptr, y.data(), 40);
   EXPECT_TRUE(std::isnan(y[33]));
   EXPECT_FALSE(std::isnan(y[32]));
 }
 
-TEST(FusedKernelsTest, GeluEqualsItsFormulaAndSlope) {
+double Gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double Silu(double x) { return x / (1 + std::exp(-x)); }
+
+struct ActivationCase {
+  double (*formula)(double);
+  void (*forward)(const float*, const float*, float*, std::int64_t);
+  void (*backward)(const float*, const float*, const float*, float*, float*, std::int64_t);
+};
+const ActivationCase kActivations[] = {{Gelu, GeluForward, GeluBackward},
+                                       {Silu, SiluForward, SiluBackward}};
+
+TEST(FusedKernelsTest, ActivationsEqualTheirFormulasAndSlopes) {
   std::vector<float> x = Normal(1003, 4, 1);
   x[0] = 40;
   x[1] = -40;
@@ -67,14 +81,131 @@ TEST(FusedKernelsTest, GeluEqualsItsFormulaAndSlope) {
   std::vector<float> y(x.size()), slope(x.size());
   const std::vector<float> ones(x.size(), 1.0f);
   const auto count = static_cast<std::int64_t>(x.size());
-  GeluForward(x.data(), y.data(), count);
-  GeluBackward(x.data(), ones.data(), slope.data(), count);
-  const auto gelu = [](double v) {
-    return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
-  };
+  for (const ActivationCase& activation : kActivations) {
+    const auto f = activation.formula;
+    activation.forward(x.data(), nullptr, y.data(), count);
+    activation.backward(x.data(), nullptr, ones.data(), slope.data(), nullptr, count);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(y[i], f(x[i]), 2e-6 * (1 + std::abs(x[i])));
+      EXPECT_NEAR(slope[i], (f(x[i] + 1e-5) - f(x[i] - 1e-5)) / 2e-5, 2e-5);
+    }
+  }
+}
+
+// In place, for every tail length.
+TEST(FusedKernelsTest, ActivationsTakeAFactorAndGiveItsGradient) {
+  for (const ActivationCase& activation : kActivations) {
+    const auto f = activation.formula;
+    for (std::size_t size = 1; size < 70; ++size) {
+      const std::vector<float> x = Normal(size, 2, size);
+      const std::vector<float> factor = Normal(size, 2, size + 100);
+      const std::vector<float> grad = Normal(size, 2, size + 200);
+      const auto count = static_cast<std::int64_t>(size);
+      std::vector<float> y = x, grad_x = x, grad_factor = factor;
+      activation.forward(y.data(), factor.data(), y.data(), count);
+      activation.backward(grad_x.data(), grad_factor.data(), grad.data(), grad_x.data(),
+                          grad_factor.data(), count);
+      for (std::size_t i = 0; i < size; ++i) {
+        const double slope = (f(x[i] + 1e-5) - f(x[i] - 1e-5)) / 2e-5;
+        EXPECT_NEAR(y[i], f(x[i]) * factor[i], 1e-4);
+        EXPECT_NEAR(grad_x[i], grad[i] * factor[i] * slope, 2e-3);
+        EXPECT_NEAR(grad_factor[i], grad[i] * f(x[i]), 1e-3);
+      }
+    }
+  }
+}
+
+// A norm of one row by its definition, in double.
+std::vector<double> NormByDefinition(const std::vector<double>& x, const std::vector<float>& gain,
+                                     const std::vector<float>& shift, bool centres) {
+  const auto size = static_cast<double>(x.size());
+  double mean = 0;
+  for (const double value : x) mean += centres ? value / size : 0;
+  double square = 0.01;
+  for (const double value : x) square += (value - mean) * (value - mean) / size;
+  std::vector<double> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    EXPECT_NEAR(y[i], gelu(x[i]), 2e-6 * (1 + std::abs(x[i])));
-    EXPECT_NEAR(slope[i], (gelu(x[i] + 1e-5) - gelu(x[i] - 1e-5)) / 2e-5, 2e-5);
+    y[i] = (x[i] - mean) / std::sqrt(square) * gain[i] + (centres ? shift[i] : 0);
+  }
+  return y;
+}
+
+double WeightedSum(const std::vector<double>& values, const std::vector<float>& weights) {
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += values[i] * weights[i];
+  return sum;
+}
+
+TEST(FusedKernelsTest, NormsEqualTheirDefinitionAndFiniteDifferences) {
+  for (const bool centres : {false, true}) {
+    for (const std::size_t size : {1, 2, 7, 16, 33, 100}) {
+      std::vector<float> x = Normal(size, 2, size);
+      for (float& value : x) value += 3;
+      std::vector<float> gain = Normal(size, 1, 1000 + size);
+      std::vector<float> shift = Normal(size, 1, 2000 + size);
+      const std::vector<float> grad = Normal(size, 1, 3000 + size);
+      const auto count = static_cast<std::int64_t>(size);
+      const RowNorm norm = {gain.data(), centres ? shift.data() : nullptr, 0.01f, centres};
+      std::vector<float> y(size), grad_x(size, 5), grad_gain(size, 6), grad_shift(size, 7);
+      const RowMoments moments = NormForward(norm, x.data(), y.data(), count);
+      NormBackward(norm, moments, x.data(), grad.data(), grad_x.data(), count);
+      NormWeightsBackward(moments, x.data(), grad.data(), grad_gain.data(),
+                          centres ? grad_shift.data() : nullptr, count);
+      const std::vector<double> wide(x.begin(), x.end());
+      const std::vector<double> expected = NormByDefinition(wide, gain, shift, centres);
+      for (std::size_t i = 0; i < size; ++i) {
+        EXPECT_NEAR(y[i], expected[i], 1e-5 * (1 + std::abs(expected[i])));
+        constexpr double kStep = 1e-5;
+        std::vector<double> more = wide, less = wide;
+        more[i] += kStep;
+        less[i] -= kStep;
+        const double slope = (WeightedSum(NormByDefinition(more, gain, shift, centres), grad) -
+                              WeightedSum(NormByDefinition(less, gain, shift, centres), grad)) /
+                             (2 * kStep);
+        // Of one number alone the deviation is all epsilon's, and steep.
+        EXPECT_NEAR(grad_x[i] - 5, slope, 1e-4 * (1 + std::abs(slope))) << size << " " << i;
+        const double bare = (expected[i] - (centres ? shift[i] : 0)) / gain[i];
+        EXPECT_NEAR(grad_gain[i] - 6, grad[i] * bare, 1e-5 * (1 + std::abs(bare)));
+        EXPECT_NEAR(grad_shift[i] - 7, centres ? grad[i] : 0, 1e-5);
+      }
+    }
+  }
+}
+
+// Each pair of a head turns as a complex number does; back by the opposite direction, in place.
+TEST(FusedKernelsTest, HeadsTurnPairByPairAndBack) {
+  constexpr std::size_t kHeads = 3;
+  for (std::size_t half = 1; half < 40; ++half) {
+    const std::vector<float> x = Normal(kHeads * 2 * half, 1, half);
+    const std::vector<float> angles = Normal(half, 3, 100 + half);
+    std::vector<float> cosines, sines;
+    for (const float angle : angles) {
+      cosines.push_back(std::cos(angle));
+      sines.push_back(std::sin(angle));
+    }
+    std::vector<float> y(x.size());
+    const auto half_width = static_cast<std::int64_t>(half);
+    TurnHeads(x.data(), cosines.data(), sines.data(), 1, kHeads, half_width, y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t in_head = i % (2 * half);
+      if (in_head >= half) continue;
+      const auto turned = std::complex<double>(x[i], x[i + half]) *
+                          std::polar(1.0, static_cast<double>(angles[in_head]));
+      EXPECT_NEAR(y[i], turned.real(), 1e-5);
+      EXPECT_NEAR(y[i + half], turned.imag(), 1e-5);
+    }
+    TurnHeads(y.data(), cosines.data(), sines.data(), -1, kHeads, half_width, y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i], 1e-5);
+  }
+}
+
+TEST(FusedKernelsTest, FloatsAreAdded) {
+  for (std::size_t size = 1; size < 70; ++size) {
+    const std::vector<float> x = Normal(size, 1, size);
+    const std::vector<float> before = Normal(size, 1, 100 + size);
+    std::vector<float> y = before;
+    AddFloats(x.data(), y.data(), static_cast<std::int64_t>(size));
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(y[i], before[i] + x[i]);
   }
 }
 

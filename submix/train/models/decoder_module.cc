@@ -1,9 +1,31 @@
 #include "submix/train/models/decoder_module.h"
 
 #include "submix/model/decoder_tensors.h"
+#include "submix/train/models/row_operations.h"
 
 namespace submix::train {
 namespace {
+
+// The residual stream, float32. What was last added to it is added when the next norm reads it.
+class ResidualStream {
+ public:
+  explicit ResidualStream(at::Tensor x) : x_(std::move(x)) {}
+
+  // y is float32 or in the products' type. Requires: a norm was read since the last addition.
+  void Add(at::Tensor y) { added_ = std::move(y); }
+
+  at::Tensor Normed(const NormWeights& weights, at::ScalarType type) {
+    if (!added_.defined()) return NormRows(x_, weights, type);
+    SumAndNorm both = AddAndNormRows(x_, added_, weights, type);
+    x_ = std::move(both.sum);
+    added_.reset();
+    return both.normed;
+  }
+
+ private:
+  at::Tensor x_;
+  at::Tensor added_;
+};
 
 class DecoderPass {
  public:
@@ -22,16 +44,16 @@ class DecoderPass {
   }
 
   at::Tensor Run(const at::Tensor& tokens) const {
-    at::Tensor x = Embed(tokens);
+    ResidualStream x(Embed(tokens));
     for (int layer = 0; layer < config_.layers; ++layer) {
       const std::string prefix = model::LayerPrefix(config_, layer);
       const model::LayerLinears linears = model::LinearsOfLayer(config_, layer);
       const at::Tensor attended = Attend(layer, linears, Normed(prefix + names_.norm_1, x));
-      x = x + Outcome(prefix + model::kNormAfterAttention, attended);
+      x.Add(Outcome(prefix + model::kNormAfterAttention, attended));
       const at::Tensor fed = FeedForward(linears, Normed(prefix + names_.norm_2, x));
-      x = x + Outcome(prefix + model::kNormAfterMlp, fed);
+      x.Add(Outcome(prefix + model::kNormAfterMlp, fed));
     }
-    return Norm(names_.final_norm, x).to(weights_.unembedding.scalar_type());
+    return x.Normed(Norm(names_.final_norm), weights_.unembedding.scalar_type());
   }
 
  private:
@@ -45,22 +67,21 @@ class DecoderPass {
     return x.view({-1, config_.width});
   }
 
-  at::Tensor Norm(const std::string& name, const at::Tensor& x) const {
-    const at::Tensor& gain = weights_[name + ".weight"];
-    if (config_.norm == model::Norm::kLayer) {
-      return at::layer_norm(x, {x.size(-1)}, gain, weights_[name + ".bias"], config_.norm_epsilon);
-    }
-    return x * at::rsqrt(x.square().mean(-1, /*keepdim=*/true) + config_.norm_epsilon) * gain;
+  NormWeights Norm(const std::string& name) const {
+    return {.gain = weights_[name + ".weight"],
+            .shift = weights_.BiasOf(name),
+            .epsilon = config_.norm_epsilon,
+            .centres = config_.norm == model::Norm::kLayer};
   }
 
   // What linear layers read.
-  at::Tensor Normed(const std::string& name, const at::Tensor& x) const {
-    return Norm(name, x).to(weights_.compute_type);
+  at::Tensor Normed(const std::string& name, ResidualStream& x) const {
+    return x.Normed(Norm(name), weights_.compute_type);
   }
 
   // What a block adds to the residual stream.
   at::Tensor Outcome(const std::string& norm, const at::Tensor& y) const {
-    return config_.has_norms_after_blocks ? Norm(norm, y.to(torch::kFloat)) : y;
+    return config_.has_norms_after_blocks ? NormRows(y, Norm(norm), torch::kFloat) : y;
   }
 
   at::Tensor Linear(const model::LinearLayer& layer, const at::Tensor& x) const {
@@ -72,25 +93,23 @@ class DecoderPass {
   }
 
   at::Tensor HeadNorm(const std::string& name, const at::Tensor& x) const {
-    return Norm(name, x.view({x.size(0), -1, config_.width_of_head()})).view(x.sizes());
+    const at::Tensor heads = x.view({x.size(0), -1, config_.width_of_head()});
+    return NormRows(heads, Norm(name), torch::kFloat).view(x.sizes());
   }
 
   // Of all heads side by side, [N, query width + 2 key width].
   at::Tensor QueriesKeysValues(int layer, const model::LayerLinears& linears,
                                const at::Tensor& x) const {
     if (linears.attention_in.size() == 1) return Linear(linears.attention_in[0], x);
-    at::Tensor queries = Linear(linears.attention_in[0], x).to(torch::kFloat);
-    at::Tensor keys = Linear(linears.attention_in[1], x).to(torch::kFloat);
-    const at::Tensor values = Linear(linears.attention_in[2], x).to(torch::kFloat);
+    at::Tensor queries = Linear(linears.attention_in[0], x);
+    at::Tensor keys = Linear(linears.attention_in[1], x);
+    const at::Tensor values = Linear(linears.attention_in[2], x);
     if (config_.has_query_key_norms) {
       const std::string prefix = model::LayerPrefix(config_, layer);
       queries = HeadNorm(prefix + model::kQueryNorm, queries);
       keys = HeadNorm(prefix + model::kKeyNorm, keys);
     }
-    const at::Tensor all = at::cat({queries, keys, values}, 1);
-    if (config_.has_learned_positions) return all;
-    return TurnHeads(all, config_.is_windowed(layer) ? windowed_turns_ : turns_,
-                     config_.attention_heads + config_.num_key_value_heads());
+    return JoinHeads(queries, keys, values, config_.is_windowed(layer) ? windowed_turns_ : turns_);
   }
 
   at::Tensor Attend(int layer, const model::LayerLinears& linears, const at::Tensor& x) const {
@@ -106,9 +125,12 @@ class DecoderPass {
 
   at::Tensor FeedForward(const model::LayerLinears& linears, const at::Tensor& x) const {
     const at::Tensor first = Linear(linears.mlp_in[0], x);
-    const bool is_silu = config_.activation == model::Activation::kSilu;
-    at::Tensor wide = is_silu ? at::silu(first) : Gelu(first);
-    if (config_.is_gated) wide = wide * Linear(linears.mlp_in[1], x);
+    c10::optional<at::Tensor> factor;
+    if (config_.is_gated) factor = Linear(linears.mlp_in[1], x);
+    const at::Tensor wide =
+        Activate(config_.activation == model::Activation::kSilu ? RowActivation::kSilu
+                                                                : RowActivation::kGelu,
+                 first, factor);
     return Linear(linears.mlp_out, wide);
   }
 
@@ -117,8 +139,8 @@ class DecoderPass {
   const LoraStack& adapters_;
   const std::int64_t positions_;
   const model::DecoderNames names_;
-  at::Tensor turns_;
-  at::Tensor windowed_turns_;
+  c10::optional<at::Tensor> turns_;  // none with learned positions
+  c10::optional<at::Tensor> windowed_turns_;
 };
 
 }  // namespace

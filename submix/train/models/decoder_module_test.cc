@@ -14,6 +14,7 @@
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/models/fused_operations.h"
 #include "submix/train/models/member_models.h"
+#include "submix/train/models/row_operations.h"
 #include "submix/train/models/torch_predictor.h"
 
 namespace submix::train {
@@ -258,7 +259,7 @@ TEST(FusedOperationsTest, GeluEqualsTorch) {
   at::Tensor x = (torch::randn({1000}) * 4).requires_grad_();
   const at::Tensor expected = at::gelu(x, "tanh");
   const at::Tensor expected_grad = torch::autograd::grad({expected.sum()}, {x})[0];
-  const at::Tensor y = Gelu(x);
+  const at::Tensor y = Activate(RowActivation::kGelu, x, c10::nullopt);
   EXPECT_TRUE(at::allclose(y, expected, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(torch::autograd::grad({y.sum()}, {x})[0], expected_grad, 1e-5, 1e-5));
 }
@@ -267,8 +268,8 @@ TEST(FusedOperationsTest, GeluEqualsTorch) {
 TEST(FusedOperationsTest, Bfloat16IsFloatRoundedAtTheEnds) {
   at::Tensor x = (torch::randn({3000}) * 4).to(torch::kBFloat16).requires_grad_();
   at::Tensor wide = x.detach().to(torch::kFloat).requires_grad_();
-  const at::Tensor y = Gelu(x);
-  const at::Tensor expected = Gelu(wide);
+  const at::Tensor y = Activate(RowActivation::kGelu, x, c10::nullopt);
+  const at::Tensor expected = Activate(RowActivation::kGelu, wide, c10::nullopt);
   EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
   EXPECT_TRUE(at::allclose(y.to(torch::kFloat), expected, 0x1p-8, 0));
   const at::Tensor grad = torch::autograd::grad({y.to(torch::kFloat).sum()}, {x})[0];

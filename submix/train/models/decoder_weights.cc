@@ -68,8 +68,8 @@ ParameterVectors WeightVectors(const model::DecoderConfig& config) {
   return vectors;
 }
 
-c10::optional<at::Tensor> DecoderWeights::BiasOf(const std::string& linear) const {
-  const auto found = tensors.find(linear + ".bias");
+c10::optional<at::Tensor> DecoderWeights::BiasOf(const std::string& layer) const {
+  const auto found = tensors.find(layer + ".bias");
   if (found == tensors.end()) return c10::nullopt;
   return found->second;
 }

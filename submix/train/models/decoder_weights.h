@@ -49,7 +49,7 @@ struct DecoderWeights {
 
   const at::Tensor& operator[](const std::string& name) const { return tensors.at(name); }
   // None where the layer has none.
-  c10::optional<at::Tensor> BiasOf(const std::string& linear) const;
+  c10::optional<at::Tensor> BiasOf(const std::string& layer) const;
 };
 
 // `tensors` are in the order of model::DecoderTensors; linear layers and the unembedding are

@@ -1,7 +1,6 @@
 #include "submix/train/models/fused_operations.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +9,7 @@
 
 #include "submix/train/kernels/causal_attention_kernel.h"
 #include "submix/train/kernels/fused_kernels.h"
+#include "submix/train/models/float_access.h"
 
 namespace submix::train {
 namespace {
@@ -17,72 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kElementGrain = 1 << 14;
-constexpr std::int64_t kTurnedRows = 64;
 constexpr std::int64_t kLossRows = 256;  // rows whose logits exist at a time
-
-// Elements that are widened together: a few arrays of this size stay in the first-level cache.
-constexpr std::int64_t kWidenedElements = 1024;
-
-std::uint16_t* Halves(const at::Tensor& x) {
-  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
-}
-
-void ReadFloats(const at::Tensor& x, std::int64_t begin, std::int64_t count, float* floats) {
-  if (x.scalar_type() == torch::kFloat) {
-    std::copy_n(x.data_ptr<float>() + begin, count, floats);
-  } else {
-    FloatsOfBfloat16(Halves(x) + begin, floats, count);
-  }
-}
-
-void WriteFloats(const float* floats, std::int64_t begin, std::int64_t count, at::Tensor& y) {
-  if (y.scalar_type() == torch::kFloat) {
-    std::copy_n(floats, count, y.data_ptr<float>() + begin);
-  } else {
-    Bfloat16OfFloats(floats, Halves(y) + begin, count);
-  }
-}
-
-// work(begin, count) for all of `elements`, a few at a time, by all threads.
-template <typename Work>
-void ForWidenedElements(std::int64_t elements, const Work& work) {
-  at::parallel_for(0, elements, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += kWidenedElements) {
-      work(i, std::min(kWidenedElements, end - i));
-    }
-  });
-}
-
-class GeluFunction : public torch::autograd::Function<GeluFunction> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
-    context->save_for_backward({x});
-    at::Tensor y = at::empty_like(x);
-    ForWidenedElements(x.numel(), [&](std::int64_t begin, std::int64_t count) {
-      std::array<float, kWidenedElements> values;
-      ReadFloats(x, begin, count, values.data());
-      GeluForward(values.data(), values.data(), count);
-      WriteFloats(values.data(), begin, count, y);
-    });
-    return y;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list grads) {
-    const at::Tensor x = context->get_saved_variables()[0];
-    const at::Tensor grad_y = grads[0].contiguous();
-    at::Tensor grad_x = at::empty_like(x);
-    ForWidenedElements(x.numel(), [&](std::int64_t begin, std::int64_t count) {
-      std::array<float, kWidenedElements> values;
-      std::array<float, kWidenedElements> grads_of_values;
-      ReadFloats(x, begin, count, values.data());
-      ReadFloats(grad_y, begin, count, grads_of_values.data());
-      GeluBackward(values.data(), grads_of_values.data(), grads_of_values.data(), count);
-      WriteFloats(grads_of_values.data(), begin, count, grad_x);
-    });
-    return {grad_x};
-  }
-};
 
 // Logits [n, V] become row gradients; losses[i] are the rows' losses.
 void LossAndGradient(at::Tensor& logits, float soft_cap, const std::int64_t* targets,
@@ -198,51 +133,6 @@ class AdaptedLinearFunction : public torch::autograd::Function<AdaptedLinearFunc
   // [G * n, width] as [G, n, width], G being that of the factor.
   static at::Tensor Grouped(const at::Tensor& rows, const at::Tensor& factor) {
     return rows.view({factor.size(0), -1, rows.size(1)});
-  }
-};
-
-// Heads [0, heads) of every row of `from`, turned, in `to`, where the rest is already.
-void TurnRows(const at::Tensor& from, const at::Tensor& turns, std::int64_t heads, float direction,
-              at::Tensor& to) {
-  const std::int64_t row_width = from.size(1);
-  const std::int64_t half = turns.size(1) / 2;
-  const float* in = from.data_ptr<float>();
-  const float* angles = turns.data_ptr<float>();
-  float* out = to.data_ptr<float>();
-  at::parallel_for(0, from.size(0), kTurnedRows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float* cosines = angles + i % turns.size(0) * 2 * half;
-      const float* sines = cosines + half;
-      for (std::int64_t head = 0; head < heads; ++head) {
-        const float* x = in + i * row_width + head * 2 * half;
-        float* y = out + i * row_width + head * 2 * half;
-        for (std::int64_t c = 0; c < half; ++c) {
-          const float sine = direction * sines[c];
-          y[c] = x[c] * cosines[c] - x[half + c] * sine;
-          y[half + c] = x[half + c] * cosines[c] + x[c] * sine;
-        }
-      }
-    }
-  });
-}
-
-class TurnHeadsFunction : public torch::autograd::Function<TurnHeadsFunction> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& rows,
-                            const at::Tensor& turns, std::int64_t heads) {
-    context->save_for_backward({turns});
-    context->saved_data["heads"] = heads;
-    at::Tensor turned = rows.clone();
-    TurnRows(rows, turns, heads, 1, turned);
-    return turned;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list grads) {
-    const at::Tensor grad = grads[0].contiguous();
-    at::Tensor grad_rows = grad.clone();
-    TurnRows(grad, context->get_saved_variables()[0], context->saved_data["heads"].toInt(), -1,
-             grad_rows);
-    return {grad_rows, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -379,8 +269,6 @@ class CausalAttentionFunction : public torch::autograd::Function<CausalAttention
 
 }  // namespace
 
-at::Tensor Gelu(const at::Tensor& x) { return GeluFunction::apply(x.contiguous()); }
-
 at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight,
                          const c10::optional<at::Tensor>& bias, const LoraFactors& factors,
                          double scaling) {
@@ -390,10 +278,6 @@ at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight,
 at::Tensor LinearRows(const at::Tensor& x, const at::Tensor& weight,
                       const c10::optional<at::Tensor>& bias) {
   return bias.has_value() ? at::addmm(*bias, x, weight) : at::mm(x, weight);
-}
-
-at::Tensor TurnHeads(const at::Tensor& rows, const at::Tensor& turns, std::int64_t heads) {
-  return TurnHeadsFunction::apply(rows.contiguous(), turns, heads);
 }
 
 at::Tensor CausalAttention(const at::Tensor& qkv, const AttentionShape& shape) {

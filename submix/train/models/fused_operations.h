@@ -1,4 +1,4 @@
-// Differentiable operations that keep libtorch's extra passes over memory out of the training loop.
+// Differentiable products, with what belongs to them: adapters, attention, the loss.
 // Internal: includes torch.
 #pragma once
 
@@ -7,9 +7,6 @@
 #include <torch/types.h>
 
 namespace submix::train {
-
-// gelu_new of float32 or bfloat16, computed in float32.
-at::Tensor Gelu(const at::Tensor& x);
 
 // The adapters of G members to one linear layer, so that one batched product adapts all of them.
 struct LoraFactors {
@@ -26,11 +23,6 @@ at::Tensor LinearRows(const at::Tensor& x, const at::Tensor& weight,
 at::Tensor AdaptedLinear(const at::Tensor& x, const at::Tensor& weight,
                          const c10::optional<at::Tensor>& bias, const LoraFactors& factors,
                          double scaling);
-
-// The first `heads` heads of each row turned to the row's position: element i of a head's first
-// half with element i of its second half. rows [N, C] float32; turns [positions, head width]:
-// cosines, then sines.
-at::Tensor TurnHeads(const at::Tensor& rows, const at::Tensor& turns, std::int64_t heads);
 
 struct AttentionShape {
   std::int64_t positions = 0;  // of a row
