@@ -26,6 +26,7 @@ struct Settings {
   int batch_size = 8;
   int block_tokens = 129;
   int rank = 8;
+  int top_layers = 0;
   int steps = 10;
   int threads = 0;
   bool json = false;
@@ -51,12 +52,13 @@ const char* BlasCoreName() {
 }
 
 // Tokens a second of `settings.steps` updates of all members together.
-base::StatusOr<double> Rate(const Settings& settings, const Case& which) {
+base::StatusOr<double> Rate(const Settings& settings, const Case& which, int layers) {
   const WorkDirectory directory("fine_tune_benchmark");
   train::FineTuneOptions options;
   if (which.is_lora()) {
     options.lora->rank = settings.rank;
     options.lora->target_modules = {"all-linear"};
+    for (int i = settings.top_layers; i > 0; --i) options.lora->layers.push_back(layers - i);
   } else {
     options.lora.reset();
   }
@@ -72,21 +74,26 @@ base::StatusOr<double> Rate(const Settings& settings, const Case& which) {
 base::Status Measure(const Settings& settings, const Case& which) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config,
                           model::LoadDecoderConfig(base::JoinPath(settings.model, "config.json")));
-  SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which));
+  if (which.is_lora() && settings.top_layers > config.layers) {
+    return base::InvalidArgumentError("--top-layers " + std::to_string(settings.top_layers) +
+                                      ": the model has " + std::to_string(config.layers));
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const double rate, Rate(settings, which, config.layers));
   ProductBoundOptions products;
   products.trains_all_weights = !which.is_lora();
+  if (which.is_lora()) products.top_layers = settings.top_layers;
   products.tokens = TokensAStep(settings, which);
   products.precision = train::PrecisionOf(which.precision);
   const double bound = MeasureProductBound(config, products);
   std::printf(settings.json
                   ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
                     "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"
-                    "\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
+                    "\"top_layers\":%d,\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
                     "\"product_bound\":%.0f,\"share_of_bound\":%.3f}\n"
-                  : "%s (%s, %d threads): %s %s, %d members at a time, %d x %d tokens: %.0f "
-                    "tokens/s; products alone %.0f, share %.3f\n",
+                  : "%s (%s, %d threads): %s %s, %d members at a time, top layers %d (0: all), %d x "
+                    "%d tokens: %.0f tokens/s; products alone %.0f, share %.3f\n",
               settings.model.c_str(), BlasCoreName(), settings.threads, which.method.c_str(),
-              which.precision.c_str(), which.members, settings.batch_size,
+              which.precision.c_str(), which.members, products.top_layers, settings.batch_size,
               settings.block_tokens - 1, rate, bound, rate / bound);
   std::fflush(stdout);
   return base::OkStatus();
@@ -110,6 +117,8 @@ int Run(int argc, char** argv) {
   app.add_option("--block-tokens", settings.block_tokens, "tokens a block")
       ->check(CLI::Range(2, 1 << 20));
   app.add_option("--rank", settings.rank, "of the adapters")->check(CLI::PositiveNumber);
+  app.add_option("--top-layers", settings.top_layers, "that have adapters (lora); 0: all")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--steps", settings.steps, "updates timed")->check(CLI::PositiveNumber);
   app.add_option("--threads", settings.threads, "0: one a processor")
       ->check(CLI::NonNegativeNumber);
