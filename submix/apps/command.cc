@@ -54,6 +54,7 @@ constexpr CommandHelp kCommands[] = {
     {"audit", "Put what is claimed to the test: epsilon, and what the clock tells"},
     {"key", "Make, list and revoke the API keys of a deployment"},
     {"budget", "What a deployment's ledger holds; verify its chain"},
+    {"cache", "What is kept on this machine to start faster; empties it"},
     {"relocate", "Say where a moved deployment or its ensemble is now"},
     {"account", "The calculator: what releases cost, what an epsilon buys"},
     {"forget", "Unlearn a user: retrain one member, or drop its records"},
@@ -222,6 +223,10 @@ int RunProgram(int argc, char** argv, std::span<const Command> commands,
   } catch (
       const std::exception& error) {  // allocation, third parties: named, not unwound at the user
     status = base::InternalError(error.what());
+  }
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = base::ResourceExhaustedError(std::string("what it says cannot be written: ") +
+                                          std::strerror(errno));
   }
   if (status.ok()) return 0;
   std::fprintf(stderr, "submix %s: %s\n", argv[1], status.message().c_str());

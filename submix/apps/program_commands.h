@@ -12,6 +12,7 @@ void AddDeclareCommand(CLI::App& command, Action& action);
 void AddDeployCommand(CLI::App& command, Action& action);
 void AddKeyCommand(CLI::App& command, Action& action);
 void AddBudgetCommand(CLI::App& command, Action& action);
+void AddCacheCommand(CLI::App& command, Action& action);
 void AddRelocateCommand(CLI::App& command, Action& action);
 void AddAccountCommand(CLI::App& command, Action& action);
 void AddCompareCommand(CLI::App& command, Action& action);

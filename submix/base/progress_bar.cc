@@ -85,7 +85,9 @@ std::string BarLine(const ProgressState& state, std::size_t width) {
   room -= cells > 0 ? cells + 1 : 0;
   const bool has_note = !state.note.empty() && room >= state.note.size() + 2;
   room -= has_note ? state.note.size() + 2 : 0;
-  if (title.size() < kTitleWidth) title.append(std::min(room, kTitleWidth - title.size()), ' ');
+  if (!title.empty() && title.size() < kTitleWidth) {
+    title.append(std::min(room, kTitleWidth - title.size()), ' ');
+  }
   std::string line = title + (title.empty() ? "" : " ");
   if (cells > 0) line += Cells(Fraction(state), cells) + ' ';
   return line + numbers + (has_note ? "  " + state.note : "");

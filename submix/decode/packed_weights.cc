@@ -1,14 +1,12 @@
 #include "submix/decode/packed_weights.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "submix/base/cache_directory.h"
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/log.h"
@@ -20,27 +18,18 @@ namespace {
 // A cache file: the key as text, zeros up to here, then the packed weights one after another.
 constexpr std::size_t kHeaderBytes = 16384;
 // Changes whenever the packed form does, or what is checked before.
-constexpr int kPackingFormat = 4;
+constexpr int kPackingFormat = 5;
 
-// A file's path, size and time of change. Empty if it cannot be named.
-std::string FileKey(const std::string& file) {
-  std::error_code error;
-  const std::string path = std::filesystem::canonical(file, error).string();
-  struct stat status = {};
-  if (error || ::stat(path.c_str(), &status) != 0) return "";
-  return path + "\n" + std::to_string(status.st_size) + " bytes, inode " +
-         std::to_string(status.st_ino) + ", changed " + std::to_string(status.st_mtim.tv_sec) +
-         "." + std::to_string(status.st_mtim.tv_nsec) + "\n";
-}
-
-// Everything the packed form depends on. Empty if a model file cannot be named.
+// Everything the packed form depends on: the files' content, wherever they lie. Empty if one cannot
+// be read.
 std::string CacheKey(const std::vector<PackedWeight>& weights,
-                     const std::vector<std::string>& model_files) {
+                     const std::vector<std::string>& model_files,
+                     const std::string& cache_directory) {
   std::string key = "submix packed weights " + std::to_string(kPackingFormat) + "\n";
   for (const std::string& file : model_files) {
-    const std::string file_key = FileKey(file);
-    if (file_key.empty()) return "";
-    key += file_key;
+    const auto digest = base::CachedSha256(cache_directory, file);
+    if (!digest.ok()) return "";
+    key += *digest + "\n";
   }
   for (const PackedWeight& weight : weights) {
     const MatrixProduct& product = *weight.product;
@@ -69,10 +58,9 @@ AlignedBuffer Pack(const std::vector<PackedWeight>& weights,
 }
 
 base::Status Save(const AlignedBuffer& buffer, const std::string& key, const std::string& directory,
-                  const std::string& path) {
-  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(directory));
+                  const std::string& name) {
   std::memcpy(buffer.data(), key.data(), key.size());
-  return base::WriteFile(path, std::string_view(buffer.as<char>(), buffer.size()), 0600);
+  return base::WriteCached(directory, name, std::string_view(buffer.as<char>(), buffer.size()));
 }
 
 // The cache file's packed weights, if it is there, whole and of this key; else null.
@@ -83,12 +71,13 @@ std::shared_ptr<const std::byte> Map(const std::string& path, const std::string&
   std::string header(kHeaderBytes, '\0');
   key.copy(header.data(), key.size());
   if (std::memcmp(file->bytes.data(), header.data(), kHeaderBytes) != 0) return nullptr;
+  base::NoteUse(path);
   (void)::madvise(file->owner.get(), file->bytes.size(), MADV_WILLNEED);
   return {file->owner, file->bytes.data() + kHeaderBytes};
 }
 
-std::string CachePath(const std::string& directory, const std::string& key) {
-  return base::JoinPath(directory, base::ToHex(base::Sha256(key)).substr(0, 32) + ".packed");
+std::string CacheName(const std::string& key) {
+  return base::ToHex(base::Sha256(key)).substr(0, 32) + ".packed";
 }
 
 }  // namespace
@@ -104,28 +93,19 @@ base::StatusOr<PackedWeights> PackedWeights::Load(const std::vector<PackedWeight
     packed.offsets_.push_back(bytes);
     bytes += weight.product->packed_bytes();
   }
-  const std::string key = cache_directory.empty() ? "" : CacheKey(weights, model_files);
-  const std::string path = key.empty() ? "" : CachePath(cache_directory, key);
-  if (!path.empty()) packed.begin_ = Map(path, key, bytes);
+  const std::string key =
+      cache_directory.empty() ? "" : CacheKey(weights, model_files, cache_directory);
+  const std::string name = key.empty() ? "" : CacheName(key);
+  if (!name.empty()) packed.begin_ = Map(base::JoinPath(cache_directory, name), key, bytes);
   if (packed.begin_ != nullptr) return packed;
   SUBMIX_RETURN_IF_ERROR(check());
   const auto buffer = std::make_shared<AlignedBuffer>(Pack(weights, packed.offsets_, bytes, team));
   packed.begin_ = {buffer, buffer->data() + kHeaderBytes};
-  if (path.empty()) return packed;
-  if (const base::Status saved = Save(*buffer, key, cache_directory, path); !saved.ok()) {
+  if (name.empty()) return packed;
+  if (const base::Status saved = Save(*buffer, key, cache_directory, name); !saved.ok()) {
     base::Log(base::LogSeverity::kWarning, "packed weights not cached: " + saved.message());
   }
   return packed;
-}
-
-std::string DefaultCacheDirectory() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return base::JoinPath(cache, "submix");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') {
-    return base::JoinPath(base::JoinPath(home, ".cache"), "submix");
-  }
-  return "";
 }
 
 }  // namespace submix::decode

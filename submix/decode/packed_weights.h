@@ -23,10 +23,10 @@ struct PackedWeight {
 class PackedWeights {
  public:
   // Packs with all workers, once `check` has passed what it reads from. With a `cache_directory`,
-  // maps the file that fits `weights` and the model files (paths, sizes and times of change), or
-  // leaves one there; whatever keeps it from doing so only costs the time of packing. A cache file
-  // is as trusted as the model file: whoever can write there decides the answers; what is in it has
-  // passed the check. Errors: the check's.
+  // maps the file that fits `weights` and the content of the model files, wherever they lie, or
+  // leaves one there (base/cache_directory.h); whatever keeps it from doing so only costs the time
+  // of packing. A cache file is as trusted as the model file: whoever can write there decides the
+  // answers; what is in it has passed the check. Errors: the check's.
   static base::StatusOr<PackedWeights> Load(const std::vector<PackedWeight>& weights,
                                             const std::vector<std::string>& model_files,
                                             const std::string& cache_directory,
@@ -40,8 +40,5 @@ class PackedWeights {
   std::vector<std::size_t> offsets_;
   std::shared_ptr<const std::byte> begin_;  // owns the memory or the mapping
 };
-
-// $XDG_CACHE_HOME/submix or ~/.cache/submix; empty if there is neither.
-std::string DefaultCacheDirectory();
 
 }  // namespace submix::decode

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 BOTH = ["--users", "3600", "--tokens-per-user", "400", "--epsilon", "8", "--answers", "1024"]
@@ -114,7 +115,10 @@ class PlanTest(unittest.TestCase):
         self.assertIn("none is called best", text)
         self.assertNotIn("The first:", text)
 
-    def test_times_are_measured_and_what_takes_too_long_is_left_out(self):
+    def test_times_are_measured_once_and_what_takes_too_long_is_left_out(self):
+        cache = tempfile.TemporaryDirectory()
+        self.addCleanup(cache.cleanup)
+        self.enterContext(unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=cache.name))
         asked = ["plan", *ASKED, "--public", SOURCE / "testdata/families/tiny-llama", "--minutes"]
         rows = answer(*asked, 1e9)
         self.assertEqual({row["mechanism"] for row in rows}, {"dclip", "filtered-submix", "dp-sgd"})
@@ -125,9 +129,15 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(times, sorted(times))
         minutes = {row["passes"]: row["train_minutes"] for row in rows if row["mechanism"] == "dclip"}
         self.assertAlmostEqual(minutes[3] / minutes[1], 3, delta=0.4)  # two digits
-        refused = run(*asked, 1e-6)
-        self.assertEqual(refused.returncode, 1, refused)
-        self.assertIn("nothing is trained within 1e-06 minutes", refused.stderr)
+        self.assertEqual(answer(*asked, 1e9), rows)  # measured anew, they would differ
+        slow = run(*asked, 1e-6)
+        self.assertEqual((slow.returncode, slow.stderr), (0, ""), "it measured again")
+        self.assertIn("nothing is trained within 1e-06 minutes", " ".join(slow.stdout.split()))
+        self.assertEqual(answer(*asked, 1e-6), rows)
+        shown = run("cache")
+        self.assertRegex(shown.stdout, r"MiB  [0-9a-f]{32}\.times\n")
+        self.assertRegex(run("cache", "--empty").stdout, r"^ +0\.0 MiB of at most 8192 in ")
+        self.assertEqual(json.loads(run("cache", "--json").stdout)["files"], [])
         self.assertEqual(run("plan", *ASKED, "--minutes", 60).returncode, 2)  # of which model?
 
     def test_needs_the_other_program_only_to_measure(self):

@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
       {"audit", AddAuditCommand},         {"key", AddKeyCommand},
       {"budget", AddBudgetCommand},       {"account", AddAccountCommand},
       {"contexts", AddContextsCommand},   {"relocate", AddRelocateCommand},
-      {"declare", AddDeclareCommand},     {"plan", AddPlanCommand},
+      {"declare", AddDeclareCommand},     {"cache", AddCacheCommand},
+      {"plan", AddPlanCommand},
   };
   std::span<const Command> own = kOwn;
   if (submix::MeasuresTraining({argv, static_cast<std::size_t>(argc)})) {

@@ -1,6 +1,9 @@
 // What a way to answer takes on a machine that was measured.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "submix/eval/measuring/contenders.h"
 
 namespace submix::eval {
@@ -19,5 +22,9 @@ struct MachineTimes {
 // Of the whole training, that of a model below an ensemble included.
 double TrainingMinutes(const MachineTimes& times, const Contender& contender);
 double TokenMilliseconds(const MachineTimes& times, const Contender& contender);
+
+// As files have them, and back, the same numbers; none for anything else.
+std::string TimesText(const MachineTimes& times);
+std::optional<MachineTimes> ParseTimes(const std::string& text);
 
 }  // namespace submix::eval

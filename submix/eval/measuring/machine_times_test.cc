@@ -41,5 +41,25 @@ TEST(MachineTimesTest, AnEnsembleOverAPrivateModelTakesBoth) {
                    (30 * 200 / 50.0 + 8 * 0.25 * 30 * 200 / 10) / 60);
 }
 
+TEST(MachineTimesTest, AreKeptAsText) {
+  const MachineTimes times = {.block_positions = 127,
+                              .ensemble_positions_a_second = 1.0 / 3,
+                              .dp_sgd_positions_a_second = 1e9,
+                              .public_milliseconds = 0.1,
+                              .member_milliseconds = 0};
+  const auto kept = ParseTimes(TimesText(times));
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(TimesText(*kept), TimesText(times));
+  EXPECT_EQ(kept->ensemble_positions_a_second, 1.0 / 3);
+}
+
+TEST(MachineTimesTest, OtherTextIsNotTaken) {
+  const std::string text = TimesText({.block_positions = 1});
+  for (const std::string& other : {std::string(), text.substr(0, text.size() / 2), "x" + text,
+                                   std::string("block_positions 0\n")}) {
+    EXPECT_FALSE(ParseTimes(other).has_value()) << other;
+  }
+}
+
 }  // namespace machine_times_test
 }  // namespace submix::eval

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "submix/base/cache_directory.h"
 #include "submix/base/processors.h"
 #include "submix/contexts/context_ensemble.h"
 #include "submix/contexts/context_predictor.h"
@@ -56,7 +57,7 @@ StatusOr<std::unique_ptr<decode::CpuPredictor>> LoadCpuPredictor(const ModelOpti
   SUBMIX_ASSIGN_OR_RETURN(models.precision, decode::ParsePrecision(options.precision));
   models.has_byte_cache = options.kv_cache == "int8";
   models.threads = options.threads;
-  models.cache_directory = decode::DefaultCacheDirectory();
+  models.cache_directory = base::DefaultCacheDirectory();
   SUBMIX_RETURN_IF_ERROR(CheckMemory(models, sequences));
   return decode::CpuPredictor::Load(models);
 }

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "submix/base/cache_directory.h"
+#include "submix/base/digest.h"
 #include "submix/base/file_system.h"
 #include "submix/base/processors.h"
 #include "submix/base/progress_bar.h"
@@ -97,10 +100,13 @@ StatusOr<double> TokenMilliseconds(const std::string& public_directory,
   return *std::ranges::min_element(times);
 }
 
-}  // namespace
+// Blocks of a user's text that a private step is timed with.
+int BlocksAUser(double tokens_a_user, int block_positions) {
+  const double blocks = std::ceil(tokens_a_user / block_positions);
+  return static_cast<int>(std::min<double>(kMostBlocks, blocks));
+}
 
-StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
-                                          double tokens_a_user) {
+StatusOr<eval::MachineTimes> Measure(const std::string& public_directory, double tokens_a_user) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadConfigOf(public_directory));
   train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
   recipe.precision = DefaultTrainingPrecision();
@@ -115,11 +121,10 @@ StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
   static_cast<train::TrainingOptions&>(dp_sgd) =
       train::RecommendedPrivateRecipe(config, /*all_weights=*/false);
   dp_sgd.precision = recipe.precision;
-  const double blocks = std::ceil(tokens_a_user / times.block_positions);
   SUBMIX_ASSIGN_OR_RETURN(
       times.dp_sgd_positions_a_second,
       train::DpSgdPositionsASecond(public_directory, dp_sgd, 2 * base::AvailableProcessors(),
-                                   static_cast<int>(std::min<double>(kMostBlocks, blocks)),
+                                   BlocksAUser(tokens_a_user, times.block_positions),
                                    base::JoinPath(*scratch, "dp-sgd")));
   progress.Advance(1);
   SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, TokenMilliseconds(public_directory, {}));
@@ -130,6 +135,50 @@ StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
   times.member_milliseconds = std::max(0.0, milliseconds - times.public_milliseconds) / kMembers;
   progress.Advance(1);
   progress.Finish();
+  return times;
+}
+
+// --- What was measured before
+
+// Changes whenever what is measured, or how, does.
+constexpr int kTimesFormat = 1;
+
+// The processor's name, where the system says it.
+std::string ProcessorName() {
+  const auto text = base::ReadFile("/proc/cpuinfo");
+  if (!text.ok()) return "";
+  const std::size_t begin = text->find("model name");
+  return begin == std::string::npos ? "" : text->substr(begin, text->find('\n', begin) - begin);
+}
+
+// Of this machine, a model of this shape, and users of about this much text.
+StatusOr<std::string> TimesName(const std::string& public_directory, double tokens_a_user) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::string config,
+                          base::ReadFile(base::JoinPath(public_directory, "config.json")));
+  SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig shape, model::LoadConfigOf(public_directory));
+  const int positions = train::RecommendedRecipe(shape, {.num_parts = kMembers}).block_tokens - 1;
+  const char* const threads = std::getenv("OMP_NUM_THREADS");
+  const std::string key = std::to_string(kTimesFormat) + "\n" + ProcessorName() + "\n" +
+                          std::to_string(base::AvailableProcessors()) + "\n" +
+                          (threads == nullptr ? "" : threads) + "\n" +
+                          std::to_string(BlocksAUser(tokens_a_user, positions)) + "\n" + config;
+  return base::ToHex(base::Sha256(key)).substr(0, 32) + ".times";
+}
+
+}  // namespace
+
+StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
+                                          double tokens_a_user) {
+  const std::string cache = base::DefaultCacheDirectory();
+  SUBMIX_ASSIGN_OR_RETURN(const std::string name, TimesName(public_directory, tokens_a_user));
+  if (!cache.empty()) {
+    const auto noted = base::ReadFile(base::JoinPath(cache, name));
+    const auto times = noted.ok() ? eval::ParseTimes(*noted) : std::nullopt;
+    if (times) return *times;
+  }
+  SUBMIX_ASSIGN_OR_RETURN(const auto times, Measure(public_directory, tokens_a_user));
+  if (!cache.empty())
+    (void)base::WriteCached(cache, name, eval::TimesText(times));  // or again next time
   return times;
 }
 

@@ -1,4 +1,5 @@
-// What ways to answer take on this machine, by a calibration of some seconds on random tokens.
+// What ways to answer take on this machine, by a calibration of some seconds on random tokens,
+// which is made once and kept in the cache (base/cache_directory.h).
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace submix::workbench {
 
-// Shows a progress bar. One thread at a time. Errors: those of reading the public model;
-// kUnimplemented in `submix`, which leaves `plan --minutes` to `submix-train`.
+// Shows a progress bar while it measures. One thread at a time. Errors: those of reading the public
+// model; kUnimplemented in `submix`, which leaves `plan --minutes` to `submix-train`.
 base::StatusOr<eval::MachineTimes> MeasureTimes(const std::string& public_directory,
                                                 double tokens_a_user);
 
