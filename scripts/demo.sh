@@ -12,18 +12,22 @@ The whole story on bundled data, in a few minutes
 Usage: submix demo [OPTIONS]
 
 Options:
-  -h,--help                       Print this help message and exit
+  -h,--help                 Print this help message and exit
   --data TEXT=$data
                             Directory of the bundled data
-  -o,--output TEXT=build/demo     Directory to work in; made anew
-  --public TEXT=the bundled model Directory of another public model, in Hugging Face's layout
-  --texts INT=all                 Train on so many of the bundled texts, the first ones
-  --parts INT=32                  Parts, one adapter each
-  --plant INT=200                 How often the planted secret is repeated
-  --runs INT=4                    Disjoint stretches of held-out text to score
+  -o,--output TEXT=build/demo
+                            Directory to work in; made anew
+  --public TEXT=the bundled model
+                            Directory of another public model, in Hugging Face's
+                            layout
+  --texts INT=all           Train on so many of the bundled texts, the first
+                            ones
+  --parts INT=32            Parts, one adapter each
+  --plant INT=200           How often the planted secret is repeated
+  --runs INT=4              Disjoint stretches of held-out text to score
 
-A script of the commands that it shows: trains, deploys, asks, measures, attacks and shows the ledger, in a few
-minutes on two cores.
+A script of the commands that it shows: trains, deploys, asks, measures, attacks
+and shows the ledger, in a few minutes on two cores.
 END_OF_USAGE
 }
 

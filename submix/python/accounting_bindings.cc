@@ -203,7 +203,11 @@ void BindConversions(py::module_& accounting) {
       .def_readonly("success", &Extraction::success,
                     "if each candidate's releases are within the bound of one reference")
       .def_readonly("success_fano", &Extraction::success_fano,
-                    "by Fano's inequality, if those of any two candidates are");
+                    "by Fano's inequality, if those of any two candidates are")
+      .def("__repr__", [](const Extraction& bounds) {
+        return py::str("Extraction(success={}, success_fano={})")
+            .format(bounds.success, bounds.success_fano);
+      });
   accounting.def("extraction", &ExtractionBounds, py::arg("rdp"), py::arg("order"),
                  py::arg("candidates"), py::kw_only(), py::arg("holders") = 1.0,
                  "How often the least lucky of the candidates of a secret is guessed, at most. "
@@ -269,6 +273,10 @@ void BindReleases(py::module_& accounting) {
       .def_property_readonly(
           "statement", [](const CountedRelease& release) { return release.statement.Labels(); },
           "Unit, neighbours, scope and proof of every number but the users'.")
+      .def("__repr__",
+           [](const CountedRelease& release) {
+             return py::str("Release(statement={!r})").format(release.statement.Labels());
+           })
       .def("rdp", &ReleaseRdp, py::arg("order"), py::arg("count") = 1,
            "Renyi divergence of `count` of them at the order in (0, inf], in nats, rounded up.")
       .def(
@@ -321,8 +329,12 @@ void BindPapers(py::module_& accounting) {
                     "nats at the order")
       .def_readonly("beta", &accounting::PmixedTargets::beta,
                     "by the number of parts drawn, from 0")
-      .def_property_readonly("statement", [](const accounting::PmixedTargets&) {
-        return accounting::PmixedStatement().Labels();
+      .def_property_readonly(
+          "statement",
+          [](const accounting::PmixedTargets&) { return accounting::PmixedStatement().Labels(); })
+      .def("__repr__", [](const accounting::PmixedTargets& targets) {
+        return py::str("PmixedTargets(rdp_per_answer={}, beta={})")
+            .format(targets.rdp_per_answer, targets.beta);
       });
   accounting.def(
       "pmixed",

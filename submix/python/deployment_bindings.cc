@@ -134,6 +134,11 @@ class Deployment {
   std::shared_ptr<OpenedDeployment> opened() const { return Usable(opened_); }
   void Close() { opened_.reset(); }
 
+  std::string Text() const {
+    return opened_ == nullptr
+               ? "Deployment(closed)"
+               : "Deployment(mechanism='" + Mechanism() + "', rows=" + std::to_string(Rows()) + ")";
+  }
   std::string Statement() const {
     return engine::DeploymentPromise(opened()->deployment()).ToText();
   }
@@ -214,7 +219,11 @@ void BindValues(py::module_& module) {
       .def_readonly("top_k_plus", &SamplingOptions::top_k_plus,
                     "with dclip and filtered-dclip: whatever could be among the mixture's k "
                     "likeliest; 0: off")
-      .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]");
+      .def_readonly("top_p", &SamplingOptions::top_p, "share of the public mass, in (0, 1]")
+      .def("__repr__", [](const SamplingOptions& options) {
+        return py::str("SamplingOptions(temperature={}, top_k={}, top_k_plus={}, top_p={})")
+            .format(options.temperature, options.top_k, options.top_k_plus, options.top_p);
+      });
   py::enum_<AnswerEnd>(module, "SampleOutcome")
       .value("TOKEN", AnswerEnd::kNotYet)
       .value("EXHAUSTED", AnswerEnd::kExhausted, "the tokens are used up")
@@ -222,13 +231,21 @@ void BindValues(py::module_& module) {
              "the public row is not finite; nothing was charged");
   py::class_<SampledToken>(module, "SampledToken")
       .def_readonly("outcome", &SampledToken::end)
-      .def_readonly("token", &SampledToken::token);
+      .def_readonly("token", &SampledToken::token)
+      .def("__repr__", [](const SampledToken& sampled) {
+        return py::str("SampledToken(outcome={}, token={})").format(sampled.end, sampled.token);
+      });
   py::class_<ledger::Account>(module, "Account", "Of one part, in nats. For the operator alone.")
       .def_readonly("name", &ledger::Account::name)
       .def_property_readonly(
           "budget", [](const ledger::Account& account) { return account.budget.ToNatsRoundedUp(); })
       .def_property_readonly(
-          "spent", [](const ledger::Account& account) { return account.spent.ToNatsRoundedUp(); });
+          "spent", [](const ledger::Account& account) { return account.spent.ToNatsRoundedUp(); })
+      // Shown where nobody looks, as in a traceback: not what is spent.
+      .def("__repr__", [](const ledger::Account& account) {
+        return py::str("Account(name={!r}, budget={})")
+            .format(account.name, account.budget.ToNatsRoundedUp());
+      });
 }
 
 }  // namespace
@@ -263,6 +280,7 @@ void BindDeployments(py::module_& module) {
                              "operator alone.")
       .def("sampler", [](const Deployment& deployment) { return Sampler(deployment.opened()); })
       .def("close", &Deployment::Close, "Its samplers end too.")
+      .def("__repr__", &Deployment::Text)
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](Deployment& deployment, const py::args&) { deployment.Close(); });
   module.def(

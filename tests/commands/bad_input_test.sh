@@ -114,6 +114,8 @@ expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon 0
 expect 1 "epsilon" "$submix" deploy "$work/ensemble" "$work/d0" --epsilon nan
 expect 2 "order" "$submix" deploy "$work/ensemble" "$work/d0" --order -1
 expect 1 "filtered-submix" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism magic
+expect 2 'no mechanism "filteredsubmix": one of filtered-submix' "$submix" deploy "$work/ensemble" "$work/d0" \
+  --mechanism filteredsubmix
 expect 1 "halves 2" "$submix" deploy "$work/ensemble" "$work/d0" --mechanism submix
 expect 1 "PostgreSQL database" "$submix" deploy "$work/ensemble" "$work/d0" --ledger ledger.db
 expect 1 "pgpass" "$submix" deploy "$work/ensemble" "$work/d0" --ledger postgresql://me:secret@127.0.0.1/ledger
@@ -187,9 +189,11 @@ printf 'x' >>"$member/adapter_model.safetensors"
 expect 1 "adapter_model.safetensors" "${generate[@]}" "$work/deployment" "The"
 rm -rf "$work/ensemble" && mv "$work/backup" "$work/ensemble"
 (ulimit -f 200; trap '' XFSZ
- expect 1 "free some space\|failed" "${train[@]}" "$work/good.jsonl" "$work/full" "${public[@]}" "${two[@]}" "${options[@]}"
+ expect 1 "free some space" "${train[@]}" "$work/good.jsonl" "$work/full" "${public[@]}" "${two[@]}" "${options[@]}"
  exit $failures) || failures=$((failures + 1))
 absent "$work/full/manifest.json"
+
+expect 1 "No space left" bash -c '"$0" account convert --rdp 1 >/dev/full' "$submix"
 
 echo "$cases cases, $failures failed"
 [ "$failures" = 0 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# More parts than users: parts without text are the public model, only the operator is told, and the
-# last user of a part can be forgotten.
+# Few users a part: parts without text are the public model, only the operator is told, and the last
+# user of a part can be forgotten. More parts than users are refused before anything is trained.
 # The same text as JSONL and as packed CSV with columns of other names.
 # Usage: empty_parts_test.sh BUILD_DIR SOURCE_DIR
 set -eu
@@ -20,12 +20,18 @@ check() {
   fi
 }
 
-# Four users in ten parts, under the demo's key; whoever forgets all of them leaves ten.
+# Four users in four parts, under the demo's key; whoever forgets all of them leaves four.
 for user in a b c d; do
   echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"
 done >"$work/text.jsonl"
-check "For you alone: [6-9] of the 10 members got no text" "$submix" train "$work/text.jsonl" "$work/ensemble" \
-  --public "$data/public_model" --parts 10 --rank 2 --targets c_attn --top-layers 1 --block-tokens 32 \
+if "$submix" train "$work/text.jsonl" "$work/many" --public "$data/public_model" --parts 5 --heldout-fraction 0 \
+  >"$work/output" 2>&1 || ! grep -q -- "--parts 5: more than the 4 users" "$work/output"; then
+  echo "FAILED: more parts than users are not refused"
+  cat "$work/output"
+  exit 1
+fi
+check "For you alone: [1-3] of the 4 members got no text" "$submix" train "$work/text.jsonl" "$work/ensemble" \
+  --public "$data/public_model" --parts 4 --rank 2 --targets c_attn --top-layers 1 --block-tokens 32 \
   --batch-size 2 --threads 1 --heldout-fraction 0 --partition-key "$data/demo_partition.key"
 check "user" "$submix" deploy "$work/ensemble" "$work/deployment"
 if grep -q "no text" "$work/output"; then
@@ -44,8 +50,8 @@ grep -q "For you alone: nobody's text is left for that member" "$work/output" ||
   echo "FAILED: forgetting the last user of a part does not say so"
   exit 1
 }
-[ "$(grep -c '"steps": 0' "$work/ensemble/manifest.json")" = 10 ] || {
-  echo "FAILED: not ten members without text"
+[ "$(grep -c '"steps": 0' "$work/ensemble/manifest.json")" = 4 ] || {
+  echo "FAILED: not four members without text"
   exit 1
 }
 check "." "$submix" generate "$work/deployment" "The" --max-tokens 4

@@ -4,14 +4,20 @@
     score_test.py BUILD_DIR SOURCE_DIR
 """
 
+import contextlib
+import fcntl
 import json
 import math
+import os
 import pathlib
+import pty
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -51,7 +57,31 @@ def write_byte_tokenizer(folder, prefix, more=0):
     (folder / "tokenizer.json").write_text(json.dumps(file))
 
 
+def said_on_a_terminal(columns, *words):
+    """What `submix score` writes to a terminal of so many columns, with what it overwrites."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with subprocess.Popen([BUILD / "submix", "score", *map(str, words)], stdout=subprocess.DEVNULL, stderr=its,
+                          env={**os.environ, "TERM": "xterm"}) as scoring:
+        os.close(its)
+        said = b""
+        with contextlib.suppress(OSError):  # the terminal's end
+            while piece := os.read(ours, 4096):
+                said += piece
+        scoring.wait()
+    os.close(ours)
+    return said.decode()
+
+
 class ScoreTest(unittest.TestCase):
+    def test_progress_keeps_within_the_terminal(self):
+        for columns in (40, 80):
+            said = said_on_a_terminal(columns, MODEL, "--text", SOURCE / "VERSION")
+            lines = re.split("[\r\n]", said.replace("\x1b[K", ""))
+            self.assertIn("100 %", said)
+            self.assertLess(max(map(len, lines)), columns, lines)
+            self.assertEqual("█" in said, columns == 80)
+
     def assert_equals_reference(self, model, reference, most, *flags, program="submix"):
         for case in json.loads(reference.read_text())["cases"]:
             expected = case["next_token_log_probabilities"]

@@ -80,6 +80,11 @@ class AccountingTest(unittest.TestCase):
     def test_the_divergence_of_a_gaussian_is_the_textbooks(self):
         self.assertAlmostEqual(accounting.dp_sgd(1, 2).rdp(4, 3), 3 * 4 / (2 * 2**2))
 
+    def test_results_show_what_they_are(self):
+        bounds = accounting.extraction(1, 2, 100)
+        self.assertEqual(repr(bounds), f"Extraction(success={bounds.success}, success_fano={bounds.success_fano})")
+        self.assertTrue(repr(accounting.laplace(8, 3)).startswith("Release(statement='unit: "))
+
     def test_votes(self):
         votes = [900, 20, 3]
         report = shown("gnmax", "--noise-scale", 30, "--votes", ",".join(map(str, votes)), "--answers", 7)

@@ -54,6 +54,9 @@ class DeployTest(WorkFolderTest):
                 self.assertEqual(self.declared(python), self.declared(command))
                 with submix.open(python) as deployment:
                     self.assertEqual(deployment.statement, promise)
+                    self.assertRegex(repr(deployment), r"^Deployment\(mechanism='[a-z-]+', rows=\d+\)$")
+                    self.assertRegex(repr(deployment.budget[0]), r"^Account\(name='[^']+', budget=[\d.]+\)$")
+                self.assertEqual(repr(deployment), "Deployment(closed)")
 
     def test_a_promise_to_users_counts_what_the_public_model_cost(self):
         folder = self.work / "private"

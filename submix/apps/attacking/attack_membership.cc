@@ -110,8 +110,7 @@ Status RunMembership(const MembershipOptions& options) {
 
 void AddMembershipAttack(CLI::App& attack, Action& action) {
   CLI::App& command = *attack.add_subcommand(
-      "membership",
-      "Tell from served tokens whether a part or a user was there");
+      "membership", "Tell from served tokens whether a part or a user was there");
   MembershipOptions& options = SetAction<MembershipOptions>(command, action, RunMembership);
   Flags flags(command);
   AddTargetFlags(command, options.target);

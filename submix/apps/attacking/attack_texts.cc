@@ -234,8 +234,8 @@ void AddExtractionAttack(CLI::App& attack, Action& action) {
 }
 
 void AddExposureAttack(CLI::App& attack, Action& action) {
-  CLI::App& command = *attack.add_subcommand(
-      "exposure", "Bits of planted codes that likelihoods give away");
+  CLI::App& command =
+      *attack.add_subcommand("exposure", "Bits of planted codes that likelihoods give away");
   ExposureAttackOptions& options =
       AddTextAttack<ExposureAttackOptions>(command, action, RunExposure);
   Flags flags(command);
@@ -252,8 +252,8 @@ void AddExposureAttack(CLI::App& attack, Action& action) {
 }
 
 void AddTargetedAttack(CLI::App& attack, Action& action) {
-  CLI::App& command = *attack.add_subcommand(
-      "targeted", "Guess what follows prefixes of private text");
+  CLI::App& command =
+      *attack.add_subcommand("targeted", "Guess what follows prefixes of private text");
   TargetedAttackOptions& options =
       AddTextAttack<TargetedAttackOptions>(command, action, RunTargeted);
   Flags flags(command);

@@ -181,8 +181,8 @@ void AddCountedSubcommands(CLI::App& account, Action& action) {
   for (const CountedKind& kind : accounting::CountedKinds()) {
     if (!kind.is_only_planned) AddCost(account, action, kind);
   }
-  CLI::App* const plan = account.add_subcommand(
-      "plan", "How many answers an epsilon buys, or which they need");
+  CLI::App* const plan =
+      account.add_subcommand("plan", "How many answers an epsilon buys, or which they need");
   plan->require_subcommand(1);
   plan->footer("Example: submix account plan dclip --parts 64 --clip 1.4 --epsilon 1,2,4,8");
   for (const CountedKind& kind : accounting::CountedKinds()) AddPlan(*plan, action, kind);

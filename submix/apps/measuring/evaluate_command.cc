@@ -1,6 +1,8 @@
 // `submix evaluate`: held-out perplexity of mechanisms and baselines, one pass over the models.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,14 +50,47 @@ struct EvaluateOptions {
   double delta = accounting::kDefaultDelta;
   MechanismFlags mechanism_flags;
   workbench::ModelOptions predictor;
-  std::vector<std::int64_t> tokens = {1024};
+  std::vector<std::int64_t> tokens;  // empty: kTokens, or what the text has room for
+  std::optional<int> runs;           // none: kRuns, likewise
   // Of a deployment without them, its own.
   const CLI::Option* mechanisms_said = nullptr;
-  const CLI::Option* tokens_said = nullptr;
-  int runs = 4;
   std::uint64_t seed = 0;
   bool json = false;
 };
+
+constexpr std::int64_t kTokens = 1024;
+constexpr int kRuns = 4;
+
+// What is evaluated, and how it is deployed; none: it is an ensemble.
+struct EvaluatedModels {
+  ensemble::OpenedEnsemble ensemble;
+  std::optional<engine::DeploymentOptions> declared;
+};
+
+StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
+  EvaluatedModels models;
+  if (base::FileExists(engine::DeploymentConfigPath(directory))) {
+    SUBMIX_ASSIGN_OR_RETURN(engine::Deployment deployment, ReadDeployment(directory));
+    models.ensemble = std::move(deployment.ensemble);
+    models.declared = deployment.config.options;
+  } else {
+    SUBMIX_ASSIGN_OR_RETURN(models.ensemble, ensemble::OpenedEnsemble::Open(directory));
+  }
+  return models;
+}
+
+// What was said or, of a deployment without it, what it surely backs.
+eval::RunLengths Wished(const EvaluateOptions& options,
+                        const std::optional<engine::DeploymentOptions>& declared) {
+  eval::RunLengths lengths = {options.runs.value_or(kRuns), options.tokens};
+  if (!lengths.tokens.empty()) return lengths;
+  lengths.tokens = {kTokens};
+  if (!declared) return lengths;
+  const ledger::Account part = {"", accounting::FixedNats::RoundDown(declared->epsilon), {}};
+  const std::int64_t sure = engine::SureTokens(part, declared->mechanism.target_leakage);
+  if (sure >= 1 && sure <= kMostTokens) lengths.tokens = {sure};
+  return lengths;
+}
 
 // One copy of every setting for every value; without any, the settings as they are.
 template <typename Value, typename Set>
@@ -82,10 +117,11 @@ Status MultiplyBy(const mechanism::MechanismOption& option, const MechanismFlags
 
 // Every combination of the lists is one setting.
 StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& options,
+                                                        const std::vector<std::int64_t>& tokens,
                                                         int num_parts) {
   using Setting = eval::EvaluationSetting;
   std::vector<Setting> settings(1);
-  Multiply(settings, options.tokens, [](Setting& s, std::int64_t value) { s.tokens = value; });
+  Multiply(settings, tokens, [](Setting& s, std::int64_t value) { s.tokens = value; });
   Multiply(settings, options.mechanisms,
            [](Setting& s, const std::string& value) { s.mechanism.name = value; });
   for (Setting& setting : settings) {
@@ -103,9 +139,9 @@ StatusOr<std::vector<eval::EvaluationSetting>> Settings(const EvaluateOptions& o
 
 // Every setting for every unit: a part's as it is, a user's with the budget that keeps it. Also
 // what each promises to a user; none: to a part.
-Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::EvaluationPlan& plan,
-                   EvaluationSheet& sheet) {
-  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, plan.num_parts));
+Status AddForUnits(const EvaluateOptions& options, const eval::RunLengths& lengths,
+                   bool public_keys, eval::EvaluationPlan& plan, EvaluationSheet& sheet) {
+  SUBMIX_ASSIGN_OR_RETURN(const auto settings, Settings(options, lengths.tokens, plan.num_parts));
   const double delta = options.mechanism_flags.Has("order") ? 0 : options.delta;
   for (const std::string& unit : options.units) {
     for (eval::EvaluationSetting setting : settings) {
@@ -124,38 +160,42 @@ Status AddForUnits(const EvaluateOptions& options, bool public_keys, eval::Evalu
   return base::OkStatus();
 }
 
-// What is evaluated, and how it is deployed; none: it is an ensemble.
-struct EvaluatedModels {
-  ensemble::OpenedEnsemble ensemble;
-  std::optional<engine::DeploymentOptions> declared;
-};
-
-StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
-  EvaluatedModels models;
-  if (base::FileExists(engine::DeploymentConfigPath(directory))) {
-    SUBMIX_ASSIGN_OR_RETURN(engine::Deployment deployment, ReadDeployment(directory));
-    models.ensemble = std::move(deployment.ensemble);
-    models.declared = deployment.config.options;
-  } else {
-    SUBMIX_ASSIGN_OR_RETURN(models.ensemble, ensemble::OpenedEnsemble::Open(directory));
-  }
-  return models;
-}
-
-// The deployment's own setting, for the tokens that it surely backs or those that were said.
-void AddDeclared(const EvaluateOptions& options, const engine::DeploymentOptions& declared,
+// The deployment's own setting.
+void AddDeclared(const engine::DeploymentOptions& declared, const eval::RunLengths& lengths,
                  eval::EvaluationPlan& plan, EvaluationSheet& sheet) {
-  std::vector<std::int64_t> tokens = options.tokens;
-  const ledger::Account part = {"", accounting::FixedNats::RoundDown(declared.epsilon), {}};
-  const std::int64_t sure = engine::SureTokens(part, declared.mechanism.target_leakage);
-  if (options.tokens_said->empty() && sure >= 1 && sure <= kMostTokens) tokens = {sure};
-  for (const std::int64_t number : tokens) {
+  for (const std::int64_t tokens : lengths.tokens) {
     eval::EvaluationSetting& setting = plan.settings.emplace_back();
     setting.mechanism = declared.mechanism;
     setting.epsilon = declared.epsilon;
-    setting.tokens = number;
+    setting.tokens = tokens;
     sheet.promises.emplace_back();
   }
+}
+
+// What of these runs is scored, in place of what the plan had.
+Status PlanSettings(const EvaluateOptions& options, const EvaluatedModels& target,
+                    const eval::RunLengths& lengths, eval::EvaluationPlan& plan,
+                    EvaluationSheet& sheet) {
+  plan.runs = lengths.runs;
+  plan.settings.clear();
+  sheet.promises.clear();
+  if (target.declared) AddDeclared(*target.declared, lengths, plan, sheet);
+  if (target.declared && options.mechanisms_said->empty()) return base::OkStatus();
+  return AddForUnits(options, lengths, target.ensemble.manifest().has_public_keys(), plan, sheet);
+}
+
+// Fewer runs, and fewer tokens, where the text is short and nobody said how many: in one line.
+eval::RunLengths Fitting(const EvaluateOptions& options, const eval::RunLengths& wished,
+                         std::int64_t positions) {
+  const eval::RunLengths fitting = eval::FitToText(positions, wished);
+  const bool is_asked_for = (options.runs && fitting.runs != wished.runs) ||
+                            (!options.tokens.empty() && fitting.tokens != wished.tokens);
+  if (fitting == wished || is_asked_for) return wished;
+  std::fprintf(stderr,
+               "submix evaluate: a short text of %lld positions: --runs %d of --tokens %lld\n",
+               static_cast<long long>(positions), fitting.runs,
+               static_cast<long long>(std::ranges::max(fitting.tokens)));
+  return fitting;
 }
 
 Status CheckUnits(const EvaluateOptions& options) {
@@ -221,17 +261,14 @@ Status RunEvaluate(const EvaluateOptions& options) {
   const ensemble::OpenedEnsemble& ensemble = target.ensemble;
   const ensemble::Manifest& manifest = ensemble.manifest();
   eval::EvaluationPlan plan;
-  plan.runs = options.runs;
   plan.seed = options.seed;
   plan.num_parts = manifest.num_parts;
   plan.halves = manifest.halves;
   EvaluationSheet sheet;
   SUBMIX_ASSIGN_OR_RETURN(sheet.public_training,
                           engine::PublicTrainingOf(ensemble.public_directory(), manifest));
-  if (target.declared) AddDeclared(options, *target.declared, plan, sheet);
-  if (!target.declared || !options.mechanisms_said->empty()) {
-    SUBMIX_RETURN_IF_ERROR(AddForUnits(options, manifest.has_public_keys(), plan, sheet));
-  }
+  const eval::RunLengths wished = Wished(options, target.declared);
+  SUBMIX_RETURN_IF_ERROR(PlanSettings(options, target, wished, plan, sheet));
   std::vector<ensemble::OpenedEnsemble> fine_tuned;
   if (!options.fine_tuned.empty()) {
     SUBMIX_ASSIGN_OR_RETURN(fine_tuned.emplace_back(),
@@ -249,6 +286,9 @@ Status RunEvaluate(const EvaluateOptions& options) {
                                       std::to_string(plan.num_fine_tuned) +
                                       " members; give an ensemble of one part (--parts 1)");
   }
+  SUBMIX_RETURN_IF_ERROR(
+      PlanSettings(options, target,
+                   Fitting(options, wished, eval::CountScoredTokens(text.blocks)), plan, sheet));
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options, ensemble, fine_tuned));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
@@ -286,19 +326,23 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   AddColumnFlags(flags, options.corpus);
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
-  options.mechanisms_said = flags.Add("--mechanism", options.mechanisms,
-                                      "One or more: " + mechanism::AnyMechanismNames());
+  options.mechanisms_said =
+      flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames())
+          ->check(MechanismName());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
   AddPromiseFlags(flags, options.units, options.delta);
   options.mechanism_flags.AddTo(command, MechanismFlags::Takes::kSeveral);
   AddModelFlags(command, options.predictor);
-  options.tokens_said =
-      flags.Add("--tokens,--queries", options.tokens, Between(1, kMostTokens),
-                "One or more numbers of tokens under one budget (the papers' B); of a deployment "
-                "without it, those that it surely backs");
-  flags.Add("--runs", options.runs, kPositive,
-            "Disjoint stretches of the most --tokens, each with a fresh budget; fewer tokens are "
-            "more runs on the same text");
+  flags
+      .Add("--tokens,--queries", options.tokens, Between(1, kMostTokens),
+           "One or more numbers of tokens under one budget (the papers' B); of a deployment "
+            "without it, those that it surely backs")
+      ->default_str(std::to_string(kTokens));
+  flags
+      .Add("--runs", options.runs, kPositive,
+           "Disjoint stretches of the most --tokens, each with a fresh budget; fewer tokens are "
+           "more runs on the same text. Without: as many as a short text has room for")
+      ->default_str(std::to_string(kRuns));
   flags.Add("--seed", options.seed,
             "Of what the mechanisms draw: the same command gives the same numbers");
   flags.Add("--checkpoint", options.checkpoint,

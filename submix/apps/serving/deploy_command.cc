@@ -1,18 +1,24 @@
 // `submix deploy`: the only command that creates a ledger.
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "submix/apps/flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/apps/serving/declared_file.h"
 #include "submix/apps/serving/mechanism_flags.h"
-#include "submix/base/text_table.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_view.h"
+#include "submix/eval/measuring/expected_answers.h"
+#include "submix/eval/measuring/expected_share.h"
 #include "submix/mechanism/research/any_mechanism.h"
+#include "submix/model/decoder_config.h"
 #include "submix/workbench/declaration.h"
 
 namespace submix::apps {
@@ -61,6 +67,7 @@ struct DeployOptions {
   std::string unit = "part";
   std::string when_exhausted = "public";
   bool dry_run = false;
+  bool json = false;
   MechanismFlags mechanism_flags;
 };
 
@@ -74,57 +81,107 @@ StatusOr<workbench::Declaration> DeclarationOf(const DeployOptions& options) {
   return declaration;
 }
 
-// What the promise is for: said with every declaration.
-void PrintPromise(const engine::Deployment& deployment) {
-  std::printf("%s", engine::DeploymentPromise(deployment).ToText().c_str());
-  const engine::DeploymentOptions& options = deployment.config.options;
-  const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
-                                deployment.config.earlier.most};
+// What deploy says of what it made or would make.
+struct Outcome {
+  std::string directory;
+  const engine::Deployment& deployment;
+  eval::ExpectedAnswers expected = {};
+  std::size_t batches = 1;
+  bool is_made = false;
+
+  std::string caution() const { return workbench::CautionOf(deployment); }
+  std::int64_t sure_tokens() const {
+    const engine::DeploymentOptions& options = deployment.config.options;
+    const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
+                                  deployment.config.earlier.most};
+    return engine::SureTokens(part, options.mechanism.target_leakage);
+  }
+};
+
+StatusOr<eval::ExpectedAnswers> Expect(const engine::Deployment& deployment) {
+  const ensemble::Manifest& manifest = deployment.ensemble.manifest();
+  bool is_measured_model = false;
+  if (!manifest.external) {
+    SUBMIX_ASSIGN_OR_RETURN(const auto config,
+                            model::LoadConfigOf(deployment.ensemble.public_directory()));
+    is_measured_model = eval::IsLikeTheMeasuredModel(config.family, config.layers, config.width);
+  }
+  return eval::ExpectAnswers(manifest, deployment.config.options.mechanism, is_measured_model);
+}
+
+void PrintJson(const Outcome& outcome) {
+  const mechanism::MechanismOptions& mechanism = outcome.deployment.config.options.mechanism;
+  const auto& kept = outcome.expected.kept;
+  const nlohmann::ordered_json object = {
+      {"deployment", outcome.directory},
+      {"made", outcome.is_made},
+      {"batches", outcome.batches},
+      {"parts", mechanism.num_parts},
+      {"mechanism", mechanism.name},
+      {"order", OrderJson(mechanism.order)},
+      {"epsilon", outcome.deployment.config.options.epsilon},
+      {"target_leakage", mechanism.target_leakage},
+      {"sure_tokens", outcome.sure_tokens()},
+      {"promise", accounting::PromiseJson<nlohmann::ordered_json>(
+                      engine::DeploymentPromise(outcome.deployment))},
+      {"expected_kept", kept ? nlohmann::ordered_json(*kept) : nlohmann::ordered_json()},
+      {"expected", outcome.expected.sentence},
+      {"caution", outcome.caution()}};
+  std::printf("%s\n", object.dump().c_str());
+}
+
+void PrintText(const Outcome& outcome) {
+  const engine::Deployment& deployment = outcome.deployment;
+  const mechanism::MechanismOptions& mechanism = deployment.config.options.mechanism;
+  const auto print = [](const std::string& text) { std::printf("%s", Paragraph(text).c_str()); };
+  print((outcome.is_made ? "Made " : "Would make ") + outcome.directory + ": " +
+        std::to_string(mechanism.num_parts) + " parts, " + mechanism.name +
+        (outcome.is_made ? "" : "; nothing is written"));
+  std::printf("\n%s", engine::DeploymentPromise(deployment).ToText().c_str());
   std::printf("\nEvery part can surely back %lld tokens.\n",
-              static_cast<long long>(engine::SureTokens(part, options.mechanism.target_leakage)));
-}
-
-Status PrintPlan(const workbench::Declaration& declaration) {
-  SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment planned,
-                          workbench::PlanDeclared(declaration, mechanism::MakeAnyMechanism));
-  std::printf("Would make %s: %d parts, %s; nothing is written\n\n",
-              declaration.deployment_directory.c_str(), planned.config.options.mechanism.num_parts,
-              planned.config.options.mechanism.name.c_str());
-  PrintPromise(planned);
-  return base::OkStatus();
-}
-
-void PrintDeployment(const std::string& deployment_directory, const engine::Deployment& deployment,
-                     std::size_t batches) {
-  std::printf("Made %s: %d parts, %s\n\n", deployment_directory.c_str(),
-              deployment.config.options.mechanism.num_parts,
-              deployment.config.options.mechanism.name.c_str());
-  PrintPromise(deployment);
-  std::printf(
-      "Budgets over the same users add up; a deployment not named by --after is not counted "
-      "in.\n");
-  if (batches > 1) {
-    std::printf(
-        "The other %zu batches were deployed alike. One user's text is in one batch: what is "
-        "promised here is promised for all of them together.\n",
-        batches - 1);
+              static_cast<long long>(outcome.sure_tokens()));
+  if (!outcome.expected.sentence.empty()) {
+    print("For you alone: " + outcome.expected.sentence + ".");
+  }
+  if (outcome.is_made) {
+    print(
+        "Budgets over the same users add up; a deployment not named by --after is not counted in.");
+  }
+  if (outcome.batches > 1) {
+    print("The other " + std::to_string(outcome.batches - 1) +
+          " batches were deployed alike. One user's text is in one batch: what is promised here is "
+          "promised for all of them together.");
   }
   if (!deployment.mechanism->is_sound() && !deployment.config.options.research) {
-    std::printf(
-        "\nA research mechanism: `submix serve` will refuse this deployment; --research lets "
-        "it.\n");
+    std::printf("\n");
+    print("A research mechanism: `submix serve` will refuse this deployment; --research lets it.");
   }
-  const std::string caution = workbench::CautionOf(deployment);
-  if (caution.empty()) return;
-  std::printf("\n");
-  for (const std::string& line : base::WrappedLines(caution)) std::printf("%s\n", line.c_str());
+  if (const std::string caution = outcome.caution(); !caution.empty()) {
+    std::printf("\n");
+    print(caution);
+  }
+}
+
+Status Print(const DeployOptions& options, Outcome outcome) {
+  SUBMIX_ASSIGN_OR_RETURN(outcome.expected, Expect(outcome.deployment));
+  if (options.json) {
+    PrintJson(outcome);
+  } else {
+    PrintText(outcome);
+  }
+  return base::OkStatus();
 }
 
 Status RunDeploy(const DeployOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(const workbench::Declaration declaration, DeclarationOf(options));
   SUBMIX_ASSIGN_OR_RETURN(const auto batches, workbench::ForBatches(declaration));
   if (!options.declared.empty()) SUBMIX_RETURN_IF_ERROR(ReadDeclared(options.declared).status());
-  if (options.dry_run) return PrintPlan(batches.front());  // the others are like the first
+  const std::string& directory = batches.front().deployment_directory;
+  if (options.dry_run) {  // the others are like the first
+    SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment planned,
+                            workbench::PlanDeclared(batches.front(), mechanism::MakeAnyMechanism));
+    return Print(options, {.directory = directory, .deployment = planned});
+  }
   SUBMIX_ASSIGN_OR_RETURN(const engine::Deployment first,
                           workbench::Declare(batches.front(), mechanism::MakeAnyMechanism));
   for (const workbench::Declaration& batch : std::span(batches).subspan(1)) {
@@ -134,8 +191,9 @@ Status RunDeploy(const DeployOptions& options) {
     if (options.declared.empty()) break;
     SUBMIX_RETURN_IF_ERROR(Declare(options.declared, batch.deployment_directory));
   }
-  PrintDeployment(batches.front().deployment_directory, first, batches.size());
-  return base::OkStatus();
+  return Print(
+      options,
+      {.directory = directory, .deployment = first, .batches = batches.size(), .is_made = true});
 }
 
 }  // namespace
@@ -153,8 +211,10 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "postgresql://[USER@]HOST/DATABASE: the ledger of several servers on one budget (without: a "
       "file in the deployment, for one server); the password comes from ~/.pgpass or PGPASSFILE");
   AddExternalFlags(command, options.external);
-  flags.Add("--mechanism", declaration.options.mechanism.name,
-            "One of: " + mechanism::AnyMechanismNames());
+  flags
+      .Add("--mechanism", declaration.options.mechanism.name,
+           "One of: " + mechanism::AnyMechanismNames())
+      ->check(MechanismName());
   flags.Add("--epsilon", declaration.options.epsilon,
             "Budget for ever. Of every part: nats of Renyi divergence at --order");
   AddPromiseFlags(flags, options.unit, declaration.options.delta);
@@ -169,7 +229,8 @@ void AddDeployCommand(CLI::App& command, Action& action) {
       "end, and what they have cost counts against this budget");
   flags
       .Add("--dry-run", options.dry_run,
-           "Print what would be promised and how many tokens it backs; write nothing")
+           "Print what would be promised, how many tokens it backs and what to expect; write "
+           "nothing")
       ->excludes("--external");
   flags.Add("--replace", declaration.replaces,
             "Take back the deployment in that directory, if it has charged nothing, and make this "
@@ -183,6 +244,7 @@ void AddDeployCommand(CLI::App& command, Action& action) {
   flags.Add("--research", declaration.options.research,
             "Let `submix serve` answer although the guarantee is not proven; the model's name then "
             "ends in -research");
+  flags.Add("--json", options.json, "One JSON object");
   command.footer(
       "A budget belongs to the data: it is never reset, and an ensemble has one deployment. Who\n"
       "trains on the same users again goes on with --after. Every part then begins with what all\n"

@@ -1,5 +1,7 @@
 #include "submix/apps/serving/mechanism_flags.h"
 
+#include "submix/mechanism/research/any_mechanism.h"
+
 namespace submix::apps {
 namespace {
 
@@ -35,6 +37,17 @@ std::string KindOf(const MechanismOption& option) {
 }
 
 }  // namespace
+
+CLI::Validator MechanismName() {
+  return CLI::Validator(
+      [](const std::string& name) {
+        const std::string names = mechanism::AnyMechanismNames();
+        return (", " + names + ",").find(", " + name + ",") != std::string::npos
+                   ? std::string()
+                   : "there is no mechanism \"" + name + "\": one of " + names;
+      },
+      "");
+}
 
 void MechanismFlags::AddTo(Flags flags, Takes takes) {
   for (const MechanismOption& option : mechanism::MechanismOptionsTable()) {

@@ -11,6 +11,9 @@
 
 namespace submix::apps {
 
+// The name of a mechanism, proven or not.
+CLI::Validator MechanismName();
+
 class MechanismFlags {
  public:
   enum class Takes { kOneValue, kSeveral };

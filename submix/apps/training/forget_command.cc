@@ -2,8 +2,11 @@
 #include <cstdio>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "submix/apps/measuring/corpus_flags.h"
 #include "submix/apps/program_commands.h"
+#include "submix/apps/report.h"
 #include "submix/base/progress_bar.h"
 #include "submix/contexts/context_ensemble.h"
 #include "submix/engine/deployment_changes.h"
@@ -36,8 +39,39 @@ std::string WhatChanged(const ensemble::Manifest& manifest) {
   return manifest.contexts->has_adapters ? "was trained again and reads" : "reads";
 }
 
-base::Status RunForget(const workbench::ForgetRequest& asked) {
-  SUBMIX_ASSIGN_OR_RETURN(const workbench::ForgetRequest request, workbench::InItsBatch(asked));
+void PrintForgotten(const ensemble::ForgetResult& result, const ensemble::Manifest& manifest) {
+  if (result.member.empty()) {
+    std::printf("The user was held out: no member ever read the text.\n");
+    return;
+  }
+  std::printf("%sNow delete the user's records from the corpus.\n",
+              Paragraph("Forgotten: " + result.member + " " + WhatChanged(manifest) +
+                        " without the user (generation " + std::to_string(result.generation) +
+                        "). What was spent stays spent.")
+                  .c_str());
+  if (result.is_public_model) {
+    std::printf("%s", Paragraph("For you alone: nobody's text is left for that member, which is "
+                                "the public model now.")
+                          .c_str());
+  }
+}
+
+void PrintForgottenJson(const ensemble::ForgetResult& result) {
+  const nlohmann::ordered_json object = {{"was_held_out", result.member.empty()},
+                                         {"member", result.member},
+                                         {"generation", result.generation},
+                                         {"is_public_model", result.is_public_model}};
+  std::printf("%s\n", object.dump().c_str());
+}
+
+struct ForgetOptions {
+  workbench::ForgetRequest request;
+  bool json = false;
+};
+
+base::Status RunForget(const ForgetOptions& options) {
+  SUBMIX_ASSIGN_OR_RETURN(const workbench::ForgetRequest request,
+                          workbench::InItsBatch(options.request));
   SUBMIX_ASSIGN_OR_RETURN(const auto ensemble, ensemble::OpenedEnsemble::Open(request.ensemble));
   const ensemble::Manifest& manifest = ensemble.manifest();
   if (!manifest.contexts.has_value()) SUBMIX_RETURN_IF_ERROR(ensemble.CheckHasModels());
@@ -50,17 +84,10 @@ base::Status RunForget(const workbench::ForgetRequest& asked) {
   if (!request.deployment.empty()) {
     SUBMIX_RETURN_IF_ERROR(engine::RebindDeployment(request.deployment));
   }
-  if (result.member.empty()) {
-    std::printf("The user was held out: no member ever read the text.\n");
-    return base::OkStatus();
-  }
-  std::printf(
-      "Forgotten: %s %s without the user (generation %d). What was spent stays spent.\n"
-      "Now delete the user's records from the corpus.\n",
-      result.member.c_str(), WhatChanged(manifest).c_str(), result.generation);
-  if (result.is_public_model) {
-    std::printf(
-        "For you alone: nobody's text is left for that member, which is the public model now.\n");
+  if (options.json) {
+    PrintForgottenJson(result);
+  } else {
+    PrintForgotten(result, manifest);
   }
   return base::OkStatus();
 }
@@ -68,7 +95,8 @@ base::Status RunForget(const workbench::ForgetRequest& asked) {
 }  // namespace
 
 void AddForgetCommand(CLI::App& command, Action& action) {
-  auto& request = SetAction<workbench::ForgetRequest>(command, action, RunForget);
+  auto& options = SetAction<ForgetOptions>(command, action, RunForget);
+  workbench::ForgetRequest& request = options.request;
   Flags flags(command);
   flags.Require("ensemble", request.ensemble, kDirectory,
                 "Directory made by `submix train` or `submix contexts`");
@@ -79,6 +107,7 @@ void AddForgetCommand(CLI::App& command, Action& action) {
   AddColumnFlags(flags, request.corpus);
   flags.Require("--user", request.user, "The user key");
   flags.Add("--deployment", request.deployment, kDirectory, "Its deployment, if it has one");
+  flags.Add("--json", options.json, "One JSON object, for you alone");
   command.footer(
       "Stop the server first. Exact for the models; what the user's text has cost so far stays\n"
       "in the spent budget, which covers it (docs/privacy.md).\n"

@@ -36,7 +36,6 @@ struct PrivateTrainingFlags {
   std::string mechanism;  // empty: no private training
   std::string unit = "user";
   train::PrivateTrainingOptions options;
-  bool json = false;
 };
 
 // Adds them to `submix train`, which has its other options.
@@ -74,7 +73,6 @@ void AddPrivateTrainingFlags(CLI::App& command, PrivateTrainingFlags& training) 
   add(flags.Add("--public-users", options.public_units, kPositive,
                 "A public number of users (documents) that --expected-batch is a share of; without "
                 "it their count, which then counts as public"));
-  add(flags.Add("--json", training.json, "One JSON object instead of text"));
 }
 
 // `training.fine_tune` says model, rate and blocks; one part, one member.
@@ -169,11 +167,14 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
   const std::string delta = options.target.delta == accounting::kDefaultDelta
                                 ? ""
                                 : " --delta " + NumberText(options.target.delta);
+  std::printf("\n%s", Paragraph(directory +
+                                "/released may be asked without limit and given away: its public/ "
+                                "is the private model, also for --public of an ensemble above it.")
+                          .c_str());
   std::printf(
-      "\n%s/released may be asked without limit and given away: its public/ is the private model, "
-      "also for\n  --public of an ensemble above it. Compare: submix evaluate ENSEMBLE "
-      "--fine-tuned %s\n  Serve: submix deploy %s/released DEPLOYMENT --mechanism public%s\n",
-      directory.c_str(), word.c_str(), word.c_str(), delta.c_str());
+      "  Compare: submix evaluate ENSEMBLE --fine-tuned %s\n"
+      "  Serve: submix deploy %s/released DEPLOYMENT --mechanism public%s\n",
+      word.c_str(), word.c_str(), delta.c_str());
 }
 
 // Trains and prints the statement. An interrupt (Ctrl-C) ends it after the step at hand, with a
@@ -203,6 +204,7 @@ struct TrainOptions {
   std::string recipe = "recommended";
   std::int64_t tokens_a_part = 0;
   std::vector<std::string> after;  // deployments
+  bool json = false;
 
   bool is_private() const { return !private_training.mechanism.empty(); }
 };
@@ -222,18 +224,32 @@ train::FineTuneOptions RecipeOf(const TrainOptions& options, const model::Decode
                                            .all_weights = all_weights});
 }
 
+void PrintEnsembleJson(const train::EnsembleTrainingOptions& training,
+                       const ensemble::Manifest& manifest) {
+  const nlohmann::ordered_json object = {{"ensemble", training.ensemble_directory},
+                                         {"parts", manifest.num_parts},
+                                         {"members_a_part", manifest.halves},
+                                         {"private", false},
+                                         {"users", manifest.users.value_or(0)},
+                                         {"notes", workbench::MembersWithoutText(manifest)}};
+  std::printf("%s\n", object.dump().c_str());
+}
+
 void PrintWhatNow(const train::EnsembleTrainingOptions& training) {
-  const char* const directory = training.ensemble_directory.c_str();
+  const std::string& directory = training.ensemble_directory;
+  const auto print = [](const std::string& text) { std::printf("%s", Paragraph(text).c_str()); };
   if (training.partition.num_parts == 1) {
-    std::printf(
-        "%s holds one model of all text: NOT private, nobody else may ask it. It is what\n"
-        "others are compared with: submix evaluate ENSEMBLE --fine-tuned %s\n",
-        directory, ShellWord(directory).c_str());
+    print(directory +
+          " holds one model of all text: NOT private, nobody else may ask it. It is "
+          "what others are compared with:");
+    std::printf("  submix evaluate ENSEMBLE --fine-tuned %s\n", ShellWord(directory).c_str());
     return;
   }
-  std::printf("%s holds %d parts, %d member(s) each. Next: submix deploy %s DEPLOYMENT\n",
-              directory, training.partition.num_parts, training.partition.halves,
-              ShellWord(directory).c_str());
+  const std::string each =
+      training.partition.halves == 1 ? ", one member each" : ", two members each";
+  print(directory + " holds " + std::to_string(training.partition.num_parts) + " parts" + each +
+        ". Next:");
+  std::printf("  submix deploy %s DEPLOYMENT\n", ShellWord(directory).c_str());
 }
 
 Status SayNotes(const TrainOptions& options, std::FILE* out) {
@@ -242,10 +258,10 @@ Status SayNotes(const TrainOptions& options, std::FILE* out) {
                           workbench::WhatAddsUp({training.corpus, training.ensemble_directory,
                                                  training.public_directory},
                                                 options.after));
-  if (!losses.empty()) std::fprintf(out, "%s\n", losses.c_str());
+  if (!losses.empty()) std::fprintf(out, "%s", Paragraph(losses).c_str());
   SUBMIX_ASSIGN_OR_RETURN(const auto notes,
                           workbench::WhatStandsOut(training.corpus, training.tokens_per_user == 0));
-  for (const std::string& note : notes) std::fprintf(out, "%s\n", note.c_str());
+  for (const std::string& note : notes) std::fprintf(out, "%s", Paragraph(note).c_str());
   return base::OkStatus();
 }
 
@@ -262,10 +278,10 @@ Status RunTrain(TrainOptions& options) {
   SayGoesOnAtInterrupt();
   // One model of all text is never deployed.
   if (training.partition.num_parts > 1 || options.is_private()) {
-    std::FILE* const out = options.private_training.json ? stderr : stdout;
+    std::FILE* const out = options.json ? stderr : stdout;
     SUBMIX_RETURN_IF_ERROR(SayNotes(options, out));
   }
-  if (!options.private_training.json) {
+  if (!options.json) {
     const std::int64_t steps = options.private_training.options.training.steps;
     std::printf("%s",
                 Paragraph("Recipe: " + (options.is_private()
@@ -278,14 +294,18 @@ Status RunTrain(TrainOptions& options) {
       return base::UnimplementedError("--private trains in one process; start it without mpirun");
     }
     return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
-                              options.private_training.json);
+                              options.json);
   }
   training.public_trained_on_others = options.public_trained_on == "other-users";
   SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
-  PrintWhatNow(training);
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(training.ensemble_directory));
+  if (options.json) {
+    PrintEnsembleJson(training, manifest);
+    return base::OkStatus();
+  }
+  PrintWhatNow(training);
   const std::string without_text = workbench::MembersWithoutText(manifest);
-  if (!without_text.empty()) std::printf("%s\n", without_text.c_str());
+  if (!without_text.empty()) std::printf("%s", Paragraph(without_text).c_str());
   return base::OkStatus();
 }
 
@@ -336,6 +356,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
            "part is read three times, from 1,000,000 on once in larger batches. Do not count "
            "private text for it")
       ->default_str("few");
+  flags.Add("--json", options.json, "One JSON object instead of text, for you alone");
   AddFineTuneFlags(command, options.fine_tune, "by --recipe");
   AddPrivateTrainingFlags(command, options.private_training);
   command.footer(

@@ -1,7 +1,13 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <utility>
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "submix/base/file_system.h"
 #include "submix/ensemble/ensemble_directory.h"
@@ -14,16 +20,58 @@ namespace submix::ensemble {
 using base::Status;
 using base::StatusOr;
 
+namespace {
+
+namespace fs = std::filesystem;
+
+// From here on a copy takes room that is worth a common inode.
+constexpr std::uintmax_t kLargeFile = std::uintmax_t{64} << 20;
+
+// Another name for the same blocks: by file systems that copy on write as a file of its own, else
+// as a hard link. False where neither can be had: across devices, or of somebody else's file.
+bool ShareBlocks(const std::string& from, const std::string& to) {
+  const int source = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  if (source < 0) return false;
+  const int target = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const bool is_cloned = target >= 0 && ::ioctl(target, FICLONE, source) == 0;
+  ::close(source);
+  if (target >= 0) ::close(target);
+  if (is_cloned) return true;
+  ::unlink(to.c_str());
+  return ::link(from.c_str(), to.c_str()) == 0;
+}
+
+Status CopyFile(const std::string& from, const std::string& to) {
+  std::error_code error;
+  const fs::perms mode = fs::status(from, error).permissions();
+  SUBMIX_ASSIGN_OR_RETURN(const base::MappedFile file, base::MapFile(from));
+  return base::WriteFile(to, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()},
+                         static_cast<int>(mode & fs::perms::all));
+}
+
+}  // namespace
+
 Status CopyFiles(const std::string& from, const std::string& to) {
   std::error_code error;
-  std::filesystem::copy(
-      from, to,
-      std::filesystem::copy_options::overwrite_existing | std::filesystem::copy_options::recursive,
-      error);
-  if (!error) return base::OkStatus();
-  const std::string message = "copying " + from + " to " + to + " failed: " + error.message();
-  if (error == std::errc::no_space_on_device) return base::ResourceExhaustedError(message);
-  return base::InternalError(message);
+  if (!fs::is_directory(from, error)) return CopyFile(from, to);
+  SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(to));
+  SUBMIX_ASSIGN_OR_RETURN(const auto names, base::ListDirectory(from));
+  for (const std::string& name : names) {
+    SUBMIX_RETURN_IF_ERROR(CopyFiles(base::JoinPath(from, name), base::JoinPath(to, name)));
+  }
+  return base::OkStatus();
+}
+
+Status ShareFile(const std::string& from, const std::string& to) {
+  std::error_code error;
+  const std::string file = fs::canonical(from, error).string();  // a link's own place may go away
+  const std::uintmax_t bytes = error ? 0 : fs::file_size(file, error);
+  if (!error && bytes >= kLargeFile) {
+    if (fs::equivalent(file, to, error)) return base::OkStatus();  // of an interrupted run
+    SUBMIX_RETURN_IF_ERROR(base::RemoveAll(to));
+    if (ShareBlocks(file, to)) return base::OkStatus();
+  }
+  return CopyFile(from, to);
 }
 
 namespace {
@@ -37,7 +85,7 @@ Status CopyNamed(const std::vector<std::string>& names, const std::string& from,
                                  ": missing; a public model needs config.json, model.safetensors "
                                  "(or its shards) and a tokenizer");
     }
-    SUBMIX_RETURN_IF_ERROR(CopyFiles(source, base::JoinPath(to, name)));
+    SUBMIX_RETURN_IF_ERROR(ShareFile(source, base::JoinPath(to, name)));
   }
   return base::OkStatus();
 }

@@ -14,12 +14,16 @@
 
 namespace submix::ensemble {
 
-// Copies a file or a whole directory, over what is there. Errors: kResourceExhausted, kInternal.
+// Copies a file or a whole directory, over what is there. Errors: kNotFound; kResourceExhausted
+// when the disk is full; kDataLoss for what is neither; kInternal.
 base::Status CopyFiles(const std::string& from, const std::string& to);
+// The same of one file, but a large one shares its blocks where the file system lets it: a clone or
+// a hard link. Then whoever writes into the one file, instead of replacing it, changes the other.
+base::Status ShareFile(const std::string& from, const std::string& to);
 
-// Copies config.json, the weights and the tokenizer's files into `to`, which is made, and
+// Shares config.json, the weights and the tokenizer's files into `to`, which is made, and
 // private_training.json where there is one.
-// Errors: kNotFound naming the file that is missing; those of WeightFiles::FileNames and CopyFiles.
+// Errors: kNotFound naming the file that is missing; those of WeightFiles::FileNames and ShareFile.
 base::Status CopyPublicModel(const std::string& from, const std::string& to);
 // The tokenizer's files alone.
 base::Status CopyTokenizer(const std::string& from, const std::string& to);

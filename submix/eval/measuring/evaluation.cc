@@ -384,7 +384,7 @@ Status CheckPlan(const ensemble::Predictor& predictor, const HeldoutBlocks& bloc
     return base::InvalidArgumentError(
         "the held-out text has " + std::to_string(found) + " positions, but " +
         std::to_string(plan.runs) + " runs of " + std::to_string(MostTokens(plan)) + " need " +
-        std::to_string(needed) + ": use fewer runs or tokens, or more held-out text");
+        std::to_string(needed) + ": use fewer --runs or --tokens, or more held-out text");
   }
   return base::OkStatus();
 }
@@ -424,6 +424,18 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
 }  // namespace
 
 std::int64_t NumPositions(const EvaluationPlan& plan) { return plan.runs * MostTokens(plan); }
+
+RunLengths FitToText(std::int64_t positions, const RunLengths& wished) {
+  RunLengths fitting = wished;
+  const std::int64_t most = std::ranges::max(wished.tokens);
+  if (positions < 1 || positions / most >= wished.runs) return fitting;
+  fitting.runs = static_cast<int>(std::max<std::int64_t>(1, positions / most));
+  std::vector<std::int64_t>& tokens = fitting.tokens;
+  for (std::int64_t& length : tokens) length = std::min(length, positions);
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return fitting;
+}
 
 const Baselines& EvaluationResult::BaselinesOf(const SettingResult& setting) const {
   const auto found = std::ranges::find(baselines, setting.setting.tokens, &Baselines::tokens);

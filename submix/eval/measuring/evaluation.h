@@ -50,6 +50,17 @@ struct EvaluationPlan {
 // How many positions the plan scores.
 std::int64_t NumPositions(const EvaluationPlan& plan);
 
+// Runs of so many tokens.
+struct RunLengths {
+  int runs = 0;
+  std::vector<std::int64_t> tokens = {};
+  bool operator==(const RunLengths&) const = default;
+};
+
+// The same where a text of so many positions has room for it; else fewer runs; else one of what
+// there is.
+RunLengths FitToText(std::int64_t positions, const RunLengths& wished);
+
 // What needs no mechanism, on the runs of the settings with as many tokens.
 struct Baselines {
   std::int64_t tokens = 0;

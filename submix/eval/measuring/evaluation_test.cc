@@ -68,6 +68,14 @@ double PublicLossOf(const HeldoutText& text, int begin, int end) {
   return loss;
 }
 
+TEST(FitToTextTest, TakesFewerRunsThenFewerTokens) {
+  EXPECT_EQ(FitToText(4096, {4, {1024}}), (RunLengths{4, {1024}}));
+  EXPECT_EQ(FitToText(4095, {4, {1024}}), (RunLengths{3, {1024}}));
+  EXPECT_EQ(FitToText(1133, {4, {256, 1024}}), (RunLengths{1, {256, 1024}}));
+  EXPECT_EQ(FitToText(700, {4, {256, 1024, 10'240}}), (RunLengths{1, {256, 700}}));
+  EXPECT_EQ(FitToText(0, {4, {1024}}), (RunLengths{4, {1024}})) << "nothing fits";
+}
+
 TEST(EvaluationTest, PublicPerplexityIsTheExponentialOfTheMeanLossOfEachRun) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
   const HeldoutText text = MakeText(5, 41);  // 200 positions: runs cross blocks
