@@ -297,7 +297,7 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_RETURN_IF_ERROR(State(manifest, options.delta, sheet));
   SUBMIX_ASSIGN_OR_RETURN(const eval::Measurement measurement,
                           MeasuredNow("evaluate",
-                                      "Held-out text: " + std::to_string(options.runs) +
+                                      "Held-out text: " + std::to_string(plan.runs) +
                                           " runs of the most tokens of a setting",
                                       ensemble.fingerprint(), EvaluationRows(sheet)));
   const std::string kept = KeepBesideDeployment(measurement, options.target);
