@@ -85,16 +85,17 @@ base::Status Measure(const Settings& settings, const Case& which) {
   products.tokens = TokensAStep(settings, which);
   products.precision = train::PrecisionOf(which.precision);
   const double bound = MeasureProductBound(config, products);
-  std::printf(settings.json
-                  ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
-                    "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"
-                    "\"top_layers\":%d,\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
-                    "\"product_bound\":%.0f,\"share_of_bound\":%.3f}\n"
-                  : "%s (%s, %d threads): %s %s, %d members at a time, top layers %d (0: all), %d x "
-                    "%d tokens: %.0f tokens/s; products alone %.0f, share %.3f\n",
-              settings.model.c_str(), BlasCoreName(), settings.threads, which.method.c_str(),
-              which.precision.c_str(), which.members, products.top_layers, settings.batch_size,
-              settings.block_tokens - 1, rate, bound, rate / bound);
+  std::printf(
+      settings.json
+          ? "{\"benchmark\":\"fine_tune\",\"model\":\"%s\",\"blas_core\":\"%s\","
+            "\"threads\":%d,\"method\":\"%s\",\"precision\":\"%s\",\"members\":%d,"
+            "\"top_layers\":%d,\"batch_size\":%d,\"positions\":%d,\"tokens_per_second\":%.0f,"
+            "\"product_bound\":%.0f,\"share_of_bound\":%.3f}\n"
+          : "%s (%s, %d threads): %s %s, %d members at a time, top layers %d (0: all), %d x "
+            "%d tokens: %.0f tokens/s; products alone %.0f, share %.3f\n",
+      settings.model.c_str(), BlasCoreName(), settings.threads, which.method.c_str(),
+      which.precision.c_str(), which.members, products.top_layers, settings.batch_size,
+      settings.block_tokens - 1, rate, bound, rate / bound);
   std::fflush(stdout);
   return base::OkStatus();
 }

@@ -17,8 +17,8 @@ struct ProductBoundOptions {
 };
 
 // Tokens a second: the products of one update with the model's weights, forward, for the gradients
-// of activations that training needs and, if all weights are trained, for those of weights, timed on
-// this machine with the threads that SetTorchThreads set. The best of three. Requires: 0 <=
+// of activations that training needs and, if all weights are trained, for those of weights, timed
+// on this machine with the threads that SetTorchThreads set. The best of three. Requires: 0 <=
 // top_layers <= config.layers, and 0 with trains_all_weights.
 double MeasureProductBound(const model::DecoderConfig& config, const ProductBoundOptions& options);
 

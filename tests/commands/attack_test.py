@@ -235,7 +235,7 @@ def check_report(work):
     assert 'retention = "two years"\n' in submix("declare", deployment)
     submix("report", deployment, "--out", page)
     text = page.read_text()
-    for said in ("Privacy report: deployment", "The promise is not refuted", "two years", "not declared",
+    for said in ("Privacy report: deployment", "That is not refuted", "two years", "not declared",
                  "What the clock tells", "What the answers are worth", "Not run on this deployment: attack exposure"):
         assert said in text, said
     published = json.loads(submix("report", deployment, "--json"))

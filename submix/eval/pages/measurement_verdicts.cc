@@ -50,12 +50,16 @@ std::optional<RenyiOrder> OrderIn(const JsonObject& row) {
   return order.ok() ? std::optional(*order) : std::nullopt;
 }
 
+// What is claimed of the row's mechanism is not proven.
+bool IsResearch(const JsonObject& row) { return TextIn(row, "guarantee") == "research"; }
+
 // One model or mechanism under one budget.
 struct Attacked {
   std::string model;
   std::optional<double> epsilon;    // none: no budget
   std::optional<RenyiOrder> order;  // none beside an epsilon: that is of (epsilon, delta)
-  Rows rows;
+  bool is_research = false;
+  Rows rows = {};
 
   bool has_promise() const { return epsilon.has_value(); }
   std::string Name() const {
@@ -77,7 +81,7 @@ std::vector<Attacked> ByModel(const Rows& rows) {
       return each.model == model && each.epsilon == epsilon && each.order == order;
     });
     if (known == attacked.end()) {
-      attacked.push_back({model, epsilon, order, {}});
+      attacked.push_back({model, epsilon, order, IsResearch(row)});
       known = attacked.end() - 1;
     }
     known->rows.push_back(row);
@@ -90,6 +94,7 @@ std::vector<Attacked> ByModel(const Rows& rows) {
 // " The promise allows an answer to become at most 36.6 times as likely as without …". Empty where
 // no (epsilon, delta) follows.
 std::string AllowedRatio(const Attacked& attacked) {
+  if (attacked.is_research) return " Its claim is research, and not proven.";
   if (!attacked.epsilon || !attacked.order) return "";
   const auto epsilon =
       accounting::EpsilonForDelta({*attacked.order, *attacked.epsilon}, accounting::kDefaultDelta,
@@ -188,6 +193,8 @@ Verdict MembershipVerdict(const Attacked& attacked) {
       "From served tokens, somebody who knows all models with and without a text told which it "
       "was. Under " +
       attacked.Name() + ":";
+  const std::string allows =
+      attacked.is_research ? "its claim, which is not proven, allows " : "the promise allows ";
   bool has_bound = false;
   bool is_bad = false;
   for (const JsonObject& row : attacked.rows) {
@@ -198,11 +205,11 @@ Verdict MembershipVerdict(const Attacked& attacked) {
     if (TextIn(row, "measure") != "TPR at FPR 0.01") continue;
     sentence += " at 1 % false alarms the text was recognised in " +
                 PercentText(NumberOr0(row, "value")) + " of the cases in which it was there";
-    if (bound) sentence += "; the promise allows " + MostPercentText(*bound);
+    if (bound) sentence += "; " + allows + MostPercentText(*bound);
   }
   if (!has_bound) return {sentence + ". Nothing is promised."};
-  if (is_bad) return {sentence + ". MORE THAN THE PROMISE ALLOWS.", VerdictTone::kBroken};
-  return {sentence + ". Within the promise.", VerdictTone::kHeld};
+  if (is_bad) return {sentence + ". WHAT WAS FOUND SURELY EXCEEDS IT.", VerdictTone::kBroken};
+  return {sentence + ". Nothing that was found surely exceeds it.", VerdictTone::kHeld};
 }
 
 std::vector<Verdict> OfMembership(const Rows& rows) {
@@ -214,7 +221,7 @@ std::vector<Verdict> OfMembership(const Rows& rows) {
 // How an audit's column `verdict` reads.
 Verdict AuditEnding(const std::string& verdict) {
   if (verdict == "not refuted") {
-    return {" The promise is not refuted, which proves no privacy.", VerdictTone::kHeld};
+    return {" That is not refuted, which proves no privacy.", VerdictTone::kHeld};
   }
   if (verdict == "REFUTED") return {" THE PROMISE IS REFUTED.", VerdictTone::kBroken};
   if (verdict == "exceeded") {
@@ -227,7 +234,11 @@ std::string ProvenEpsilon(const JsonObject& row) {
   const auto claimed = NumberIn(row, "claimed_epsilon");
   return "epsilon was at least " + accounting::FormatAllowance(NumberOr0(row, "epsilon_at_least")) +
          " (delta " + FourDigits(NumberOr0(row, "delta")) + ")" +
-         (claimed ? "; the promise allows " + accounting::FormatCost(*claimed) : "") + ".";
+         (claimed ? (IsResearch(row) ? "; its claim, which is not proven, is "
+                                     : "; the promise is at most ") +
+                        accounting::FormatCost(*claimed)
+                  : "") +
+         ".";
 }
 
 Verdict AuditVerdict(const JsonObject& row, const std::string& opening) {

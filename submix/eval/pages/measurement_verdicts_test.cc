@@ -105,15 +105,30 @@ TEST(MeasurementVerdictsTest, MembershipIsHeldAgainstItsBound) {
   const Verdict within = TheVerdict("attack membership", Membership(0.06, "0.2615"));
   EXPECT_THAT(
       within.sentence,
-      HasSubstr("at 1 % false alarms the text was recognised in 8.19 % of the cases in which "
-                "it was there; the promise allows 26.15 %. Within the promise."));
+      HasSubstr(
+          "at 1 % false alarms the text was recognised in 8.19 % of the cases in which "
+          "it was there; the promise allows 26.15 %. Nothing that was found surely exceeds it."));
   EXPECT_EQ(within.tone, kHeld);
   const Verdict beyond = TheVerdict("attack membership", Membership(0.3, "0.2615"));
-  EXPECT_THAT(beyond.sentence, HasSubstr("MORE THAN THE PROMISE ALLOWS"));
+  EXPECT_THAT(beyond.sentence, HasSubstr("WHAT WAS FOUND SURELY EXCEEDS IT"));
   EXPECT_EQ(beyond.tone, kBroken);
   const Verdict unpromised = TheVerdict("attack membership", Membership(0.3, "null"));
   EXPECT_THAT(unpromised.sentence, HasSubstr("Nothing is promised"));
   EXPECT_EQ(unpromised.tone, kNotJudged);
+}
+
+TEST(MeasurementVerdictsTest, AClaimThatIsNotProvenIsNoPromise) {
+  const std::string research = R"([{"model": "adapmixed", "guarantee": "research", )";
+  const Verdict targeted = TheVerdict(
+      "attack targeted", research + R"("order": "8", "epsilon": 2, "right": 0, "examples": 1}])");
+  EXPECT_THAT(targeted.sentence, HasSubstr("Its claim is research, and not proven."));
+  const Verdict membership = TheVerdict(
+      "attack membership", research + R"("order": "8", "epsilon": 2, "value": 0.1, "surely": 0.1,
+                                         "bound": 0.2, "measure": "TPR at FPR 0.01"}])");
+  EXPECT_THAT(membership.sentence, HasSubstr("its claim, which is not proven, allows 20 %"));
+  for (const Verdict& verdict : {targeted, membership}) {
+    EXPECT_THAT(verdict.sentence, Not(HasSubstr("promise")));
+  }
 }
 
 std::string Audit(const std::string& verdict, const std::string& claimed) {
@@ -125,16 +140,17 @@ std::string Audit(const std::string& verdict, const std::string& claimed) {
 TEST(MeasurementVerdictsTest, AuditsSayWhetherThePromiseIsRefuted) {
   for (const char* kind : {"audit epsilon", "audit one-run"}) {
     const Verdict held = TheVerdict(kind, Audit("not refuted", "12.13"));
-    EXPECT_THAT(held.sentence,
-                HasSubstr("epsilon was at least 2.558 (delta 1e-05); the promise allows 12.13. The "
-                          "promise is not refuted"));
+    EXPECT_THAT(
+        held.sentence,
+        HasSubstr("epsilon was at least 2.558 (delta 1e-05); the promise is at most 12.13. That "
+                  "is not refuted"));
     EXPECT_EQ(held.tone, kHeld);
     const Verdict refuted = TheVerdict(kind, Audit("REFUTED", "1"));
     EXPECT_THAT(refuted.sentence, HasSubstr("THE PROMISE IS REFUTED"));
     EXPECT_EQ(refuted.tone, kBroken);
     EXPECT_EQ(TheVerdict(kind, Audit("exceeded", "1")).tone, kBroken);
     const Verdict unpromised = TheVerdict(kind, Audit("no claim", "null"));
-    EXPECT_THAT(unpromised.sentence, Not(HasSubstr("allows")));
+    EXPECT_THAT(unpromised.sentence, Not(HasSubstr("promise is at most")));
     EXPECT_EQ(unpromised.tone, kNotJudged);
   }
   EXPECT_THAT(TheVerdict("audit one-run", Audit("not refuted", "12")).sentence,

@@ -126,7 +126,7 @@ TEST_F(ReportTest, TheNewestOfAKindIsShownAndWhatWasRefutedStays) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const std::string page,
                               Page({Audit("not refuted", kDate), Audit("no claim", kDate - 86'400),
                                     Audit("REFUTED", kDate - 864'000)}));
-  const std::size_t newest = page.find("The promise is not refuted");
+  const std::size_t newest = page.find("That is not refuted");
   const std::size_t refuted = page.find("<p class=\"bad\">Transcripts");
   const std::size_t folded = page.find("<summary>Earlier</summary>");
   const std::size_t other = page.find("Nothing is promised.");
@@ -149,7 +149,7 @@ TEST_F(ReportTest, NumbersOfAnotherEnsembleAreNoEvidence) {
   EXPECT_THAT(page, HasSubstr(warning + "abc."));
   EXPECT_THAT(page, HasSubstr(warning + "def."));
   EXPECT_THAT(page, Not(HasSubstr(warning + own)));
-  EXPECT_THAT(page, Not(HasSubstr("The promise is not refuted")));
+  EXPECT_THAT(page, Not(HasSubstr("That is not refuted")));
 }
 
 TEST_F(ReportTest, TablesHaveFourDigitsAndSayOnceWhatIsTheSameInEveryRow) {
