@@ -63,12 +63,15 @@ std::string BudgetSection(const engine::Deployment& deployment, const Budget& bu
   const std::string spent = accounting::FormatCost(most.spent.ToNatsRoundedUp()) + " of " +
                             FourDigits(most.budget.ToNatsRoundedUp()) + " nats (" +
                             PercentText(share) + ")";
+  const std::string others = parts.size() == 1
+                                 ? ""
+                                 : "; half of the " + CountText(std::ssize(parts)) +
+                                       " parts have spent at most " +
+                                       PercentText(ShareSpent(parts[(parts.size() - 1) / 2]));
   const std::int64_t tokens =
       engine::SureTokens(most, deployment.config.options.mechanism.target_leakage);
   return HtmlHeading("What has been spent") + HtmlBar(share, spent + " spent") +
-         HtmlParagraph("The part that has spent most has spent " + spent + "; half of the " +
-                       CountText(std::ssize(parts)) + " parts have spent at most " +
-                       PercentText(ShareSpent(parts[(parts.size() - 1) / 2])) +
+         HtmlParagraph("The part that has spent most has spent " + spent + others +
                        ". Every part can surely back " + CountText(tokens) +
                        " more tokens. The ledger's chain of " + CountText(budget.head.records) +
                        " records is whole, and its sums are the accounts'.");
