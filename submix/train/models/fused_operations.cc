@@ -18,16 +18,45 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kLossRows = 256;  // rows whose logits exist at a time
+// Tokens whose logits are multiplied at a time: with their rows of the unembedding they stay in the
+// second-level cache.
+constexpr std::int64_t kLossColumns = 2048;
 
-// Logits [n, V] become row gradients; losses[i] are the rows' losses.
-void LossAndGradient(at::Tensor& logits, float soft_cap, const std::int64_t* targets,
-                     const float* weights, float* losses) {
-  const std::int64_t vocab_size = logits.size(1);
-  at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+// Logits of n rows for some neighbouring tokens, [n, columns].
+struct LogitBlock {
+  std::int64_t begin = 0;  // the first token
+  at::Tensor logits;
+  std::int64_t columns() const { return logits.size(1); }
+
+  // Its rows of the unembedding.
+  at::Tensor Of(const at::Tensor& unembedding) const {
+    return unembedding.narrow(0, begin, columns());
+  }
+};
+
+// A flat buffer as blocks of all tokens.
+std::vector<LogitBlock> CutLogits(const at::Tensor& buffer, std::int64_t rows,
+                                  std::int64_t vocab_size) {
+  std::vector<LogitBlock> blocks;
+  for (std::int64_t begin = 0; begin < vocab_size; begin += kLossColumns) {
+    const std::int64_t columns = std::min(kLossColumns, vocab_size - begin);
+    const at::Tensor flat = buffer.narrow(0, rows * begin, rows * columns);
+    blocks.push_back({.begin = begin, .logits = flat.view({rows, columns})});
+  }
+  return blocks;
+}
+
+// Logits become row gradients; losses[i] are the rows' losses.
+void LossAndGradient(const std::vector<LogitBlock>& blocks, float soft_cap,
+                     const std::int64_t* targets, const float* weights, float* losses) {
+  const std::int64_t vocab_size = blocks.back().begin + blocks.back().columns();
+  at::parallel_for(0, blocks[0].logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> row(static_cast<std::size_t>(vocab_size));
     std::vector<float> capped(soft_cap > 0 ? row.size() : 0);
     for (std::int64_t i = begin; i < end; ++i) {
-      ReadFloats(logits, i * vocab_size, vocab_size, row.data());
+      for (const LogitBlock& block : blocks) {
+        ReadFloats(block.logits, i * block.columns(), block.columns(), row.data() + block.begin);
+      }
       if (soft_cap > 0) {
         SoftCapForward(row.data(), soft_cap, vocab_size);
         capped = row;
@@ -35,9 +64,20 @@ void LossAndGradient(at::Tensor& logits, float soft_cap, const std::int64_t* tar
       losses[i] = static_cast<float>(
           SoftmaxCrossEntropyRow(row.data(), vocab_size, targets[i], weights[i]));
       if (soft_cap > 0) SoftCapBackward(capped.data(), soft_cap, row.data(), vocab_size);
-      WriteFloats(row.data(), i * vocab_size, vocab_size, logits);
+      for (const LogitBlock& block : blocks) {
+        WriteFloats(row.data() + block.begin, i * block.columns(), block.columns(), block.logits);
+      }
     }
   });
+}
+
+// total, float32, += a b
+void AddProduct(at::Tensor total, const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() == total.scalar_type()) {
+    total.addmm_(a, b);
+  } else {
+    total.add_(at::mm(a, b));
+  }
 }
 
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
@@ -46,24 +86,31 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
                             const at::Tensor& unembedding, const at::Tensor& targets,
                             const at::Tensor& row_weights, double soft_cap) {
     const std::int64_t rows = hidden.size(0);
+    const std::int64_t vocab_size = unembedding.size(0);
     const bool needs_weight_grad = unembedding.requires_grad();
     at::Tensor losses = at::empty({rows}, torch::kFloat);
     at::Tensor grad_hidden = at::empty_like(hidden);
     at::Tensor grad_unembedding =
         needs_weight_grad ? at::zeros_like(unembedding, torch::kFloat) : at::Tensor();
-    at::Tensor buffer =
-        at::empty({std::min(rows, kLossRows), unembedding.size(0)}, hidden.options());
+    const at::Tensor buffer = at::empty({std::min(rows, kLossRows) * vocab_size}, hidden.options());
     for (std::int64_t begin = 0; begin < rows; begin += kLossRows) {
       const std::int64_t count = std::min(kLossRows, rows - begin);
       const at::Tensor input = hidden.narrow(0, begin, count);
-      at::Tensor logits = buffer.narrow(0, 0, count);
-      at::mm_out(logits, input, unembedding.t());
-      LossAndGradient(logits, static_cast<float>(soft_cap),
+      std::vector<LogitBlock> blocks = CutLogits(buffer, count, vocab_size);
+      for (LogitBlock& block : blocks) {
+        at::mm_out(block.logits, input, block.Of(unembedding).t());
+      }
+      LossAndGradient(blocks, static_cast<float>(soft_cap),
                       targets.data_ptr<std::int64_t>() + begin,
                       row_weights.data_ptr<float>() + begin, losses.data_ptr<float>() + begin);
-      at::Tensor grad = grad_hidden.narrow(0, begin, count);
-      at::mm_out(grad, logits, unembedding);
-      if (needs_weight_grad) AccumulateWeightGrad(grad_unembedding, logits, input);
+      const at::Tensor grad = at::zeros_like(input, torch::kFloat);
+      for (const LogitBlock& block : blocks) {
+        AddProduct(grad, block.logits, block.Of(unembedding));
+        if (needs_weight_grad) {
+          AddProduct(block.Of(grad_unembedding), block.logits.t(), input);
+        }
+      }
+      grad_hidden.narrow(0, begin, count).copy_(grad);
     }
     context->save_for_backward({grad_hidden, grad_unembedding});
     return at::dot(losses, row_weights);
@@ -78,16 +125,6 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
     }
     return {saved[0] * scale.to(saved[0].scalar_type()), grad_unembedding, at::Tensor(),
             at::Tensor(), at::Tensor()};
-  }
-
- private:
-  static void AccumulateWeightGrad(at::Tensor& total, const at::Tensor& grad_logits,
-                                   const at::Tensor& input) {
-    if (grad_logits.scalar_type() == total.scalar_type()) {
-      total.addmm_(grad_logits.t(), input);
-    } else {
-      total.add_(at::mm(grad_logits.t(), input));
-    }
   }
 };
 

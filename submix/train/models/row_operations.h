@@ -13,8 +13,8 @@ at::Tensor Activate(RowActivation activation, const at::Tensor& x,
                     const c10::optional<at::Tensor>& factor);
 
 struct NormWeights {
-  at::Tensor gain;                  // [C] float32
-  c10::optional<at::Tensor> shift;  // the same
+  at::Tensor gain;                       // [C] float32
+  c10::optional<at::Tensor> shift = {};  // the same
   double epsilon = 0;
   bool centres = false;  // layer norm; else by the root mean square alone
 };
