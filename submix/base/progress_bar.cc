@@ -108,6 +108,11 @@ void ProgressBar::SkipTo(std::int64_t done) {
   start_ = Clock::now();
 }
 
+void ProgressBar::Skip(std::int64_t count) {
+  state_.skipped += count;
+  state_.done += count;
+}
+
 void ProgressBar::Advance(std::int64_t count, const std::string& note) {
   state_.done += count;
   if (!note.empty()) state_.note = note;

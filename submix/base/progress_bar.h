@@ -43,6 +43,8 @@ class ProgressBar {
 
   // Work that an earlier run did: shown as done, left out of the rate.
   void SkipTo(std::int64_t done);
+  // More of it, found later: the clock goes on.
+  void Skip(std::int64_t count);
   void Advance(std::int64_t count, const std::string& note = "");
   // Draws the last state and ends the line; nothing if no work of a known total was done. Called by
   // the destructor if nobody did.

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "submix/base/check.h"
+#include "submix/train/numerics/client_threads.h"
 #include "submix/train/numerics/torch_errors.h"
-#include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
 namespace {

@@ -11,8 +11,8 @@
 #include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
+#include "submix/train/numerics/client_threads.h"
 #include "submix/train/numerics/torch_errors.h"
-#include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
 

@@ -6,7 +6,7 @@
 
 #include "submix/train/federated/word_stretches.h"
 #include "submix/train/federated/word_vocabulary.h"
-#include "submix/train/private_training/client_threads.h"
+#include "submix/train/numerics/client_threads.h"
 
 namespace submix::train {
 namespace {

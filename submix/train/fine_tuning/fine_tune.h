@@ -56,10 +56,12 @@ struct TaskShare {
 
 // Trains every task of the share whose output directory does not exist yet; one that was
 // interrupted goes on from its last checkpoint and ends with the same bits as if it had not been
-// (for one number of threads). Errors: those of reading the public model; kInvalidArgument for
-// options out of range, blocks that are too long or token ids outside the model's vocabulary;
-// kFailedPrecondition for a checkpoint of another training, and if a member's weights or its last
-// batch's loss are not finite; kUnavailable if should_stop said so.
+// (for one number of threads). Where adapters are to be trained in as many lots as there are
+// threads or more, each thread takes every so many-th lot, and the bits are those of one thread.
+// Errors: those of reading the public model; kInvalidArgument for options out of range, blocks that
+// are too long or token ids outside the model's vocabulary; kFailedPrecondition for a checkpoint of
+// another training, and if a member's weights or its last batch's loss are not finite; kUnavailable
+// if should_stop said so.
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,
                              TaskShare share = {});

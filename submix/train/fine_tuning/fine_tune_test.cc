@@ -195,6 +195,81 @@ TEST_F(FineTuneTest, GoesOnAfterACrashWithTheSameBits) {
   }
 }
 
+TEST_F(FineTuneTest, WhatFrozenLayersSayIsKeptWithoutChangingABit) {
+  options_.epochs = 3;
+  for (const bool is_llama : {false, true}) {
+    const std::string model =
+        is_llama ? std::string(SUBMIX_TESTDATA_DIR) + "/families/tiny-llama" : public_directory();
+    options_.lora->target_modules = {"all-linear"};
+    options_.lora->layers = {is_llama ? 1 : 2};
+    for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+      options_.precision = precision;
+      const std::string suffix = PrecisionName(precision) + (is_llama ? " llama" : " gpt2");
+      const auto train = [&](const std::string& name, std::int64_t most_bytes) {
+        options_.frozen_states.most_bytes = most_bytes;
+        const std::vector<MemberTask> tasks = {Task(name + suffix, 11, 1)};
+        SUBMIX_EXPECT_OK(FineTuneMembers(model, tasks, options_, kSilent));
+        return Weights(name + suffix);
+      };
+      const std::vector<float> kept = train("kept", FrozenStatesBounds().most_bytes);
+      EXPECT_EQ(kept, train("computed", 0)) << suffix;
+      EXPECT_EQ(kept, train("some", 3 * 8 * (is_llama ? 64 : 16) * 2)) << suffix;
+      SUBMIX_ASSERT_OK_AND_ASSIGN(const auto files,
+                                  base::ListDirectory(directory_.File("kept" + suffix)));
+      EXPECT_THAT(files,
+                  ::testing::ElementsAre("adapter_config.json", "adapter_model.safetensors"));
+    }
+  }
+}
+
+TEST_F(FineTuneTest, GoesOnAboveFrozenLayersWithTheSameBits) {
+  options_.epochs = 3;
+  options_.lora->layers = {1, 2};
+  SUBMIX_ASSERT_OK(Train({Task("a", 11, 1)}));
+  const std::vector<MemberTask> tasks = {Task("r", 11, 1)};
+  EXPECT_THAT(FineTuneMembers(public_directory(), tasks, StoppingAfter(7), kSilent),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("stopped")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto files,
+                              base::ListDirectory(tasks[0].output_directory + ".partial"));
+  EXPECT_THAT(files, ::testing::ElementsAre("checkpoint.safetensors"));
+  SUBMIX_ASSERT_OK(Train(tasks));
+  EXPECT_EQ(Weights("a"), Weights("r"));
+}
+
+TEST_F(FineTuneTest, AMemberAThreadHasTheBitsOfOneThread) {
+  const auto tasks = [&](const std::string& prefix) {
+    std::vector<MemberTask> all;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      all.push_back(Task(prefix + std::to_string(i), 3 + 4 * i % 7, i));
+    }
+    return all;
+  };
+  for (const int members_at_a_time : {1, 2}) {
+    options_.members_at_a_time = members_at_a_time;
+    const std::string at_a_time = std::to_string(members_at_a_time) + " ";
+    options_.threads = 1;
+    SUBMIX_ASSERT_OK(Train(tasks("one " + at_a_time)));
+    options_.threads = 3;
+    const auto stopped = tasks("three " + at_a_time);
+    EXPECT_THAT(FineTuneMembers(public_directory(), stopped, StoppingAfter(6), kSilent),
+                StatusIs(StatusCode::kUnavailable, HasSubstr("stopped")));
+    SUBMIX_ASSERT_OK(Train(stopped));
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = at_a_time + std::to_string(i);
+      EXPECT_EQ(Weights("three " + name), Weights("one " + name)) << name;
+    }
+  }
+}
+
+TEST_F(FineTuneTest, WhereOneThreadFailsAllStop) {
+  options_.threads = 2;
+  options_.epochs = 1 << 20;
+  std::ofstream(directory_.File("file")) << "no directory";
+  EXPECT_THAT(Train({Task("a", 7, 1), Task("file/b", 7, 2)}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("file/b")));
+  EXPECT_FALSE(base::FileExists(directory_.File("a")));
+}
+
 TEST_F(FineTuneTest, SkipsMembersThatAreDone) {
   const std::vector<MemberTask> tasks = {Task("a", 7, 4)};
   SUBMIX_ASSERT_OK(Train(tasks));

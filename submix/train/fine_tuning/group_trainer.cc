@@ -50,8 +50,18 @@ std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options
 std::string TrainingIdentity(const FineTuneOptions& options) {
   std::ostringstream text;
   text << IdentityNumbers(options) << ' ' << static_cast<int>(options.precision) << ' ';
-  if (options.lora.has_value()) text << IdentityText(*options.lora);
+  if (options.lora.has_value()) text << AdapterIdentity(*options.lora, options.epochs);
   return text.str();
+}
+
+std::int64_t PlannedUpdates(const std::vector<TaskQueue>& queues, const FineTuneOptions& options) {
+  std::int64_t most = 0;
+  for (const TaskQueue& queue : queues) {
+    std::int64_t steps = 0;
+    for (const MemberTask* task : queue) steps += PlannedSteps(*task, options);
+    most = std::max(most, steps);
+  }
+  return most;
 }
 
 GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
@@ -59,7 +69,8 @@ GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
     : models_(models),
       options_(options),
       identity_(identity),
-      batch_(std::ssize(queues) * options.batch_size, options.block_tokens - 1) {
+      batch_(std::ssize(queues) * options.batch_size, options.block_tokens - 1),
+      planned_updates_(PlannedUpdates(queues, options)) {
   for (TaskQueue& queue : queues) {
     Group& group = groups_.emplace_back();
     for (const MemberTask* task : queue) {
@@ -71,31 +82,24 @@ GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
   }
 }
 
-std::int64_t GroupTrainer::StepsLeft() const {
+std::int64_t GroupTrainer::UpdatesLeft() const {
   return std::ranges::max_element(groups_, {}, &Group::steps_left)->steps_left;
 }
 
-base::Status GroupTrainer::Run(const std::string& title, base::ProgressStyle style) {
-  std::int64_t total = 0;
-  for (const Group& group : groups_) {
-    std::int64_t steps = 0;
-    for (const MemberTask* task : group.queue) steps += PlannedSteps(*task, options_);
-    total = std::max(total, steps);
-  }
+base::Status GroupTrainer::Run(const Progress& progress) {
   for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
     SUBMIX_RETURN_IF_ERROR(StartNext(group));
   }
-  std::int64_t left = StepsLeft();
-  base::ProgressBar progress(title, total, "steps", style);
-  progress.SkipTo(total - left);
+  std::int64_t left = UpdatesLeft();
+  progress.skipped(planned_updates_ - left);
   while (
       std::ranges::any_of(groups_, [](const Group& group) { return group.member.has_value(); })) {
     if (options_.should_stop && options_.should_stop()) {
       return base::UnavailableError("training was stopped; started again, it goes on");
     }
     SUBMIX_RETURN_IF_ERROR(Step());
-    progress.Advance(left - StepsLeft());
-    left = StepsLeft();
+    progress.done(left - UpdatesLeft());
+    left = UpdatesLeft();
   }
   return base::OkStatus();
 }
@@ -109,7 +113,8 @@ GroupTrainer::Member GroupTrainer::MakeMember(const MemberTask& task) const {
           .state = AdamWState(models_.parameters().size()),
           .total_steps = options_.epochs * order.steps_per_epoch(),
           .partial_directory = task.output_directory + ".partial",
-          .identity = MemberIdentity(identity_, task)};
+          .identity = MemberIdentity(identity_, task),
+          .states = nullptr};
 }
 
 base::Status GroupTrainer::StartNext(int group) {
@@ -131,6 +136,11 @@ base::Status GroupTrainer::Resume(int group) {
   Member& member = *groups_[static_cast<std::size_t>(group)].member;
   models_.Initialize(group, member.task->seed);
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member.partial_directory));
+  const std::size_t state_bytes = models_.StateBytes(options_.block_tokens - 1);
+  if (options_.epochs > 1 && state_bytes > 0) {
+    member.states = std::make_unique<FrozenStates>(member.partial_directory, member.blocks.size(),
+                                                   state_bytes, options_.frozen_states);
+  }
   SUBMIX_RETURN_IF_ERROR(
       LoadTrainingCheckpoint(base::JoinPath(member.partial_directory, kCheckpointFile),
                              member.identity, models_.parameters().values(group), member.state));
@@ -146,7 +156,9 @@ void GroupTrainer::FillBatch() {
     const auto first_row = static_cast<std::int64_t>(group) * options_.batch_size;
     std::int64_t row = first_row;
     for (const std::size_t index : member.order.Batch(member.state.step)) {
-      batch_.SetRow(row++, member.task->blocks[member.blocks[index]]);
+      std::optional<StatePlace> place;
+      if (member.states != nullptr) place = {member.states.get(), index};
+      batch_.SetRow(row++, member.task->blocks[member.blocks[index]], place);
     }
     batch_.WeighEqually(first_row, row);
   }

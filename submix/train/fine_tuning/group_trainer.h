@@ -5,13 +5,15 @@
 // Internal: includes torch.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "submix/base/progress_bar.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/training_order.h"
+#include "submix/train/models/frozen_states.h"
 #include "submix/train/models/member_models.h"
 
 namespace submix::train {
@@ -22,6 +24,10 @@ std::string TrainingIdentity(const FineTuneOptions& options);
 // The tasks that a group trains, one after another.
 using TaskQueue = std::vector<const MemberTask*>;
 
+// Of a training from its beginning: those of the queue that has most, since one update takes as long
+// for every number of groups.
+std::int64_t PlannedUpdates(const std::vector<TaskQueue>& queues, const FineTuneOptions& options);
+
 // One thread at a time.
 class GroupTrainer {
  public:
@@ -30,9 +36,13 @@ class GroupTrainer {
   GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues, const FineTuneOptions& options,
                const std::string& identity);
 
-  // Trains to the end. Its progress, under that title, counts updates, those of earlier runs as
-  // done.
-  base::Status Run(const std::string& title, base::ProgressStyle style);
+  // Told of updates: those that earlier runs did, then those that are done.
+  struct Progress {
+    std::function<void(std::int64_t updates)> skipped;
+    std::function<void(std::int64_t updates)> done;
+  };
+  // Trains to the end.
+  base::Status Run(const Progress& progress);
 
  private:
   struct Member {
@@ -43,6 +53,7 @@ class GroupTrainer {
     std::int64_t total_steps;
     std::string partial_directory;
     std::string identity;
+    std::unique_ptr<FrozenStates> states;  // null: one pass, or nothing is frozen
   };
   struct Group {
     TaskQueue queue;
@@ -51,8 +62,7 @@ class GroupTrainer {
     std::optional<Member> member;  // in training; none once the queue is through
   };
 
-  // Of the queue that has most, since one update takes as long for every number of groups.
-  std::int64_t StepsLeft() const;
+  std::int64_t UpdatesLeft() const;
   Member MakeMember(const MemberTask& task) const;
   // Gives the group the next of its members that is not done, if there is one.
   base::Status StartNext(int group);
@@ -68,6 +78,7 @@ class GroupTrainer {
   const FineTuneOptions& options_;
   const std::string& identity_;
   std::vector<Group> groups_;
+  const std::int64_t planned_updates_;
   TokenBatch batch_;
 };
 

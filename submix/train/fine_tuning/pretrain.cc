@@ -142,8 +142,12 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto model, MakeMembers(start, std::nullopt, /*groups=*/1, options.training.precision));
   const std::string identity = Identity(options, start.config);
-  return GroupTrainer(*model, /*queues=*/{{&task}}, options.training, identity)
-      .Run("pre-training", style);
+  const std::vector<TaskQueue> queues = {{&task}};
+  base::ProgressBar progress("pre-training", PlannedUpdates(queues, options.training), "steps",
+                             style);
+  return GroupTrainer(*model, queues, options.training, identity)
+      .Run({[&](std::int64_t updates) { progress.Skip(updates); },
+            [&](std::int64_t updates) { progress.Advance(updates); }});
 }
 
 // Says "enough" to ReadLines; never reaches the caller.

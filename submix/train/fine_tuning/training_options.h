@@ -11,6 +11,7 @@
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/model/lora_adapter.h"
+#include "submix/train/models/frozen_states.h"
 #include "submix/train/numerics/optimiser.h"
 #include "submix/train/numerics/precision.h"
 
@@ -23,6 +24,8 @@ struct TrainingOptions {
   AdamWOptions adamw;
   Precision precision = Precision::kFloat32;  // of the matrix products
   int threads = 0;                            // 0: all processors
+  // Of what later passes start from (frozen_states.h), a member; changes no bit.
+  FrozenStatesBounds frozen_states;
   // Polled before every update; true ends the training there.
   std::function<bool()> should_stop;
 };

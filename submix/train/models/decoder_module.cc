@@ -14,6 +14,8 @@ class ResidualStream {
   // y is float32 or in the products' type. Requires: a norm was read since the last addition.
   void Add(at::Tensor y) { added_ = std::move(y); }
 
+  at::Tensor Sum() const { return added_.defined() ? x_ + added_ : x_; }
+
   at::Tensor Normed(const NormWeights& weights, at::ScalarType type) {
     if (!added_.defined()) return NormRows(x_, weights, type);
     SumAndNorm both = AddAndNormRows(x_, added_, weights, type);
@@ -43,20 +45,6 @@ class DecoderPass {
             : RotaryTurns(config_.windowed_rotary, config_.width_of_head(), positions);
   }
 
-  at::Tensor Run(const at::Tensor& tokens) const {
-    ResidualStream x(Embed(tokens));
-    for (int layer = 0; layer < config_.layers; ++layer) {
-      const std::string prefix = model::LayerPrefix(config_, layer);
-      const model::LayerLinears linears = model::LinearsOfLayer(config_, layer);
-      const at::Tensor attended = Attend(layer, linears, Normed(prefix + names_.norm_1, x));
-      x.Add(Outcome(prefix + model::kNormAfterAttention, attended));
-      const at::Tensor fed = FeedForward(linears, Normed(prefix + names_.norm_2, x));
-      x.Add(Outcome(prefix + model::kNormAfterMlp, fed));
-    }
-    return x.Normed(Norm(names_.final_norm), weights_.unembedding.scalar_type());
-  }
-
- private:
   at::Tensor Embed(const at::Tensor& tokens) const {
     at::Tensor x =
         at::embedding(weights_[names_.token_embedding + ".weight"], tokens).to(torch::kFloat);
@@ -67,6 +55,26 @@ class DecoderPass {
     return x.view({-1, config_.width});
   }
 
+  // Layers [begin, end).
+  void Layers(int begin, int end, ResidualStream& x) const {
+    for (int layer = begin; layer < end; ++layer) {
+      const std::string prefix = model::LayerPrefix(config_, layer);
+      const model::LayerLinears linears = model::LinearsOfLayer(config_, layer);
+      const at::Tensor attended = Attend(layer, linears, Normed(prefix + names_.norm_1, x));
+      x.Add(Outcome(prefix + model::kNormAfterAttention, attended));
+      const at::Tensor fed = FeedForward(linears, Normed(prefix + names_.norm_2, x));
+      x.Add(Outcome(prefix + model::kNormAfterMlp, fed));
+    }
+  }
+
+  // From layer `begin` on, what the unembedding multiplies.
+  at::Tensor LastFrom(int begin, at::Tensor states) const {
+    ResidualStream x(std::move(states));
+    Layers(begin, config_.layers, x);
+    return x.Normed(Norm(names_.final_norm), weights_.unembedding.scalar_type());
+  }
+
+ private:
   NormWeights Norm(const std::string& name) const {
     return {.gain = weights_[name + ".weight"],
             .shift = weights_.BiasOf(name),
@@ -147,7 +155,23 @@ class DecoderPass {
 
 at::Tensor HiddenStates(const DecoderWeights& weights, const LoraStack& adapters,
                         const at::Tensor& tokens) {
-  return DecoderPass(weights, adapters, tokens.size(1)).Run(tokens);
+  const DecoderPass pass(weights, adapters, tokens.size(1));
+  return pass.LastFrom(0, pass.Embed(tokens));
+}
+
+at::Tensor StatesBelow(const DecoderWeights& weights, int layer, const at::Tensor& tokens) {
+  const at::NoGradGuard no_gradients;
+  const LoraStack no_adapters;
+  const DecoderPass pass(weights, no_adapters, tokens.size(1));
+  ResidualStream x(pass.Embed(tokens));
+  pass.Layers(0, layer, x);
+  return x.Sum();
+}
+
+at::Tensor HiddenStatesFrom(const DecoderWeights& weights, const LoraStack& adapters, int layer,
+                            const at::Tensor& states, std::int64_t positions) {
+  const DecoderPass pass(weights, adapters, positions);
+  return pass.LastFrom(layer, states);
 }
 
 at::Tensor RotaryTurns(const model::Rotary& rotary, int head_width, std::int64_t positions) {

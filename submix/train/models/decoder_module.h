@@ -26,6 +26,12 @@ struct LoraStack {
 at::Tensor HiddenStates(const DecoderWeights& weights, const LoraStack& adapters,
                         const at::Tensor& tokens);
 
+// The same in two steps: the residual stream as layer `layer` reads it, float32 [R * T, C], with no
+// adapter below and not differentiable; and from such `states` of rows of `positions` tokens on.
+at::Tensor StatesBelow(const DecoderWeights& weights, int layer, const at::Tensor& tokens);
+at::Tensor HiddenStatesFrom(const DecoderWeights& weights, const LoraStack& adapters, int layer,
+                            const at::Tensor& states, std::int64_t positions);
+
 // Cosines of each position's angles, then their sines, [positions, width_of_head] float32.
 at::Tensor RotaryTurns(const model::Rotary& rotary, int head_width, std::int64_t positions);
 

@@ -12,6 +12,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/model/testing/tiny_families.h"
 #include "submix/model/testing/tiny_model.h"
+#include "submix/train/models/frozen_states.h"
 #include "submix/train/models/fused_operations.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/models/torch_predictor.h"
@@ -101,6 +102,44 @@ TEST_F(DecoderModuleTest, GradientsOfAllWeightsEqualFiniteDifferences) {
                               MakeMembers(public_model_, std::nullopt, 1, Precision::kFloat32));
   models->Initialize(0, 0);
   ExpectGradients(*models, MakeBatch(public_model_.config, 1, 7), 97);
+}
+
+TEST_F(DecoderModuleTest, WhatARowStartsFromDependsOnNoOtherRow) {
+  model::LoraConfig config;
+  config.layers = {2};
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const auto models,
+                                MakeMembers(public_model_, config, 1, precision));
+    models->Initialize(0, 1);
+    MoveFactorsB(*models);
+    constexpr std::int64_t kPositions = 9;
+    FrozenStates states(directory_.path(), 6, models->StateBytes(kPositions));
+    FrozenStates none("/nowhere", 6, models->StateBytes(kPositions));
+    const auto gradients = [&](std::vector<std::size_t> blocks, FrozenStates* kept) {
+      TokenBatch batch(6, kPositions);  // the rest is padding
+      for (std::size_t row = 0; row < blocks.size(); ++row) {
+        std::optional<StatePlace> place;
+        if (kept != nullptr) place = {kept, blocks[row]};
+        batch.SetRow(static_cast<std::int64_t>(row),
+                     model::RandomTokens(4 + blocks[row], 53, blocks[row]), place);
+      }
+      batch.WeighEqually(0, std::ssize(blocks));
+      models->parameters().Differentiate(models->Loss(batch));
+      const std::span<const float> found = models->parameters().gradients(0);
+      return std::vector<float>(found.begin(), found.end());
+    };
+    // Kept in other company, in other rows.
+    gradients({3, 1, 5, 0}, &states);
+    gradients({2, 4}, &states);
+    const std::vector<float> read = gradients({0, 1, 2, 3, 4, 5}, &states);
+    EXPECT_EQ(read, gradients({0, 1, 2, 3, 4, 5}, &none));
+    // And it is the pass that it cuts in two.
+    const std::vector<float> whole = gradients({0, 1, 2, 3, 4, 5}, nullptr);
+    const float largest =
+        std::abs(*std::ranges::max_element(whole, {}, [](float value) { return std::abs(value); }));
+    const float error = (precision == Precision::kFloat32 ? 1e-5f : 0.1f) * largest;
+    for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(read[i], whole[i], error) << i;
+  }
 }
 
 TEST_F(DecoderModuleTest, AttentionSeesOnlyThePast) {

@@ -6,6 +6,7 @@
 
 #include "submix/base/check.h"
 #include "submix/train/models/decoder_module.h"
+#include "submix/train/models/frozen_states.h"
 
 namespace submix::train {
 namespace {
@@ -25,13 +26,36 @@ float Uniform(std::mt19937_64& generator) {
   return static_cast<float>(generator() >> 40) * 0x1p-24f;
 }
 
+// How many layers are below all adapters.
+int FrozenLayers(const model::LoraConfig& config) {
+  return config.layers.empty() ? 0 : *std::ranges::min_element(config.layers);
+}
+
+// What the first adapted layer reads of each row, [rows * positions, C] float32.
+at::Tensor StatesOfRows(const DecoderWeights& weights, int first_layer, const TokenBatch& batch) {
+  const at::Tensor& tokens = batch.tokens();
+  at::Tensor states =
+      at::zeros({tokens.size(0), tokens.size(1), weights.config.width}, weights.compute_type);
+  for (std::int64_t row = 0; row < tokens.size(0); ++row) {
+    const std::optional<StatePlace>& place = batch.place(row);
+    if (!place.has_value()) continue;
+    at::Tensor state = states[row];
+    const std::span<std::byte> bytes(static_cast<std::byte*>(state.data_ptr()), state.nbytes());
+    if (place->states->Read(place->block, bytes)) continue;
+    state.copy_(StatesBelow(weights, first_layer, tokens.narrow(0, row, 1)));
+    place->states->Keep(place->block, bytes);
+  }
+  return states.to(torch::kFloat).view({-1, weights.config.width});
+}
+
 class LoraMembers final : public MemberModels {
  public:
-  LoraMembers(const PublicModel& public_model, model::LoraConfig config,
-              std::vector<model::LoraModule> modules, int groups, at::ScalarType compute_type)
+  LoraMembers(DecoderWeights weights, model::LoraConfig config,
+              std::vector<model::LoraModule> modules, int groups)
       : config_(std::move(config)),
         modules_(std::move(modules)),
-        weights_(AssembleWeights(public_model.config, public_model.tensors, compute_type)),
+        weights_(std::move(weights)),
+        frozen_layers_(FrozenLayers(config_)),
         parameters_(groups, LoraVectors(config_, modules_)) {
     stack_.scaling = config_.lora_alpha / config_.rank;
     for (std::size_t i = 0; i < modules_.size(); ++i) {
@@ -40,7 +64,17 @@ class LoraMembers final : public MemberModels {
     }
   }
 
+  std::unique_ptr<MemberModels> Twin() const override {
+    return std::make_unique<LoraMembers>(weights_, config_, modules_, parameters_.groups());
+  }
+
   FlatParameters& parameters() override { return parameters_; }
+
+  std::size_t StateBytes(std::int64_t positions) const override {
+    if (frozen_layers_ == 0) return 0;
+    return static_cast<std::size_t>(positions * weights_.config.width) *
+           c10::elementSize(weights_.compute_type);
+  }
 
   void Initialize(int group, std::uint64_t seed) override {
     std::mt19937_64 generator(seed);
@@ -70,9 +104,16 @@ class LoraMembers final : public MemberModels {
             weights_.config.logit_soft_cap};
   }
 
+  LastLayer ForwardFromStates(const TokenBatch& batch) override {
+    const at::Tensor states = StatesOfRows(weights_, frozen_layers_, batch);
+    return {HiddenStatesFrom(weights_, stack_, frozen_layers_, states, batch.tokens().size(1)),
+            weights_.unembedding, weights_.config.logit_soft_cap};
+  }
+
   const model::LoraConfig config_;
   const std::vector<model::LoraModule> modules_;
   const DecoderWeights weights_;
+  const int frozen_layers_;
   FlatParameters parameters_;
   LoraStack stack_;  // views of the parameters
 };
@@ -88,7 +129,11 @@ class FullMember final : public MemberModels {
     }
   }
 
+  std::unique_ptr<MemberModels> Twin() const override { return nullptr; }
+
   FlatParameters& parameters() override { return parameters_; }
+
+  std::size_t StateBytes(std::int64_t /*positions*/) const override { return 0; }
 
   void Initialize(int group, std::uint64_t /*seed*/) override {
     for (std::size_t i = 0; i < public_model_.tensors.size(); ++i) {
@@ -107,6 +152,8 @@ class FullMember final : public MemberModels {
     return {HiddenStates(weights, {}, tokens), weights.unembedding, weights.config.logit_soft_cap};
   }
 
+  LastLayer ForwardFromStates(const TokenBatch& batch) override { return Forward(batch.tokens()); }
+
   const PublicModel& public_model_;
   const at::ScalarType compute_type_;
   FlatParameters parameters_;
@@ -116,7 +163,7 @@ class FullMember final : public MemberModels {
 }  // namespace
 
 at::Tensor MemberModels::Loss(const TokenBatch& batch) {
-  const LastLayer last = Forward(batch.tokens());
+  const LastLayer last = batch.has_places() ? ForwardFromStates(batch) : Forward(batch.tokens());
   return UnembeddingCrossEntropy(last.hidden, last.unembedding, batch.targets(), batch.weights(),
                                  last.soft_cap);
 }
@@ -143,8 +190,15 @@ base::StatusOr<std::unique_ptr<MemberModels>> MakeMembers(
   if (modules.empty()) {
     return base::InvalidArgumentError("the LoRA configuration adapts no layer");
   }
-  members = std::make_unique<LoraMembers>(public_model, *lora, std::move(modules), groups, type);
+  members = std::make_unique<LoraMembers>(
+      AssembleWeights(public_model.config, public_model.tensors, type), *lora, std::move(modules),
+      groups);
   return members;
+}
+
+std::string AdapterIdentity(const model::LoraConfig& config, std::int64_t passes) {
+  const bool starts_from_states = passes > 1 && FrozenLayers(config) > 0;
+  return IdentityText(config) + (starts_from_states ? " above rounded states" : "");
 }
 
 }  // namespace submix::train

@@ -10,15 +10,22 @@ TokenBatch::TokenBatch(std::int64_t rows, std::int64_t positions)
     : positions_(positions),
       tokens_(torch::zeros({rows, positions}, torch::kLong)),
       targets_(torch::full({rows * positions}, -1, torch::kLong)),
-      weights_(torch::zeros({rows * positions})) {}
+      weights_(torch::zeros({rows * positions})),
+      places_(static_cast<std::size_t>(rows)) {}
 
 void TokenBatch::Clear() {
   tokens_.zero_();
   targets_.fill_(-1);
   weights_.zero_();
+  std::ranges::fill(places_, std::nullopt);
 }
 
-void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block) {
+bool TokenBatch::has_places() const {
+  return std::ranges::any_of(places_, [](const auto& place) { return place.has_value(); });
+}
+
+void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block,
+                        std::optional<StatePlace> place) {
   const auto size = static_cast<std::int64_t>(block.size());
   SUBMIX_CHECK(size >= 2 && size <= positions_ + 1, "block does not fit the batch");
   std::int64_t* tokens = tokens_.data_ptr<std::int64_t>() + row * positions_;
@@ -27,6 +34,7 @@ void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block) 
     tokens[i] = block[static_cast<std::size_t>(i)];
     targets[i] = block[static_cast<std::size_t>(i) + 1];
   }
+  places_[static_cast<std::size_t>(row)] = place;
 }
 
 void TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_row) {
@@ -51,12 +59,15 @@ std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks) {
   return count;
 }
 
-TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks) {
+TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks,
+                   std::optional<StatePlace> first) {
   std::size_t longest = 0;
   for (const std::vector<base::TokenId>& block : blocks) longest = std::max(longest, block.size());
   TokenBatch batch(std::ssize(blocks), static_cast<std::int64_t>(longest) - 1);
   for (std::size_t row = 0; row < blocks.size(); ++row) {
-    batch.SetRow(static_cast<std::int64_t>(row), blocks[row]);
+    std::optional<StatePlace> place = first;
+    if (place.has_value()) place->block += row;
+    batch.SetRow(static_cast<std::int64_t>(row), blocks[row], place);
   }
   batch.WeighEqually(0, std::ssize(blocks));
   return batch;

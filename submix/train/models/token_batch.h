@@ -3,6 +3,7 @@
 // Internal: includes torch.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,14 @@
 
 namespace submix::train {
 
+class FrozenStates;
+
+// Where what frozen layers say of a block is kept.
+struct StatePlace {
+  FrozenStates* states = nullptr;
+  std::size_t block = 0;
+};
+
 class TokenBatch {
  public:
   // `rows` rows of `positions` tokens, all padding.
@@ -20,27 +29,36 @@ class TokenBatch {
   // Makes all rows padding again.
   void Clear();
   // Row `row` reads block[0 .. size-1) and predicts block[1 .. size). Requires: 2 <= block.size()
-  // <= positions + 1.
-  void SetRow(std::int64_t row, std::span<const base::TokenId> block);
+  // <= positions + 1; of a batch all rows have a place or none has.
+  void SetRow(std::int64_t row, std::span<const base::TokenId> block,
+              std::optional<StatePlace> place = {});
   // Gives each target in [begin_row, end_row) the weight 1 / their number.
   void WeighEqually(std::int64_t begin_row, std::int64_t end_row);
 
   const at::Tensor& tokens() const { return tokens_; }    // [rows, positions] int64, padding 0
   const at::Tensor& targets() const { return targets_; }  // [rows * positions] int64, padding -1
   const at::Tensor& weights() const { return weights_; }  // [rows * positions] float32, padding 0
+  // Of a row; none of padding.
+  const std::optional<StatePlace>& place(std::int64_t row) const {
+    return places_[static_cast<std::size_t>(row)];
+  }
+  // Whether rows that are not padding have places.
+  bool has_places() const;
 
  private:
   const std::int64_t positions_;
   at::Tensor tokens_;
   at::Tensor targets_;
   at::Tensor weights_;
+  std::vector<std::optional<StatePlace>> places_;
 };
 
 // The number of predicted tokens.
 std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks);
 // A row a block, all targets of equal weight. No wider than the longest of the blocks: for one
 // user's blocks alone, whose shapes are that user's own matter. Requires: blocks of two tokens or
-// more.
-TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks);
+// more. With the place of the first, the others follow it.
+TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks,
+                   std::optional<StatePlace> first = {});
 
 }  // namespace submix::train

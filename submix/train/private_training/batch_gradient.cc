@@ -4,8 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "submix/train/numerics/client_threads.h"
 #include "submix/train/numerics/torch_environment.h"
-#include "submix/train/private_training/client_threads.h"
 
 namespace submix::train {
 
@@ -14,9 +14,10 @@ base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicM
   const bool has_adapters = options.lora.has_value();
   const int workers = has_adapters ? TorchThreads(options.threads) : 1;
   std::unique_ptr<BatchGradient> batch(new BatchGradient(has_adapters));
+  SUBMIX_ASSIGN_OR_RETURN(auto models,
+                          MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
   for (int i = 0; i < workers; ++i) {
-    SUBMIX_ASSIGN_OR_RETURN(
-        auto models, MakeMembers(public_model, options.lora, /*groups=*/1, options.precision));
+    if (i > 0) models = batch->models().Twin();
     MemberModels& its = *models;
     batch->workers_.push_back(std::unique_ptr<Worker>(
         new Worker{std::move(models), UserGradient(its, options.blocks_at_a_time),
@@ -25,11 +26,27 @@ base::StatusOr<std::unique_ptr<BatchGradient>> BatchGradient::Make(const PublicM
   return batch;
 }
 
+void BatchGradient::KeepStates(const std::string& directory, std::span<const TrainingUnit> units,
+                               const DpSgdOptions& options) {
+  const std::size_t state_bytes = models().StateBytes(options.block_tokens - 1);
+  if (state_bytes == 0) return;
+  std::size_t blocks = 0;
+  first_blocks_.clear();
+  for (const TrainingUnit& unit : units) {
+    first_blocks_.push_back(blocks);
+    blocks += unit.size();
+  }
+  states_ = std::make_unique<FrozenStates>(directory, blocks, state_bytes, options.frozen_states);
+}
+
 base::StatusOr<const ClippedSum*> BatchGradient::Sum(std::span<const TrainingUnit> units,
                                                      std::span<const std::size_t> numbers,
                                                      const std::function<void()>& on_unit) {
   const auto add = [&](std::size_t number, Worker& worker) {
-    if (!units[number].empty()) worker.sum.Add(worker.gradient.Compute(units[number]));
+    if (units[number].empty()) return;
+    std::optional<StatePlace> first;
+    if (states_ != nullptr) first = {states_.get(), first_blocks_[number]};
+    worker.sum.Add(worker.gradient.Compute(units[number], first));
   };
   Worker& first = *workers_.front();
   for (const auto& worker : workers_) {

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/train/models/frozen_states.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/private_training/dp_sgd.h"
@@ -24,6 +26,11 @@ class BatchGradient {
   // The public model outlives it. Errors: those of MakeMembers.
   static base::StatusOr<std::unique_ptr<BatchGradient>> Make(const PublicModel& public_model,
                                                              const DpSgdOptions& options);
+
+  // From now on what layers below all adapters say of these units is kept in a scratch file in
+  // `directory`, for later steps that draw the same unit. Requires: Sum gets the same units.
+  void KeepStates(const std::string& directory, std::span<const TrainingUnit> units,
+                  const DpSgdOptions& options);
 
   // At whose parameters the gradients are taken.
   MemberModels& models() { return *workers_.front()->models; }
@@ -46,6 +53,8 @@ class BatchGradient {
 
   const bool is_user_a_thread_;  // even with one thread: all number alike, denormals flushed
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<FrozenStates> states_;   // null: nothing is kept
+  std::vector<std::size_t> first_blocks_;  // of each unit, among all units' blocks
 };
 
 }  // namespace submix::train

@@ -67,7 +67,7 @@ std::string PublicIdentity(const DpSgdOptions& options, const accounting::StepBu
   }
   text << ' ' << static_cast<double>(options.steps);
   text << ' ' << IdentityNumbers(options) << ' ' << static_cast<int>(options.precision);
-  if (options.lora.has_value()) text << ' ' << IdentityText(*options.lora);
+  if (options.lora.has_value()) text << ' ' << AdapterIdentity(*options.lora, options.steps);
   return text.str();
 }
 
@@ -147,6 +147,7 @@ class Trainer {
           partial_directory_ +
           ": holds more steps than the ledger beside it knows of; restore the newest ledger");
     }
+    gradient_.KeepStates(partial_directory_, units_, options_);
     last_checkpoint_ = std::chrono::steady_clock::now();
     return CheckWeights();
   }

@@ -178,6 +178,30 @@ TEST_F(DpSgdTest, TheNumberOfThreadsChangesNoBit) {
   EXPECT_EQ(adapters[2], adapters[0]);
 }
 
+TEST_F(DpSgdTest, WhatFrozenLayersSayIsKeptWithoutChangingABit) {
+  const auto budget = Budget(0.75, 1, 100);
+  options_.lora->layers = {1, 2};
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    options_.precision = precision;
+    options_.frozen_states = {};
+    options_.threads = 2;
+    const std::string name = PrecisionName(precision);
+    const DpSgdTask kept = Task("kept " + name);
+    SUBMIX_ASSERT_OK(Train(kept, budget));
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(kept.output_directory)) {
+      files.push_back(entry.path().filename());
+    }
+    EXPECT_THAT(
+        files, ::testing::UnorderedElementsAre("adapter_config.json", "adapter_model.safetensors"));
+    options_.threads = 1;
+    options_.frozen_states.most_bytes = 0;
+    const DpSgdTask computed = Task("computed " + name);
+    SUBMIX_ASSERT_OK(Train(computed, budget));
+    EXPECT_EQ(Adapter(kept), Adapter(computed)) << name;
+  }
+}
+
 TEST_F(DpSgdTest, AnEmptyBatchIsAStepLikeAnyOther) {
   const DpSgdTask task = Task("a");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const DpSgdResult result, Train(task, Budget(1e-12, 1, 1)));

@@ -12,7 +12,8 @@ UserGradient::UserGradient(MemberModels& models, int rows_at_a_time)
   SUBMIX_CHECK(rows_at_a_time >= 1 && models.parameters().groups() == 1, "one member, some rows");
 }
 
-std::span<const float> UserGradient::Compute(std::span<const std::vector<base::TokenId>> blocks) {
+std::span<const float> UserGradient::Compute(std::span<const std::vector<base::TokenId>> blocks,
+                                             std::optional<StatePlace> first) {
   FlatParameters& parameters = models_.parameters();
   const auto total_targets = static_cast<double>(NumTargets(blocks));
   SUBMIX_CHECK(total_targets > 0, "a user without anything to predict");
@@ -21,7 +22,9 @@ std::span<const float> UserGradient::Compute(std::span<const std::vector<base::T
   for (std::size_t begin = 0; begin < blocks.size(); begin += rows_at_a_time_) {
     const auto pass = blocks.subspan(begin, std::min(rows_at_a_time_, blocks.size() - begin));
     const double share = static_cast<double>(NumTargets(pass)) / total_targets;
-    const at::Tensor loss = models_.Loss(BatchOf(pass)) * share;
+    std::optional<StatePlace> place = first;
+    if (place.has_value()) place->block += begin;
+    const at::Tensor loss = models_.Loss(BatchOf(pass, place)) * share;
     parameters.Differentiate(loss);
     if (one_pass) break;
     const std::span<const float> gradients = parameters.gradients(0);

@@ -5,6 +5,7 @@
 // Internal: includes torch.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,8 +23,10 @@ class UserGradient {
 
   // d/dparameters of the mean of -log p(target) over all of the user's targets, [N], summed over
   // every way a parameter enters: of the tied embedding, as input and as output. Valid until the
-  // next call. Requires: at least one block; each of two tokens or more that the model can read.
-  std::span<const float> Compute(std::span<const std::vector<base::TokenId>> blocks);
+  // next call. `first` is where what frozen layers say of the first block is kept; the others
+  // follow. Requires: at least one block; each of two tokens or more that the model can read.
+  std::span<const float> Compute(std::span<const std::vector<base::TokenId>> blocks,
+                                 std::optional<StatePlace> first = {});
 
  private:
   MemberModels& models_;

@@ -1,5 +1,5 @@
 // Independent pieces of tensor work on several threads, one core each: clients of a round, streams
-// of an evaluation.
+// of an evaluation, lots of members.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/client_threads.h"
+#include "submix/train/numerics/client_threads.h"
 
 #include <algorithm>
 #include <mutex>
