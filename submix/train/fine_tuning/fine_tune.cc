@@ -31,9 +31,9 @@ std::size_t GroupsOf(std::span<const MemberTask> tasks, const FineTuneOptions& o
 
 // How many threads train lots of their own; 0: all threads share each product. Members' text does
 // not decide it, nor which of them are done.
-int LotThreads(std::span<const MemberTask> tasks, const FineTuneOptions& options) {
+int LotThreads(std::span<const MemberTask> tasks, const FineTuneOptions& options, TaskShare share) {
   const std::size_t groups = GroupsOf(tasks, options);
-  const std::size_t lots = (tasks.size() + groups - 1) / groups;
+  const std::size_t lots = (std::max(tasks.size(), share.all_tasks) + groups - 1) / groups;
   const int threads = TorchThreads(options.threads);
   return options.lora.has_value() && lots >= static_cast<std::size_t>(threads) ? threads : 0;
 }
@@ -138,7 +138,7 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
   SUBMIX_ASSIGN_OR_RETURN(
       const std::unique_ptr<MemberModels> models,
       MakeMembers(public_model, options.lora, static_cast<int>(queues.size()), options.precision));
-  const int threads = LotThreads(tasks, options);
+  const int threads = LotThreads(tasks, options, share);
   if (threads > 0) return TrainLots(*models, tasks, options, identity, share, threads, style);
   base::ProgressBar progress("fine-tuning", PlannedUpdates(queues, options), "steps", style);
   return GroupTrainer(*models, std::move(queues), options, identity)

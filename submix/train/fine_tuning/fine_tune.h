@@ -52,6 +52,9 @@ std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options
 struct TaskShare {
   int first = 0;
   int stride = 1;
+  // Where these are some of so many tasks: they get the bits that they would get among all. 0: they
+  // are all.
+  std::size_t all_tasks = 0;
 };
 
 // Trains every task of the share whose output directory does not exist yet; one that was

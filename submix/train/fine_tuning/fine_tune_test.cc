@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -259,6 +260,23 @@ TEST_F(FineTuneTest, AMemberAThreadHasTheBitsOfOneThread) {
       EXPECT_EQ(Weights("three " + name), Weights("one " + name)) << name;
     }
   }
+}
+
+TEST_F(FineTuneTest, OneOfManyTasksIsTrainedAsAmongAll) {
+  options_.threads = 2;
+  bool has_own_thread = false;
+  options_.should_stop = [&, caller = std::this_thread::get_id()] {
+    has_own_thread = std::this_thread::get_id() != caller;
+    return false;
+  };
+  const std::vector<MemberTask> alone = {Task("alone", 7, 1)};
+  SUBMIX_ASSERT_OK(FineTuneMembers(public_directory(), alone, options_, kSilent));
+  EXPECT_FALSE(has_own_thread);
+  const std::vector<MemberTask> one = {Task("one", 7, 1)};
+  SUBMIX_ASSERT_OK(FineTuneMembers(public_directory(), one, options_, kSilent, {.all_tasks = 3}));
+  EXPECT_TRUE(has_own_thread);
+  SUBMIX_ASSERT_OK(Train({Task("a", 7, 8), Task("all", 7, 1), Task("c", 7, 9)}));
+  EXPECT_EQ(Weights("one"), Weights("all"));
 }
 
 TEST_F(FineTuneTest, WhereOneThreadFailsAllStop) {

@@ -114,7 +114,8 @@ StatusOr<ensemble::ForgetResult> ForgetUser(const std::string& ensemble_director
   member.steps = PlannedSteps(task, options);
   if (!base::FileExists(new_path)) {
     SUBMIX_RETURN_IF_ERROR(FineTuneMembers(ensemble::PublicDirectory(ensemble_directory),
-                                           std::span(&task, 1), options, progress));
+                                           std::span(&task, 1), options, progress,
+                                           {.all_tasks = manifest.members.size()}));
     if (move_records) {
       SUBMIX_RETURN_IF_ERROR(move_records(mark, old_path, task.output_directory));
     }
