@@ -287,8 +287,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
                                       " members; give an ensemble of one part (--parts 1)");
   }
   SUBMIX_RETURN_IF_ERROR(
-      PlanSettings(options, target,
-                   Fitting(options, wished, eval::CountScoredTokens(text.blocks)), plan, sheet));
+      PlanSettings(options, target, Fitting(options, wished, eval::CountScoredTokens(text.blocks)),
+                   plan, sheet));
   SUBMIX_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint(options, ensemble, fine_tuned));
   base::ProgressBar progress("Scoring", eval::NumPositions(plan), "tokens");
   SUBMIX_ASSIGN_OR_RETURN(sheet.result,
@@ -327,7 +327,8 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
   options.mechanisms_said =
-      flags.Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames())
+      flags
+          .Add("--mechanism", options.mechanisms, "One or more: " + mechanism::AnyMechanismNames())
           ->check(MechanismName());
   flags.Add("--epsilon", options.epsilons, "One or more budgets, nats");
   AddPromiseFlags(flags, options.units, options.delta);
@@ -336,7 +337,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags
       .Add("--tokens,--queries", options.tokens, Between(1, kMostTokens),
            "One or more numbers of tokens under one budget (the papers' B); of a deployment "
-            "without it, those that it surely backs")
+           "without it, those that it surely backs")
       ->default_str(std::to_string(kTokens));
   flags
       .Add("--runs", options.runs, kPositive,

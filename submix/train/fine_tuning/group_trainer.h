@@ -24,8 +24,8 @@ std::string TrainingIdentity(const FineTuneOptions& options);
 // The tasks that a group trains, one after another.
 using TaskQueue = std::vector<const MemberTask*>;
 
-// Of a training from its beginning: those of the queue that has most, since one update takes as long
-// for every number of groups.
+// Of a training from its beginning: those of the queue that has most, since one update takes as
+// long for every number of groups.
 std::int64_t PlannedUpdates(const std::vector<TaskQueue>& queues, const FineTuneOptions& options);
 
 // One thread at a time.
@@ -78,8 +78,8 @@ class GroupTrainer {
   const FineTuneOptions& options_;
   const std::string& identity_;
   std::vector<Group> groups_;
-  const std::int64_t planned_updates_;
   TokenBatch batch_;
+  const std::int64_t planned_updates_;
 };
 
 }  // namespace submix::train
