@@ -111,6 +111,12 @@ for row in csv.DictReader(open(work / "two.csv")):
 assert checked == 6, checked
 END
 
+# A short text is scored as far as it goes, which is said; what was asked for is scored as asked, or refused.
+"$submix" evaluate "$work/ensemble" --heldout "$work/two.jsonl" --json >"$work/short.json" 2>"$work/stderr" || fail "a short text"
+grep -q "short text of [0-9]* positions: --runs 1 of --tokens " "$work/stderr" || fail "fewer tokens are not said"
+if "$submix" evaluate "$work/ensemble" --heldout "$work/two.jsonl" --runs 4 >"$work/none.json" 2>"$work/stderr"; then fail "--runs 4"; fi
+grep -q "use fewer --runs or --tokens" "$work/stderr" || fail "the options are not named"
+
 # Rows say every option that their mechanism reads, and what one user is promised.
 "$submix" evaluate "$work/ensemble" --heldout "$work/heldout.jsonl" --mechanism dclip,filtered-submix --clip-stretch 1.25 \
   --screen-tokens 7 --queries 40 --runs 1 --csv "$work/options.csv" --by-user "$work/options.users.csv" >"$work/table" \
@@ -124,7 +130,7 @@ END
   --accounting published --order 2,8 --queries 40 --runs 1 --csv "$work/orders.csv" --json >"$work/orders.json" \
   2>"$work/stderr" || fail "orders"
 for order in 2 8; do
-  "$submix" deploy "$work/ensemble" "$work/asked" --dry-run --order $order --queries 40 >"$work/dry$order" 2>"$work/stderr" ||
+  "$submix" deploy "$work/ensemble" "$work/asked" --dry-run --order $order --queries 40 --json >"$work/dry$order" 2>"$work/stderr" ||
     fail "a dry run at order $order"
 done
 python3 - "$work" <<'END'
@@ -151,7 +157,8 @@ orders = [row for row in csv.DictReader(open(work / "orders.csv")) if row["epsil
 promised = {(row["model"], row["order"]): row["promised_to_one_user"] for row in orders}
 assert promised["filtered-submix", "2"] != promised["filtered-submix", "8"], promised
 for order in "28":
-    assert promised["filtered-submix", order] in (work / ("dry" + order)).read_text(), promised
+    dry = json.load(open(work / ("dry" + order)))
+    assert (dry["made"], dry["promise"]["table"][0]["user"]) == (False, promised["filtered-submix", order]), (dry, promised)
     assert promised["public", order].startswith("(0, "), promised
     assert promised["ensemble", order].startswith("nothing"), promised
 settings = json.load(open(work / "orders.json"))["settings"]
@@ -197,7 +204,7 @@ END
 # `submix deploy` promises just that too, and tells of a delta that is too large for 26 users.
 "$submix" deploy "$work/ensemble" "$work/deployment" --unit user --epsilon 8 --delta 0.01 --queries 40 >"$work/log" \
   2>"$work/stderr" || fail "deploying a promise to users"
-grep -q "are (8, 0.01)-differentially private for one" "$work/log" || fail "another promise was deployed"
+tr '\n' ' ' <"$work/log" | grep -q "are (8, 0.01)-differentially private for one" || fail "another promise was deployed"
 grep -q "delta 0.01 is above a tenth of 1 / users, 0.0038" "$work/log" || fail "no caution about delta"
 
 # Mechanisms that are research are scored too, and called what they are.

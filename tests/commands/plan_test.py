@@ -167,6 +167,7 @@ class PlanTest(unittest.TestCase):
     def test_the_commands_do_what_the_table_says(self):
         """On some of Shakespeare's lines: too few to expect anything of, but enough to run."""
         lines = (SOURCE / "data/shakespeare.jsonl").read_text().splitlines(keepends=True)[:4]
+        lines += [json.dumps({"user": f"another {user}", "text": "The sea and the hill."}) + "\n" for user in range(80)]
         few = answer("plan", "--users", 100, "--tokens-per-user", 2400, "--epsilon", 8, "--answers", 64, "--public", self.public)
         many = answer("plan", *BOTH, "--public", self.public)
 

@@ -14,7 +14,9 @@
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
+#include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
+#include "submix/ensemble/ensemble_directory.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
@@ -295,6 +297,10 @@ Status RunTrain(TrainOptions& options) {
     }
     return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
                               options.json);
+  }
+  if (!base::FileExists(ensemble::ManifestPath(training.ensemble_directory))) {
+    SUBMIX_RETURN_IF_ERROR(
+        workbench::CheckHasUsersFor(training.partition.num_parts, training.corpus));
   }
   training.public_trained_on_others = options.public_trained_on == "other-users";
   SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));

@@ -135,8 +135,7 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
                           ensemble::PreparePartitionKey(directory, options.partition_key_path));
   ensemble::Manifest manifest =
       ensemble::NewManifest(options.partition, corpus::PartitionKeyId(key), PublicOptions(options));
-  const bool is_begun = base::FileExists(ensemble::ManifestPath(directory));
-  if (is_begun) {
+  if (base::FileExists(ensemble::ManifestPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(ensemble::Manifest found, ensemble::LoadManifest(directory));
     SUBMIX_RETURN_IF_ERROR(CheckSameEnsemble(found, manifest, directory));
     manifest = std::move(found);
@@ -147,12 +146,6 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
   RemoveForgotten(manifest, key, corpus);
   manifest.users = 0;
   for (const auto& member : corpus.members) *manifest.users += std::ssize(member);
-  if (!is_begun && *manifest.users < manifest.num_parts) {
-    return base::InvalidArgumentError(
-        "--parts " + std::to_string(manifest.num_parts) + ": more than the " +
-        std::to_string(*manifest.users) +
-        " users to train on, so that parts would have no text; 4 or more users a part are better");
-  }
   SUBMIX_ASSIGN_OR_RETURN(const auto tasks, PlanMembers(options, corpus.members, manifest));
   if (std::ranges::all_of(manifest.members, &ensemble::MemberEntry::complete)) {
     return ShareMembers(options.ranks, "", {}, options.fine_tune, progress);  // nothing to do

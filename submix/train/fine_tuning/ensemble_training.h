@@ -37,10 +37,10 @@ struct EnsembleTrainingOptions {
 };
 
 // Trains what is missing. Errors: before anything is written, those of the public model and of
-// CheckFineTuneOptions; kInvalidArgument for more parts than users; those of the corpus and of
-// FineTuneMembers; kFailedPrecondition if the directory holds an ensemble of other options;
-// kResourceExhausted on a full disk (run it again to go on); kUnavailable if somebody else writes
-// it. After an error the other ranks wait, and are to be ended.
+// CheckFineTuneOptions; those of the corpus and of FineTuneMembers; kFailedPrecondition
+// if the directory holds an ensemble of other options; kResourceExhausted on a full disk (run it
+// again to go on); kUnavailable if somebody else writes it. After an error the other ranks wait,
+// and are to be ended.
 base::Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle progress);
 
 // What every rank but the root does. `options` are the root's. Errors: FineTuneMembers', with the

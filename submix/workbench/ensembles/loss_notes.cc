@@ -137,6 +137,16 @@ base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile&
   return lines;
 }
 
+base::Status CheckHasUsersFor(int parts, const corpus::CorpusFile& corpus) {
+  if (parts == 1 || !std::filesystem::is_regular_file(corpus.path)) return base::OkStatus();
+  SUBMIX_ASSIGN_OR_RETURN(const auto summary, corpus::SummarizeCorpus(corpus));
+  if (summary.users >= parts) return base::OkStatus();
+  return base::InvalidArgumentError("--parts " + std::to_string(parts) + ": more than the " +
+                                    std::to_string(summary.users) +
+                                    " users of the corpus, so that parts would have no text; 4 or "
+                                    "more users a part are better");
+}
+
 std::string MembersWithoutText(const ensemble::Manifest& manifest) {
   const auto count =
       std::ranges::count_if(manifest.members, &ensemble::MemberEntry::is_public_model);

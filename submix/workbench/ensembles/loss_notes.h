@@ -31,6 +31,10 @@ base::StatusOr<std::string> WhatAddsUp(const NewEnsemble& made,
 base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus,
                                                        bool names_cap);
 
+// Errors: kInvalidArgument if some of so many parts could not have a user; those of reading the
+// corpus. Ok for one part, and for a pipe.
+base::Status CheckHasUsersFor(int parts, const corpus::CorpusFile& corpus);
+
 // How many members got no text, which depends on who is in the corpus.
 std::string MembersWithoutText(const ensemble::Manifest& manifest);
 
