@@ -59,7 +59,7 @@ class SamplerTest(WorkFolderTest):
         self.logits[1:, 7] = 5
 
     def test_it_says_what_is_promised_and_where_the_models_are(self):
-        self.assertIn("differentially private", self.deployment.statement)
+        self.assertIn("differentially private", " ".join(self.deployment.statement.split()))
         self.assertEqual(len(self.deployment.budget), PARTS)
         for directory in [self.deployment.public_model, *self.deployment.members]:
             self.assertTrue(os.path.isdir(directory), directory)
