@@ -24,12 +24,8 @@ check() {
 for user in a b c d; do
   echo "{\"user\": \"$user\", \"text\": \"The $user of the house went out to see the sea and the hill.\"}"
 done >"$work/text.jsonl"
-if "$submix" train "$work/text.jsonl" "$work/many" --public "$data/public_model" --parts 5 --heldout-fraction 0 \
-  >"$work/output" 2>&1 || ! grep -q -- "--parts 5: more than the 4 users" "$work/output"; then
-  echo "FAILED: more parts than users are not refused"
-  cat "$work/output"
-  exit 1
-fi
+check "For you alone: 4 users for 5 parts" "$submix" contexts "$work/text.jsonl" "$work/many" --public "$data/public_model" \
+  --parts 5 --context-tokens 16 --heldout-fraction 0
 check "For you alone: [1-3] of the 4 members got no text" "$submix" train "$work/text.jsonl" "$work/ensemble" \
   --public "$data/public_model" --parts 4 --rank 2 --targets c_attn --top-layers 1 --block-tokens 32 \
   --batch-size 2 --threads 1 --heldout-fraction 0 --partition-key "$data/demo_partition.key"

@@ -65,7 +65,8 @@ Status RunContexts(ContextsOptions options) {
       const std::string losses,
       workbench::WhatAddsUp({request.corpus, request.ensemble, request.public_directory}, {}));
   SUBMIX_ASSIGN_OR_RETURN(const auto notes,
-                          workbench::WhatStandsOut(request.corpus, /*names_cap=*/false));
+                          workbench::WhatStandsOut(request.corpus, request.partition.num_parts,
+                                                   /*names_cap=*/false));
   PrintNotes({losses});
   PrintNotes(notes);
   SUBMIX_ASSIGN_OR_RETURN(const auto made, plan.Make());

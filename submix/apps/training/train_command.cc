@@ -14,7 +14,6 @@
 #include "submix/apps/shell_word.h"
 #include "submix/apps/training/fine_tune_flags.h"
 #include "submix/apps/training/process_ranks.h"
-#include "submix/base/file_system.h"
 #include "submix/base/number_text.h"
 #include "submix/ensemble/ensemble_directory.h"
 #include "submix/mechanism/quantise.h"
@@ -262,7 +261,8 @@ Status SayNotes(const TrainOptions& options, std::FILE* out) {
                                                 options.after));
   if (!losses.empty()) std::fprintf(out, "%s", Paragraph(losses).c_str());
   SUBMIX_ASSIGN_OR_RETURN(const auto notes,
-                          workbench::WhatStandsOut(training.corpus, training.tokens_per_user == 0));
+                          workbench::WhatStandsOut(training.corpus, training.partition.num_parts,
+                                                   training.tokens_per_user == 0));
   for (const std::string& note : notes) std::fprintf(out, "%s", Paragraph(note).c_str());
   return base::OkStatus();
 }
@@ -297,10 +297,6 @@ Status RunTrain(TrainOptions& options) {
     }
     return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
                               options.json);
-  }
-  if (!base::FileExists(ensemble::ManifestPath(training.ensemble_directory))) {
-    SUBMIX_RETURN_IF_ERROR(
-        workbench::CheckHasUsersFor(training.partition.num_parts, training.corpus));
   }
   training.public_trained_on_others = options.public_trained_on == "other-users";
   SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));

@@ -115,7 +115,7 @@ base::StatusOr<std::string> WhatAddsUp(const NewEnsemble& made,
          "--public.";
 }
 
-base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus,
+base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus, int parts,
                                                        bool names_cap) {
   std::vector<std::string> lines;
   if (!std::filesystem::is_regular_file(corpus.path)) return lines;
@@ -128,6 +128,13 @@ base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile&
                     " % of the text, and fills its part; --tokens-per-user N, a public number, "
                     "reads of each user the first N tokens.");
   }
+  // Not refused: whether an ensemble is made must not depend on who is in the corpus (Theorem 5).
+  if (summary.users < parts) {
+    lines.push_back("For you alone: " + std::to_string(summary.users) + " users for " +
+                    std::to_string(parts) +
+                    " parts, so that some have no text; with 4 or more users a part there is "
+                    "something to learn.");
+  }
   if (summary.keys_alike > 0) {
     lines.push_back("For you alone: " + std::to_string(summary.keys_alike) +
                     " user keys differ from another in Unicode form alone, such as an accent that "
@@ -135,16 +142,6 @@ base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile&
                     "one form.");
   }
   return lines;
-}
-
-base::Status CheckHasUsersFor(int parts, const corpus::CorpusFile& corpus) {
-  if (parts == 1 || !std::filesystem::is_regular_file(corpus.path)) return base::OkStatus();
-  SUBMIX_ASSIGN_OR_RETURN(const auto summary, corpus::SummarizeCorpus(corpus));
-  if (summary.users >= parts) return base::OkStatus();
-  return base::InvalidArgumentError("--parts " + std::to_string(parts) + ": more than the " +
-                                    std::to_string(summary.users) +
-                                    " users of the corpus, so that parts would have no text; 4 or "
-                                    "more users a part are better");
 }
 
 std::string MembersWithoutText(const ensemble::Manifest& manifest) {

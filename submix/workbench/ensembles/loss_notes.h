@@ -28,12 +28,8 @@ base::StatusOr<std::string> WhatAddsUp(const NewEnsemble& made,
 // One user who has most of the text (if `names_cap`: the command has --tokens-per-user, and it was
 // not given), and keys that differ in Unicode form alone. None for a pipe, which is read once.
 // Errors: those of reading the corpus.
-base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus,
+base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile& corpus, int parts,
                                                        bool names_cap);
-
-// Errors: kInvalidArgument if some of so many parts could not have a user; those of reading the
-// corpus. Ok for one part, and for a pipe.
-base::Status CheckHasUsersFor(int parts, const corpus::CorpusFile& corpus);
 
 // How many members got no text, which depends on who is in the corpus.
 std::string MembersWithoutText(const ensemble::Manifest& manifest);
