@@ -21,7 +21,7 @@ from which_results import ANSWERS, KEY, MECHANISMS, RESAMPLES, RESULTS, Losses, 
 DELTA = 1e-6
 EPSILONS = (8, 3)
 RUNS = 2  # of the most answers
-# Of the tuning on other bloggers: docs/results/real/README.md.
+# By hand: a tuning on other bloggers has not ended.
 TOP = ("--top-layers", 10)
 MEMBERS = ("--epochs", 3, "--learning-rate", 0.0005, *TOP)
 FINE_TUNED = ("--parts", 1, "--epochs", 2, "--batch-size", 8, "--learning-rate", 0.0005, *TOP)
