@@ -336,6 +336,9 @@ base::StatusOr<Manifest> LoadManifest(const std::string& ensemble_directory) {
   const std::string path = ManifestPath(ensemble_directory);
   const auto json = JsonObject::Load(path);
   if (json.status().code() == base::StatusCode::kNotFound) {
+    if (!base::FileExists(ensemble_directory)) {
+      return base::NotFoundError("Directory does not exist: " + ensemble_directory);
+    }
     return base::NotFoundError(
         ensemble_directory +
         ": not an ensemble: it has no manifest.json; `submix train` makes one" +

@@ -67,13 +67,13 @@ nlohmann::json ToJson(const eval::TimingComparison& comparison, double quantum_m
 }
 
 void PrintTest(const char* name, const eval::WelchResult& test) {
-  std::printf("  %-26s %+10.4f ms   t %+7.2f   p %7.4f   would have seen %.4f ms\n", name,
+  std::printf("  %-24s %+9.4f ms  t %+6.2f  p %6.4f  would see %.4f ms\n", name,
               Milliseconds(test.difference), test.t, test.p_value,
               Milliseconds(test.detectable_difference));
 }
 
 void Print(const eval::TimingComparison& comparison) {
-  std::printf("%s, then %s: medians %.3f and %.3f ms; the second takes longer by\n",
+  std::printf("%s, then %s:\nmedians %.3f and %.3f ms; the second takes longer by\n",
               comparison.first.c_str(), comparison.second.c_str(),
               Milliseconds(comparison.first_median), Milliseconds(comparison.second_median));
   PrintTest("all", comparison.all);
