@@ -187,6 +187,8 @@ def small_text(work):
                               capture_output=True, text=True, check=False)
     done = shell(command)
     assert done.returncode == 0 and "8 rounds, a population of 60 users" in done.stdout, done
+    told = shell(command.replace("out_small", "other_delta").replace("--rounds 8", "--rounds 1 --delta 1e-3"))
+    assert "DEPLOYMENT --mechanism public --delta 0.001" in told.stdout, told
     told = shell(command.replace("--keep-short-users", "").replace("out_small", "few"))
     assert "of 60 users have fewer than 400 tokens and are left out" in told.stderr, told
 
