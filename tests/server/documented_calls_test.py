@@ -55,7 +55,7 @@ def form(language, text):
         events = [line.removeprefix("data: ") for line in text.splitlines() if line]
         shapes = {json.dumps(shape(json.loads(event))) for event in events[:-1]}
         return sorted(shapes), events[-1]
-    text = re.sub("[█·]+", "bar", text)
+    text = re.sub(r"\bbf16\b|\bf32\b", "precision", re.sub("[█·]+", "bar", text))
     text = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{16,}\b|\d+(\.\d+)?(e-\d+)?", "#", text.strip())
     return [" ".join(line.split()) for line in text.splitlines()]
 

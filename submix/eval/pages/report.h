@@ -30,7 +30,9 @@ base::StatusOr<std::string> DeploymentReport(const ReportedDeployment& reported,
                                              const std::vector<std::string>& directories);
 
 // Promise, declaration, statements and guidelines: nothing that depends on private text or on what
-// was spent. One JSON object, ended by a newline. Schema: docs/deployment_format.md.
+// was spent. So the ensemble's fingerprint is not there: whoever knows all text but one user's
+// could train on a guess and compare. One JSON object, ended by a newline. Schema:
+// docs/deployment_format.md.
 std::string PublicReportJson(const ReportedDeployment& reported);
 
 }  // namespace submix::eval

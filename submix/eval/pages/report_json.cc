@@ -74,7 +74,6 @@ std::string PublicReportJson(const ReportedDeployment& reported) {
       {"name", reported.name},
       {"date", base::UtcTime(reported.date, "%Y-%m-%d")},
       {"lineage", deployment.config.lineage},
-      {"ensemble", base::ToHex(deployment.config.ensemble_fingerprint)},
       {"has_ended", deployment.has_ended},
       {"promise", accounting::PromiseJson<Json>(engine::DeploymentPromise(deployment))},
       {"user", UserJson(deployment)},

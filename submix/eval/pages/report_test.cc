@@ -190,9 +190,12 @@ TEST_F(ReportTest, JsonHasTheFieldsOfItsVersion) {
       const JsonObject json,
       JsonObject::Parse(PublicReportJson({deployment, "reviews", kDate, declared_}), "report"));
   EXPECT_THAT(json.fields(),
-              ElementsAre("date", "declared", "earlier_deployments", "ensemble", "has_ended",
-                          "lineage", "mechanism", "name", "neighbours", "nist_sp_800_226",
-                          "not_covered", "promise", "schema", "user", "version"));
+              ElementsAre("date", "declared", "earlier_deployments", "has_ended", "lineage",
+                          "mechanism", "name", "neighbours", "nist_sp_800_226", "not_covered",
+                          "promise", "schema", "user", "version"));
+  // Which weights the members have is private.
+  EXPECT_THAT(PublicReportJson({deployment, "reviews", kDate, declared_}),
+              Not(HasSubstr(base::ToHex(deployment.ensemble.fingerprint()))));
   EXPECT_EQ(*json.Text("schema"), "submix-report");
   EXPECT_EQ(*json.Int("version", 1, 1), 1);
   EXPECT_EQ(*json.Text("date"), "2026-09-21");
