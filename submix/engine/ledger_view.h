@@ -21,6 +21,12 @@ inline std::int64_t SureTokens(const ledger::Account& account, double target_lea
   return mechanism::MostTokens(account.budget - account.spent, most);
 }
 
+// The same of every part before it has paid for a token here.
+inline std::int64_t SureTokens(const DeploymentConfig& declared) {
+  const auto budget = accounting::FixedNats::RoundDown(declared.options.epsilon);
+  return SureTokens({"", budget, declared.earlier.most}, declared.options.mechanism.target_leakage);
+}
+
 // `Json` is one of nlohmann's, which headers do not know. Requires: accounts and head are the
 // deployment's ledger's.
 template <typename Json>

@@ -40,12 +40,8 @@ Status Step(EngineCore& core, LiveDocuments& live, const SynthesisSinks& sinks) 
 
 StatusOr<std::optional<std::int64_t>> CoveredTokens(const Deployment& deployment) {
   if (deployment.mechanism->name() == mechanism::kPublicModelName) return std::nullopt;
-  const DeploymentOptions& options = deployment.config.options;
-  const double most_nats = options.mechanism.target_leakage;
-  if (!deployment.mechanism->has_constant_charge()) {
-    const auto budget = accounting::FixedNats::RoundDown(options.epsilon);
-    return SureTokens({"", budget, deployment.config.earlier.most}, most_nats);
-  }
+  if (!deployment.mechanism->has_constant_charge()) return SureTokens(deployment.config);
+  const double most_nats = deployment.config.options.mechanism.target_leakage;
   SUBMIX_ASSIGN_OR_RETURN(const auto accounts, deployment.ledger->Accounts());
   const auto answers = [&](const ledger::Account& part) { return SureTokens(part, most_nats); };
   return answers(*std::ranges::min_element(accounts, {}, answers));

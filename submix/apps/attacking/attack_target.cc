@@ -1,11 +1,11 @@
 #include "submix/apps/attacking/attack_target.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "submix/apps/measuring/kept_measurement.h"
 #include "submix/apps/serving/model_flags.h"
 #include "submix/base/file_system.h"
-#include "submix/eval/pages/measurement_verdicts.h"
 #include "submix/eval/pages/result_tables.h"
 #include "submix/mechanism/research/any_mechanism.h"
 
@@ -64,9 +64,7 @@ Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandRepo
                                       attack.target.ensemble.fingerprint(), report.rows.dump()));
   const std::string kept = KeepBesideDeployment(measurement, attack.directory);
   if (!kept.empty()) for_people.notes.push_back(kept);
-  for (const eval::Verdict& verdict : eval::VerdictsOf(measurement)) {
-    for_people.notes.push_back("Verdict: " + verdict.sentence);
-  }
+  std::ranges::copy(VerdictsInWords(measurement), std::back_inserter(for_people.notes));
   CommandReport for_machines = report;
   const std::string ensemble = base::ToHex(attack.target.ensemble.fingerprint());
   for (Json& row : for_machines.rows) row[eval::kEnsembleColumn] = ensemble;

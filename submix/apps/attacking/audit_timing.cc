@@ -14,7 +14,6 @@
 #include "submix/apps/serving/model_flags.h"
 #include "submix/engine/deployment.h"
 #include "submix/eval/audits/timing_audit.h"
-#include "submix/eval/pages/measurement_verdicts.h"
 #include "submix/workbench/models/open_models.h"
 #include "submix/workbench/scratch_directory.h"
 
@@ -91,14 +90,6 @@ void Print(const TimingOptions& options, const eval::TimingAuditResult& result, 
   Print(result.contexts);
 }
 
-// The verdict last.
-void PrintVerdicts(const eval::Measurement& measurement, const std::string& kept) {
-  std::printf("\n%s", Paragraph(kept).c_str());
-  for (const eval::Verdict& verdict : eval::VerdictsOf(measurement)) {
-    std::printf("%s", Paragraph("Verdict: " + verdict.sentence).c_str());
-  }
-}
-
 // Two comparisons without padding, then the two with it.
 Status Report(const TimingOptions& options, const base::Sha256Digest& ensemble,
               const eval::TimingAuditResult& unpadded, const eval::TimingAuditResult& padded,
@@ -122,7 +113,10 @@ Status Report(const TimingOptions& options, const base::Sha256Digest& ensemble,
   }
   Print(options, unpadded, 0);
   Print(options, padded, quantum_ms);
-  PrintVerdicts(measurement, kept);
+  std::printf("\n%s", Paragraph(kept).c_str());
+  for (const std::string& verdict : VerdictsInWords(measurement)) {
+    std::printf("%s", Paragraph(verdict).c_str());
+  }
   return base::OkStatus();
 }
 

@@ -64,7 +64,7 @@ constexpr int kRuns = 4;
 // What is evaluated, and how it is deployed; none: it is an ensemble.
 struct EvaluatedModels {
   ensemble::OpenedEnsemble ensemble;
-  std::optional<engine::DeploymentOptions> declared;
+  std::optional<engine::DeploymentConfig> declared;
 };
 
 StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
@@ -72,7 +72,7 @@ StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
   if (base::FileExists(engine::DeploymentConfigPath(directory))) {
     SUBMIX_ASSIGN_OR_RETURN(engine::Deployment deployment, ReadDeployment(directory));
     models.ensemble = std::move(deployment.ensemble);
-    models.declared = deployment.config.options;
+    models.declared = deployment.config;
   } else {
     SUBMIX_ASSIGN_OR_RETURN(models.ensemble, ensemble::OpenedEnsemble::Open(directory));
   }
@@ -81,13 +81,12 @@ StatusOr<EvaluatedModels> OpenTarget(const std::string& directory) {
 
 // What was said or, of a deployment without it, what it surely backs.
 eval::RunLengths Wished(const EvaluateOptions& options,
-                        const std::optional<engine::DeploymentOptions>& declared) {
+                        const std::optional<engine::DeploymentConfig>& declared) {
   eval::RunLengths lengths = {options.runs.value_or(kRuns), options.tokens};
   if (!lengths.tokens.empty()) return lengths;
   lengths.tokens = {kTokens};
   if (!declared) return lengths;
-  const ledger::Account part = {"", accounting::FixedNats::RoundDown(declared->epsilon), {}};
-  const std::int64_t sure = engine::SureTokens(part, declared->mechanism.target_leakage);
+  const std::int64_t sure = engine::SureTokens(*declared);
   if (sure >= 1 && sure <= kMostTokens) lengths.tokens = {sure};
   return lengths;
 }
@@ -179,7 +178,7 @@ Status PlanSettings(const EvaluateOptions& options, const EvaluatedModels& targe
   plan.runs = lengths.runs;
   plan.settings.clear();
   sheet.promises.clear();
-  if (target.declared) AddDeclared(*target.declared, lengths, plan, sheet);
+  if (target.declared) AddDeclared(target.declared->options, lengths, plan, sheet);
   if (target.declared && options.mechanisms_said->empty()) return base::OkStatus();
   return AddForUnits(options, lengths, target.ensemble.manifest().has_public_keys(), plan, sheet);
 }

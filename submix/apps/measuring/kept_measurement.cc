@@ -4,6 +4,7 @@
 
 #include "submix/base/file_system.h"
 #include "submix/engine/deployment.h"
+#include "submix/eval/pages/measurement_verdicts.h"
 
 namespace submix::apps {
 
@@ -11,6 +12,14 @@ base::StatusOr<eval::Measurement> MeasuredNow(const std::string& kind, const std
                                               const base::Sha256Digest& ensemble,
                                               const std::string& rows) {
   return eval::MakeMeasurement({kind, title, std::time(nullptr), base::ToHex(ensemble)}, rows);
+}
+
+std::vector<std::string> VerdictsInWords(const eval::Measurement& measurement) {
+  std::vector<std::string> words;
+  for (const eval::Verdict& verdict : eval::VerdictsOf(measurement)) {
+    words.push_back("Verdict: " + verdict.sentence);
+  }
+  return words;
 }
 
 std::string KeepBesideDeployment(const eval::Measurement& measurement, const std::string& target) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
@@ -13,6 +14,9 @@ namespace submix::apps {
 base::StatusOr<eval::Measurement> MeasuredNow(const std::string& kind, const std::string& title,
                                               const base::Sha256Digest& ensemble,
                                               const std::string& rows);
+
+// "Verdict: …", a sentence each.
+std::vector<std::string> VerdictsInWords(const eval::Measurement& measurement);
 
 // Keeps it if `target` is a deployment, and returns a line that says where; if it cannot be kept,
 // a line that says why, since the numbers are there all the same. Empty: no deployment.

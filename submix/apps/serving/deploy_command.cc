@@ -90,12 +90,7 @@ struct Outcome {
   bool is_made = false;
 
   std::string caution() const { return workbench::CautionOf(deployment); }
-  std::int64_t sure_tokens() const {
-    const engine::DeploymentOptions& options = deployment.config.options;
-    const ledger::Account part = {"", accounting::FixedNats::RoundDown(options.epsilon),
-                                  deployment.config.earlier.most};
-    return engine::SureTokens(part, options.mechanism.target_leakage);
-  }
+  std::int64_t sure_tokens() const { return engine::SureTokens(deployment.config); }
 };
 
 StatusOr<eval::ExpectedAnswers> Expect(const engine::Deployment& deployment) {

@@ -138,12 +138,15 @@ std::string Address(const server::ListenerOptions& listener, int port) {
 // What a listener that others can reach shows to whoever is on the way; else empty.
 std::string Unencrypted(const server::ListenerOptions& listener) {
   if (IsLoopback(listener) || !listener.certificate.empty()) return "";
-  return ": keys, prompts and answers travel unencrypted; give --tls-certificate and "
+  return "keys, prompts and answers travel unencrypted; give --tls-certificate and "
          "--tls-private-key, or put a proxy in front";
 }
 
 base::StatusOr<std::string> TlsText(const server::ListenerOptions& listener) {
-  if (listener.certificate.empty()) return "off" + Unencrypted(listener);
+  if (listener.certificate.empty()) {
+    const std::string warning = Unencrypted(listener);
+    return "off" + (warning.empty() ? "" : ": " + warning);
+  }
   SUBMIX_ASSIGN_OR_RETURN(const std::time_t end,
                           server::CheckTlsFiles(listener.certificate, listener.private_key));
   return listener.certificate + ", valid until " + base::UtcTime(end) +
@@ -272,7 +275,7 @@ Status Serve(const ServeOptions& options, ServeConfig config, const sigset_t& st
       const auto http,
       server::HttpServer::Start(config.http, *scheduler, config.require_api_key ? &keys : nullptr));
   if (const std::string warning = Unencrypted(config.http.listener); !warning.empty()) {
-    WriteLogLine("warning", "no_tls", {{"message", warning.substr(2)}});
+    WriteLogLine("warning", "no_tls", {{"message", warning}});
   }
   WriteLogLine(
       "info", "listening",

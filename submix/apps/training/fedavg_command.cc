@@ -281,10 +281,7 @@ std::string WhatNow(const FedAvgCommandOptions& options, const std::string& writ
   }
   return "Wrote " + written +
          ": may be asked without limit and given away\n  Serve: submix deploy " +
-         ShellWord(written) + " DEPLOYMENT --mechanism public" +
-         (options.delta == accounting::kDefaultDelta
-              ? ""
-              : " --delta " + base::NumberText(options.delta));
+         ShellWord(written) + " DEPLOYMENT --mechanism public" + DeltaFlag(options.delta);
 }
 
 // {"10": [places with none of the ten most frequent words among the first ten predictions, with

@@ -165,9 +165,6 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
     std::printf("%s", Paragraph(assumption).c_str());
   }
   const std::string word = ShellWord(directory);
-  const std::string delta = options.target.delta == accounting::kDefaultDelta
-                                ? ""
-                                : " --delta " + NumberText(options.target.delta);
   std::printf("\n%s", Paragraph(directory +
                                 "/released may be asked without limit and given away: its public/ "
                                 "is the private model, also for --public of an ensemble above it.")
@@ -175,7 +172,7 @@ void PrintText(const train::PrivateTrainingOptions& options, const PrivateTraini
   std::printf(
       "  Compare: submix evaluate ENSEMBLE --fine-tuned %s\n"
       "  Serve: submix deploy %s/released DEPLOYMENT --mechanism public%s\n",
-      word.c_str(), word.c_str(), delta.c_str());
+      word.c_str(), word.c_str(), DeltaFlag(options.target.delta).c_str());
 }
 
 // Trains and prints the statement. An interrupt (Ctrl-C) ends it after the step at hand, with a

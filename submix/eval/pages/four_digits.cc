@@ -12,11 +12,11 @@ namespace {
 constexpr int kDigits = 4;
 constexpr double kAllDigitsBelow = 1e12;  // larger numbers have an exponent
 
+}  // namespace
+
 double RoundedUp(double value) {
   return std::strtod(accounting::FormatCost(value).c_str(), nullptr);
 }
-
-}  // namespace
 
 std::string FourDigits(double value) {
   if (!std::isfinite(value)) return "–";

@@ -13,6 +13,8 @@ std::string CountText(std::int64_t count);
 // "46.33 %" from 0.463333.
 std::string PercentText(double share);
 
+// As costs are stated.
+double RoundedUp(double value);
 // What is allowed at most, and so rounded up: a share, and the factor by which a probability may
 // grow under epsilon, "2,698 times" or "more than a billion times".
 std::string MostPercentText(double share);

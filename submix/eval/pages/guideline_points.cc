@@ -1,7 +1,6 @@
 #include "submix/eval/pages/guideline_points.h"
 
 #include <cmath>
-#include <cstdlib>
 
 #include "submix/accounting/promise.h"
 #include "submix/engine/deployment_statement.h"
@@ -12,11 +11,6 @@ namespace {
 
 using accounting::Adjacency;
 using engine::Deployment;
-
-// "Epsilon 7.9": rounded up.
-double Stated(double epsilon) {
-  return std::strtod(accounting::FormatCost(epsilon).c_str(), nullptr);
-}
 
 bool IsDeclared(const DeclaredStatements& declared, std::string_view key) {
   return declared.contains(key);
@@ -193,7 +187,7 @@ std::string ReadAloud(const Deployment& deployment) {
     return "Nothing is proven for one user, so no epsilon can be read aloud; the table of the "
            "promise says what holds of a part.";
   }
-  const double epsilon = Stated(user->bound.epsilon);
+  const double epsilon = RoundedUp(user->bound.epsilon);
   const double odds = std::exp(epsilon);
   std::string text = "Epsilon is " + FourDigits(epsilon) + ", delta " +
                      FourDigits(user->bound.delta) +

@@ -142,8 +142,7 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
   if (threads > 0) return TrainLots(*models, tasks, options, identity, share, threads, style);
   base::ProgressBar progress("fine-tuning", PlannedUpdates(queues, options), "steps", style);
   return GroupTrainer(*models, std::move(queues), options, identity)
-      .Run({[&](std::int64_t updates) { progress.Skip(updates); },
-            [&](std::int64_t updates) { progress.Advance(updates); }});
+      .Run(GroupTrainer::Progress::On(progress));
 }
 
 }  // namespace

@@ -82,6 +82,11 @@ GroupTrainer::GroupTrainer(MemberModels& models, std::vector<TaskQueue> queues,
   }
 }
 
+GroupTrainer::Progress GroupTrainer::Progress::On(base::ProgressBar& bar) {
+  return {[&bar](std::int64_t updates) { bar.Skip(updates); },
+          [&bar](std::int64_t updates) { bar.Advance(updates); }};
+}
+
 std::int64_t GroupTrainer::UpdatesLeft() const {
   return std::ranges::max_element(groups_, {}, &Group::steps_left)->steps_left;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "submix/base/progress_bar.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/training_order.h"
 #include "submix/train/models/frozen_states.h"
@@ -40,6 +41,8 @@ class GroupTrainer {
   struct Progress {
     std::function<void(std::int64_t updates)> skipped;
     std::function<void(std::int64_t updates)> done;
+
+    static Progress On(base::ProgressBar& bar);  // which outlives it
   };
   // Trains to the end.
   base::Status Run(const Progress& progress);

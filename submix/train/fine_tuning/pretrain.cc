@@ -146,8 +146,7 @@ base::Status Train(const PretrainOptions& options, base::ProgressStyle style) {
   base::ProgressBar progress("pre-training", PlannedUpdates(queues, options.training), "steps",
                              style);
   return GroupTrainer(*model, queues, options.training, identity)
-      .Run({[&](std::int64_t updates) { progress.Skip(updates); },
-            [&](std::int64_t updates) { progress.Advance(updates); }});
+      .Run(GroupTrainer::Progress::On(progress));
 }
 
 // Says "enough" to ReadLines; never reaches the caller.

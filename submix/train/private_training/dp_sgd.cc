@@ -147,7 +147,7 @@ class Trainer {
           partial_directory_ +
           ": holds more steps than the ledger beside it knows of; restore the newest ledger");
     }
-    gradient_.KeepStates(partial_directory_, units_, options_);
+    if (options_.steps > 1) gradient_.KeepStates(partial_directory_, units_, options_);
     last_checkpoint_ = std::chrono::steady_clock::now();
     return CheckWeights();
   }

@@ -1,5 +1,6 @@
 // What the public model writes by itself, as documents: the control of whoever measures what
-// documents of a private model are worth. Nothing private is in them.
+// documents of a private model are worth. Their words are public; how many there are follows from
+// the texts that they stand beside.
 #pragma once
 
 #include <cstdint>
