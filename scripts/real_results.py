@@ -1,27 +1,23 @@
-"""The study of docs/results/real: `which_results.py --public DIR`, over a real public model.
+"""A study over a real public model, which makes docs/results/real: `which_results.py DATA OUT --public DIR`.
 
 blogs     3,600 bloggers, the first 1,500 characters of each; scored on those of others
 wikitext  726 users, blocks of 300 words
 
 Contenders: ensembles of adapters, a model of DP-SGD, one of DP-FedAvg, ensembles over a model of DP-SGD, members by
-context; beside them, without a promise, all text fine-tuned at once. Recipes were chosen on other users. What a share
-is of: the nats a token that fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT;
+context; beside them, without a promise, all text fine-tuned at once. What a share is of: the nats a token that fine-tuning without privacy gains. Every training, evaluation and text is kept in OUT;
 interrupted, the same command goes on. STAGES is the order, the most telling first.
 """
 
-import csv
-import json
 import math
-import random
-import time
 
 from synthetic_results import blocks, bloggers, submix, write_texts
-from which_results import ANSWERS, KEY, MECHANISMS, RESAMPLES, RESULTS, Losses, milliseconds, minutes, noise_of, rows_of
+from which_results import (ANSWERS, KEY, MECHANISMS, RESULTS, Losses, Study, kept, milliseconds, minutes, nats_a_token,
+                           noise_of, rows_of, write_table)
 
 DELTA = 1e-6
 EPSILONS = (8, 3)
 RUNS = 2  # of the most answers
-# By hand: a tuning on other bloggers has not ended.
+# Recipes by hand, not yet chosen on other users.
 TOP = ("--top-layers", 10)
 MEMBERS = ("--epochs", 3, "--learning-rate", 0.0005, *TOP)
 FINE_TUNED = ("--parts", 1, "--epochs", 2, "--batch-size", 8, "--learning-rate", 0.0005, *TOP)
@@ -31,12 +27,11 @@ CONTEXTS = ("--context-tokens", 256)
 CONTEXT_PARTS = (8, 16, 32, 64)
 PARTS = (64, 128, 256)
 NAMES = {"blogs": "blogs, 1,500 characters each (3600 users)", "wikitext": "WikiText-2 (726 users)"}
-PROMPTS = 10
 COLUMNS = ("corpus contender recipe k epsilon delta unit queries kept kept_low kept_high nats perplexity accuracy_top1 "
            "train_minutes ms_per_answer").split()
 
 
-class RealStudy:
+class RealStudy(Study):
     """One corpus under one public model."""
 
     def __init__(self, name, data, out, public):
@@ -51,32 +46,23 @@ class RealStudy:
             write_texts(self.heldout, lambda: blocks(data / "wikitext-2/test.txt"))
         self.users = len(self.text.read_text().splitlines())
 
-    def made(self, name, command, *options):
-        """A directory that a command made, and beside it the minutes that it took (of its last start)."""
-        directory, taken = self.out / name, self.out / f"{name}.minutes"
-        if not taken.exists():
-            begun = time.monotonic()
-            submix(*command, *options)
-            taken.write_text(f"{(time.monotonic() - begun) / 60:.1f}\n")
-        return directory
-
     def members(self, name, k, public=None):
-        return self.made(f"{name}-{k}", ("train", self.text, self.out / f"{name}-{k}", "--public", public or self.public,
+        return self.train(f"{name}-{k}", ("train", self.text, self.out / f"{name}-{k}", "--public", public or self.public,
                                          "--heldout-fraction", 0, "--partition-key", KEY, "--parts", k), *MEMBERS)
 
     def fine_tuned(self):
-        return self.made("fine-tuned", ("train", self.text, self.out / "fine-tuned", "--public", self.public,
+        return self.train("fine-tuned", ("train", self.text, self.out / "fine-tuned", "--public", self.public,
                                         "--heldout-fraction", 0, "--partition-key", KEY), *FINE_TUNED)
 
     def dp_sgd(self, epsilon, delta=DELTA):
         name = f"dp-sgd-{epsilon:g}" if delta == DELTA else f"dp-sgd-{epsilon:g}-{delta:g}"
-        return self.made(name, ("train", self.text, self.out / name, "--public", self.public, "--heldout-fraction", 0,
+        return self.train(name, ("train", self.text, self.out / name, "--public", self.public, "--heldout-fraction", 0,
                                 "--partition-key", KEY, "--private", "dp-sgd", "--epsilon", epsilon, "--delta", delta,
                                 "--expected-batch", self.users // 4), *DP_SGD)
 
     def dp_fedavg(self, epsilon):
         expected = self.users // 4
-        return self.made(f"dp-fedavg-{epsilon:g}", ("fedavg", self.out / f"dp-fedavg-{epsilon:g}", "--corpus", self.text,
+        return self.train(f"dp-fedavg-{epsilon:g}", ("fedavg", self.out / f"dp-fedavg-{epsilon:g}", "--corpus", self.text,
                                                      "--public", self.public, "--population", self.users, "--expected-users",
                                                      expected, "--delta", DELTA, "--noise",
                                                      noise_of(epsilon, DELTA, self.users, expected, 8)), *DP_FEDAVG)
@@ -86,7 +72,7 @@ class RealStudy:
         return self.members(f"both-{epsilon:g}", k, self.dp_sgd(epsilon / 2, DELTA / 2) / "released/public")
 
     def contexts(self, k):
-        return self.made(f"contexts-{k}", ("contexts", self.text, self.out / f"contexts-{k}", "--public", self.public, "--parts",
+        return self.train(f"contexts-{k}", ("contexts", self.text, self.out / f"contexts-{k}", "--public", self.public, "--parts",
                                            k, "--heldout-fraction", 0, "--partition-key", KEY), *CONTEXTS)
 
     def evaluate(self, name, directory, *options):
@@ -141,22 +127,6 @@ STAGES = [
 # --- The table
 
 
-def nats_a_token(losses, users):
-    return sum(losses[user][1] for user in users) / sum(losses[user][0] for user in users)
-
-
-def kept(public, private, fine_tuned):
-    """In nats a token, and where 95 % of the resamples of users lie."""
-    def share(users):
-        open_ = nats_a_token(public, users)
-        return (open_ - nats_a_token(private, users)) / (open_ - nats_a_token(fine_tuned, users))
-
-    users, draw = list(public), random.Random("submix real")
-    assert all(private[user][0] == public[user][0] for user in users), "other positions"
-    resampled = sorted(share(draw.choices(users, k=len(users))) for _ in range(RESAMPLES))
-    return share(users), resampled[RESAMPLES // 40], resampled[-1 - RESAMPLES // 40]
-
-
 class Table:
     """The rows of one corpus, of what is there."""
 
@@ -173,7 +143,7 @@ class Table:
         raise KeyError(name)
 
     def row(self, contender, recipe, k, epsilon, queries, losses, accuracy, train_minutes="", taken=""):
-        shares = kept(self.public, losses, self.fine_tuned)
+        shares = kept(self.public, losses, self.fine_tuned, level=nats_a_token)
         nats = nats_a_token(losses, losses)
         return dict(zip(COLUMNS, (NAMES[self.study.name], contender, recipe, k, epsilon, f"{DELTA:g}" if epsilon else "",
                                   "user" if epsilon else "", queries, *(round(share, 3) for share in shares), round(nats, 4),
@@ -232,10 +202,7 @@ def collect(data, out, public):
         if (study.out / "fine-tuned.csv").exists():
             rows += Table(study).rows()
     (RESULTS / "real").mkdir(exist_ok=True)
-    with open(RESULTS / "real/real.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(RESULTS / "real/real.csv", COLUMNS, rows)
 
 
 def run(data, out, public, names):

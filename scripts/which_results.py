@@ -172,6 +172,13 @@ def measure(study):
 # --- The table
 
 
+def write_table(path, columns, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def rows_of(table):
     return list(csv.DictReader(open(table)))
 
@@ -215,15 +222,19 @@ class Losses:
         return next(users for key, users in self.users.items() if key[0] == model)
 
 
+def nats_a_token(losses, users):
+    return sum(losses[user][1] for user in users) / sum(losses[user][0] for user in users)
+
+
 def perplexity(losses, users):
-    return math.exp(sum(losses[user][1] for user in users) / sum(losses[user][0] for user in users))
+    return math.exp(nats_a_token(losses, users))
 
 
-def kept(public, private, fine_tuned):
+def kept(public, private, fine_tuned, level=perplexity):
     """And where 95 % of the resamples of users lie."""
     def share(users):
-        open_ = perplexity(public, users)
-        return (open_ - perplexity(private, users)) / (open_ - perplexity(fine_tuned, users))
+        open_ = level(public, users)
+        return (open_ - level(private, users)) / (open_ - level(fine_tuned, users))
 
     users, draw = list(public), random.Random("submix which")
     assert all(private[user][0] == public[user][0] for user in users), "other positions"
@@ -371,10 +382,7 @@ def collect(data, out):
         made += rows_of_study(Study(name, data, out))
     table = RESULTS / "which/which.csv"
     rows = merged(made, rows_of(table) if table.exists() else [])
-    with open(table, "w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(table, COLUMNS, rows)
     draw(rows, RESULTS / "which/which.svg")
 
 
