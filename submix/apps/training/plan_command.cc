@@ -225,7 +225,9 @@ std::vector<std::string> NotesOf(const std::vector<Contender>& contenders, const
   if (std::ranges::none_of(contenders, &Contender::is_ensemble)) {
     if (const std::string why = eval::WhyNoEnsemble(input); !why.empty()) notes.push_back(why);
   }
-  if (!known.is_measured_model) {
+  const bool is_any_expected = std::ranges::any_of(
+      contenders, [](const Contender& contender) { return contender.expected_share.has_value(); });
+  if (!known.is_measured_model && is_any_expected) {
     notes.push_back(
         "the public model is not of the measured kind: the rows are ranked as for one that is");
   }
@@ -336,8 +338,9 @@ void AddPlanCommand(CLI::App& command, Action& action) {
             "The public model, for the commands; and was one like it measured?");
   flags
       .Add("--minutes", options.minutes, kPositive,
-           "Leave out what trains for longer on this machine. Measures once, in less than a minute "
-           "for a small model, what training and answering take, and keeps it")
+           "Leave out what trains for longer on this machine. Measures once, in about half a "
+           "minute, "
+           "what training and answering take, and keeps it")
       ->needs(command.get_option("--public"));
   flags.Add("--json", options.json, "One JSON object");
   command.footer(

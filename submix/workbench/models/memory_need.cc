@@ -15,7 +15,7 @@ std::string MebibyteText(std::size_t bytes) {
 }  // namespace
 
 base::Status CheckMemory(const decode::CpuPredictorOptions& options, int sequences) {
-  constexpr std::size_t kMuch = std::size_t{256} << 20;
+  constexpr std::size_t kMuch = std::size_t{1} << 30;
   SUBMIX_ASSIGN_OR_RETURN(const auto memory, decode::CpuPredictor::Plan(options));
   const auto count = static_cast<std::size_t>(sequences);
   // Logits in float, and the pmfs in double that a mechanism makes of them.

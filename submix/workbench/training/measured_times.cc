@@ -14,6 +14,7 @@
 #include "submix/base/processors.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
+#include "submix/decode/cpu_predictor.h"
 #include "submix/eval/measuring/simulated_deployment.h"
 #include "submix/mechanism/declaring/make_mechanism.h"
 #include "submix/mechanism/declaring/recommended_options.h"
@@ -37,8 +38,9 @@ constexpr int kPromptTokens = 64;
 constexpr int kAnswers = 8;
 constexpr int kUpdates = 20;
 constexpr double kSeconds = 2;
-// Of a user's text, so that a step does not take minutes.
-constexpr int kMostBlocks = 4;
+// Of a timed update or step, at most, so that each takes some seconds for a large model, too.
+constexpr double kOperations = 5e11;
+constexpr int kMostBlocks = 4;  // of a user's text in a private step
 
 double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
@@ -106,11 +108,28 @@ int BlocksAUser(double tokens_a_user, int block_positions) {
   return static_cast<int>(std::min<double>(kMostBlocks, blocks));
 }
 
+// Batches of `positions`, of at most so many, that kOperations are enough for: six a weight and
+// position.
+StatusOr<int> BatchesInTime(const std::string& public_directory, int positions, int most) {
+  decode::CpuPredictorOptions model;  // in bfloat16
+  model.public_directory = public_directory;
+  SUBMIX_ASSIGN_OR_RETURN(const auto memory, decode::CpuPredictor::Plan(model));
+  const double weights = static_cast<double>(memory.weights) / 2;
+  return static_cast<int>(std::clamp(kOperations / (6 * weights * positions), 1.0, 1.0 * most));
+}
+
 StatusOr<eval::MachineTimes> Measure(const std::string& public_directory, double tokens_a_user) {
   SUBMIX_ASSIGN_OR_RETURN(const model::DecoderConfig config, model::LoadConfigOf(public_directory));
   train::FineTuneOptions recipe = train::RecommendedRecipe(config, {.num_parts = kMembers});
   recipe.precision = DefaultTrainingPrecision();
   eval::MachineTimes times = {.block_positions = recipe.block_tokens - 1};
+  SUBMIX_ASSIGN_OR_RETURN(recipe.members_at_a_time,
+                          BatchesInTime(public_directory, recipe.batch_size * times.block_positions,
+                                        recipe.members_at_a_time));
+  const int users = 2 * base::AvailableProcessors();
+  SUBMIX_ASSIGN_OR_RETURN(const int blocks_a_user,
+                          BatchesInTime(public_directory, users * times.block_positions,
+                                        BlocksAUser(tokens_a_user, times.block_positions)));
   SUBMIX_ASSIGN_OR_RETURN(const auto scratch, MakeScratchDirectory("plan", ""));
   base::ProgressBar progress("Measuring this machine", 4, "measurements");
   SUBMIX_ASSIGN_OR_RETURN(times.ensemble_positions_a_second,
@@ -123,8 +142,7 @@ StatusOr<eval::MachineTimes> Measure(const std::string& public_directory, double
   dp_sgd.precision = recipe.precision;
   SUBMIX_ASSIGN_OR_RETURN(
       times.dp_sgd_positions_a_second,
-      train::DpSgdPositionsASecond(public_directory, dp_sgd, 2 * base::AvailableProcessors(),
-                                   BlocksAUser(tokens_a_user, times.block_positions),
+      train::DpSgdPositionsASecond(public_directory, dp_sgd, users, blocks_a_user,
                                    base::JoinPath(*scratch, "dp-sgd")));
   progress.Advance(1);
   SUBMIX_ASSIGN_OR_RETURN(times.public_milliseconds, TokenMilliseconds(public_directory, {}));
@@ -141,7 +159,7 @@ StatusOr<eval::MachineTimes> Measure(const std::string& public_directory, double
 // --- What was measured before
 
 // Changes whenever what is measured, or how, does.
-constexpr int kTimesFormat = 1;
+constexpr int kTimesFormat = 2;
 
 // The processor's name, where the system says it.
 std::string ProcessorName() {
