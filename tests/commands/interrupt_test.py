@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A long command says at once what it does, into a pipe too, and at Ctrl-C that it goes on.
+"""A long command says at once what it does, into a pipe too, and at Ctrl-C that it goes on; an answer that breaks off
+leaves the error a line of its own.
 
     interrupt_test.py BUILD_DIR SOURCE_DIR
 """
@@ -11,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
-from submix_process import PUBLIC, SOURCE, SUBMIX, WorkFolderTest  # noqa: E402
+from submix_process import PUBLIC, SOURCE, SUBMIX, WorkFolderTest, make_deployment, run  # noqa: E402
 
 
 class InterruptTest(WorkFolderTest):
@@ -26,6 +27,12 @@ class InterruptTest(WorkFolderTest):
         _, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, -signal.SIGINT)
         self.assertIn("submix: interrupted; the same command goes on\n", stderr)
+
+    def test_an_answer_that_breaks_off_ends_its_line(self):
+        deployment = make_deployment(self.work, "--mechanism", "dclip", "--target-leakage", 0.5, "--when-exhausted", "refuse")
+        done = run("generate", deployment, "Once", "--max-tokens", 40, expect=1)
+        self.assertTrue(done.stdout.startswith("Once") and done.stdout.endswith("\n"), done.stdout)
+        self.assertTrue(done.stderr.startswith("submix generate: "), done.stderr)
 
 
 if __name__ == "__main__":

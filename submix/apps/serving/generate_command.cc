@@ -33,25 +33,25 @@ base::Status Complete(engine::EngineCore& core, const GenerateOptions& options) 
   std::string text;
   int tokens = 0;
   engine::AnswerEnd end = engine::AnswerEnd::kNotYet;
-  SUBMIX_RETURN_IF_ERROR(core.Generate(options.request, [&](const engine::TokenEvent& event) {
+  const base::Status status = core.Generate(options.request, [&](const engine::TokenEvent& event) {
     text += event.text;
     ++tokens;
     end = event.end;
     if (options.json) return;
     std::fwrite(event.text.data(), 1, event.text.size(), stdout);
     std::fflush(stdout);
-  }));
-  if (options.json) {
+  });
+  if (!options.json) std::printf("\n");  // an error begins on a line of its own
+  std::fflush(stdout);
+  if (status.ok() && options.json) {
     const nlohmann::json object = {{"prompt", options.prompt},
                                    {"text", text},
                                    {"tokens", tokens},
                                    {"finish_reason", FinishText(end)}};
     std::printf("%s\n",
                 object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  } else {
-    std::printf("\n");
   }
-  return base::OkStatus();
+  return status;
 }
 
 base::Status RunGenerate(GenerateOptions options) {
