@@ -240,7 +240,8 @@ TEST_F(ContextEnsembleTest, WithPublicKeysAnEmptiedUserEmptiesOnePart) {
 TEST_F(ContextEnsembleTest, WithPublicKeysEveryPartNeedsAUser) {
   const auto made = PartitionRecords(Corpus("cdefgh"), FixedKey(), {kParts, 1, 0}, 1, true);
   EXPECT_THAT(made, StatusIs(StatusCode::kInvalidArgument,
-                             AllOf(HasSubstr("corpus.jsonl: 2 user(s)"), HasSubstr("--parts"))));
+                             AllOf(HasSubstr("corpus.jsonl: users that are not held out: 2"),
+                                   HasSubstr("--parts"))));
 }
 
 TEST_F(ContextEnsembleTest, WithPublicKeysForgettingEmptiesThePartAndMovesNobody) {

@@ -57,8 +57,9 @@ StatusOr<PartsOfUsers> DealOneToEach(const TextsOfUsers& texts, const base::Hash
   }
   if (std::ssize(parts) == options.num_parts) return parts;
   return base::InvalidArgumentError(
-      std::to_string(parts.size()) + " user(s) that are not held out, and --public-keys gives " +
-      std::to_string(options.num_parts) + " parts one each; take fewer --parts or --batches");
+      "users that are not held out: " + std::to_string(parts.size()) +
+      ", and --public-keys gives " + std::to_string(options.num_parts) +
+      " parts one each; take --heldout-fraction 0, or fewer --parts or --batches");
 }
 
 struct PlacedRecord {

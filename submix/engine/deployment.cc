@@ -174,8 +174,8 @@ Status CheckIsDeployable(const ensemble::OpenedEnsemble& ensemble,
   SUBMIX_RETURN_IF_ERROR(ensemble.MemberDirectories().status());
   if (manifest.halves < mechanism.halves()) {
     return base::FailedPreconditionError(
-        ensemble.directory() + ": trained with " + std::to_string(manifest.halves) +
-        " member(s) a part, but the mechanism " + std::string(mechanism.name()) + " needs " +
+        ensemble.directory() + ": members a part: " + std::to_string(manifest.halves) +
+        ", but the mechanism " + std::string(mechanism.name()) + " needs " +
         std::to_string(mechanism.halves()) + "; train with --halves " +
         std::to_string(mechanism.halves()));
   }

@@ -33,9 +33,10 @@ StatusOr<std::unique_ptr<PrivateSampler>> PrivateSampler::Create(const SamplerPa
   if (num_parts == 0 || num_members % num_parts != 0 ||
       num_members / num_parts < parts.mechanism->halves()) {
     return base::FailedPreconditionError(
-        "the mechanism " + std::string(parts.mechanism->name()) + " needs at least " +
-        std::to_string(parts.mechanism->halves()) + " member(s) for each of " +
-        std::to_string(num_parts) + " parts, the ensemble has " + std::to_string(num_members));
+        "the mechanism " + std::string(parts.mechanism->name()) + " needs members for each of " +
+        std::to_string(num_parts) + " parts, at least " +
+        std::to_string(parts.mechanism->halves()) + " a part; the ensemble has " +
+        std::to_string(num_members));
   }
   return std::unique_ptr<PrivateSampler>(
       new PrivateSampler(parts, num_members, num_members / num_parts));

@@ -62,8 +62,10 @@ base::Status CheckFeatures(const JsonObject& json, const DecoderConfig& model) {
   if (fan_in_fan_out != HasConv1d(model)) {
     return json.FieldError("fan_in_fan_out",
                            HasConv1d(model)
-                               ? "expected true: GPT-2's linear layers are Conv1D, weight [in, out]"
-                               : "expected false: this model's linear layers are [out, in]");
+                               ? "expected true, as GPT-2's weights are [in, out]; was the adapter "
+                                 "made for a model of another family?"
+                               : "expected false, as this model's weights are [out, in]; was the "
+                                 "adapter made for a GPT-2?");
   }
   for (const std::string& field : json.fields()) {
     const bool is_known = std::ranges::find(kKnownFields, field) != std::end(kKnownFields);

@@ -43,7 +43,7 @@ class ContextsTest(WorkFolderTest):
     def check_from_making_to_forgetting(self, retrieval):
         ensemble, deployment = self.work / f"by_{retrieval}", self.work / f"deployed_{retrieval}"
         shown = self.make(ensemble.name, "--retrieval", retrieval).stdout
-        self.assertIn("4 parts, 1 member(s) each, that read 64 tokens", shown)
+        self.assertIn("4 parts, one member each, that read 64 tokens", shown)
         manifest = json.loads((ensemble / "manifest.json").read_text())
         self.assertEqual(manifest["contexts"], {"tokens": 64, "retrieval": retrieval})
         self.assertEqual(sum(member["steps"] for member in manifest["members"]), 36)
@@ -154,8 +154,8 @@ class ContextsTest(WorkFolderTest):
         corpus = self.work / "with_a_stranger.jsonl"
         corpus.write_text(self.corpus.read_text() + json.dumps({"user": "stranger", "text": TEXT.format(user="stranger")}) + "\n")
         shown = run("contexts", corpus, ensemble, "--adapters", trained, "--context-tokens", 64).stdout
-        self.assertIn("2 user(s) are left out", shown)
-        self.assertIn("4 parts, 1 member(s) each, that read 64 tokens", shown)
+        self.assertIn("trained on: 2.", shown)
+        self.assertIn("4 parts, one member each, that read 64 tokens", shown)
         manifest = json.loads((ensemble / "manifest.json").read_text())
         self.assertEqual((manifest["format"], manifest["generation"], manifest["users"]), (4, 1, 11))
         self.assertEqual(manifest["contexts"], {"tokens": 64, "retrieval": "none", "adapters": True})
@@ -237,7 +237,7 @@ class ContextsTest(WorkFolderTest):
         self.assertEqual(self.promised(json.loads(run("budget", deployment, "--json").stdout)), table)
 
         error = self.make("short_list", "--public-keys", parts=13, expect=1).stderr
-        self.assertIn("12 user(s)", error)
+        self.assertIn("users that are not held out: 12", error)
         self.assertIn("fewer --parts", error)
         self.assertFalse((self.work / "short_list").exists())
 

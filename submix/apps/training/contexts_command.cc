@@ -40,16 +40,15 @@ void PrintNotes(const std::vector<std::string>& lines) {
 void PrintMade(const workbench::ContextsRequest& request,
                const workbench::ContextsPlan::Made& made) {
   if (made.left_out > 0) {
-    std::printf("For you alone: %lld user(s) are left out, whom no adapter was trained on.\n",
+    std::printf("For you alone: users left out, whom no adapter was trained on: %lld.\n",
                 static_cast<long long>(made.left_out));
   }
   std::printf(
-      "%s holds %s%d parts, %d member(s) each, that read %d tokens. Next: submix deploy %s "
-      "DEPLOYMENT\n",
+      "%s holds %s%d parts, %s each, that read %d tokens. Next: submix deploy %s DEPLOYMENT\n",
       request.ensemble.c_str(),
       request.batches == 1 ? "" : (std::to_string(request.batches) + " batches of ").c_str(),
-      request.partition.num_parts, request.partition.halves, request.contexts.tokens,
-      ShellWord(request.ensemble).c_str());
+      request.partition.num_parts, request.partition.halves == 1 ? "one member" : "two members",
+      request.contexts.tokens, ShellWord(request.ensemble).c_str());
   for (const ensemble::OpenedEnsemble& one : made.ensembles) {
     PrintNotes({workbench::MembersWithoutText(one.manifest())});
   }
@@ -127,7 +126,8 @@ void AddContextsCommand(CLI::App& command, Action& action) {
       .Add(
           "--public-keys", request.contexts.public_keys,
           "The list of users is public, and each part is one of them, so that one user is promised "
-          "what one part is (docs/privacy.md, Public keys); users beyond the parts are not read")
+          "what one part is (docs/privacy.md, Public keys); users beyond the parts are not read. "
+          "Of few users, give --heldout-fraction 0, too")
       ->excludes(adapters);
   command.footer(
       "Nothing is trained: it takes seconds, and so does `submix forget`, which with --adapters\n"
