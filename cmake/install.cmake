@@ -55,6 +55,13 @@ if(TARGET submix_app)
       \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1\")" COMPONENT submix)
   endif()
 endif()
+# A wheel has the program in its package, and a command that starts it.
+if(TARGET submix_python AND TARGET submix_app)
+  install(TARGETS submix_app RUNTIME DESTINATION ${SUBMIX_PYTHON_DIR}/submix/bin
+          COMPONENT wheel EXCLUDE_FROM_ALL)
+  install(FILES ${PROJECT_SOURCE_DIR}/submix/python/submix/_command.py
+          DESTINATION ${SUBMIX_PYTHON_DIR}/submix COMPONENT wheel EXCLUDE_FROM_ALL)
+endif()
 if(TARGET submix_train_app)
   install(TARGETS submix_train_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
           COMPONENT submix-train)

@@ -1,7 +1,9 @@
 #include "submix/python/bindings.h"
 #include "submix/python/raise_status.h"
 
-PYBIND11_MODULE(submix, module) {
+PYBIND11_MODULE(_core, module) {
+  // What stands in here is submix.Error, submix.accounting, …: the package has nothing else.
+  module.attr("__name__") = "submix";
   module.doc() =
       "Private next-token prediction under whatever computes the logits.\n\n"
       "    with submix.open('tales') as deployment:\n"
@@ -15,7 +17,4 @@ PYBIND11_MODULE(submix, module) {
   submix::python::BindDeploy(module);
   submix::python::BindAudits(module);
   submix::python::BindAccounting(module);
-  // Python's own, so that a process without this module can serve logits, too.
-  const auto logits = pybind11::module_::import("submix_logits");
-  for (const char* name : {"LogitsSequence", "serve_logits"}) module.attr(name) = logits.attr(name);
 }

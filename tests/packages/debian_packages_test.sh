@@ -95,7 +95,7 @@ wait $server || fail "a graceful stop"
 server=
 
 if [ -n "$python" ]; then
-  for file in submix.cpython-311-x86_64-linux-gnu.so submix.pyi; do
+  for file in submix/_core.cpython-311-x86_64-linux-gnu.so submix/__init__.pyi submix_logits.py; do
     dpkg-deb --contents "$python" | grep -q " ./usr/lib/python3/dist-packages/$file$" || fail "no $file"
   done
   ! dpkg-deb -f "$python" Depends | grep -q torch || fail "python3-submix depends on libtorch"

@@ -1,4 +1,4 @@
-"""submix.pyi names what the module has, with the same parameters.
+"""The stubs name what the module has, with the same parameters.
 
     stubs_test.py BUILD_DIR SOURCE_DIR
 """
@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve() / "python"))
 import submix
 
-STUB = ast.parse((pathlib.Path(sys.argv[2]) / "submix/python/submix.pyi").read_text())
+STUB = ast.parse((pathlib.Path(sys.argv[2]) / "submix/python/submix/__init__.pyi").read_text())
 
 
 def public(names):
