@@ -13,6 +13,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/json_object.h"
 #include "submix/model/decoder_tensors.h"
+#include "submix/model/lora_scales.h"
 #include "submix/model/safetensors.h"
 
 namespace submix::model {
@@ -23,13 +24,13 @@ using base::Quoted;
 
 // --- adapter_config.json, as PEFT's LoraConfig writes it
 
-constexpr int kMaxRank = 1 << 16;
 constexpr int kMaxLayer = 1 << 12;
 
 constexpr std::string_view kKnownFields[] = {
     // Read below.
     "peft_type", "r", "lora_alpha", "target_modules", "base_model_name_or_path", "fan_in_fan_out",
-    "bias", "layers_to_transform", "init_lora_weights",
+    "bias", "layers_to_transform", "init_lora_weights", "use_rslora", "rank_pattern",
+    "alpha_pattern",
     // Cannot change what a trained adapter computes.
     "auto_mapping", "inference_mode", "layers_pattern", "loftq_config", "lora_dropout",
     "megatron_core", "qalora_group_size", "revision", "task_type", "peft_version", "eva_config",
@@ -105,14 +106,13 @@ base::Status CheckLayersPattern(const JsonObject& json, const DecoderConfig& mod
   return json.FieldError(kField, "only null and " + Quoted(only) + " are supported");
 }
 
-// A field that would change the result, known or unknown, is refused unless it is off.
-base::StatusOr<LoraConfig> LoadLoraConfig(const std::string& path, const DecoderConfig& model) {
-  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(path));
+// But for rank and scaling, which LoraScales says of each module. A field that would change the
+// result, known or unknown, is refused unless it is off.
+base::StatusOr<LoraConfig> ReadLoraConfig(const JsonObject& json, const std::string& path,
+                                          const DecoderConfig& model) {
   SUBMIX_RETURN_IF_ERROR(CheckFeatures(json, model));
   SUBMIX_RETURN_IF_ERROR(CheckLayersPattern(json, model));
   LoraConfig config;
-  SUBMIX_ASSIGN_OR_RETURN(config.rank, json.Int("r", 1, kMaxRank));
-  SUBMIX_ASSIGN_OR_RETURN(config.lora_alpha, json.Number("lora_alpha"));
   SUBMIX_ASSIGN_OR_RETURN(config.target_modules, TargetModules(json, path));
   if (json.Has("layers_to_transform")) {
     SUBMIX_ASSIGN_OR_RETURN(config.layers, json.IntOrInts("layers_to_transform", 0, kMaxLayer));
@@ -224,15 +224,64 @@ struct AdapterTensor {
   std::vector<float>* values;
 };
 
+// An adapter whose modules have ranks and scalings of their own.
+struct UnevenAdapter {
+  LoraAdapter adapter;
+  std::vector<LoraScale> scales;  // of its modules
+};
+
 // Every tensor that the adapter must hold, by name, with the place of its values.
-std::map<std::string, AdapterTensor> AdapterTensors(const std::string& model_prefix, int rank,
-                                                    std::vector<LoraModule>& modules) {
+std::map<std::string, AdapterTensor> AdapterTensors(const std::string& model_prefix,
+                                                    UnevenAdapter& uneven) {
   std::map<std::string, AdapterTensor> tensors;
-  for (LoraModule& module : modules) {
+  for (std::size_t i = 0; i < uneven.scales.size(); ++i) {
+    LoraModule& module = uneven.adapter.modules[i];
+    const int rank = uneven.scales[i].rank;
     tensors[TensorName(model_prefix, module, "lora_A")] = {{rank, module.inputs}, &module.a};
     tensors[TensorName(model_prefix, module, "lora_B")] = {{module.outputs, rank}, &module.b};
   }
   return tensors;
+}
+
+// Some programs save the name of PEFT's adapter with it, or leave out what PEFT wraps a model in.
+std::string PeftName(std::string name) {
+  for (const std::string which : {".lora_A", ".lora_B"}) {
+    const std::string named = which + ".default.weight";
+    if (name.ends_with(named))
+      name.replace(name.size() - named.size(), named.size(), which + ".weight");
+  }
+  return name.starts_with(kAdapterPrefix) ? name : std::string(kAdapterPrefix) + name;
+}
+
+// The file's own names by those of PEFT.
+base::StatusOr<std::map<std::string, std::string>> NamesInFile(const SafetensorsFile& file) {
+  std::map<std::string, std::string> names;
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (names.emplace(PeftName(name), name).second) continue;
+    return base::DataLossError(file.path() + ": tensor " + Quoted(name) + ": is there twice");
+  }
+  return names;
+}
+
+// One rank and one scaling for all: factors get rows and columns of zeros, and where scalings
+// differ, B has them.
+LoraAdapter Evened(UnevenAdapter uneven) {
+  LoraAdapter& adapter = uneven.adapter;
+  for (std::size_t i = 0; i < uneven.scales.size(); ++i) {
+    LoraModule& module = adapter.modules[i];
+    const auto rank = static_cast<std::size_t>(uneven.scales[i].rank);
+    const auto most = static_cast<std::size_t>(adapter.config.rank);
+    const double factor = uneven.scales[i].scaling() / adapter.scaling();
+    module.a.resize(most * static_cast<std::size_t>(module.inputs));
+    std::vector<float> b(most * static_cast<std::size_t>(module.outputs));
+    for (std::size_t output = 0; output < static_cast<std::size_t>(module.outputs); ++output) {
+      for (std::size_t r = 0; r < rank; ++r) {
+        b[output * most + r] = static_cast<float>(module.b[output * rank + r] * factor);
+      }
+    }
+    module.b = std::move(b);
+  }
+  return std::move(adapter);
 }
 
 base::Status OtherBaseError(const std::string& problem) {
@@ -281,11 +330,22 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& mode
   return modules;
 }
 
-base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
-                                          const DecoderConfig& model) {
+namespace {
+
+// Those of a module with the highest rank, for all.
+void SetCommonScale(const std::vector<LoraScale>& scales, LoraConfig& config) {
+  const LoraScale common = std::ranges::max(scales, {}, &LoraScale::rank);
+  config.rank = common.rank;
+  config.lora_alpha = common.alpha == 0 ? common.rank : common.alpha;  // others are relative to it
+}
+
+base::StatusOr<UnevenAdapter> LoadUnevenShape(const std::string& directory,
+                                              const DecoderConfig& model) {
   const std::string config_path = base::JoinPath(directory, kConfigFile);
-  LoraAdapter adapter;
-  SUBMIX_ASSIGN_OR_RETURN(adapter.config, LoadLoraConfig(config_path, model));
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(config_path));
+  UnevenAdapter uneven;
+  LoraAdapter& adapter = uneven.adapter;
+  SUBMIX_ASSIGN_OR_RETURN(adapter.config, ReadLoraConfig(json, config_path, model));
   if (const std::optional<int> layer = MissingLayer(model, adapter.config)) {
     return OtherBaseError(config_path + ": " + LayerProblem(model, *layer));
   }
@@ -294,18 +354,37 @@ base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
     return base::Status(modules.status().code(), config_path + ": " + modules.status().message());
   }
   adapter.modules = *std::move(modules);
-  return adapter;
+  SUBMIX_ASSIGN_OR_RETURN(const LoraScales scales, LoraScales::Read(json));
+  for (const LoraModule& module : adapter.modules) {
+    auto scale = scales.Of(ModelPrefix(model) + module.name);
+    if (!scale.ok()) {
+      return base::InvalidArgumentError(config_path + ": " + scale.status().message());
+    }
+    uneven.scales.push_back(*scale);
+  }
+  if (!uneven.scales.empty()) SetCommonScale(uneven.scales, adapter.config);
+  return uneven;
+}
+
+}  // namespace
+
+base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
+                                          const DecoderConfig& model) {
+  SUBMIX_ASSIGN_OR_RETURN(UnevenAdapter uneven, LoadUnevenShape(directory, model));
+  return std::move(uneven.adapter);
 }
 
 base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
                                             const DecoderConfig& model) {
-  SUBMIX_ASSIGN_OR_RETURN(LoraAdapter adapter, LoadLoraShape(directory, model));
+  SUBMIX_ASSIGN_OR_RETURN(UnevenAdapter uneven, LoadUnevenShape(directory, model));
   SUBMIX_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file,
                           SafetensorsFile::Open(base::JoinPath(directory, kWeightsFile)));
-  const std::map<std::string, AdapterTensor> expected =
-      AdapterTensors(ModelPrefix(model), adapter.config.rank, adapter.modules);
+  SUBMIX_ASSIGN_OR_RETURN(const auto names, NamesInFile(*file));
+  const std::map<std::string, AdapterTensor> expected = AdapterTensors(ModelPrefix(model), uneven);
   for (const auto& [name, tensor] : expected) {
-    const base::StatusOr<TensorView> found = file->Find(name, tensor.shape);
+    const auto own = names.find(name);
+    const base::StatusOr<TensorView> found =
+        file->Find(own == names.end() ? name : own->second, tensor.shape);
     if (found.status().code() == base::StatusCode::kUnimplemented) return found.status();
     if (!found.ok()) return OtherBaseError(found.status().message());
     if (!IsFinite(*found)) {
@@ -314,12 +393,12 @@ base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
     }
     *tensor.values = ToFloats(*found);
   }
-  for (const auto& [name, tensor] : file->tensors()) {
+  for (const auto& [name, own] : names) {
     if (expected.contains(name)) continue;
-    return OtherBaseError(file->path() + ": tensor " + Quoted(name) + ": expected nothing, found " +
-                          ShapeText(tensor.shape));
+    return OtherBaseError(file->path() + ": tensor " + Quoted(own) + ": expected nothing, found " +
+                          ShapeText(file->tensors().at(own).shape));
   }
-  return adapter;
+  return Evened(std::move(uneven));
 }
 
 base::Status SaveLoraAdapter(const LoraAdapter& adapter, const DecoderConfig& model,

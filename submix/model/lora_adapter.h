@@ -51,10 +51,13 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& mode
                                                        const LoraConfig& config);
 
 // Reads a directory as PEFT writes it (tensor names "base_model.model.transformer.h.0.attn.c_attn.
-// lora_A.weight"). Errors: kNotFound; kInvalidArgument for features not supported (bias other than
-// "none", modules_to_save, DoRA, rslora, fan_in_fan_out of another family); kUnimplemented for
-// target_modules as a regular expression; kFailedPrecondition for an adapter of another base model
-// (a shape or layer that does not fit), naming the tensor; kDataLoss for damaged weights.
+// lora_A.weight", also without the beginning, or with ".default"). Modules of several ranks and
+// scalings (use_rslora, rank_pattern, alpha_pattern) come as one rank, filled up with zeros, and
+// one scaling: in float32 the same products. Errors: kNotFound; kInvalidArgument for features not
+// supported (bias other than "none", modules_to_save, DoRA, fan_in_fan_out of another family);
+// kUnimplemented for target_modules as a regular expression; kFailedPrecondition for an adapter of
+// another base model (a shape or layer that does not fit), naming the tensor; kDataLoss for damaged
+// weights.
 base::StatusOr<LoraAdapter> LoadLoraAdapter(const std::string& directory,
                                             const DecoderConfig& model);
 // The same without weights, from adapter_config.json alone: a and b stay empty.

@@ -1,6 +1,8 @@
 #include "submix/model/lora_adapter.h"
 
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
@@ -13,6 +15,7 @@ namespace lora_adapter_test {
 using base::StatusCode;
 using base::StatusIs;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -149,11 +152,15 @@ TEST_F(LoraAdapterFileTest, WhatChangesTheResultIsRefusedByName) {
            Case{"\"fan_in_fan_out\": true", "\"fan_in_fan_out\": false", "fan_in_fan_out"},
            Case{"\"fan_in_fan_out\": true,", "", "fan_in_fan_out"},
            Case{"\"use_dora\": false", "\"use_dora\": true", "use_dora"},
-           Case{"\"use_rslora\": false", "\"use_rslora\": true", "use_rslora"},
            Case{"\"lora_bias\": false", "\"lora_bias\": true", "lora_bias"},
            Case{"\"modules_to_save\": null", "\"modules_to_save\": [\"wte\"]", "modules_to_save"},
-           Case{"\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_fc\": 8}", "alpha_pattern"},
-           Case{"\"rank_pattern\": {}", "\"rank_pattern\": {\"c_fc\": 8}", "rank_pattern"},
+           Case{"\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_f.*\": 8}", "alpha_pattern"},
+           Case{"\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_fc\": \"8\"}",
+                "alpha_pattern.c_fc"},
+           Case{"\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_fc\": 8, \"mlp.c_fc\": 9}",
+                "alpha_pattern"},
+           Case{"\"rank_pattern\": {}", "\"rank_pattern\": {\"c_fc\": 0}", "rank_pattern.c_fc"},
+           Case{"\"rank_pattern\": {}", "\"rank_pattern\": 2", "rank_pattern"},
            Case{"\"exclude_modules\": null", "\"exclude_modules\": \"c_fc\"", "exclude_modules"},
            Case{"\"init_lora_weights\": true", "\"init_lora_weights\": \"pissa\"",
                 "init_lora_weights"},
@@ -175,6 +182,89 @@ TEST_F(LoraAdapterFileTest, WhatChangesTheResultIsRefusedByName) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("q_proj")));
   EXPECT_THAT(LoadWith("[\n    \"mlp.c_fc\"\n  ]", "\".*c_fc\""),
               StatusIs(StatusCode::kUnimplemented, HasSubstr("regular expression")));
+}
+
+// What the adapter does to an input of ones: scaling B A x.
+std::vector<float> Product(const LoraAdapter& adapter, std::size_t index) {
+  const LoraModule& module = adapter.modules[index];
+  const auto rank = static_cast<std::size_t>(adapter.config.rank);
+  const auto inputs = static_cast<std::size_t>(module.inputs);
+  std::vector<float> product(static_cast<std::size_t>(module.outputs));
+  for (std::size_t i = 0; i < product.size() * rank * inputs; ++i) {
+    const std::size_t output = i / (rank * inputs);
+    const std::size_t r = i / inputs % rank;
+    product[output] += static_cast<float>(adapter.scaling()) * module.b[output * rank + r] *
+                       module.a[r * inputs + i % inputs];
+  }
+  return product;
+}
+
+TEST_F(LoraAdapterFileTest, RankStabilisedScalingIsAlphaOverTheRoot) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter adapter,
+                              LoadWith("\"use_rslora\": false", "\"use_rslora\": true"));
+  EXPECT_DOUBLE_EQ(adapter.scaling(), 4 / std::sqrt(2.0));  // alpha 4, rank 2
+}
+
+TEST_F(LoraAdapterFileTest, PatternsNameModulesByTheirEnds) {
+  const auto scaling = [&](const std::string& name) {
+    const auto adapter =
+        LoadWith("\"alpha_pattern\": {}", "\"alpha_pattern\": {\"" + name + "\": 3}");
+    return adapter.ok() ? adapter->scaling() : -1;
+  };
+  for (const char* name :
+       {"c_fc", "mlp.c_fc", "^transformer.h.1.mlp.c_fc", R"(h\\.1\\.mlp\\.c_fc$)"}) {
+    EXPECT_EQ(scaling(name), 1.5) << name;
+  }
+  for (const char* other : {"_fc", "c_proj", "^mlp.c_fc", "h.0.mlp.c_fc"}) {
+    EXPECT_EQ(scaling(other), 2) << other;
+  }
+}
+
+TEST_F(LoraAdapterFileTest, ModulesOfSeveralRanksAndScalingsComeAsOne) {
+  // Two layers: rank 2 and scaling 2; rank 1 and, by its own alpha, scaling 5.
+  const std::string first = "base_model.model.transformer.h.0.mlp.c_fc.";
+  const std::string second = "base_model.model.transformer.h.1.mlp.c_fc.";
+  const std::vector<float> ones(64, 1);
+  const std::vector<NamedTensor> tensors = {
+      {first + "lora_A.weight", {2, 8}, std::span(ones).first(16)},
+      {first + "lora_B.weight", {32, 2}, ones},
+      {second + "lora_A.weight", {1, 8}, std::span(ones).first(8)},
+      {second + "lora_B.weight", {32, 1}, std::span(ones).first(32)}};
+  ASSERT_THAT(WriteSafetensors(weights_path_, tensors, Dtype::kF32, {}), base::IsOk());
+  std::string text =
+      *base::ReadFile(SUBMIX_TESTDATA_DIR "/model/peft_one_layer/adapter_config.json");
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {"[\n    1\n  ]", "null"},
+           {"\"rank_pattern\": {}", "\"rank_pattern\": {\"1.mlp.c_fc\": 1}"},
+           {"\"alpha_pattern\": {}", "\"alpha_pattern\": {\"1.mlp.c_fc\": 5}"}}) {
+    text.replace(text.find(from), from.size(), to);
+  }
+  ASSERT_THAT(base::WriteFile(directory_.File("adapter_config.json"), text), base::IsOk());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter adapter, LoadLoraAdapter(directory_.path(), kTiny));
+  EXPECT_EQ(adapter.config.rank, 2);
+  EXPECT_THAT(Product(adapter, 0), Each(2 * 2 * 8));
+  EXPECT_THAT(Product(adapter, 1), Each(5 * 8));
+}
+
+TEST_F(LoraAdapterFileTest, NamesOfOtherProgramsAreRead) {
+  const std::vector<float> a(16, 1);
+  const std::vector<float> b(64, 2);
+  const auto load = [&](const std::string& module, const std::string& end) {
+    const std::vector<NamedTensor> tensors = {{module + "lora_A" + end, {2, 8}, a},
+                                              {module + "lora_B" + end, {32, 2}, b}};
+    return LoadWithTensors(tensors);
+  };
+  for (const char* begin : {"base_model.model.transformer.", "transformer."}) {
+    for (const char* end : {".weight", ".default.weight"}) {
+      SUBMIX_ASSERT_OK_AND_ASSIGN(const LoraAdapter adapter,
+                                  load(begin + std::string("h.1.mlp.c_fc."), end));
+      EXPECT_EQ(adapter.modules.front().b, b) << begin << end;
+    }
+  }
+  const std::string module = "transformer.h.1.mlp.c_fc.lora_A";
+  const std::vector<NamedTensor> twice = {{module + ".weight", {2, 8}, a},
+                                          {module + ".default.weight", {2, 8}, a}};
+  EXPECT_THAT(LoadWithTensors(twice), StatusIs(StatusCode::kDataLoss, HasSubstr("twice")));
 }
 
 TEST_F(LoraAdapterFileTest, HarmlessVariantsAreAccepted) {

@@ -61,6 +61,7 @@ def rare(rng, family):
     return rng.choice([
         {"use_rslora": True}, {"use_dora": True}, {"lora_bias": True}, {"bias": "lora_only"}, {"bias": "all"},
         {"rank_pattern": {modules[0]: 2}}, {"alpha_pattern": {modules[0]: 3}},
+        {"rank_pattern": {modules[0]: 2, modules[-1]: 16}, "alpha_pattern": {modules[-1]: 7}},
         {"rank_pattern": {rf"^.*\.1\..*{modules[0]}$": 5}, "alpha_pattern": {modules[-1]: 1}},
         {"exclude_modules": [modules[-1]]}, {"exclude_modules": r".*\.0\..*"},
         {"modules_to_save": ["lm_head"]}, {"modules_to_save": ["wte" if family == "gpt2" else "embed_tokens"]},
