@@ -26,6 +26,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "mechanism": {"base", "divergence", "accounting"},
     "ledger": {"base", "accounting"},
     "tokenizer": {"base"},
+    "shape": {"base"},
     "model": {"base"},
     "corpus": {"base", "tokenizer"},
     "ensemble": {"base", "model"},
@@ -33,14 +34,14 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "contexts": {"base", "model", "tokenizer", "corpus", "ensemble", "decode"},
     "external": {"base", "model", "ensemble"},
     "engine": {"base", "divergence", "accounting", "mechanism", "mechanism/baselines", "mechanism/declaring",
-               "ledger", "tokenizer", "ensemble"},
+               "ledger", "tokenizer", "shape", "ensemble"},
     "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/declaring", "ledger",
-                  "tokenizer", "model", "ensemble", "engine"},
+                  "tokenizer", "shape", "model", "ensemble", "engine"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
                "mechanism/declaring", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
     "jinja": {"base"},
     "chat": {"base", "jinja", "tokenizer", "engine"},
-    "server": {"base", "engine", "chat"},
+    "server": {"base", "shape", "engine", "chat"},
 }
 # Rooms within a folder: what several of them share, then one thing each.
 # Neither what is not proven nor what only calculates is known to what answers: programs hand
