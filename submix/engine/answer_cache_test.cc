@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "submix/shape/shape.h"
+
 namespace submix::engine {
 namespace answer_cache_test {
 
@@ -34,7 +36,7 @@ TEST(AnswerCacheTest, GivesTheStoredTokensAgain) {
 }
 
 TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
-  std::vector<Request> questions(12, Question(1));
+  std::vector<Request> questions(14, Question(1));
   questions[1].prompt = {1, 2};
   questions[2].prompt = {1, 2, 1, 1};
   questions[3].max_tokens = 17;
@@ -46,6 +48,10 @@ TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
   questions[9].end_tokens = {1};
   questions[10].end_tokens = {1, 2};
   questions[11].sampling.top_k_plus = 5;
+  const std::vector<std::string> texts = {"a", "b"};
+  shape::Shapes shapes(std::make_shared<const shape::Vocabulary>(texts));
+  questions[12].shape = shapes.Compile({shape::ShapeKind::kRegex, "a"}).value();
+  questions[13].shape = shapes.Compile({shape::ShapeKind::kRegex, "b"}).value();
   AnswerCache cache(100'000);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     EXPECT_EQ(cache.Find("a", kGeneration, questions[i]), nullptr) << i;

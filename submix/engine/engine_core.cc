@@ -66,7 +66,29 @@ Status EngineCore::Check(const Request& request) const {
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
   }
+  if (request.shape != nullptr) {
+    const int start = request.shape->start();
+    const int tokens = request.shape->TokensNeeded(start);
+    if (tokens > request.max_tokens || SupportOf(request, start, request.max_tokens).empty()) {
+      return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
+                                        ": the shortest answer of this shape takes " +
+                                        std::to_string(std::max(1, tokens)) + " tokens");
+    }
+  }
   return mechanism::CheckSamplingOptions(request.sampling, parts_.mechanism->log_ratio_range());
+}
+
+StatusOr<std::shared_ptr<const shape::TokenAutomaton>> EngineCore::CompileShape(
+    const shape::ShapeRequest& request) const {
+  std::call_once(shapes_made_, [this] {
+    std::vector<std::string> texts(vocab_size_);
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      const auto token = static_cast<base::TokenId>(t);
+      if (!EndsEvery(token)) texts[t] = parts_.tokenizer->TokenBytes(token);
+    }
+    shapes_ = std::make_unique<shape::Shapes>(std::make_shared<const shape::Vocabulary>(texts));
+  });
+  return shapes_->Compile(request);
 }
 
 StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::string& key) {
@@ -79,6 +101,7 @@ StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::stri
   live.key = key;
   live.pending.assign(request.prompt.begin() + opened.tokens, request.prompt.end());
   live.text = TextStream(request.stop);
+  if (request.shape != nullptr) live.shape_state = request.shape->start();
   live_.push_back(std::move(live));
   return live_.back().request_id;
 }
@@ -112,10 +135,19 @@ Status EngineCore::Predict() {
   std::vector<ensemble::Predictor::Append> appends;
   appends.reserve(live_.size());
   predicting_.clear();
+  forced_.clear();
   for (LiveSequence& live : live_) {
     if (live.share == 0) continue;
-    const bool predicts = live.share == live.pending.size();
+    const bool gets_token = live.share == live.pending.size();
+    if (gets_token && live.request.shape != nullptr) {
+      live.support =
+          SupportOf(live.request, live.shape_state, live.request.max_tokens - live.tokens_released);
+      SUBMIX_CHECK(!live.support.empty(), "a shape that was begun can be completed");
+    }
+    const bool is_forced = gets_token && live.request.shape != nullptr && live.support.size() == 1;
+    const bool predicts = gets_token && !is_forced;
     appends.push_back({live.sequence, std::span(live.pending).first(live.share), predicts});
+    if (is_forced) forced_.push_back(&live);
     if (predicts) predicting_.push_back(&live);
   }
   logits_.resize(predicting_.size() * rows_ * vocab_size_);
@@ -133,36 +165,86 @@ Status EngineCore::Predict() {
   return base::OkStatus();
 }
 
-StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
+std::vector<base::TokenId> EngineCore::SupportOf(const Request& request, int state,
+                                                 int left) const {
+  std::vector<base::TokenId> support = request.shape->Allowed(state, left);
+  if (!request.shape->MayEnd(state)) return support;
+  support.push_back(parts_.tokenizer->end_of_text());
+  support.insert(support.end(), parts_.end_tokens.begin(), parts_.end_tokens.end());
+  support.insert(support.end(), request.end_tokens.begin(), request.end_tokens.end());
+  std::erase_if(support,
+                [this](base::TokenId token) { return token >= parts_.predictor->vocab_size(); });
+  std::ranges::sort(support);
+  const auto repeated = std::ranges::unique(support);
+  support.erase(repeated.begin(), repeated.end());
+  return support;
+}
+
+bool EngineCore::IsComplete(const LiveSequence& live) const {
+  if (live.request.shape == nullptr) return false;
+  const shape::TokenAutomaton& shape = *live.request.shape;
+  const int left = live.request.max_tokens - live.tokens_released;
+  return shape.IsComplete(live.shape_state) || (left > 0 && shape.MayEnd(live.shape_state) &&
+                                                shape.Allowed(live.shape_state, left).empty());
+}
+
+std::vector<Prediction> EngineCore::Predictions() {
   std::vector<Prediction> predictions;
   predictions.reserve(predicting_.size());
   for (std::size_t s = 0; s < predicting_.size(); ++s) {
-    const auto logits =
+    LiveSequence& live = *predicting_[s];
+    auto logits =
         std::span<const float>(logits_).subspan(s * rows_ * vocab_size_, rows_ * vocab_size_);
-    predictions.push_back(
-        {logits.first(vocab_size_), logits.subspan(vocab_size_), predicting_[s]->request.sampling});
+    std::size_t tokens = vocab_size_;
+    if (live.request.shape != nullptr) {
+      // For the sampler the vocabulary is the support.
+      tokens = live.support.size();
+      live.supported_logits.clear();
+      for (std::size_t row = 0; row < rows_; ++row) {
+        for (const base::TokenId token : live.support) {
+          live.supported_logits.push_back(
+              logits[row * vocab_size_ + static_cast<std::size_t>(token)]);
+        }
+      }
+      logits = live.supported_logits;
+    }
+    predictions.push_back({logits.first(tokens), logits.subspan(tokens), live.request.sampling});
   }
+  return predictions;
+}
+
+StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto tokens,
-      sampler_->Sample(predictions, [this](int count, const std::function<void(int)>& body) {
+      sampler_->Sample(Predictions(), [this](int count, const std::function<void(int)>& body) {
         parts_.predictor->ForEach(count, body);
       }));
   std::vector<TokenEvent> events;
-  events.reserve(tokens.size());
+  events.reserve(tokens.size() + forced_.size());
   for (std::size_t s = 0; s < tokens.size(); ++s) {
     LiveSequence& live = *predicting_[s];
-    events.push_back(tokens[s].token ? Accept(live, *tokens[s].token)
-                                     : TokenEvent{live.request_id, {}, "", tokens[s].end});
+    if (!tokens[s].token) {
+      events.push_back({live.request_id, {}, "", tokens[s].end});
+      continue;
+    }
+    const auto token = static_cast<std::size_t>(*tokens[s].token);
+    events.push_back(
+        Accept(live, live.request.shape == nullptr ? *tokens[s].token : live.support[token]));
   }
+  // The law of a forced token has one outcome, whoever is in the data: nothing is drawn, nothing
+  // is charged.
+  for (LiveSequence* live : forced_) events.push_back(Accept(*live, live->support.front()));
   return events;
 }
 
+bool EngineCore::EndsEvery(base::TokenId token) const {
+  return token == parts_.tokenizer->end_of_text() ||
+         std::ranges::find(parts_.end_tokens, token) != parts_.end_tokens.end();
+}
+
 bool EngineCore::Ends(const LiveSequence& live, base::TokenId token) const {
-  const auto holds = [token](const std::vector<base::TokenId>& ends) {
-    return std::ranges::find(ends, token) != ends.end();
-  };
-  return token == parts_.tokenizer->end_of_text() || holds(parts_.end_tokens) ||
-         holds(live.request.end_tokens);
+  const std::vector<base::TokenId>& ends = live.request.end_tokens;
+  return EndsEvery(token) || std::ranges::find(ends, token) != ends.end();
 }
 
 TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
@@ -173,7 +255,10 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   event.token = token;
   const bool ends = Ends(live, token);
   if (!ends) event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
-  if (ends || live.text.stopped()) {
+  if (!ends && live.request.shape != nullptr) {
+    live.shape_state = live.request.shape->Next(live.shape_state, token);
+  }
+  if (ends || IsComplete(live) || live.text.stopped()) {
     event.end = AnswerEnd::kStop;
   } else if (live.tokens_released == live.request.max_tokens) {
     event.end = AnswerEnd::kMaxTokens;

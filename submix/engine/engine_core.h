@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "submix/ensemble/predictor.h"
 #include "submix/ledger/ledger.h"
 #include "submix/mechanism/mechanism.h"
+#include "submix/shape/shape.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::engine {
@@ -56,8 +58,8 @@ class EngineCore {
   EngineCore& operator=(const EngineCore&) = delete;
 
   // What Admit would say of a request. By any thread. Errors: kInvalidArgument for an empty prompt,
-  // token ids or options out of range, or a prompt that with max_tokens does not fit the context
-  // (public quantities only).
+  // token ids or options out of range, a prompt that with max_tokens does not fit the context, or a
+  // shape that max_tokens tokens do not meet (public quantities only).
   base::Status Check(const Request& request) const;
   // Takes a request in; it runs from the next Step on. Returns its id. Of an earlier prompt of this
   // key it may begin with what is kept; without a key, with nothing. Errors: Check's.
@@ -71,7 +73,8 @@ class EngineCore {
   // Takes in the shares. Then one token for each of these requests whose whole prompt is in, or the
   // event that it gets none: because the tokens are used up and the deployment then refuses, or
   // because the public model has no finite numbers for it, which costs nothing. A piece of a prompt
-  // that is not its last one predicts nothing and is charged nothing. A request without a share
+  // that is not its last one predicts nothing and is charged nothing; so is a token that the
+  // request's shape forces (docs/privacy.md, Theorem 17). A request without a share
   // pauses: it keeps its sequence, and is no part of the step. Finished requests leave. An error
   // ends the step without any token: charges that were booked stay booked. Requires: at most one
   // share a request, of one token or of what is left of its prompt.
@@ -90,6 +93,10 @@ class EngineCore {
   base::Status Generate(const Request& request,
                         const std::function<void(const TokenEvent&)>& on_event);
 
+  // What a Request::shape is made by. By any thread. Errors: Shapes::Compile's.
+  base::StatusOr<std::shared_ptr<const shape::TokenAutomaton>> CompileShape(
+      const shape::ShapeRequest& request) const;
+
   // By any thread.
   const tokenizer::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
   int context_length() const { return parts_.predictor->context_length(); }
@@ -104,14 +111,26 @@ class EngineCore {
     std::size_t share = 0;               // of pending, in this step
     int tokens_released = 0;
     TextStream text{{}};
+    int shape_state = 0;                  // of a request with a shape, as are the next two
+    std::vector<base::TokenId> support;   // that may come in this step
+    std::vector<float> supported_logits;  // [M + 1, support]
   };
 
   EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler);
 
   void ShareOut(std::span<const StepShare> shares);
-  // Appends what is shared out: predicting_ and their logits_.
+  // The tokens that may come next, ascending: a function of the request and, by `state` and `left`,
+  // of the tokens that have left. Requires: a request with a shape.
+  std::vector<base::TokenId> SupportOf(const Request& request, int state, int left) const;
+  // The shape leaves no text that could follow.
+  bool IsComplete(const LiveSequence& live) const;
+  // Appends what is shared out: predicting_, their logits_, and forced_.
   base::Status Predict();
+  // Of predicting_, what the sampler reads of their logits_.
+  std::vector<Prediction> Predictions();
   base::StatusOr<std::vector<TokenEvent>> Sample();
+  // Whether it ends any answer; or this one.
+  bool EndsEvery(base::TokenId token) const;
   bool Ends(const LiveSequence& live, base::TokenId token) const;
   TokenEvent Accept(LiveSequence& live, base::TokenId token);
 
@@ -123,7 +142,10 @@ class EngineCore {
   PrefixCache prefixes_;
   std::vector<LiveSequence> live_;
   std::vector<LiveSequence*> predicting_;  // that get a token in this step
+  std::vector<LiveSequence*> forced_;      // the same, of those whose shape leaves one token
   std::vector<float> logits_;              // [predicting, M + 1, V]
+  mutable std::once_flag shapes_made_;
+  mutable std::unique_ptr<shape::Shapes> shapes_;  // made for the first shape
 };
 
 }  // namespace submix::engine

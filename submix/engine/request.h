@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "submix/base/ids.h"
 #include "submix/engine/answer_end.h"
 #include "submix/mechanism/mapped_predictions.h"
+#include "submix/shape/token_automaton.h"
 
 namespace submix::engine {
 
@@ -20,6 +22,9 @@ struct Request {
   std::vector<std::string> stop;  // the text ends before the first of these; none is empty
   // Tokens that end the answer, beside the model's own; none of them is text.
   std::vector<base::TokenId> end_tokens = {};
+  // The answer's text has this shape, but where `stop` cuts it short. Null: any text. By the
+  // engine's own CompileShape.
+  std::shared_ptr<const shape::TokenAutomaton> shape = {};
 };
 
 // What one engine step added to one request.

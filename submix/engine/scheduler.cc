@@ -493,6 +493,10 @@ void Scheduler::Drain(Clock::time_point deadline) { loop_->Drain(deadline); }
 bool Scheduler::has_stopped() const { return loop_->has_stopped(); }
 Status Scheduler::health() const { return loop_->health_.overall(); }
 const Counters& Scheduler::counters() const { return loop_->counters_; }
+StatusOr<std::shared_ptr<const shape::TokenAutomaton>> Scheduler::CompileShape(
+    const shape::ShapeRequest& request) const {
+  return loop_->core_->CompileShape(request);
+}
 const tokenizer::Tokenizer& Scheduler::tokenizer() const { return loop_->core_->tokenizer(); }
 int Scheduler::context_length() const { return loop_->core_->context_length(); }
 

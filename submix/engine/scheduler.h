@@ -14,6 +14,7 @@
 #include "submix/engine/counters.h"
 #include "submix/engine/key_usage.h"
 #include "submix/engine/request.h"
+#include "submix/shape/shape.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::engine {
@@ -103,6 +104,9 @@ class Scheduler {
   base::Status health() const;
 
   const Counters& counters() const;
+  // What makes a Request::shape. Errors: EngineCore's.
+  base::StatusOr<std::shared_ptr<const shape::TokenAutomaton>> CompileShape(
+      const shape::ShapeRequest& request) const;
   // What makes a Request::prompt of a text, and the most tokens that prompt and answer may have
   // together.
   const tokenizer::Tokenizer& tokenizer() const;
