@@ -493,6 +493,7 @@ void Scheduler::Drain(Clock::time_point deadline) { loop_->Drain(deadline); }
 bool Scheduler::has_stopped() const { return loop_->has_stopped(); }
 Status Scheduler::health() const { return loop_->health_.overall(); }
 const Counters& Scheduler::counters() const { return loop_->counters_; }
+Status Scheduler::Check(const Request& request) const { return loop_->core_->Check(request); }
 StatusOr<std::shared_ptr<const shape::TokenAutomaton>> Scheduler::CompileShape(
     const shape::ShapeRequest& request) const {
   return loop_->core_->CompileShape(request);

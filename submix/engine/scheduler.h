@@ -104,6 +104,8 @@ class Scheduler {
   base::Status health() const;
 
   const Counters& counters() const;
+  // What Submit would say of a request itself. Errors: EngineCore::Check's.
+  base::Status Check(const Request& request) const;
   // What makes a Request::shape. Errors: EngineCore's.
   base::StatusOr<std::shared_ptr<const shape::TokenAutomaton>> CompileShape(
       const shape::ShapeRequest& request) const;

@@ -38,6 +38,10 @@ ApiError WrongModel(const std::string& served) {
           .code = "model_not_found"};
 }
 
+ApiError ShapeError(const std::string& param, const base::Status& status) {
+  return {.message = "'" + param + "': " + status.message() + ".", .param = param};
+}
+
 ApiError ContextError(const CompletionCall& call, const std::string& message) {
   return {.message = message,
           .param = call.endpoint == Endpoint::kChat ? "messages" : "prompt",
@@ -198,11 +202,22 @@ std::variant<std::vector<engine::Submission>, ApiError> HttpServer::Submissions(
   if (options_.request_time.count() > 0) {
     submission.deadline = steady_clock::now() + options_.request_time;
   }
+  std::shared_ptr<const shape::TokenAutomaton> shape;
+  if (call.shape) {
+    auto compiled = scheduler_.CompileShape(call.shape->request);
+    if (!compiled.ok()) return ShapeError(call.shape->param, compiled.status());
+    shape = *std::move(compiled);
+  }
   std::vector<engine::Submission> submissions;
   for (const Prompt& prompt : call.prompts) {
     submission.request = call.settings;
     if (auto error = SetPrompt(call, prompt, submission.request)) return *std::move(error);
     if (auto error = SetLength(call, submission.request)) return *std::move(error);
+    submission.request.shape = shape;
+    if (shape != nullptr && shape->TokensNeeded(shape->start()) > submission.request.max_tokens) {
+      const base::Status status = scheduler_.Check(submission.request);
+      return ShapeError("max_tokens", status);
+    }
     record.prompt_tokens += static_cast<std::int64_t>(submission.request.prompt.size());
     submissions.insert(submissions.end(), static_cast<std::size_t>(call.n), submission);
   }

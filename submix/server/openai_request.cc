@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "submix/base/json_structure.h"
+#include "submix/server/shape_fields.h"
 
 namespace submix::server {
 namespace {
@@ -49,12 +50,6 @@ std::variant<json, ApiError> ParseObject(std::string_view body) {
 }
 
 // --- Fields
-
-// What clients send for "I did not set this".
-bool CountsAsAbsent(const json& value) {
-  return value.is_null() || value == json(false) || (value.is_number() && value == 0) ||
-         value == json("") || (value.is_structured() && value.empty());
-}
 
 struct RefusedField {
   std::string_view name;
@@ -96,7 +91,6 @@ constexpr std::string_view kRead[] = {"model",
                                       "top_k_plus",
                                       "top_p",
                                       "temperature",
-                                      "response_format",
                                       "modalities"};
 constexpr std::string_view kIgnored[] = {"user",         "metadata",          "store",
                                          "service_tier", "safety_identifier", "prompt_cache_key"};
@@ -104,8 +98,9 @@ constexpr std::string_view kIgnored[] = {"user",         "metadata",          "s
 // Reads fields one by one and keeps the first error.
 class FieldReader {
  public:
-  FieldReader(const json& object, const ParseOptions& options, CompletionCall& call)
-      : object_(object), options_(options), call_(call) {}
+  FieldReader(const json& object, std::string_view body, const ParseOptions& options,
+              CompletionCall& call)
+      : object_(object), body_(body), options_(options), call_(call) {}
 
   std::optional<ApiError> Read() {
     CheckNames();
@@ -115,7 +110,7 @@ class FieldReader {
     ReadLength();
     ReadStop();
     ReadStream();
-    CheckFormat();
+    ReadFormat();
     if (call_.endpoint == Endpoint::kChat) {
       ReadMessages();
     } else {
@@ -162,6 +157,7 @@ class FieldReader {
     for (const auto& item : object_.items()) {
       const auto is = [&](std::string_view name) { return item.key() == name; };
       if (std::ranges::any_of(kRead, is) || std::ranges::any_of(kIgnored, is)) continue;
+      if (std::ranges::any_of(kShapeFields, is)) continue;
       if (std::ranges::any_of(kRefused, is, &RefusedField::name)) continue;
       FailUnknown(item.key());
     }
@@ -338,13 +334,12 @@ class FieldReader {
     call_.prompts.emplace_back(std::move(tokens));
   }
 
-  void CheckFormat() {
-    const json* format = FindSet("response_format");
-    if (format != nullptr && *format != json({{"type", "text"}})) {
-      Fail("response_format",
-           "'response_format' other than text is not supported: it would steer "
-           "the private mixture outside its accounting.",
-           "unsupported_parameter");
+  void ReadFormat() {
+    auto shape = ReadShape(object_, body_);
+    if (const auto* error = std::get_if<ApiError>(&shape)) {
+      Fail(error->param, error->message);
+    } else {
+      call_.shape = std::get<0>(std::move(shape));
     }
     const json* modalities = FindSet("modalities");
     if (modalities != nullptr && *modalities != json::array({"text"})) {
@@ -416,6 +411,7 @@ class FieldReader {
   }
 
   const json& object_;
+  const std::string_view body_;
   const ParseOptions& options_;
   CompletionCall& call_;
   std::optional<ApiError> error_;
@@ -429,7 +425,7 @@ std::variant<CompletionCall, ApiError> ParseCall(Endpoint endpoint, std::string_
   if (const auto* error = std::get_if<ApiError>(&parsed)) return *error;
   CompletionCall call;
   call.endpoint = endpoint;
-  if (auto error = FieldReader(std::get<json>(parsed), options, call).Read()) return *error;
+  if (auto error = FieldReader(std::get<json>(parsed), body, options, call).Read()) return *error;
   return call;
 }
 

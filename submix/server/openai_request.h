@@ -6,6 +6,7 @@
 // {}: clients send those by default.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "submix/base/ids.h"
 #include "submix/chat/chat_format.h"
 #include "submix/engine/request.h"
+#include "submix/shape/shape.h"
 
 namespace submix::server {
 
@@ -28,6 +30,12 @@ struct ApiError {
   std::string type = "invalid_request_error";
 };
 
+// The shape of the answers, and the field that asks for it.
+struct AskedShape {
+  shape::ShapeRequest request;
+  std::string param;
+};
+
 using Conversation = std::vector<chat::ChatMessage>;
 using Prompt = std::variant<std::string, std::vector<base::TokenId>, Conversation>;
 
@@ -38,7 +46,8 @@ struct CompletionCall {
   std::vector<Prompt> prompts;  // at least one; none is empty; of a chat, one conversation
   int n = 1;                    // completions a prompt
   bool has_max_tokens = false;
-  engine::Request settings;  // all but the prompt, and max_tokens where the client gave none
+  std::optional<AskedShape> shape = {};
+  engine::Request settings;  // all but prompt and shape, and max_tokens where the client gave none
   bool stream = false;
   bool include_usage = false;  // of a stream
 };

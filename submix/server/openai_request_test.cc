@@ -184,19 +184,19 @@ TEST(OpenAiRequest, BestOfIsAtMostAndAtLeastN) {
 TEST(OpenAiRequest, AnswersAreTextForBothEndpoints) {
   for (const char* field : {"response_format", "modalities"}) {
     const std::string name = "\"" + std::string(field) + "\":";
-    for (const char* wrong : {R"({"type":"json_object"})", R"({"type":"json_schema"})", "\"text\"",
+    for (const char* wrong : {R"({"type":"audio"})", R"({"type":"json_schema"})", "\"text\"",
                               R"(["audio"])", R"(["text","audio"])", "true", "1"}) {
       EXPECT_EQ(Error(Completion(name + wrong)).param, field) << wrong;
       EXPECT_EQ(Error(Chat(name + wrong), Endpoint::kChat).param, field) << wrong;
     }
     for (const char* absent : {"null", "false", "0", "\"\"", "[]", "{}"}) {
-      Call(Completion(name + absent));
-      Call(Chat(name + absent), Endpoint::kChat);
+      EXPECT_FALSE(Call(Completion(name + absent)).shape);
+      EXPECT_FALSE(Call(Chat(name + absent), Endpoint::kChat).shape);
     }
   }
   const std::string text = R"("response_format":{"type":"text"},"modalities":["text"])";
-  Call(Completion(text));
-  Call(Chat(text), Endpoint::kChat);
+  EXPECT_FALSE(Call(Completion(text)).shape);
+  EXPECT_FALSE(Call(Chat(text), Endpoint::kChat).shape);
 }
 
 TEST(OpenAiRequest, ValuesOutOfRangeAreRefused) {
@@ -253,9 +253,9 @@ TEST(OpenAiRequest, TheModelIsNamed) {
 }
 
 TEST(OpenAiRequest, UnknownFieldsAreRefusedInStrictModeOnly) {
-  const std::string body = Completion(R"("guided_json":"{}")");
+  const std::string body = Completion(R"("guided_grammar":"{}")");
   const ApiError error = Error(body);
-  EXPECT_EQ(error.param, "guided_json");
+  EXPECT_EQ(error.param, "guided_grammar");
   EXPECT_EQ(error.code, "unknown_parameter");
   ParseOptions lenient;
   lenient.strict_fields = false;
