@@ -28,7 +28,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "tokenizer": {"base"},
     "shape": {"base"},
     "model": {"base"},
-    "corpus": {"base", "tokenizer"},
+    "corpus": {"base", "tokenizer", "chat"},
     "ensemble": {"base", "model"},
     "decode": {"base", "model", "ensemble"},
     "contexts": {"base", "model", "tokenizer", "corpus", "ensemble", "decode"},
@@ -40,7 +40,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
                "mechanism/declaring", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
     "jinja": {"base"},
-    "chat": {"base", "jinja", "tokenizer", "engine"},
+    "chat": {"base", "jinja", "tokenizer"},
     "server": {"base", "shape", "engine", "chat"},
 }
 # Rooms within a folder: what several of them share, then one thing each.

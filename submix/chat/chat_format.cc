@@ -17,32 +17,64 @@ using jinja::Origin;
 using jinja::Text;
 using jinja::Variable;
 
-// Roles are ours, not the client's words.
-std::string_view RoleName(ChatRole role) {
-  switch (role) {
-    case ChatRole::kSystem:
-      return "system";
-    case ChatRole::kUser:
-      return "user";
-    case ChatRole::kAssistant:
-      break;
-  }
-  return "assistant";
-}
+// What templates are told that tell the date, where it must not matter when: 26 July 2024, which
+// Llama 3.1's says in want of another.
+constexpr std::time_t kDateOfRecords = 1'721'952'000;
 
-// Where `text` is a message's.
 struct Stretch {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-std::vector<Stretch> MessagesIn(const Text& text) {
-  std::vector<Stretch> found;
+
+// Where `text` is of messages, cut where another's begin.
+std::vector<Stretch> PartsIn(const Text& text) {
+  std::vector<Stretch> parts;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.origin(i) != Origin::kMessage) continue;
-    if (found.empty() || found.back().end != i) found.push_back({i, i});
-    ++found.back().end;
+    if (text.origin(i) == Origin::kTemplate) continue;
+    const bool goes_on =
+        !parts.empty() && parts.back().end == i && text.origin(i - 1) == text.origin(i);
+    if (!goes_on) parts.push_back({i, i});
+    ++parts.back().end;
   }
-  return found;
+  return parts;
+}
+
+// Where an answer that stands at `part` ends for whoever says it: behind what ends the turn. Where
+// the template has its own words within an answer, behind those.
+std::size_t AnswerEnd(const Text& text, const Stretch& part, std::size_t next,
+                      std::string_view turn_end) {
+  const auto behind = std::string_view(text.bytes()).substr(part.end, next - part.end);
+  const std::size_t at = turn_end.empty() ? behind.npos : behind.find(turn_end);
+  if (at != behind.npos) return part.end + at + turn_end.size();
+  const bool goes_on = next < text.size() && text.origin(next) == Origin::kAnswer;
+  return goes_on && !turn_end.empty() ? next : part.end;
+}
+
+// What an assistant has to say of `text`. What the template gives as the beginning of an answer is
+// given, too, where an answer is asked for.
+std::vector<Stretch> AnswersIn(const Text& text, std::string_view answer_begin,
+                               std::string_view turn_end) {
+  std::vector<Stretch> answers;
+  const std::vector<Stretch> parts = PartsIn(text);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (text.origin(parts[i].begin) != Origin::kAnswer) continue;
+    const std::size_t before = i > 0 ? parts[i - 1].end : 0;
+    const std::size_t next = i + 1 < parts.size() ? parts[i + 1].begin : text.size();
+    const auto lead = std::string_view(text.bytes()).substr(before, parts[i].begin - before);
+    const std::size_t given = answer_begin.empty() ? lead.npos : lead.rfind(answer_begin);
+    const std::size_t begin =
+        given == lead.npos ? parts[i].begin : before + given + answer_begin.size();
+    answers.push_back({begin, AnswerEnd(text, parts[i], next, turn_end)});
+  }
+  return answers;
+}
+
+Status Unwritten(const Status& status) {
+  const bool is_refusal = status.code() == StatusCode::kInvalidArgument;
+  return base::InvalidArgumentError(
+      (is_refusal ? "This model's chat template refuses the conversation: "
+                  : "This model's chat template cannot write this conversation: ") +
+      status.message());
 }
 
 }  // namespace
@@ -72,17 +104,19 @@ StatusOr<std::unique_ptr<const ChatFormat>> ChatFormat::Load(
   return std::unique_ptr<const ChatFormat>(std::move(format));
 }
 
-StatusOr<Text> ChatFormat::Render(std::span<const ChatMessage> messages, std::time_t now) const {
+StatusOr<Text> ChatFormat::Render(std::span<const ChatMessage> messages, std::time_t now,
+                                  bool asks) const {
   std::vector<Variable> conversation;
   for (const ChatMessage& message : messages) {
+    const Origin origin = message.role == ChatRole::kAssistant ? Origin::kAnswer : Origin::kMessage;
     conversation.push_back(
         Variable::Dict({{"role", Variable::String({RoleName(message.role), Origin::kTemplate})},
-                        {"content", Variable::String({message.content, Origin::kMessage})}}));
+                        {"content", Variable::String({message.content, origin})}}));
   }
   Variable::Fields variables = {{"messages", Variable::List(std::move(conversation))},
                                 {"tools", Variable::None()},
                                 {"documents", Variable::None()},
-                                {"add_generation_prompt", Variable::Boolean(true)}};
+                                {"add_generation_prompt", Variable::Boolean(asks)}};
   for (const auto& [name, content] : template_.special_tokens) {
     variables.emplace_back(name, Variable::String({content, Origin::kTemplate}));
   }
@@ -98,7 +132,7 @@ Status ChatFormat::Try() {
   std::string written = template_.source;
   StatusOr<Text> text = Text();
   for (const auto& conversation : conversations) {
-    text = Render(conversation, /*now=*/0);
+    text = Render(conversation, /*now=*/0, /*asks=*/true);
     // A template may refuse a conversation, but not for what we lack; and one is always written.
     const bool is_refusal = !text.ok() && text.status().code() == StatusCode::kInvalidArgument;
     const bool must_be_written = &conversation == &conversations.front();
@@ -110,8 +144,13 @@ Status ChatFormat::Try() {
     }
   }
   markers_ = tokenizer_.MarkersIn(written);
+  const auto asking = Render({&user, 1}, /*now=*/0, /*asks=*/true);
+  const auto asked = Render({&user, 1}, /*now=*/0, /*asks=*/false);
+  if (asking.ok() && asked.ok() && asking->bytes().starts_with(asked->bytes())) {
+    answer_begin_ = asking->bytes().substr(asked->size());
+  }
   if (!text.ok()) return base::OkStatus();
-  const std::vector<Stretch> messages = MessagesIn(*text);
+  const std::vector<Stretch> messages = PartsIn(*text);
   if (messages.size() < 2) return base::OkStatus();
   const Stretch& before = messages[messages.size() - 2];
   if (text->bytes().substr(before.begin, before.end - before.begin) == answer.content) {
@@ -149,34 +188,75 @@ void ChatFormat::FindTurnEnd(const std::string& between) {
   turn_end_ = between.substr(0, between.find_last_not_of(kSpace) + 1);
 }
 
-Status ChatFormat::Ask(std::span<const ChatMessage> messages, std::time_t now,
-                       engine::Request& request) const {
-  const StatusOr<Text> text = Render(messages, now);
-  if (!text.ok()) {
-    const bool is_refusal = text.status().code() == StatusCode::kInvalidArgument;
-    return base::InvalidArgumentError(
-        (is_refusal ? "This model's chat template refuses the conversation: "
-                    : "This model's chat template cannot write this conversation: ") +
-        text.status().message());
-  }
+StatusOr<std::vector<TokenId>> ChatFormat::Encode(const Text& text, std::size_t bytes) const {
   std::vector<bool> is_of_template;
-  is_of_template.reserve(text->size());
-  for (std::size_t i = 0; i < text->size(); ++i) {
-    is_of_template.push_back(text->origin(i) == Origin::kTemplate);
+  is_of_template.reserve(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    is_of_template.push_back(text.origin(i) == Origin::kTemplate);
   }
-  request.prompt = template_.name == kPlain ? tokenizer_.prefix() : std::vector<TokenId>();
-  SUBMIX_ASSIGN_OR_RETURN(const auto tokens,
-                          tokenizer_.EncodeTemplated(text->bytes(), is_of_template, markers_));
-  request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
-  if (request.prompt.empty()) {
+  std::vector<TokenId> tokens =
+      template_.name == kPlain ? tokenizer_.prefix() : std::vector<TokenId>();
+  SUBMIX_ASSIGN_OR_RETURN(const auto encoded, tokenizer_.EncodeTemplated(
+                                                  std::string_view(text.bytes()).substr(0, bytes),
+                                                  is_of_template, markers_));
+  tokens.insert(tokens.end(), encoded.begin(), encoded.end());
+  return tokens;
+}
+
+StatusOr<ChatQuestion> ChatFormat::Ask(std::span<const ChatMessage> messages,
+                                       std::time_t now) const {
+  const StatusOr<Text> text = Render(messages, now, /*asks=*/true);
+  if (!text.ok()) return Unwritten(text.status());
+  ChatQuestion question;
+  SUBMIX_ASSIGN_OR_RETURN(question.prompt, Encode(*text, text->size()));
+  if (question.prompt.empty()) {
     return base::InvalidArgumentError("This model's chat template writes nothing.");
   }
-  if (end_token_) {
-    request.end_tokens.push_back(*end_token_);
-  } else if (!turn_end_.empty()) {
-    request.stop.push_back(turn_end_);
+  question.end_token = end_token_;
+  if (!end_token_) question.stop = turn_end_;
+  return question;
+}
+
+StatusOr<std::size_t> ChatFormat::TokensBefore(const Text& text, std::size_t bytes,
+                                               Straddling whose,
+                                               const std::vector<TokenId>& all) const {
+  SUBMIX_ASSIGN_OR_RETURN(const auto before, Encode(text, bytes));
+  const auto differs = std::ranges::mismatch(before, all);
+  const bool straddles = differs.in1 != before.end();
+  return static_cast<std::size_t>(differs.in2 - all.begin()) +
+         (straddles && whose == Straddling::kBefore ? 1 : 0);
+}
+
+// A template may quote what it refuses: it is asked again about a conversation of the same roles.
+Status ChatFormat::WhyUnwritten(std::span<const ChatMessage> messages) const {
+  std::vector<ChatMessage> roles(messages.begin(), messages.end());
+  for (ChatMessage& message : roles) message.content = "...";
+  const StatusOr<Text> text = Render(roles, kDateOfRecords, /*asks=*/false);
+  if (!text.ok()) return Unwritten(text.status());
+  return base::InvalidArgumentError(
+      "This model's chat template does not write the conversation for what a message says: leave "
+      "the record out");
+}
+
+StatusOr<WrittenConversation> ChatFormat::Write(std::span<const ChatMessage> messages) const {
+  const StatusOr<Text> rendered = Render(messages, kDateOfRecords, /*asks=*/false);
+  if (!rendered.ok()) return WhyUnwritten(messages);
+  const Text& text = *rendered;
+  WrittenConversation written;
+  SUBMIX_ASSIGN_OR_RETURN(written.tokens, Encode(text, text.size()));
+  written.is_answer.assign(written.tokens.size(), false);
+  bool has_answer = false;
+  for (const Stretch& answer : AnswersIn(text, answer_begin_, turn_end_)) {
+    SUBMIX_ASSIGN_OR_RETURN(const std::size_t begin,
+                            TokensBefore(text, answer.begin, Straddling::kBehind, written.tokens));
+    SUBMIX_ASSIGN_OR_RETURN(const std::size_t end,
+                            TokensBefore(text, answer.end, Straddling::kBefore, written.tokens));
+    for (std::size_t i = begin; i < end; ++i) written.is_answer[i] = true;
+    has_answer = has_answer || begin < end;
   }
-  return base::OkStatus();
+  if (has_answer) return written;
+  return base::InvalidArgumentError(
+      "This model's chat template writes none of the answers: leave the record out");
 }
 
 }  // namespace submix::chat

@@ -12,21 +12,30 @@
 #include <string>
 #include <vector>
 
+#include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/chat/chat_message.h"
 #include "submix/chat/chat_template.h"
-#include "submix/engine/request.h"
 #include "submix/jinja/template.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::chat {
 
-enum class ChatRole { kSystem, kUser, kAssistant };
+// What a model reads before it answers, and what ends its answer beside its own end tokens.
+struct ChatQuestion {
+  std::vector<base::TokenId> prompt;
+  std::optional<base::TokenId> end_token = {};  // at most one of these two
+  std::string stop = {};                        // empty: none
+};
 
-// One message of a conversation.
-struct ChatMessage {
-  ChatRole role = ChatRole::kUser;
-  std::string content;
-  bool operator==(const ChatMessage&) const = default;
+// A conversation as a training reads it: what the template writes of it, without a question at the
+// end.
+struct WrittenConversation {
+  std::vector<base::TokenId> tokens;
+  // [tokens]: whether the model would have to say it: the text of an assistant's message, what the
+  // template adds to it and does not give as the beginning of an answer, and the turn's end. A
+  // token across such a border counts as the answer's.
+  std::vector<bool> is_answer;
 };
 
 // Immutable, thread-safe. The tokenizer must outlive it.
@@ -43,19 +52,33 @@ class ChatFormat {
   const std::string& name() const { return template_.name; }
   // What ends an answer beside the model's own end tokens: a marker or a text; empty: nothing.
   const std::string& turn_end() const { return turn_end_; }
-  // What the model reads before its answer: `request`'s prompt; and what ends its turn is added to
-  // its end tokens and stop strings. `now` is for templates that tell the date. Errors:
-  // kInvalidArgument where the template refuses the conversation, in its own words, or cannot write
-  // it. Requires: a message.
-  base::Status Ask(std::span<const ChatMessage> messages, std::time_t now,
-                   engine::Request& request) const;
+  // Whether the template is the model's own, and not "plain" in want of one, nor named.
+  bool is_of_model() const { return template_.is_of_model; }
+  // `now` is for templates that tell the date. Errors: kInvalidArgument where the template refuses
+  // the conversation, in its own words, or cannot write it. Requires: a message.
+  base::StatusOr<ChatQuestion> Ask(std::span<const ChatMessage> messages, std::time_t now) const;
+  // Templates that tell the date tell the same one each time: what is written depends on the
+  // messages alone. Errors: kInvalidArgument, without a message's words, where the template refuses
+  // the conversation, cannot write it, or writes no answer. Requires: a message.
+  base::StatusOr<WrittenConversation> Write(std::span<const ChatMessage> messages) const;
 
  private:
   ChatFormat(ChatTemplate chat_template, jinja::Template parsed,
              const tokenizer::Tokenizer& tokenizer)
       : template_(std::move(chat_template)), parsed_(std::move(parsed)), tokenizer_(tokenizer) {}
 
-  base::StatusOr<jinja::Text> Render(std::span<const ChatMessage> messages, std::time_t now) const;
+  base::StatusOr<jinja::Text> Render(std::span<const ChatMessage> messages, std::time_t now,
+                                     bool asks) const;
+  base::Status WhyUnwritten(std::span<const ChatMessage> messages) const;
+  // The tokens of the first `bytes` of a rendering.
+  base::StatusOr<std::vector<base::TokenId>> Encode(const jinja::Text& text,
+                                                    std::size_t bytes) const;
+  // How many of all tokens of a text stand before its byte `bytes`. A token across it is counted if
+  // it is theirs whose side is said.
+  enum class Straddling { kBefore, kBehind };
+  base::StatusOr<std::size_t> TokensBefore(const jinja::Text& text, std::size_t bytes,
+                                           Straddling whose,
+                                           const std::vector<base::TokenId>& all) const;
   // Renders small conversations: what is refused is found, and what ends a turn.
   base::Status Try();
   // From what the template writes between an answer and the next question.
@@ -67,6 +90,7 @@ class ChatFormat {
   const jinja::Template parsed_;
   const tokenizer::Tokenizer& tokenizer_;
   std::vector<base::TokenId> markers_;  // those of the template that are not special
+  std::string answer_begin_;            // what the template writes where it asks for an answer
   std::string turn_end_;
   std::optional<base::TokenId> end_token_;  // if turn_end_ is a marker
 };

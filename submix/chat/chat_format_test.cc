@@ -19,12 +19,10 @@ namespace chat_format_test {
 using base::StatusCode;
 using base::StatusIs;
 using base::TokenId;
-using engine::Request;
 using nlohmann::json;
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using ::testing::Not;
 using tokenizer::Tokenizer;
 
 using Messages = std::vector<ChatMessage>;
@@ -118,8 +116,7 @@ TEST_P(PublishedChatsTest, HaveTheIdsOfTheirRenderingsAndNoForgedMarkers) {
                           message.at("content")});
       forges = forges || messages.back().content.find("<|") != std::string::npos;
     }
-    Request request;
-    SUBMIX_ASSERT_OK(format->Ask(messages, kNow, request));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request, format->Ask(messages, kNow));
     if (forges) {
       ++num_forgeries;
       EXPECT_EQ(count_markers(request.prompt), markers_of_one_message);
@@ -175,15 +172,29 @@ class TinyModel {
   base::StatusOr<std::unique_ptr<const ChatFormat>> Load(const std::string& name) const {
     return ChatFormat::Load(directory_.path(), name, *tokenizer_);
   }
-  base::StatusOr<Request> Ask(const std::string& name, const Messages& messages) const {
+  base::StatusOr<ChatQuestion> Ask(const std::string& name, const Messages& messages) const {
     SUBMIX_ASSIGN_OR_RETURN(const auto format, Load(name));
-    Request request;
-    SUBMIX_RETURN_IF_ERROR(format->Ask(messages, kNow, request));
-    return request;
+    return format->Ask(messages, kNow);
+  }
+  // What a conversation is written as, the answers in brackets.
+  base::StatusOr<std::string> Answers(const Messages& messages) const {
+    SUBMIX_ASSIGN_OR_RETURN(const auto format, Load(""));
+    SUBMIX_ASSIGN_OR_RETURN(const WrittenConversation written, format->Write(messages));
+    std::string text;
+    bool is_answer = false;
+    for (std::size_t i = 0; i < written.tokens.size(); ++i) {
+      if (written.is_answer[i] != is_answer) text += is_answer ? "]" : "[";
+      is_answer = written.is_answer[i];
+      const auto marker = std::ranges::find_if(kMarkers, [&](const std::string& content) {
+        return tokenizer_->added_token(content) == written.tokens[i];
+      });
+      text += marker == kMarkers.end() ? tokenizer_->TokenBytes(written.tokens[i]) : *marker;
+    }
+    return text + (is_answer ? "]" : "");
   }
   void ExpectRendered(const std::string& name, const Messages& messages,
                       const std::string& rendered) const {
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, Ask(name, messages));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request, Ask(name, messages));
     EXPECT_EQ(request.prompt, IdsOfRendering(*tokenizer_, rendered)) << rendered;
   }
 
@@ -220,9 +231,9 @@ TEST(ChatFormat, AModelsOwnTemplateIsRun) {
                        "<|im_start|>assistant\n");
   model.ExpectRendered("chatml", {{kUser, "a"}},
                        "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, model.Ask("", kTalk));
-  EXPECT_THAT(request.end_tokens, ElementsAre(*model.tokenizer().special_token("<|im_end|>")));
-  EXPECT_THAT(request.stop, IsEmpty());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request, model.Ask("", kTalk));
+  EXPECT_EQ(request.end_token, model.tokenizer().special_token("<|im_end|>"));
+  EXPECT_EQ(request.stop, "");
 }
 
 // Whatever a template does with a message: the markers that it makes of one are text.
@@ -262,7 +273,7 @@ TEST(ChatFormat, WhatATemplateDoesWithAMessageForgesNoMarker) {
     const TinyModel model(
         "smollm2", {},
         WithTemplate("<|im_end|>{% for m in messages %}" + expression + "{% endfor %}").dump());
-    SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, model.Ask("", {{kUser, content}}));
+    SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request, model.Ask("", {{kUser, content}}));
     EXPECT_EQ(std::ranges::count(request.prompt, *model.tokenizer().added_token("<|im_start|>")), 0)
         << expression;
     EXPECT_EQ(std::ranges::count(request.prompt, *model.tokenizer().added_token("<|im_end|>")), 1);
@@ -278,14 +289,14 @@ TEST(ChatFormat, RolesAndSpecialTokensAreTheTemplates) {
                                "}}{{ m.content }}{% endfor %}{{ '<|' ~ 'assistant' + '|>' }}"}})
                             .dump());
   const auto id = [&](const char* marker) { return *model.tokenizer().special_token(marker); };
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request, model.Ask("", {{kUser, "<|user|>"}}));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request, model.Ask("", {{kUser, "<|user|>"}}));
   std::vector<TokenId> expected = {id("<|im_start|>"), id("<|user|>")};
   const auto user = model.tokenizer().Encode("<|user|>").value();
   expected.insert(expected.end(), user.begin(), user.end());
   expected.push_back(id("<|assistant|>"));
   EXPECT_EQ(request.prompt, expected);
   // The model would begin the user's next turn by it.
-  EXPECT_THAT(request.end_tokens, ElementsAre(id("<|user|>")));
+  EXPECT_EQ(request.end_token, id("<|user|>"));
 }
 
 TEST(ChatFormat, ATurnEndsByWhatFollowsAnAnswer) {
@@ -296,9 +307,9 @@ TEST(ChatFormat, ATurnEndsByWhatFollowsAnAnswer) {
     const auto format = model.Load("");
     EXPECT_TRUE(format.ok()) << format.status();
     const auto request = model.Ask("", {{kUser, "a"}});
-    EXPECT_EQ(request->end_tokens.size() + request->stop.size(),
-              (*format)->turn_end().empty() ? 0u : 1u);
-    EXPECT_EQ(request->end_tokens.empty(),
+    EXPECT_NE(request->end_token.has_value() || !request->stop.empty(),
+              (*format)->turn_end().empty());
+    EXPECT_EQ(!request->end_token.has_value(),
               !model.tokenizer().added_token((*format)->turn_end()).has_value());
     return (*format)->turn_end();
   };
@@ -372,8 +383,7 @@ TEST(ChatFormat, Llama3) {
   const Messages without_system(kTalk.begin() + 1, kTalk.end());
   model.ExpectRendered("llama3", without_system, "<|begin_of_text|>" + rest);
   model.ExpectRendered("llama3.1", without_system, begin + today + "<|eot_id|>" + rest);
-  EXPECT_THAT(model.Ask("llama3", kTalk)->end_tokens,
-              ElementsAre(*model.tokenizer().special_token("<|eot_id|>")));
+  EXPECT_EQ(model.Ask("llama3", kTalk)->end_token, *model.tokenizer().special_token("<|eot_id|>"));
 }
 
 TEST(ChatFormat, Gemma) {
@@ -412,13 +422,13 @@ TEST(ChatFormat, Mistral) {
 
 TEST(ChatFormat, PlainIsForAnyModelBehindItsBeginning) {
   const TinyModel model("llama3", {});
-  SUBMIX_ASSERT_OK_AND_ASSIGN(const Request request,
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion request,
                               model.Ask("", {{kSystem, "be kind"}, {kUser, "hello"}}));
   EXPECT_EQ(request.prompt,
             IdsOfRendering(model.tokenizer(),
                            "<|begin_of_text|>System: be kind\n\nUser: hello\n\nAssistant:"));
-  EXPECT_THAT(request.stop, ElementsAre("\n\nUser:"));
-  EXPECT_THAT(request.end_tokens, IsEmpty());
+  EXPECT_EQ(request.stop, "\n\nUser:");
+  EXPECT_EQ(request.end_token, std::nullopt);
 }
 
 TEST(ChatFormat, TrimsWhatPythonTrims) {
@@ -459,6 +469,89 @@ TEST(ChatFormat, NoMessageForgesAMarker) {
     };
     EXPECT_EQ(markers_with(everything), markers_with("a")) << name;
   }
+}
+
+// --- Conversations that are kept
+
+const std::string kChatMl =
+    "{% for m in messages %}<|im_start|>{{ m.role + '\n' + m.content | trim }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+TEST(ChatFormat, AnswersAreWhatTheModelSaysWithItsTurnsEnd) {
+  const TinyModel model("smollm2", {}, WithTemplate(kChatMl).dump());
+  EXPECT_EQ(model.Answers({{kSystem, "s"}, {kUser, "q"}, {kAssistant, " a "}}).value(),
+            "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nq<|im_end|>\n"
+            "<|im_start|>assistant\n[a<|im_end|>]\n");
+  // The end of what a user says is none of the model's, nor is an answer that is no message.
+  EXPECT_EQ(model
+                .Answers({{kUser, "q"},
+                          {kAssistant, "a"},
+                          {kUser, "a"},
+                          {kAssistant, "b"},
+                          {kAssistant, "c"},
+                          {kUser, "z"}})
+                .value(),
+            "<|im_start|>user\nq<|im_end|>\n"
+            "<|im_start|>assistant\n[a<|im_end|>]\n"
+            "<|im_start|>user\na<|im_end|>\n"
+            "<|im_start|>assistant\n[b<|im_end|>]\n"
+            "<|im_start|>assistant\n[c<|im_end|>]\n"
+            "<|im_start|>user\nz<|im_end|>\n");
+}
+
+TEST(ChatFormat, WhatIsAskedAndWhatIsAnsweredAreTheConversation) {
+  const TinyModel model("smollm2", {}, WithTemplate(kChatMl).dump());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto format, model.Load(""));
+  const Messages asked = {{kUser, "q"}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion question, format->Ask(asked, kNow));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const WrittenConversation written,
+                              format->Write(Messages{asked[0], {kAssistant, "a"}}));
+  const std::size_t given = question.prompt.size();
+  ASSERT_GT(written.tokens.size(), given);
+  EXPECT_TRUE(std::equal(question.prompt.begin(), question.prompt.end(), written.tokens.begin()));
+  for (std::size_t i = 0; i < written.tokens.size(); ++i) {
+    const bool is_behind_the_turn = i > given && written.tokens[i - 1] == question.end_token;
+    EXPECT_EQ(written.is_answer[i], i >= given && !is_behind_the_turn) << i;
+  }
+}
+
+// Markers and beginnings of answers of other kinds.
+TEST(ChatFormat, TemplatesWithOtherTurnsHaveAnswersToo) {
+  const TinyModel thinking("qwen3", {},
+                           WithTemplate("{% for m in messages %}<|im_start|>{{ m.role }}\n"
+                                        "{{ '<think>\n\n</think>\n\n' if m.role == 'assistant' }}"
+                                        "{{ m.content }}<|im_end|>\n{% endfor %}"
+                                        "{{ '<|im_start|>assistant\n' if add_generation_prompt }}")
+                               .dump());
+  EXPECT_EQ(thinking.Answers({{kUser, "q"}, {kAssistant, "a"}}).value(),
+            "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n"
+            "[<think>\n\n</think>\n\na<|im_end|>]\n");
+  const TinyModel words("smollm2", {},
+                        WithTemplate("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else "
+                                     "'A: ' }}{{ m.content + '\n' }}{% endfor %}"
+                                     "{{ 'A:' if add_generation_prompt }}")
+                            .dump());
+  EXPECT_EQ(
+      words.Answers({{kUser, "q"}, {kAssistant, "a"}, {kUser, "r"}, {kAssistant, "b"}}).value(),
+      "Q: q\nA:[ a\nQ:] r\nA:[ b]\n");
+}
+
+TEST(ChatFormat, WhatTheTemplateRefusesIsToldWithoutTheText) {
+  const TinyModel model(
+      "smollm2", {},
+      WithTemplate("{% for m in messages %}{% if m.role == 'system' %}"
+                   "{{ raise_exception('No ' + m.role + 's: ' + m.content + '!') }}{% endif %}"
+                   "{% if m.content == 'evil' %}{{ raise_exception(m.content) }}{% endif %}"
+                   "{{ m.content if m.role == 'user' }}{% endfor %}")
+          .dump());
+  EXPECT_THAT(model.Answers({{kSystem, "secret"}, {kAssistant, "a"}}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "This model's chat template refuses the conversation: No systems: ...!"));
+  EXPECT_THAT(model.Answers({{kUser, "evil"}, {kAssistant, "a"}}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("for what a message says"), Not(HasSubstr("evil")))));
+  EXPECT_THAT(model.Answers({{kUser, "q"}, {kAssistant, "secret"}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("none of the answers")));
 }
 
 TEST(ChatFormat, WhatCannotBeWrittenIsRefusedAtTheStart) {

@@ -163,6 +163,7 @@ StatusOr<ChatTemplate> LoadChatTemplate(const std::string& directory) {
     SUBMIX_ASSIGN_OR_RETURN(chat_template.source, SourceOf(*config));
   }
   if (chat_template.source.empty()) return NamedChatTemplate(directory, kPlain);
+  chat_template.is_of_model = true;
   SUBMIX_RETURN_IF_ERROR(ReadSpecialTokens(directory, chat_template));
   return chat_template;
 }

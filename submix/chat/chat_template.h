@@ -19,6 +19,7 @@ struct ChatTemplate {
   // bos_token, eos_token and their like, as far as the model's files give them.
   std::vector<std::pair<std::string, std::string>> special_tokens = {};
   std::string needed_marker = {};  // what the tokenizer must have; empty: nothing
+  bool is_of_model = false;        // from the model's files
 };
 
 // Where Hugging Face's library looks, too: `directory`/chat_template.jinja, chat_template of

@@ -260,7 +260,8 @@ Value Replaced(Rendering& rendering, const Text& text, const Text& from, const T
                std::int64_t count) {
   const std::string_view bytes = text.bytes();
   rendering.Charge(bytes.size());
-  const Text inserted = text.HoldsMessage() ? Text(to.bytes(), Origin::kMessage) : to;
+  const Text inserted =
+      text.HoldsMessage() ? Text(to.bytes(), std::max(text.Whole(), to.Whole())) : to;
   Text out;
   std::size_t at = 0;
   for (std::int64_t i = 0; i != count && !rendering.failed(); ++i) {

@@ -9,8 +9,8 @@
 namespace submix::jinja {
 
 Origin Text::Whole() const {
-  const bool any = origins_.find(static_cast<char>(Origin::kMessage)) != std::string::npos;
-  return any ? Origin::kMessage : Origin::kTemplate;
+  const auto least = std::ranges::max_element(origins_);
+  return least == origins_.end() ? Origin::kTemplate : static_cast<Origin>(*least);
 }
 
 Text Text::Part(std::size_t begin, std::size_t end) const {

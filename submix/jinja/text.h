@@ -11,8 +11,9 @@
 
 namespace submix::jinja {
 
-// The order is that of trust: what is made of both is the message's.
-enum class Origin : char { kTemplate, kMessage };
+// The order is that of trust: what is made of the template's and a message's is the message's. An
+// answer is a message of the assistant's; what is made of both kinds of message is of no answer.
+enum class Origin : char { kTemplate, kAnswer, kMessage };
 
 // Bytes, UTF-8 as a rule, and as many origins.
 class Text {
@@ -25,8 +26,8 @@ class Text {
   std::size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
   Origin origin(std::size_t byte) const { return static_cast<Origin>(origins_[byte]); }
-  bool HoldsMessage() const { return Whole() == Origin::kMessage; }
-  // Of what is made of all of it: a message's if any of it is.
+  bool HoldsMessage() const { return Whole() != Origin::kTemplate; }
+  // Of what is made of all of it: the least trusted of its bytes'.
   Origin Whole() const;
 
   void Append(const Text& other) {

@@ -242,9 +242,12 @@ std::optional<ApiError> HttpServer::SetPrompt(const CompletionCall& call, const 
   std::size_t bytes = 0;
   for (const chat::ChatMessage& message : conversation) bytes += message.content.size();
   if (auto error = CheckLength(call, bytes)) return error;
-  const auto status = options_.chat_format->Ask(conversation, std::time(nullptr), request);
-  if (status.ok()) return std::nullopt;
-  return PromptError(status, "messages");
+  auto question = options_.chat_format->Ask(conversation, std::time(nullptr));
+  if (!question.ok()) return PromptError(question.status(), "messages");
+  request.prompt = std::move(question->prompt);
+  if (question->end_token) request.end_tokens.push_back(*question->end_token);
+  if (!question->stop.empty()) request.stop.push_back(std::move(question->stop));
+  return std::nullopt;
 }
 
 // Before the text is encoded, which takes time and memory: a longer one has more tokens than the
