@@ -75,6 +75,15 @@ std::string RoleName(ChatRole role) {
   return "assistant";
 }
 
+std::string MessagesJson(const std::vector<ChatMessage>& messages) {
+  std::string list;
+  for (const ChatMessage& message : messages) {
+    list += (list.empty() ? "" : ", ") + ("{\"role\": " + base::JsonText(RoleName(message.role))) +
+            ", \"content\": " + base::JsonText(message.content) + "}";
+  }
+  return "[" + list + "]";
+}
+
 StatusOr<std::vector<ChatMessage>> ReadConversation(const JsonObject& record) {
   const auto messages = record.Objects("messages");
   if (!messages.ok()) {

@@ -30,4 +30,7 @@ std::string RoleName(ChatRole role);
 // text, or none is the assistant's.
 base::StatusOr<std::vector<ChatMessage>> ReadConversation(const base::JsonObject& record);
 
+// [{"role": "user", "content": "..."}, ...].
+std::string MessagesJson(const std::vector<ChatMessage>& messages);
+
 }  // namespace submix::chat

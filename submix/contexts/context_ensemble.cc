@@ -8,6 +8,7 @@
 #include "submix/base/check.h"
 #include "submix/base/file_system.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/ensemble/ensemble_directory.h"
 
 namespace submix::contexts {
@@ -58,6 +59,22 @@ TemplateTexts SplitTemplate(const std::string& record_template) {
     texts.space = " ";
   }
   return texts;
+}
+
+// What a member reads of a record, without its frame: a conversation in its template's turns.
+StatusOr<Tokens> TokensOf(const ContextRecord& record, const ensemble::Contexts& contexts,
+                          const corpus::RecordEncoder& encoder) {
+  const tokenizer::Tokenizer& tokenizer = encoder.tokenizer();
+  if (record.messages.empty() && !record.prompt_bytes) {
+    return tokenizer.Encode(SplitTemplate(contexts.record_template).space + record.text);
+  }
+  SUBMIX_ASSIGN_OR_RETURN(corpus::EncodedRecord encoded, encoder.Encode(record));
+  // The frame has it.
+  const Tokens prefix = tokenizer.prefix();
+  const bool has_prefix = std::ranges::mismatch(prefix, encoded.tokens).in1 == prefix.end();
+  if (has_prefix)
+    encoded.tokens.erase(encoded.tokens.begin(), encoded.tokens.begin() + std::ssize(prefix));
+  return std::move(encoded.tokens);
 }
 
 // The member whose old files an interrupted forgetting has taken away. None: all are there.
@@ -144,10 +161,9 @@ StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
 }
 
 Status CheckRecords(const corpus::CorpusFile& file, const ensemble::Contexts& contexts,
-                    const tokenizer::Tokenizer& tokenizer) {
-  const std::string space = SplitTemplate(contexts.record_template).space;
+                    const corpus::RecordEncoder& encoder) {
   return corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    return tokenizer.Encode(space + record.text).status();
+    return TokensOf(record, contexts, encoder).status();
   });
 }
 
@@ -156,7 +172,8 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
                                       const tokenizer::Tokenizer& tokenizer) {
   SUBMIX_CHECK(manifest.contexts.has_value(), "members by context");
   SUBMIX_ASSIGN_OR_RETURN(RecordFrame frame, FrameOf(*manifest.contexts, tokenizer));
-  const std::string space = SplitTemplate(manifest.contexts->record_template).space;
+  const corpus::RecordEncoder encoder(tokenizer, ensemble::PublicDirectory(ensemble_directory),
+                                      corpus::Loss::kAll);
   std::vector<std::vector<ContextRecord>> records;
   for (const ensemble::MemberEntry& entry : manifest.members) {
     SUBMIX_ASSIGN_OR_RETURN(records.emplace_back(),
@@ -169,7 +186,8 @@ StatusOr<MemberContexts> LoadContexts(const ensemble::Manifest& manifest,
   for (const std::vector<ContextRecord>& own : records) {
     std::vector<Tokens>& encoded = members.emplace_back();
     for (const ContextRecord& record : own) {
-      SUBMIX_ASSIGN_OR_RETURN(encoded.emplace_back(), tokenizer.Encode(space + record.text));
+      SUBMIX_ASSIGN_OR_RETURN(encoded.emplace_back(),
+                              TokensOf(record, *manifest.contexts, encoder));
     }
   }
   return MemberContexts(*manifest.contexts, std::move(frame), std::move(members));

@@ -8,6 +8,7 @@
 #include "submix/base/status.h"
 #include "submix/contexts/context_records.h"
 #include "submix/contexts/member_contexts.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/tokenizer/tokenizer.h"
 
@@ -25,10 +26,10 @@ base::Status SaveContextEnsemble(const std::vector<std::vector<ContextRecord>>& 
 base::StatusOr<RecordFrame> FrameOf(const ensemble::Contexts& contexts,
                                     const tokenizer::Tokenizer& tokenizer);
 
-// Whether the members can read these records. Errors: those of ReadUserRecords; of
-// Tokenizer::Encode, with file and line.
+// Whether the members can read these records. Errors: those of ReadUserRecords; of RecordEncoder,
+// with file and line.
 base::Status CheckRecords(const corpus::CorpusFile& file, const ensemble::Contexts& contexts,
-                          const tokenizer::Tokenizer& tokenizer);
+                          const corpus::RecordEncoder& encoder);
 
 // What the members read. Errors: those of LoadRecords and FrameOf; kFailedPrecondition where keys
 // are public and a part holds records of two users, or a user is in two parts. Requires:

@@ -329,5 +329,35 @@ TEST_F(ContextEnsembleTest, ATemplateStandsAroundWhatIsRead) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("shorter --template")));
 }
 
+// In their template's turns, within the frame; a text is read as ever.
+TEST_F(ContextEnsembleTest, ConversationsAreReadInTheTurnsOfThePublicModelsTemplate) {
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto tokenizer,
+                              tokenizer::Tokenizer::Load(SUBMIX_DATA_DIR "/public_model"));
+  ContextRecord talk{"mark", ""};
+  talk.messages = {{chat::ChatRole::kUser, "who <|endoftext|>?"},
+                   {chat::ChatRole::kAssistant, "me"}};
+  Make({{{talk}, {{"other", "a text"}}, {}}, {}});
+  EXPECT_EQ(Read(0).at(0).messages, talk.messages);
+  EXPECT_THAT(LoadContexts(Manifest(), place_, *tokenizer),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no chat template")));
+  SUBMIX_ASSERT_OK(base::MakeDirectories(place_ + "/public"));
+  SUBMIX_ASSERT_OK(base::WriteFile(
+      place_ + "/public/chat_template.jinja",
+      "{% for m in messages %}{{ m.role + ' says ' + m.content + '<|endoftext|>' }}{% endfor %}"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto contexts, LoadContexts(Manifest(), place_, *tokenizer));
+  const base::TokenId end = tokenizer->end_of_text();
+  Tokens expected = {end};
+  for (const std::string said : {"user says who <|endoftext|>?", "assistant says me", ""}) {
+    const Tokens tokens = tokenizer->Encode(said).value();
+    expected.insert(expected.end(), tokens.begin(), tokens.end());
+    expected.push_back(end);
+  }
+  EXPECT_EQ(contexts.Of(0, {}), expected);
+  Tokens text = tokenizer->Encode("a text").value();
+  text.insert(text.begin(), end);
+  text.push_back(end);
+  EXPECT_EQ(contexts.Of(1, {}), text);
+}
+
 }  // namespace context_ensemble_test
 }  // namespace submix::contexts

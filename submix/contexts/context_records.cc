@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "submix/base/file_system.h"
-#include "submix/base/json_object.h"
+#include "submix/corpus/json_record.h"
 
 namespace submix::contexts {
 namespace {
@@ -19,15 +19,16 @@ std::string RecordsPath(const std::string& member_directory) {
   return base::JoinPath(member_directory, "records.jsonl");
 }
 
-using TextsOfUsers = std::map<std::string, std::vector<std::string>>;  // none: listed all the same
+using RecordsOfUsers =
+    std::map<std::string, std::vector<ContextRecord>>;  // none: listed all the same
 
-StatusOr<std::vector<TextsOfUsers>> ReadBatches(const corpus::CorpusFile& file,
-                                                const base::HashKey& key, int batches) {
-  std::vector<TextsOfUsers> texts(static_cast<std::size_t>(batches));
+StatusOr<std::vector<RecordsOfUsers>> ReadBatches(const corpus::CorpusFile& file,
+                                                  const base::HashKey& key, int batches) {
+  std::vector<RecordsOfUsers> texts(static_cast<std::size_t>(batches));
   SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
     const int batch = corpus::BatchOf(key, record.user, batches);
-    std::vector<std::string>& own = texts[static_cast<std::size_t>(batch)][record.user];
-    if (!record.text.empty()) own.push_back(record.text);
+    std::vector<ContextRecord>& own = texts[static_cast<std::size_t>(batch)][record.user];
+    if (!record.Written().empty()) own.push_back(record);
     return base::OkStatus();
   }));
   return texts;
@@ -35,7 +36,7 @@ StatusOr<std::vector<TextsOfUsers>> ReadBatches(const corpus::CorpusFile& file,
 
 using PartsOfUsers = std::map<std::string, int>;  // of those who are in one
 
-PartsOfUsers PlaceUsers(const TextsOfUsers& texts, const base::HashKey& key,
+PartsOfUsers PlaceUsers(const RecordsOfUsers& texts, const base::HashKey& key,
                         const corpus::PartitionOptions& options) {
   PartsOfUsers parts;
   for (const auto& [user, own] : texts) {
@@ -46,7 +47,7 @@ PartsOfUsers PlaceUsers(const TextsOfUsers& texts, const base::HashKey& key,
 }
 
 // Errors: kInvalidArgument for fewer users than parts.
-StatusOr<PartsOfUsers> DealOneToEach(const TextsOfUsers& texts, const base::HashKey& key,
+StatusOr<PartsOfUsers> DealOneToEach(const RecordsOfUsers& texts, const base::HashKey& key,
                                      const corpus::PartitionOptions& options) {
   std::set<std::string> users;
   for (const auto& [user, own] : texts) users.insert(user);
@@ -72,20 +73,20 @@ std::uint64_t PlaceOf(const base::HashKey& key, const std::string& user, std::si
   return base::KeyedHash(key, "record\n" + std::to_string(number) + "\n" + user);
 }
 
-PartitionedRecords InOrder(TextsOfUsers texts, const PartsOfUsers& parts, const base::HashKey& key,
-                           const corpus::PartitionOptions& options) {
+PartitionedRecords InOrder(RecordsOfUsers texts, const PartsOfUsers& parts,
+                           const base::HashKey& key, const corpus::PartitionOptions& options) {
   std::vector<std::vector<PlacedRecord>> placed(static_cast<std::size_t>(options.num_parts) *
                                                 static_cast<std::size_t>(options.halves));
   PartitionedRecords partitioned;
   for (const auto& [user, part] : parts) {
-    std::vector<std::string>& own = texts[user];
+    std::vector<ContextRecord>& own = texts[user];
     if (own.empty()) continue;
     partitioned.readers.push_back(user);
     const int half = corpus::PlaceUser(key, user, options).half;
     auto& member = placed[static_cast<std::size_t>(part * options.halves + half)];
     for (std::size_t i = 0; i < own.size(); ++i) {
-      member.push_back(
-          {PlaceOf(key, user, i), {corpus::ForgottenMark(key, user), std::move(own[i])}});
+      member.push_back({PlaceOf(key, user, i), std::move(own[i])});
+      member.back().record.user = corpus::ForgottenMark(key, user);
     }
   }
   for (auto& member : placed) {
@@ -104,7 +105,7 @@ StatusOr<std::vector<PartitionedRecords>> PartitionRecords(const corpus::CorpusF
                                                            int batches, bool public_keys) {
   SUBMIX_ASSIGN_OR_RETURN(auto texts, ReadBatches(file, key, batches));
   std::vector<PartitionedRecords> partitioned;
-  for (TextsOfUsers& batch : texts) {
+  for (RecordsOfUsers& batch : texts) {
     StatusOr<PartsOfUsers> parts = public_keys
                                        ? DealOneToEach(batch, key, options)
                                        : StatusOr<PartsOfUsers>(PlaceUsers(batch, key, options));
@@ -120,8 +121,7 @@ StatusOr<std::vector<PartitionedRecords>> PartitionRecords(const corpus::CorpusF
 Status SaveRecords(const std::vector<ContextRecord>& records, const std::string& member_directory) {
   std::string lines;
   for (const ContextRecord& record : records) {
-    lines += "{\"user\": " + base::JsonText(record.user) +
-             ", \"text\": " + base::JsonText(record.text) + "}\n";
+    lines += corpus::JsonLine(record);
   }
   SUBMIX_RETURN_IF_ERROR(base::MakeDirectories(member_directory));
   return base::WriteFile(RecordsPath(member_directory), lines, 0600);
@@ -133,7 +133,7 @@ StatusOr<std::vector<ContextRecord>> LoadRecords(const std::string& member_direc
   SUBMIX_ASSIGN_OR_RETURN(const std::string lines, base::ReadFile(path));
   if (lines.empty()) return records;
   SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
-    records.push_back({record.user, record.text});
+    records.push_back(record);
     return base::OkStatus();
   }));
   return records;

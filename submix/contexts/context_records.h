@@ -12,10 +12,8 @@
 
 namespace submix::contexts {
 
-struct ContextRecord {
-  std::string user;  // corpus::ForgottenMark of the user key
-  std::string text;
-};
+// Its user is corpus::ForgottenMark of the user key.
+using ContextRecord = corpus::UserRecord;
 
 // The records of a corpus by member, or those of one batch of its users.
 struct PartitionedRecords {

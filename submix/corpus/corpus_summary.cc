@@ -11,7 +11,7 @@ namespace submix::corpus {
 base::StatusOr<CorpusSummary> SummarizeCorpus(const CorpusFile& file) {
   std::map<std::string, std::int64_t> bytes;
   SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
-    bytes[record.user] += std::ssize(record.text);
+    bytes[record.user] += std::ssize(record.Written());
     return base::OkStatus();
   }));
   CorpusSummary summary;

@@ -64,11 +64,17 @@ std::string Reason(std::string_view message, std::string_view rest) {
   return "a value is missing";
 }
 
+constexpr char kNull[] = "null";
+constexpr char kList[] = "an array";
+
 // A field of the record as far as it has been read; the last of equal names counts.
 struct Field {
   std::optional<std::string> value;  // nothing if it is not a string
   const char* found = nullptr;       // what it is instead; null: not there
   bool is_integer = false;
+  bool is_null = false;
+
+  bool is_there() const { return (value || found != nullptr) && !is_null; }
 };
 
 // Picks "user" and "text" out of one JSON object without building the rest of it.
@@ -88,15 +94,14 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
     if (!is_object_) {
       return base::InvalidArgumentError("expected an object such as " + JsonRecordExample(file_));
     }
-    if (text_.is_integer) text_.value.reset();
     UserRecord record;
     SUBMIX_ASSIGN_OR_RETURN(record.user, Take(file_.user_column, user_, "a string or an integer"));
-    SUBMIX_ASSIGN_OR_RETURN(record.text, Take(file_.text_column, text_, "a string"));
+    SUBMIX_RETURN_IF_ERROR(ReadForm(record));
     if (record.user.empty()) return EmptyUserError(file_);
     return record;
   }
 
-  bool null() override { return Other("null"); }
+  bool null() override { return Other(kNull); }
   bool boolean(bool) override { return Other("true or false"); }
   bool number_integer(number_integer_t value) override { return Integer(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return Integer(std::to_string(value)); }
@@ -111,12 +116,17 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 0) is_object_ = true;
     return Open("an object");
   }
-  bool start_array(std::size_t) override { return Open("an array"); }
+  bool start_array(std::size_t) override { return Open(kList); }
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
-    field_ = name == file_.user_column ? &user_ : name == file_.text_column ? &text_ : nullptr;
+    field_ = name == file_.user_column   ? &user_
+             : name == file_.text_column ? &text_
+             : name == kMessagesField    ? &messages_
+             : name == kPromptField      ? &prompt_
+             : name == kCompletionField  ? &completion_
+                                         : nullptr;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -160,12 +170,41 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
                                       ": expected an object such as " + JsonRecordExample(file_));
   }
 
+  Status ReadForm(UserRecord& record) {
+    // A column that a table left empty is null.
+    for (Field* field : {&text_, &messages_, &prompt_, &completion_}) {
+      if (field->is_integer) field->value.reset();
+      field->is_null = field->found != nullptr && std::string_view(field->found) == kNull;
+    }
+    // Beside a text, fields of these names may be anything else.
+    const bool has_text = text_.is_there();
+    const bool has_messages =
+        messages_.is_there() && (!has_text || messages_.found == std::string_view(kList));
+    const bool has_pair = prompt_.value && completion_.value;
+    SUBMIX_RETURN_IF_ERROR(CheckOneForm(file_, has_text, has_messages, has_pair));
+    if (has_messages) {
+      SUBMIX_ASSIGN_OR_RETURN(record.messages, ParseMessages(line_));
+      return base::OkStatus();
+    }
+    if (!has_text && (prompt_.is_there() || completion_.is_there())) {
+      SUBMIX_ASSIGN_OR_RETURN(const std::string prompt, Take(kPromptField, prompt_, "a string"));
+      SUBMIX_ASSIGN_OR_RETURN(const std::string completion,
+                              Take(kCompletionField, completion_, "a string"));
+      return SetPair(prompt, completion, record);
+    }
+    SUBMIX_ASSIGN_OR_RETURN(record.text, Take(file_.text_column, text_, "a string"));
+    return base::OkStatus();
+  }
+
   const CorpusFile& file_;
   std::string_view line_;
   int depth_ = 0;
   bool is_object_ = false;
   Field user_;
   Field text_;
+  Field messages_;
+  Field prompt_;
+  Field completion_;
   Field* field_ = nullptr;  // where the next value belongs; null: nowhere
   std::string syntax_error_;
 };
@@ -179,6 +218,44 @@ StatusOr<UserRecord> ParseJsonRecord(const CorpusFile& file, std::string_view li
 std::string JsonRecordExample(const CorpusFile& file) {
   return "{" + base::JsonText(file.user_column) + ": \"u1\", " + base::JsonText(file.text_column) +
          ": \"...\"}";
+}
+
+StatusOr<std::vector<chat::ChatMessage>> ParseMessages(std::string_view record) {
+  const auto object = base::JsonObject::Parse(record, "");
+  if (object.ok()) return chat::ReadConversation(*object);
+  return base::InvalidArgumentError(
+      "\"messages\" cannot be read: the record is no JSON, says a name twice in one object, or has "
+      "objects within objects beyond count");
+}
+
+Status CheckOneForm(const CorpusFile& file, bool has_text, bool has_messages, bool has_pair) {
+  if (has_text + has_messages + has_pair <= 1) return base::OkStatus();
+  return base::InvalidArgumentError(
+      "the record holds more than one of " + base::JsonText(file.text_column) +
+      ", \"messages\" and \"prompt\" with \"completion\": leave one of them");
+}
+
+Status SetPair(const std::string& prompt, const std::string& completion, UserRecord& record) {
+  if (completion.empty()) {
+    return base::InvalidArgumentError(
+        "\"completion\" is empty: give the answer, or leave the record out");
+  }
+  record.prompt_bytes = prompt.size();
+  record.text = prompt + completion;
+  return base::OkStatus();
+}
+
+std::string JsonLine(const UserRecord& record) {
+  std::string line = "{\"user\": " + base::JsonText(record.user);
+  if (record.prompt_bytes) {
+    line += ", \"prompt\": " + base::JsonText(record.text.substr(0, *record.prompt_bytes)) +
+            ", \"completion\": " + base::JsonText(record.text.substr(*record.prompt_bytes));
+  } else if (record.messages.empty()) {
+    line += ", \"text\": " + base::JsonText(record.text);
+  } else {
+    line += ", \"messages\": " + chat::MessagesJson(record.messages);
+  }
+  return line + "}\n";
 }
 
 Status EmptyUserError(const CorpusFile& file) {

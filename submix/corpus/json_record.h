@@ -1,8 +1,10 @@
-// One line of user-keyed JSONL: an object that holds a user and a text.
+// One line of user-keyed JSONL: an object that holds a user and a text, a conversation, or a prompt
+// and a completion.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "submix/base/status.h"
 #include "submix/corpus/user_records.h"
@@ -17,7 +19,24 @@ base::StatusOr<UserRecord> ParseJsonRecord(const CorpusFile& file, std::string_v
 // {"user": "u1", "text": "..."}, with the file's names.
 std::string JsonRecordExample(const CorpusFile& file);
 
+// The record as a line, with its end: in its one form, by the names that a file has without flags.
+std::string JsonLine(const UserRecord& record);
+
 // "user" is empty: …
 base::Status EmptyUserError(const CorpusFile& file);
+
+// What a record may hold in the place of its text.
+inline constexpr char kMessagesField[] = "messages";
+inline constexpr char kPromptField[] = "prompt";
+inline constexpr char kCompletionField[] = "completion";
+
+// The conversation in a record's "messages". Errors: those of ReadConversation.
+base::StatusOr<std::vector<chat::ChatMessage>> ParseMessages(std::string_view record);
+
+// A record holds one of its forms. Errors: kInvalidArgument for more than one.
+base::Status CheckOneForm(const CorpusFile& file, bool has_text, bool has_messages, bool has_pair);
+
+// The prompt and the completion of `record`. Errors: kInvalidArgument for an empty completion.
+base::Status SetPair(const std::string& prompt, const std::string& completion, UserRecord& record);
 
 }  // namespace submix::corpus

@@ -93,9 +93,22 @@ class CsvRecords {
  private:
   Status ReadHeader(const std::vector<std::string>& columns) {
     SUBMIX_ASSIGN_OR_RETURN(user_, Find(file_.user_column, "--user-column", columns));
-    SUBMIX_ASSIGN_OR_RETURN(text_, Find(file_.text_column, "--text-column", columns));
+    messages_ = FindIfOne(kMessagesField, columns);
+    prompt_ = FindIfOne(kPromptField, columns);
+    completion_ = FindIfOne(kCompletionField, columns);
+    const bool has_other_form = messages_ || (prompt_ && completion_);
+    const bool has_text = std::ranges::count(columns, file_.text_column) > 0;
+    if (has_text || !has_other_form) {
+      SUBMIX_ASSIGN_OR_RETURN(text_, Find(file_.text_column, "--text-column", columns));
+    }
     num_columns_ = columns.size();
     return base::OkStatus();
+  }
+
+  static std::optional<std::size_t> FindIfOne(const std::string& name,
+                                              const std::vector<std::string>& columns) {
+    if (std::ranges::count(columns, name) != 1) return std::nullopt;
+    return static_cast<std::size_t>(std::ranges::find(columns, name) - columns.begin());
   }
 
   static StatusOr<std::size_t> Find(const std::string& name, const char* option,
@@ -121,17 +134,51 @@ class CsvRecords {
                                         " fields, the header " + std::to_string(num_columns_));
     }
     if (fields[user_].empty()) return EmptyUserError(file_);
-    for (const std::size_t column : {user_, text_}) {
-      SUBMIX_RETURN_IF_ERROR(CheckText(fields[column]));
+    for (const auto& column : {std::optional(user_), text_, messages_, prompt_, completion_}) {
+      if (column) SUBMIX_RETURN_IF_ERROR(CheckText(fields[*column]));
     }
-    return sink_({std::move(fields[user_]), std::move(fields[text_]), line});
+    UserRecord record;
+    SUBMIX_RETURN_IF_ERROR(ReadForm(fields, record));
+    record.user = std::move(fields[user_]);
+    record.line = line;
+    return sink_(record);
+  }
+
+  // Of a table with several forms, a row fills one.
+  Status ReadForm(const std::vector<std::string>& fields, UserRecord& record) const {
+    const auto cell = [&](const std::optional<std::size_t>& column) {
+      return column ? fields[*column] : std::string();
+    };
+    const std::string text = cell(text_);
+    const std::string messages = cell(messages_);
+    const std::string completion = cell(completion_);
+    const bool has_pair = prompt_ && !completion.empty();
+    SUBMIX_RETURN_IF_ERROR(CheckOneForm(file_, !text.empty(), IsJsonList(messages), has_pair));
+    if (!messages.empty() && text.empty()) {
+      SUBMIX_ASSIGN_OR_RETURN(record.messages, ParseMessages("{\"messages\": " + messages + "}"));
+    } else if (has_pair || (!text_ && !messages_)) {
+      return SetPair(cell(prompt_), completion, record);
+    } else if (!text_) {
+      return base::InvalidArgumentError("the row has neither \"messages\" nor a completion");
+    }
+    record.text = text;
+    return base::OkStatus();
+  }
+
+  static bool IsJsonList(const std::string& cell) {
+    const std::size_t begin = cell.find_first_not_of(" \t\r\n");
+    return begin != std::string::npos && cell[begin] == '[';
   }
 
   const CorpusFile& file_;
   const RecordSink& sink_;
   std::size_t num_columns_ = 0;  // 0: before the header
   std::size_t user_ = 0;
-  std::size_t text_ = 0;
+  // None: no such column.
+  std::optional<std::size_t> text_;
+  std::optional<std::size_t> messages_;
+  std::optional<std::size_t> prompt_;
+  std::optional<std::size_t> completion_;
 };
 
 bool IsCsv(std::string_view path) {
@@ -140,6 +187,14 @@ bool IsCsv(std::string_view path) {
 }
 
 }  // namespace
+
+std::string UserRecord::Written() const {
+  std::string written = text;
+  for (const chat::ChatMessage& message : messages) {
+    written += (written.empty() ? "" : "\n") + message.content;
+  }
+  return written;
+}
 
 bool IsUserKeyed(std::string_view path) {
   return IsCsv(path) || WithoutPackedEnding(path).ends_with(".jsonl");

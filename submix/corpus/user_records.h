@@ -1,15 +1,19 @@
 // User-keyed text: JSONL, one object a line, {"user": "...", "text": "..."}, or CSV with a header,
-// if the name ends in .csv; either may be packed (text_lines.h). Streaming: one record is in memory
-// at a time.
+// if the name ends in .csv; either may be packed (text_lines.h). In the text's place a record may
+// hold "messages", a conversation (chat/chat_message.h; in CSV as JSON), or "prompt" and
+// "completion". Streaming: one record is in memory at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "submix/base/status.h"
+#include "submix/chat/chat_message.h"
 
 namespace submix::corpus {
 
@@ -17,6 +21,12 @@ struct UserRecord {
   std::string user;  // the user key; never empty
   std::string text;
   std::int64_t line = 0;  // 1-based; where its row begins
+  // Of a record with a prompt and a completion: `text` is both, and so many bytes are the prompt's.
+  std::optional<std::size_t> prompt_bytes = {};
+  std::vector<chat::ChatMessage> messages = {};  // of a conversation, which has no text
+
+  // All that was written, whoever said it: the text, or the messages, a line each.
+  std::string Written() const;
 };
 
 // Where user-keyed text is.
@@ -35,9 +45,10 @@ struct CorpusFile {
 // key is a string or, in JSON, an integer of any size, which is taken as its decimal text. Errors,
 // naming file and line but never quoting text (of a CSV header that lacks a column, short names):
 // those of ReadLines; kInvalidArgument for invalid JSON or CSV, bytes that are not UTF-8, a
-// missing, empty or other user, a missing or non-string text, a row with another number of fields
-// than the header, or a file without any record. The sink's first error ends the reading and is
-// returned, with file and line.
+// missing, empty or other user, a missing or non-string text, one beside a conversation or a
+// prompt, what is no conversation, a prompt or a completion without the other or no string, an
+// empty completion, a row with another number of fields than the header, or a file without any
+// record. The sink's first error ends the reading and is returned, with file and line.
 base::Status ReadUserRecords(const CorpusFile& file,
                              const std::function<base::Status(const UserRecord&)>& sink);
 

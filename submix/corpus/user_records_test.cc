@@ -6,6 +6,7 @@
 #include "submix/base/file_system.h"
 #include "submix/base/testing/status_matchers.h"
 #include "submix/base/testing/temporary_directory.h"
+#include "submix/corpus/json_record.h"
 
 namespace submix::corpus {
 namespace user_records_test {
@@ -320,6 +321,115 @@ TEST_F(UserRecordsTest, ReadsTheSharedBlogs) {
   if (!base::FileExists(path_)) GTEST_SKIP() << path_ << " is not there";
   SUBMIX_ASSERT_OK(Read());
   EXPECT_THAT(records_, SizeIs(2708));
+}
+
+// --- Records that are no text
+
+TEST_F(UserRecordsTest, ARecordMayBeAConversationOrAPromptWithItsCompletion) {
+  SUBMIX_ASSERT_OK(ReadText(
+      R"({"user": "a", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", )"
+      R"("content": [{"type": "text", "text": "a"}]}], "text": null})"
+      "\n"
+      R"({"user": "b", "prompt": "is it?", "completion": " it is", "text": null, "messages": null})"
+      "\n"
+      R"({"user": "c", "text": "x", "prompt": "why", "messages": 3})"
+      "\n"));
+  ASSERT_THAT(records_, SizeIs(3));
+  EXPECT_THAT(records_[0].messages,
+              ElementsAre(chat::ChatMessage{chat::ChatRole::kUser, "q"},
+                          chat::ChatMessage{chat::ChatRole::kAssistant, "a"}));
+  EXPECT_EQ(records_[0].text, "");
+  EXPECT_EQ(records_[0].Written(), "q\na");
+  EXPECT_THAT(records_[1], IsRecord("b", "is it? it is", 2));
+  EXPECT_EQ(records_[1].prompt_bytes, 6u);
+  EXPECT_THAT(records_[2], IsRecord("c", "x", 3));
+  EXPECT_EQ(records_[2].prompt_bytes, std::nullopt);
+}
+
+TEST_F(UserRecordsTest, WhatIsNoRecordOfOneFormIsRefused) {
+  const std::string talk = R"([{"role": "assistant", "content": "secret"}])";
+  const std::pair<std::string, std::string> cases[] = {
+      {R"("text": "secret", "messages": )" + talk, "more than one of"},
+      {R"("prompt": "secret", "completion": "x", "messages": )" + talk, "more than one of"},
+      {R"("prompt": "secret", "completion": "x", "text": "y")", "more than one of"},
+      {R"("messages": "secret")", "not a list"},
+      {R"("messages": [])", "no answer"},
+      {R"("messages": [{"role": "user", "content": "secret"}])", "no answer"},
+      {R"("messages": [{"role": "user", "content": 3}])", "has no content"},
+      {R"("prompt": "secret")", "\"completion\" is missing"},
+      {R"("completion": "secret")", "\"prompt\" is missing"},
+      {R"("prompt": ["secret"], "completion": "x")", "\"prompt\" is not a string but an array"},
+      {R"("prompt": "secret", "completion": 4)", "\"completion\" is not a string but a number"},
+      {R"("prompt": "secret", "completion": "")", "\"completion\" is empty"},
+      {R"("messages": null)", "\"text\" is missing"},
+      {R"("messages": )" + talk + R"(, "x": {"secret": 1, "secret": 2})", "says a name twice"},
+      {R"("messages": )" + talk + R"(, "x": [[[[[[[[[["secret"]]]]]]]]]])", "within objects"},
+  };
+  for (const auto& [fields, reason] : cases) {
+    EXPECT_THAT(ReadText("{\"user\": \"u\", \"text\": \"x\"}\n{\"user\": \"u\", " + fields + "}"),
+                IsRefused(2, reason))
+        << fields;
+  }
+}
+
+TEST_F(UserRecordsTest, ACsvFileMayHoldTheOtherForms) {
+  Write("user,messages\na,\"[{\"\"role\"\": \"\"assistant\"\", \"\"content\"\": \"\"x, y\"\"}]\"\n",
+        "c.csv");
+  SUBMIX_ASSERT_OK(Read());
+  ASSERT_THAT(records_, SizeIs(1));
+  EXPECT_EQ(records_[0].Written(), "x, y");
+  EXPECT_THAT(records_[0].messages, SizeIs(1));
+  Write("prompt,completion,user\nis it?, it is,a\n", "c.csv");
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "is it? it is", 2)));
+  EXPECT_EQ(records_[0].prompt_bytes, 6u);
+  // A table of all forms: a row fills one.
+  Write(
+      "user,text,messages,prompt,completion\na,x,,,\na,,,p,c\n"
+      "a,,\"[{\"\"role\"\": \"\"assistant\"\", \"\"content\"\": \"\"y\"\"}]\",,\na,,,,\n",
+      "c.csv");
+  SUBMIX_ASSERT_OK(Read());
+  ASSERT_THAT(records_, SizeIs(4));
+  EXPECT_EQ(records_[0].text, "x");
+  EXPECT_EQ(records_[1].prompt_bytes, 1u);
+  EXPECT_EQ(records_[2].Written(), "y");
+  EXPECT_EQ(records_[3].Written(), "");
+}
+
+TEST_F(UserRecordsTest, RowsOfOtherFormsAreRefusedAsLinesAre) {
+  const std::string talk =
+      "\"[{\"\"role\"\": \"\"assistant\"\", \"\"content\"\": \"\"secret\"\"}]\"";
+  const std::pair<std::string, std::string> cases[] = {
+      {"user,text,messages\na,x,\na,secret," + talk + "\n", "more than one of"},
+      {"user,messages,prompt,completion\na,,p,c\na,,,\n", "neither \"messages\" nor"},
+      {"user,messages\na," + talk + "\na,secret\n", "cannot be read"},
+      {"user,messages\na," + talk + "\na,[]\n", "no answer"},
+      {"user,messages\na," + talk + "\na,\n", "neither \"messages\" nor"},
+      {"user,prompt,completion\na,p,c\na,secret,\n", "\"completion\" is empty"},
+      {"user,messages\na," + talk + "\na,\"[], \"\"secret\"\": []\"\n", "no answer"},
+  };
+  for (const auto& [rows, reason] : cases) {
+    Write(rows, "c.csv");
+    EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr("c.csv:3: "), HasSubstr(reason),
+                                       Not(HasSubstr("secret")))))
+        << rows;
+  }
+  Write("user,prompt\na,p\n", "c.csv");
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"text\"")));
+}
+
+TEST_F(UserRecordsTest, WhatIsWrittenAsALineIsReadBack) {
+  UserRecord pair{"a", "is it? it is"};
+  pair.prompt_bytes = 6;
+  UserRecord talk{"b", ""};
+  talk.messages = {{chat::ChatRole::kSystem, "\"s\""}, {chat::ChatRole::kAssistant, "a\n"}};
+  SUBMIX_ASSERT_OK(ReadText(JsonLine(pair) + JsonLine(talk) + JsonLine({"c", "x"})));
+  ASSERT_THAT(records_, SizeIs(3));
+  EXPECT_EQ(records_[0].prompt_bytes, 6u);
+  EXPECT_EQ(records_[1].messages, talk.messages);
+  EXPECT_THAT(records_[2], IsRecord("c", "x", 3));
+  EXPECT_EQ(JsonLine({"c", "x"}), "{\"user\": \"c\", \"text\": \"x\"}\n");
 }
 
 }  // namespace user_records_test

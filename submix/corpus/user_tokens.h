@@ -1,7 +1,8 @@
-// Token batches for training and evaluation: each user's texts, in file order, as one stream, cut
+// Token batches for training and evaluation: each user's records, in file order, as one stream, cut
 // into blocks that never mix two users. Where the tokenizer puts something before a text (BOS), a
 // stream is "<s> text </s> <s> text </s>"; where it does not, end_of_text stands on both sides of a
-// text: "<|endoftext|> text <|endoftext|> text <|endoftext|>".
+// text: "<|endoftext|> text <|endoftext|> text <|endoftext|>". A conversation begins as its
+// template has it, and end_of_text stands behind it, too.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/corpus/user_records.h"
-#include "submix/tokenizer/tokenizer.h"
 
 namespace submix::corpus {
 
@@ -22,17 +23,35 @@ namespace submix::corpus {
 // training, one who is absent (docs/privacy.md, Theorem 14).
 struct UserTokens {
   std::string user;
-  std::vector<base::TokenId> tokens;
+  std::vector<StreamToken> tokens;
+  // Where each record lies with the ends of text around it, from `begin` up to `end`.
+  struct Place {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::vector<Place> records = {};
 };
 
-// Adds a text to a stream, which lacks its last end_of_text until all texts are in. Returns whether
-// the text has a token of its own. Errors: those of Tokenizer::Encode.
-base::StatusOr<bool> AppendText(const tokenizer::Tokenizer& tokenizer, std::string_view text,
-                                std::vector<base::TokenId>& stream);
+// A user's stream in the making.
+class RecordStream {
+ public:
+  void Append(EncodedRecord record);
+  std::size_t size() const { return user_.tokens.size(); }
+  bool has_text() const { return has_text_; }
+  // The first `most_tokens` of it, with the last end of text if that is among them.
+  UserTokens Take(std::string user, std::size_t most_tokens);
 
-// Every text as a stream of its own: boundaries are tokens that no text can forge.
-std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users,
-                                     const tokenizer::Tokenizer& tokenizer);
+ private:
+  void Close();
+
+  UserTokens user_;
+  StreamToken end_ = 0;  // of the last record
+  bool is_open_ = false;
+  bool has_text_ = false;
+};
+
+// Every record as a stream of its own: boundaries are no tokens that a text could forge.
+std::vector<UserTokens> CutIntoTexts(const std::vector<UserTokens>& users);
 
 // The users of a corpus by where the partition puts them; users in order of their keys, so that the
 // result does not depend on the order of the file's users.
@@ -44,18 +63,19 @@ struct PartitionedCorpus {
 // Reads and tokenizes the corpus, of each user the first tokens_per_user tokens, or all where that
 // is 0: what is cut off depends on the user's own text alone, and ends without end_of_text. A
 // member may get no user: whether one does is private, so nothing is refused for it (Theorem 5:
-// every data set has a deployment). Errors: those of ReadUserRecords; of Tokenizer::Encode, with
-// file and line. Requires: options in range.
+// every data set has a deployment). Errors: those of ReadUserRecords; of RecordEncoder, with file
+// and line. Requires: options in range.
 base::StatusOr<PartitionedCorpus> PartitionCorpus(const CorpusFile& file,
-                                                  const tokenizer::Tokenizer& tokenizer,
+                                                  const RecordEncoder& encoder,
                                                   const base::HashKey& key,
                                                   const PartitionOptions& options,
                                                   std::int64_t tokens_per_user = 0);
 
 // Cuts users into blocks of at most block_tokens tokens, wherever a text begins or ends;
 // consecutive blocks of one user overlap by one token so that every transition is seen once. Blocks
-// with fewer than two tokens are dropped. Requires: block_tokens >= 2.
-std::vector<std::vector<base::TokenId>> CutIntoBlocks(const std::vector<UserTokens>& users,
-                                                      int block_tokens);
+// that predict no token that counts are dropped, such as those of fewer than two tokens. Requires:
+// block_tokens >= 2.
+std::vector<std::vector<StreamToken>> CutIntoBlocks(const std::vector<UserTokens>& users,
+                                                    int block_tokens);
 
 }  // namespace submix::corpus

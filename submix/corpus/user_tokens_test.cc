@@ -63,15 +63,16 @@ class PickyTokenizer final : public tokenizer::Tokenizer {
 };
 
 UserTokens StreamOf(const tokenizer::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
-  UserTokens user{"u", {}};
+  RecordStream stream;
   for (const std::string& text : texts) {
-    EXPECT_THAT(AppendText(tokenizer, text, user.tokens).status(), base::IsOk());
+    auto encoded = RecordEncoder(tokenizer).Encode({"u", text});
+    EXPECT_THAT(encoded.status(), base::IsOk());
+    stream.Append(*std::move(encoded));
   }
-  user.tokens.push_back(tokenizer.end_of_text());
-  return user;
+  return stream.Take("u", 1000);
 }
 
-TEST(AppendTextTest, EndsStandBetweenTexts) {
+TEST(RecordStreamTest, EndsStandBetweenTexts) {
   EXPECT_THAT(StreamOf(ByteTokenizer(), {"ab", "", "c"}).tokens,
               ElementsAre(kEnd, 'a', 'b', kEnd, kEnd, 'c', kEnd));
   EXPECT_THAT(StreamOf(BeginningTokenizer(), {"ab", "", "c"}).tokens,
@@ -84,12 +85,14 @@ TEST(CutIntoTextsTest, EveryTextIsTheStreamOfItAlone) {
   const BeginningTokenizer beginning;
   for (const tokenizer::Tokenizer* tokenizer :
        std::initializer_list<const tokenizer::Tokenizer*>{&bytes, &beginning}) {
-    const auto cut =
-        CutIntoTexts({StreamOf(*tokenizer, texts), StreamOf(*tokenizer, {"h"})}, *tokenizer);
+    const auto cut = CutIntoTexts({StreamOf(*tokenizer, texts), StreamOf(*tokenizer, {"h"})});
     ASSERT_EQ(cut.size(), 5u);
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (const std::size_t i : {0, 2, 3}) {
       EXPECT_EQ(cut[i].tokens, StreamOf(*tokenizer, {texts[i]}).tokens) << i;
     }
+    std::vector<TokenId> empty = tokenizer->document_start();
+    empty.push_back(kEnd);
+    EXPECT_EQ(cut[1].tokens, empty);
     EXPECT_EQ(cut[4].tokens, StreamOf(*tokenizer, {"h"}).tokens);
     EXPECT_EQ(cut[4].user, "u");
   }
@@ -116,7 +119,8 @@ class PartitionCorpusTest : public ::testing::Test {
       file << R"({"user": ")" << line.user << R"(", "text": ")" << line.text << "\"}\n";
     }
     file.close();
-    return PartitionCorpus(path, ByteTokenizer(), FixedKey(), options);
+    const ByteTokenizer bytes;
+    return PartitionCorpus(path, bytes, FixedKey(), options);
   }
 
   base::TemporaryDirectory directory_;
@@ -175,7 +179,7 @@ TEST_F(PartitionCorpusTest, AUserWithoutATokenOfTextHasNothingToTrainOn) {
   EXPECT_EQ(empty.user, "a");
   EXPECT_THAT(empty.tokens, IsEmpty());
   EXPECT_THAT(CutIntoBlocks({empty}, 8), IsEmpty());
-  EXPECT_THAT(CutIntoTexts({empty}, ByteTokenizer()), IsEmpty());
+  EXPECT_THAT(CutIntoTexts({empty}), IsEmpty());
 }
 
 TEST_F(PartitionCorpusTest, PutsUsersWherePlaceUserSays) {
@@ -281,6 +285,13 @@ TEST(CutIntoBlocksTest, DropsWhatHoldsNoTransition) {
   EXPECT_THAT(CutIntoBlocks({}, 4), IsEmpty());
   EXPECT_THAT(CutIntoBlocks({CountingUser(0, 0), CountingUser(5, 1)}, 4), IsEmpty());
   EXPECT_THAT(CutIntoBlocks({CountingUser(0, 2)}, 4), ElementsAre(ElementsAre(0, 1)));
+}
+
+TEST(CutIntoBlocksTest, DropsWhatPredictsNothingThatCounts) {
+  UserTokens user{"u", {0, 1, ~2, ~3, ~4, ~5, 6, ~7}};
+  EXPECT_THAT(CutIntoBlocks({user}, 3), ElementsAre(ElementsAre(0, 1, ~2), ElementsAre(~4, ~5, 6)));
+  user.tokens = {0, ~1, ~2};
+  EXPECT_THAT(CutIntoBlocks({user}, 3), IsEmpty());
 }
 
 TEST(CutIntoBlocksTest, CoversEveryTransitionOnceAndMixesNoUsers) {

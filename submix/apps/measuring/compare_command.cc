@@ -51,9 +51,10 @@ StatusOr<SyntheticText> LoadSynthetic(const std::string& path,
   corpus::CorpusFile file(path);
   file.user_column = "id";
   SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    vocabulary.AddDocument(record.text, text.words);
+    const std::string written = record.Written();
+    vocabulary.AddDocument(written, text.words);
     for (std::size_t i = 0; i < codes.size(); ++i) {
-      found[i] = found[i] || record.text.find(codes[i].secret) != std::string::npos;
+      found[i] = found[i] || written.find(codes[i].secret) != std::string::npos;
     }
     return base::OkStatus();
   }));
@@ -78,13 +79,14 @@ StatusOr<RealText> LoadReal(const CompareOptions& options, eval::Vocabulary& voc
     corpus::CorpusFile file = options.corpus;
     file.path = options.heldout;
     SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-      vocabulary.AddDocument(record.text, real.heldout);
+      vocabulary.AddDocument(record.Written(), real.heldout);
       return base::OkStatus();
     }));
   }
   SUBMIX_RETURN_IF_ERROR(
       corpus::ReadUserRecords(options.corpus, [&](const corpus::UserRecord& record) {
-        vocabulary.AddDocument(record.text, is_heldout(record.user) ? real.heldout : real.read);
+        vocabulary.AddDocument(record.Written(),
+                               is_heldout(record.user) ? real.heldout : real.read);
         return base::OkStatus();
       }));
   if (real.heldout.words() > 0) return real;

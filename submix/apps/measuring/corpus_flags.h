@@ -4,6 +4,7 @@
 #include <string>
 
 #include "submix/apps/flags.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/corpus/user_records.h"
 
 namespace submix::apps {
@@ -14,13 +15,27 @@ inline void AddColumnFlags(Flags flags, corpus::CorpusFile& file) {
   flags.Add("--text-column", file.text_column, "Field or CSV column of the text");
 }
 
+// --loss, "answers" or "all". `unsaid`: for --help, what holds where nobody says; `what` is done.
+inline CLI::Option* AddLossFlag(Flags flags, std::string& loss, const std::string& unsaid,
+                                const std::string& what) {
+  CLI::Option* const flag = flags.Add("--loss", loss, OneOf({"answers", "all"}),
+                                      "Of conversations, and of prompts with completions, " + what +
+                                          " the answers alone, or all tokens");
+  return flag->default_str(unsaid);
+}
+inline corpus::Loss LossOf(const std::string& loss) {
+  return loss == "all" ? corpus::Loss::kAll : corpus::Loss::kAnswers;
+}
+
 // A user-keyed file that must be given, which `what` names for help, and the flags of its columns.
 inline void RequireCorpus(Flags flags, const std::string& name, const std::string& what,
                           corpus::CorpusFile& file) {
-  flags.Require(name, file.path, kFile,
-                what +
-                    ": one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl), or .csv with a "
-                    "header; also .gz, .xz, .zst, .bz2");
+  flags.Require(
+      name, file.path, kFile,
+      what +
+          ": one {\"user\": \"…\", \"text\": \"…\"} a line (.jsonl), or .csv with a "
+          "header; also .gz, .xz, .zst, .bz2. \"messages\", a conversation, or \"prompt\" and "
+          "\"completion\" may stand in the text's place");
   AddColumnFlags(flags, file);
 }
 

@@ -21,6 +21,7 @@
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/ledger_view.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/eval/measuring/evaluation.h"
 #include "submix/eval/measuring/promised_settings.h"
 #include "submix/mechanism/declaring/recommended_options.h"
@@ -39,6 +40,7 @@ constexpr std::int64_t kMostTokens = 1'000'000'000;
 struct EvaluateOptions {
   std::string target;  // an ensemble or a deployment
   corpus::CorpusFile corpus;
+  std::string loss;  // empty: as the ensemble was trained
   std::string heldout;
   std::string fine_tuned;
   std::string csv;
@@ -208,20 +210,35 @@ Status CheckUnits(const EvaluateOptions& options) {
 
 StatusOr<eval::HeldoutText> LoadHeldout(const EvaluateOptions& options,
                                         const ensemble::OpenedEnsemble& ensemble,
-                                        const tokenizer::Tokenizer& tokenizer, int context_length) {
+                                        const corpus::RecordEncoder& encoder, int context_length) {
   const ensemble::Manifest& manifest = ensemble.manifest();
   if (!options.heldout.empty()) {
     corpus::CorpusFile heldout = options.corpus;
     heldout.path = options.heldout;
-    return eval::HeldoutFromFile(heldout, tokenizer, context_length);
+    return eval::HeldoutFromFile(heldout, encoder, context_length);
   }
   SUBMIX_ASSIGN_OR_RETURN(
       const auto key, corpus::LoadPartitionKey(ensemble::PartitionKeyPath(ensemble.directory())));
   SUBMIX_ASSIGN_OR_RETURN(
       const auto corpus,
-      corpus::PartitionCorpus(options.corpus, tokenizer, key,
+      corpus::PartitionCorpus(options.corpus, encoder, key,
                               {manifest.num_parts, manifest.halves, manifest.heldout_fraction}));
   return eval::HeldoutFromUsers(corpus.heldout, context_length);
+}
+
+// What of conversations is scored: what is said or, without it, what the members learnt.
+StatusOr<corpus::Loss> ScoredLoss(const EvaluateOptions& options,
+                                  const ensemble::Manifest& manifest) {
+  if (options.loss.empty()) return ensemble::LossFrom(manifest.hyper_parameters);
+  return LossOf(options.loss);
+}
+
+std::string WhatIsScored(const eval::HeldoutBlocks& blocks, corpus::Loss loss) {
+  const std::int64_t scored = eval::CountScoredTokens(blocks);
+  const std::int64_t all = eval::CountPredictedTokens(blocks);
+  if (loss == corpus::Loss::kAll) return "all of " + std::to_string(all) + " tokens";
+  if (scored == all) return "";
+  return "answers only, " + std::to_string(scored) + " of " + std::to_string(all) + " tokens";
 }
 
 StatusOr<eval::EvaluationCheckpoint> Checkpoint(
@@ -277,8 +294,11 @@ Status RunEvaluate(const EvaluateOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(
       const auto predictor,
       workbench::LoadEnsemble(options.predictor, *tokenizer, ensemble, fine_tuned));
+  SUBMIX_ASSIGN_OR_RETURN(const corpus::Loss loss, ScoredLoss(options, manifest));
+  const corpus::RecordEncoder encoder(*tokenizer, ensemble.public_directory(), loss);
   SUBMIX_ASSIGN_OR_RETURN(auto text,
-                          LoadHeldout(options, ensemble, *tokenizer, predictor->context_length()));
+                          LoadHeldout(options, ensemble, encoder, predictor->context_length()));
+  sheet.scored = WhatIsScored(text.blocks, loss);
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   if (plan.num_fine_tuned > 1) {
     return base::InvalidArgumentError("--fine-tuned: " + options.fine_tuned + " has " +
@@ -323,6 +343,7 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
   flags.Add("--corpus", options.corpus.path, "The training corpus: its held-out users are scored");
   flags.Add("--heldout", options.heldout, "Or other text: .jsonl or .csv (every user), or plain");
   AddColumnFlags(flags, options.corpus);
+  AddLossFlag(flags, options.loss, "as trained", "scores");
   flags.Add("--fine-tuned", options.fine_tuned,
             "An ensemble of one part, trained on all private text: the baseline");
   options.mechanisms_said =

@@ -308,6 +308,7 @@ void PrintEvaluationJson(const EvaluationSheet& sheet) {
   for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
     object["settings"].push_back(SettingJson(sheet, i));
   }
+  if (!sheet.scored.empty()) object["scored"] = sheet.scored;
   std::printf("%s\n", object.dump().c_str());
 }
 
@@ -316,6 +317,7 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
                               "choosing options by them, is a release of its own. epsilon in nats "
                               "at its order, per part.")
                         .c_str());
+  if (!sheet.scored.empty()) std::printf("scored: %s\n", sheet.scored.c_str());
   for (const eval::Baselines& baselines : sheet.result.baselines) {
     std::printf("\n%zu runs of %lld tokens, each with a fresh budget\n",
                 baselines.public_model.runs.size(), static_cast<long long>(baselines.tokens));

@@ -20,6 +20,7 @@ struct EvaluationSheet {
   std::vector<accounting::PrivacyStatement> statements;   // of each setting's budget
   accounting::PrivacyStatement public_statement;          // of the public model's answers
   std::optional<accounting::PublicCost> public_training;  // counted in where users are promised
+  std::string scored;  // "answers only, 120 of 310 tokens"; empty: plain text, all of it
 };
 
 // A row for every model and setting: a JSON array, and a file.

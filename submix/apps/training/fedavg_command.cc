@@ -50,6 +50,7 @@ struct FedAvgCommandOptions {
   train::FederatedOptions training;
   workbench::FedAvgModelOptions model;
   AdapterFlags adapter;  // of a public model
+  std::string loss = "answers";
   std::uint64_t seed = 1;
   corpus::CorpusFile corpus;
   std::string heldout;
@@ -315,6 +316,7 @@ Status RunFedAvg(FedAvgCommandOptions options) {
   train::FederatedOptions& training = options.training;
   SUBMIX_RETURN_IF_ERROR(CompleteModel(options.adapter, options.model));
   options.model.directory = training.directory;
+  options.model.loss = LossOf(options.loss);
   SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
   if (training.threads == 0) training.threads = base::AvailableProcessors();
   SUBMIX_ASSIGN_OR_RETURN(const auto model,
@@ -405,6 +407,7 @@ void AddModelFlags(CLI::App& command, FedAvgCommandOptions& options) {
   for (CLI::Option* option : lstm.get_options()) option->needs(public_text);
   CLI::App& adapters = *command.add_option_group("adapters", "with --public");
   AddAdapterFlags(adapters, options.adapter, "as `submix train`");
+  AddLossFlag(adapters, options.loss, options.loss, "learns");
   for (CLI::Option* option : adapters.get_options()) option->needs(public_model);
   Flags(command).Add("--seed", options.seed,
                      "Of the random model, or adapter, that all users begin with");

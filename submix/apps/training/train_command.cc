@@ -87,6 +87,7 @@ train::PrivateTrainingOptions PrivateTrainingOptionsOf(
   options.partition_key_path = training.partition_key_path;
   options.heldout_fraction = training.partition.heldout_fraction;
   options.tokens_per_user = training.tokens_per_user;
+  options.loss = training.loss;
   options.unit = flags.unit == "user" ? PrivacyUnit::kUserKey : PrivacyUnit::kTrainingExample;
   options.epochs = fine_tune.epochs;
   options.training.blocks_at_a_time = fine_tune.batch_size;
@@ -198,6 +199,7 @@ struct TrainOptions {
   train::EnsembleTrainingOptions training;
   FineTuneFlags fine_tune;
   PrivateTrainingFlags private_training;
+  std::string loss = "answers";
   std::string public_trained_on = "same-users";
   std::string recipe = "recommended";
   std::int64_t tokens_a_part = 0;
@@ -275,6 +277,7 @@ Status RunTrain(TrainOptions& options) {
     return ServeMembers(*training.ranks, training.fine_tune);
   }
   SayGoesOnAtInterrupt();
+  training.loss = LossOf(options.loss);
   // One model of all text is never deployed.
   if (training.partition.num_parts > 1 || options.is_private()) {
     std::FILE* const out = options.json ? stderr : stdout;
@@ -333,6 +336,7 @@ void AddTrainCommand(CLI::App& command, Action& action) {
            "most "
            "of the text does not fill a part")
       ->default_str("all");
+  AddLossFlag(flags, options.loss, options.loss, "learns");
   flags.Add("--public-trained-on", options.public_trained_on, OneOf({"same-users", "other-users"}),
             "Where --public is a model trained privately: other-users if no user of this corpus "
             "was among its users; with same-users, the default, statements add both losses");

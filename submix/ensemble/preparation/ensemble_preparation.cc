@@ -22,6 +22,9 @@ using base::StatusOr;
 
 namespace {
 
+constexpr char kLoss[] = "loss";
+constexpr char kLossOfAll[] = "all";
+
 namespace fs = std::filesystem;
 
 // From here on a copy takes room that is worth a common inode.
@@ -143,6 +146,17 @@ bool HasSameOptions(const Manifest& found, const Manifest& wanted) {
          found.heldout_fraction == wanted.heldout_fraction &&
          found.partition_key_id == wanted.partition_key_id &&
          found.hyper_parameters == wanted.hyper_parameters;
+}
+
+void AddLoss(corpus::Loss loss, std::map<std::string, std::string>& hyper_parameters) {
+  if (loss == corpus::Loss::kAll) hyper_parameters[kLoss] = kLossOfAll;
+}
+
+StatusOr<corpus::Loss> LossFrom(const std::map<std::string, std::string>& hyper_parameters) {
+  const auto found = hyper_parameters.find(kLoss);
+  if (found == hyper_parameters.end()) return corpus::Loss::kAnswers;
+  if (found->second == kLossOfAll) return corpus::Loss::kAll;
+  return base::DataLossError("manifest.json: the hyper-parameter loss is there and not all");
 }
 
 Status CheckIsPublic(const std::string& public_directory) {

@@ -9,6 +9,7 @@
 #include "submix/base/digest.h"
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/ensemble/manifest.h"
 #include "submix/tokenizer/tokenizer.h"
 
@@ -39,6 +40,11 @@ Manifest NewManifest(const corpus::PartitionOptions& partition, std::string part
 
 // Whether a directory was begun with these options: shape, key and hyper-parameters.
 bool HasSameOptions(const Manifest& found, const Manifest& wanted);
+
+// What of conversations is predicted, as a manifest keeps it, and back. The answers alone leave no
+// mark. Errors: kDataLoss.
+void AddLoss(corpus::Loss loss, std::map<std::string, std::string>& hyper_parameters);
+base::StatusOr<corpus::Loss> LossFrom(const std::map<std::string, std::string>& hyper_parameters);
 
 // Errors: kFailedPrecondition if the model was itself trained on private text: one statement cannot
 // say both costs; those of LoadTrainingCost.

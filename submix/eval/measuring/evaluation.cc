@@ -59,7 +59,7 @@ Sha256Digest DrawsKey(std::uint64_t seed, const EvaluationSetting& setting, std:
 Sha256Digest TextDigest(const HeldoutText& text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.blocks.size(); ++i) {
-    const std::vector<base::TokenId>& block = text.blocks[i];
+    const std::vector<corpus::StreamToken>& block = text.blocks[i];
     bytes += std::to_string(block.size()) + " " + base::ToHex(base::Sha256(text.users[i])) + "\n";
     bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
   }
@@ -397,6 +397,12 @@ StatusOr<FinishedRuns> OpenCheckpoint(const EvaluationCheckpoint& checkpoint,
                                               {"options", PlanDigest(plan)}});
 }
 
+std::vector<base::TokenId> IdsOf(const std::vector<corpus::StreamToken>& block) {
+  std::vector<base::TokenId> ids;
+  std::ranges::transform(block, std::back_inserter(ids), corpus::IdOf);
+  return ids;
+}
+
 // Whole blocks, also where `begin` is inside one: a predictor's rounding may depend on how much of
 // a block it is asked for.
 Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& predictor,
@@ -404,13 +410,15 @@ Status ScoreFrom(std::int64_t begin, std::int64_t end, ensemble::Predictor& pred
   std::int64_t block_begin = 0;
   int user = 0;
   for (std::size_t i = 0; i < text.blocks.size(); ++i) {
-    const std::vector<base::TokenId>& block = text.blocks[i];
+    const std::vector<corpus::StreamToken>& block = text.blocks[i];
     if (i > 0 && text.users[i] != text.users[i - 1]) ++user;
-    const std::int64_t block_end = block_begin + std::ssize(block) - 1;
+    const std::int64_t block_end = block_begin + corpus::NumCounted(block);
     if (block_end > begin && block_begin < end) {
+      std::int64_t next = block_begin;
       SUBMIX_RETURN_IF_ERROR(predictor.Score(
-          block, 1, [&](std::size_t index, std::span<const float> logits) -> Status {
-            const std::int64_t position = block_begin + static_cast<std::int64_t>(index) - 1;
+          IdsOf(block), 1, [&](std::size_t index, std::span<const float> logits) -> Status {
+            if (!corpus::IsCounted(block[index])) return base::OkStatus();
+            const std::int64_t position = next++;
             if (position < begin || position >= end) return base::OkStatus();
             progress.Advance(1);
             return evaluation.Score(position, block[index], user, logits);

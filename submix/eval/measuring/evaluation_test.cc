@@ -108,6 +108,36 @@ TEST(EvaluationTest, LossesOfUsersAreThoseOfTheirPositionsOverAllRuns) {
   EXPECT_NEAR(std::exp(nats / 200), result.settings[0].perplexity.corpus(), 1e-9);
 }
 
+// Of conversations the answers: positions are those that count, wherever blocks end.
+TEST(EvaluationTest, WhatDoesNotCountIsReadAndNotScored) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  const HeldoutText plain = MakeText(12, 41);
+  HeldoutText text = plain;
+  double loss = 0;
+  int position = 0;
+  for (std::size_t b = 0; b < text.blocks.size(); ++b) {
+    for (std::size_t t = 0; t < text.blocks[b].size(); ++t) {
+      const base::TokenId token = plain.blocks[b][t];
+      if ((b + t) % 3 != 0) {
+        text.blocks[b][t] = corpus::Uncounted(token);
+      } else if (t > 0 && position++ < 50) {
+        loss += PublicLoss(plain.blocks[b][t - 1], token);
+      }
+    }
+  }
+  EXPECT_EQ(CountScoredTokens(text.blocks), position);
+  EXPECT_EQ(CountPredictedTokens(text.blocks), 12 * 40);
+  EvaluationPlan plan = MakePlan();
+  plan.runs = 3;
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result, RunEvaluation(predictor, text, plan));
+  EXPECT_NEAR(result.baselines[0].public_model.runs[0], std::exp(loss / 50),
+              1e-4 * std::exp(loss / 50));
+  plan.runs = 4;
+  EXPECT_THAT(RunEvaluation(predictor, text, plan),
+              base::StatusIs(base::StatusCode::kInvalidArgument,
+                             ::testing::HasSubstr(std::to_string(position) + " positions")));
+}
+
 TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
   const HeldoutText text = MakeText(5, 41);

@@ -1,5 +1,6 @@
 #include "submix/eval/measuring/heldout.h"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -13,32 +14,39 @@ namespace {
 using base::StatusOr;
 using corpus::UserTokens;
 
+constexpr auto kAllTokens = std::numeric_limits<std::size_t>::max();
+
 // The users of a user-keyed file, or one of them, in order of their names.
 StatusOr<HeldoutText> ReadUsers(const corpus::CorpusFile& file,
                                 const std::optional<std::string>& only_user,
-                                const tokenizer::Tokenizer& tokenizer, int context_length) {
-  std::map<std::string, std::vector<base::TokenId>> streams;
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
-    if (record.text.empty() || (only_user && *only_user != record.user)) return base::OkStatus();
-    return corpus::AppendText(tokenizer, record.text, streams[record.user]).status();
-  }));
+                                const corpus::RecordEncoder& encoder, int context_length) {
+  std::map<std::string, corpus::RecordStream> streams;
+  const auto append = [&](const corpus::UserRecord& record) -> base::Status {
+    if (record.Written().empty() || (only_user && *only_user != record.user)) {
+      return base::OkStatus();
+    }
+    SUBMIX_ASSIGN_OR_RETURN(corpus::EncodedRecord encoded, encoder.Encode(record));
+    streams[record.user].Append(std::move(encoded));
+    return base::OkStatus();
+  };
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, append));
   std::vector<UserTokens> users;
-  for (auto& [user, stream] : streams) {
-    stream.push_back(tokenizer.end_of_text());
-    users.push_back({user, std::move(stream)});
-  }
+  for (auto& [user, stream] : streams) users.push_back(stream.Take(user, kAllTokens));
   return HeldoutFromUsers(users, context_length);
 }
 
 // Every document of a text file as a user of its own.
-StatusOr<HeldoutText> ReadDocuments(const std::string& path, const tokenizer::Tokenizer& tokenizer,
+StatusOr<HeldoutText> ReadDocuments(const std::string& path, const corpus::RecordEncoder& encoder,
                                     int context_length) {
   std::vector<UserTokens> documents;
-  const auto append = [&](std::string_view document) {
-    std::vector<base::TokenId>& stream = documents.emplace_back().tokens;
-    const auto has_text = corpus::AppendText(tokenizer, document, stream);
-    stream.push_back(tokenizer.end_of_text());
-    return has_text.status();
+  const auto append = [&](std::string_view document) -> base::Status {
+    corpus::UserRecord record;
+    record.text = document;
+    SUBMIX_ASSIGN_OR_RETURN(corpus::EncodedRecord encoded, encoder.Encode(record));
+    corpus::RecordStream stream;
+    stream.Append(std::move(encoded));
+    documents.push_back(stream.Take("", kAllTokens));
+    return base::OkStatus();
   };
   SUBMIX_RETURN_IF_ERROR(corpus::ReadDocuments(path, append));
   HeldoutText text = HeldoutFromUsers(documents, context_length);
@@ -60,20 +68,26 @@ HeldoutText HeldoutFromUsers(const std::vector<UserTokens>& users, int context_l
 }
 
 StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
-                                      const tokenizer::Tokenizer& tokenizer, int context_length) {
+                                      const corpus::RecordEncoder& encoder, int context_length) {
   return corpus::IsUserKeyed(file.path)
-             ? ReadUsers(file, /*only_user=*/std::nullopt, tokenizer, context_length)
-             : ReadDocuments(file.path, tokenizer, context_length);
+             ? ReadUsers(file, /*only_user=*/std::nullopt, encoder, context_length)
+             : ReadDocuments(file.path, encoder, context_length);
 }
 
 StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
-                                      const tokenizer::Tokenizer& tokenizer, int context_length) {
-  SUBMIX_ASSIGN_OR_RETURN(HeldoutText text, ReadUsers(path, user, tokenizer, context_length));
+                                      const corpus::RecordEncoder& encoder, int context_length) {
+  SUBMIX_ASSIGN_OR_RETURN(HeldoutText text, ReadUsers(path, user, encoder, context_length));
   if (text.blocks.empty()) return base::NotFoundError(path + ": no text of that user");
   return std::move(text.blocks);
 }
 
 std::int64_t CountScoredTokens(const HeldoutBlocks& blocks) {
+  std::int64_t tokens = 0;
+  for (const auto& block : blocks) tokens += corpus::NumCounted(block);
+  return tokens;
+}
+
+std::int64_t CountPredictedTokens(const HeldoutBlocks& blocks) {
   std::int64_t tokens = 0;
   for (const auto& block : blocks) tokens += static_cast<std::int64_t>(block.size()) - 1;
   return tokens;

@@ -1,21 +1,21 @@
-// Held-out text for evaluation: token blocks whose every position but the first is scored.
+// Held-out text for evaluation: token blocks whose every position but the first is scored if it
+// counts (corpus/counted_tokens.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/corpus/user_records.h"
 #include "submix/corpus/user_tokens.h"
-#include "submix/tokenizer/tokenizer.h"
 
 namespace submix::eval {
 
 // Blocks of at most context_length + 1 tokens; within a block, position t >= 1 is the query
 // "tokens[0 .. t) → tokens[t]". Blocks never mix two users or documents.
-using HeldoutBlocks = std::vector<std::vector<base::TokenId>>;
+using HeldoutBlocks = std::vector<std::vector<corpus::StreamToken>>;
 
 // Blocks and whose each is: intervals resample users, so that what one of them wrote stays
 // together.
@@ -31,16 +31,17 @@ HeldoutText HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int c
 // line "<|endoftext|>"; nobody is said to have written them, so every block counts as a user's,
 // with its number for a name). Errors: those of the reader.
 base::StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
-                                            const tokenizer::Tokenizer& tokenizer,
+                                            const corpus::RecordEncoder& encoder,
                                             int context_length);
 
 // What one user wrote, of a user-keyed file. Errors: those of the reader; kNotFound if the file has
 // no text of that user.
 base::StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,
-                                            const tokenizer::Tokenizer& tokenizer,
+                                            const corpus::RecordEncoder& encoder,
                                             int context_length);
 
-// Number of scored tokens in the blocks.
+// Number of scored tokens in the blocks; and of all that are predicted, scored or not.
 std::int64_t CountScoredTokens(const HeldoutBlocks& blocks);
+std::int64_t CountPredictedTokens(const HeldoutBlocks& blocks);
 
 }  // namespace submix::eval

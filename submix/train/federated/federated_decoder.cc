@@ -22,16 +22,19 @@ using base::TokenId;
 
 namespace {
 
-using Blocks = std::vector<std::vector<TokenId>>;
+using corpus::StreamToken;
+using Blocks = std::vector<std::vector<StreamToken>>;
 
 // A user's tokens in blocks of up to `positions` predictions: each holds what is read and, behind
-// it, the last token that is predicted.
-Blocks CutIntoBlocks(std::span<const TokenId> tokens, TokenId end_of_text, std::size_t positions) {
+// it, the last token that is predicted. Those that predict nothing that counts are left out.
+Blocks CutIntoBlocks(std::span<const StreamToken> tokens, TokenId end_of_text,
+                     std::size_t positions) {
   Blocks blocks;
   for (std::size_t begin = 0; begin < tokens.size(); begin += positions) {
     const auto predicted = tokens.subspan(begin, std::min(positions, tokens.size() - begin));
     blocks.push_back({begin == 0 ? end_of_text : tokens[begin - 1]});
     blocks.back().insert(blocks.back().end(), predicted.begin(), predicted.end());
+    if (corpus::NumCounted(blocks.back()) == 0) blocks.pop_back();
   }
   return blocks;
 }
@@ -48,7 +51,7 @@ class DecoderClient final : public ClientModel {
     std::ranges::copy(parameters, models_->parameters().values(0).begin());
   }
 
-  void Begin(std::span<const TokenId> tokens) override {
+  void Begin(std::span<const StreamToken> tokens) override {
     blocks_ = CutIntoBlocks(tokens, end_of_text_, positions_);
     next_ = 0;
     batch_ = {};
@@ -73,15 +76,16 @@ class DecoderClient final : public ClientModel {
   const std::size_t positions_;
   Blocks blocks_;
   std::size_t next_ = 0;
-  std::span<const std::vector<TokenId>> batch_;  // of blocks_
+  std::span<const std::vector<StreamToken>> batch_;  // of blocks_
 };
 
 PredictionCount CountPredictions(MemberModels& models, const Blocks& blocks) {
   PredictionCount count;
-  for (const std::vector<TokenId>& block : blocks) {
+  for (const std::vector<StreamToken>& block : blocks) {
     const at::Tensor logits = models.Logits(BatchOf({&block, 1}).tokens()).contiguous();
     const auto vocab_size = static_cast<std::size_t>(logits.size(1));
     for (std::size_t i = 0; i + 1 < block.size(); ++i) {
+      if (!corpus::IsCounted(block[i + 1])) continue;
       count.Add(block[i + 1], {logits.data_ptr<float>() + i * vocab_size, vocab_size});
     }
   }
@@ -129,13 +133,19 @@ StatusOr<std::unique_ptr<MemberModels>> FederatedDecoder::MakeTrained() const {
   return MakeMembers(*model_, options_.lora, /*groups=*/1, options_.precision);
 }
 
+std::string FederatedDecoder::Source() const {
+  return options_.loss == corpus::Loss::kAll ? "public model, loss all" : "public model";
+}
+
 StatusOr<TokenStreams> FederatedDecoder::ReadUsers(const corpus::CorpusFile& file,
                                                    const UserWordsLimits& limits) const {
-  const auto append = [&](const std::string& text, std::vector<TokenId>& stream) -> Status {
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, tokenizer_->EncodePrompt(text));
-    if (tokens.size() == tokenizer_->prefix().size()) return base::OkStatus();
-    stream.insert(stream.end(), tokens.begin(), tokens.end());
-    stream.push_back(tokenizer_->end_of_text());
+  const corpus::RecordEncoder encoder(*tokenizer_, options_.public_directory, options_.loss);
+  const auto append = [&](const corpus::UserRecord& record,
+                          std::vector<StreamToken>& stream) -> Status {
+    SUBMIX_ASSIGN_OR_RETURN(const corpus::EncodedRecord encoded, encoder.Encode(record));
+    if (!encoded.has_text) return base::OkStatus();
+    stream.insert(stream.end(), encoded.tokens.begin(), encoded.tokens.end());
+    stream.push_back(encoded.end);
     return base::OkStatus();
   };
   return ReadUserStreams(file, limits, append);
@@ -187,7 +197,7 @@ std::unique_ptr<ClientModel> FederatedDecoder::MakeClient(int rows, int position
 }
 
 StatusOr<PredictionMetrics> FederatedDecoder::Evaluate(
-    std::span<const float> parameters, std::span<const std::vector<TokenId>> streams,
+    std::span<const float> parameters, std::span<const std::vector<StreamToken>> streams,
     int threads) const {
   std::vector<PredictionCount> counts(streams.size());
   SUBMIX_RETURN_IF_ERROR(

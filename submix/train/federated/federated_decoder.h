@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/federated/federated_model.h"
@@ -25,6 +26,7 @@ struct FederatedDecoderOptions {
   std::string public_directory;           // Hugging Face's layout, with its tokenizer
   std::optional<model::LoraConfig> lora;  // none: all weights
   Precision precision = Precision::kFloat32;
+  corpus::Loss loss = corpus::Loss::kAnswers;  // of conversations
 };
 
 // Tokens are the model's own, end_of_text behind each text of a user. Batches are blocks: each
@@ -41,7 +43,7 @@ class FederatedDecoder final : public FederatedModel {
 
   const ParameterVectors& vectors() const override { return vectors_; }
   std::string Description() const override { return description_; }
-  std::string Source() const override { return "public model"; }
+  std::string Source() const override;
   base::StatusOr<TokenStreams> ReadUsers(const corpus::CorpusFile& file,
                                          const UserWordsLimits& limits) const override;
   // The parameters that change nothing in the public model. The seed is of LoRA's factors A.

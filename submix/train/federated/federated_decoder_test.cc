@@ -62,13 +62,14 @@ class FederatedDecoderTest : public ::testing::TestWithParam<bool> {
     std::vector<float> gradient(parameters.size());
     client.SetParameters(parameters);
     client.Begin(tokens);
+    const auto counted = std::ranges::count_if(tokens, corpus::IsCounted);
     std::int64_t targets = 0;
     while (const std::int64_t count = client.NextBatch()) {
       targets += count;
-      client.Gradient(1.0f / static_cast<float>(tokens.size()), gradient);
+      client.Gradient(1.0f / static_cast<float>(counted), gradient);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
     }
-    EXPECT_EQ(targets, std::ssize(tokens));
+    EXPECT_EQ(targets, counted);
     return sum;
   }
 
@@ -112,7 +113,9 @@ TEST_P(FederatedDecoderTest, BeginsAsThePublicModel) {
 // Central differences of the evaluated loss along the gradient, away from the start, where the
 // factors B are zero and half of all derivatives with them.
 TEST_P(FederatedDecoderTest, TheGradientIsThatOfTheMeanLoss) {
-  const std::vector<TokenId> tokens = Text(20, 2);
+  // Of a conversation some count.
+  std::vector<corpus::StreamToken> tokens = Text(20, 2);
+  for (const std::size_t i : {0, 1, 2, 9, 10, 19}) tokens[i] = corpus::Uncounted(tokens[i]);
   const auto client = model_->MakeClient(/*rows=*/4, /*positions=*/24);  // one block, as evaluated
   std::vector<float> at = start_;
   const std::vector<float> first = GradientOf(*client, start_, tokens);
@@ -145,6 +148,14 @@ TEST_P(FederatedDecoderTest, CutsATextIntoBlocksThatPredictEveryTokenOnce) {
   const auto single = model_->MakeClient(/*rows=*/1, /*positions=*/5);
   const std::vector<float> by_row = GradientOf(*single, start_, std::span(tokens).first(10));
   for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(whole[i], by_row[i], 1e-5);
+  // What predicts nothing that counts is no batch, and does not end the pass.
+  std::vector<corpus::StreamToken> talk = tokens;
+  std::ranges::transform(talk.begin(), talk.begin() + 12, talk.begin(), corpus::Uncounted);
+  std::ranges::transform(talk.begin() + 15, talk.begin() + 20, talk.begin() + 15,
+                         corpus::Uncounted);
+  client->Begin(talk);
+  EXPECT_EQ(client->NextBatch(), 3 + 3);
+  EXPECT_EQ(client->NextBatch(), 0);
   // Nothing of an earlier user is left.
   (void)GradientOf(*client, start_, Text(40, 5));
   EXPECT_EQ(GradientOf(*client, start_, std::span(tokens).first(10)), whole);

@@ -78,10 +78,16 @@ std::string FederatedLstm::Source() const {
 
 base::StatusOr<TokenStreams> FederatedLstm::ReadUsers(const corpus::CorpusFile& file,
                                                       const UserWordsLimits& limits) const {
-  return ReadUserStreams(file, limits, [&](const std::string& text, std::vector<TokenId>& stream) {
-    vocabulary_->AppendText(text, stream);
+  const auto append = [&](const corpus::UserRecord& record, std::vector<TokenId>& stream) {
+    if (!record.messages.empty() || record.prompt_bytes) {
+      return base::InvalidArgumentError(
+          "a conversation, or a prompt with its completion: this model of words reads text alone; "
+          "take a public model (--public)");
+    }
+    vocabulary_->AppendText(record.text, stream);
     return base::OkStatus();
-  });
+  };
+  return ReadUserStreams(file, limits, append);
 }
 
 base::StatusOr<std::vector<float>> FederatedLstm::Start(const LocalTraining& local,

@@ -39,7 +39,7 @@ class ClientModel {
   // remembered. Requires: at least one token; all within the vocabulary.
   virtual void Begin(std::span<const base::TokenId> tokens) = 0;
   // Goes to the next batch of the pass and counts the tokens that are predicted in it; 0 behind the
-  // last one. Over the pass every token is predicted once.
+  // last one. Over the pass every token that counts is predicted once.
   virtual std::int64_t NextBatch() = 0;
   // Replaces `gradient` [N] by the derivative of weight * (the sum of the batch's losses).
   virtual void Gradient(float weight, std::span<float> gradient) = 0;

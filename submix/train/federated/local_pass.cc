@@ -53,7 +53,7 @@ void LocalPass::RunFedSgd(std::span<const float> start, std::span<const base::To
                           const UpdateClipping& clipping) {
   client_->SetParameters(start);
   client_->Begin(tokens);
-  const float weight = 1.0f / static_cast<float>(tokens.size());
+  const float weight = 1.0f / static_cast<float>(std::ranges::count_if(tokens, corpus::IsCounted));
   while (client_->NextBatch() > 0) {
     client_->Gradient(weight, gradient_);
     AddScaled(gradient_, static_cast<float>(-training_.learning_rate), update_);

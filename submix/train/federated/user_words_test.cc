@@ -22,8 +22,8 @@ TEST(UserWordsTest, GathersUsersCutsLongOnesAndDropsShortOnes) {
       "{\"user\": \"b\", \"text\": \"three one one\"}\n{\"user\": \"c\", \"text\": \"one "
       "one\"}\n"));
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one", "two"}));
-  const auto append = [&](const std::string& words, std::vector<base::TokenId>& stream) {
-    vocabulary.AppendText(words, stream);
+  const auto append = [&](const corpus::UserRecord& record, std::vector<base::TokenId>& stream) {
+    vocabulary.AppendText(record.text, stream);
     return base::OkStatus();
   };
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto all, ReadUserStreams(path, {}, append));
@@ -45,11 +45,28 @@ TEST(UserWordsTest, AUserWithoutAWordIsNone) {
   SUBMIX_ASSERT_OK_AND_ASSIGN(const auto vocabulary, WordVocabulary::FromWords({"one"}));
   SUBMIX_ASSERT_OK_AND_ASSIGN(
       const auto users,
-      ReadUserStreams(path, {}, [&](const std::string& words, std::vector<base::TokenId>& stream) {
-        vocabulary.AppendText(words, stream);
-        return base::OkStatus();
-      }));
+      ReadUserStreams(path, {},
+                      [&](const corpus::UserRecord& record, std::vector<base::TokenId>& stream) {
+                        vocabulary.AppendText(record.text, stream);
+                        return base::OkStatus();
+                      }));
   EXPECT_THAT(users, ElementsAre(ElementsAre(3, 1)));
+}
+
+TEST(UserWordsTest, AUserOfWhomNothingCountsIsNone) {
+  const base::TemporaryDirectory directory;
+  const std::string path = directory.Write("corpus.jsonl",
+                                           "{\"user\": \"a\", \"text\": \"one\"}\n"
+                                           "{\"user\": \"b\", \"text\": \"two\"}\n");
+  const auto append = [](const corpus::UserRecord& record,
+                         std::vector<corpus::StreamToken>& stream) {
+    stream = {corpus::Uncounted(3), record.text == "one" ? 4 : corpus::Uncounted(4)};
+    return base::OkStatus();
+  };
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto users, ReadUserStreams(path, {}, append));
+  EXPECT_THAT(users, ElementsAre(ElementsAre(~3, 4)));
+  // Cut before what counts.
+  EXPECT_THAT(ReadUserStreams(path, {1, 1}, append).value(), ::testing::IsEmpty());
 }
 
 }  // namespace user_words_test

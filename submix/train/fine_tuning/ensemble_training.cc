@@ -24,6 +24,7 @@ using base::StatusOr;
 std::map<std::string, std::string> PublicOptions(const EnsembleTrainingOptions& options) {
   std::map<std::string, std::string> parameters = HyperParameters(options.fine_tune);
   AddTokensPerUser(options.tokens_per_user, parameters);
+  ensemble::AddLoss(options.loss, parameters);
   if (options.public_trained_on_others) {
     parameters[ensemble::kPublicTrainedOn] = ensemble::kOtherUsers;
   }
@@ -141,8 +142,10 @@ Status TrainEnsemble(const EnsembleTrainingOptions& options, base::ProgressStyle
     manifest = std::move(found);
   }
   SUBMIX_ASSIGN_OR_RETURN(
-      auto corpus, corpus::PartitionCorpus(options.corpus, *tokenizer, key, options.partition,
-                                           options.tokens_per_user));
+      auto corpus,
+      corpus::PartitionCorpus(
+          options.corpus, corpus::RecordEncoder(*tokenizer, options.public_directory, options.loss),
+          key, options.partition, options.tokens_per_user));
   RemoveForgotten(manifest, key, corpus);
   manifest.users = 0;
   for (const auto& member : corpus.members) *manifest.users += std::ssize(member);

@@ -10,6 +10,7 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/corpus/partition.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/ranks.h"
@@ -28,6 +29,7 @@ struct EnsembleTrainingOptions {
   std::string reuse_directory;
   FineTuneOptions fine_tune;
   std::int64_t tokens_per_user = 0;  // that members read: the first so many of each; 0: all
+  corpus::Loss loss = corpus::Loss::kAnswers;  // of conversations
   // Where the public model was trained privately (private_training.json): no user of this corpus
   // was among its users. Then the losses are not added. Refused where it was not.
   bool public_trained_on_others = false;

@@ -135,6 +135,46 @@ TEST_F(EnsembleTrainingTest, MakesACompleteEnsembleThatVerifies) {
   SUBMIX_EXPECT_OK(ensemble::VerifyFiles(manifest, File("e")));
 }
 
+// Conversations, written by the public model's template: the loss is on their answers, which is
+// part of the recipe, and forgetting reads them as they were read.
+TEST_F(EnsembleTrainingTest, OfConversationsTheAnswersAreLearnt) {
+  directory_.Write("public/chat_template.jinja",
+                   "{% for m in messages %}{{ m.role + ':' + m.content + '<|endoftext|>' }}"
+                   "{% endfor %}{{ 'assistant:' if add_generation_prompt }}");
+  const auto write_talks = [&](const std::string& name, int left_out) {
+    std::ofstream stream(File(name));
+    for (int user = 0; user < kUsers; ++user) {
+      if (user == left_out) continue;
+      stream << R"({"user": ")" << User(user) << R"(", "messages": [{"role": "user", "content": )"
+             << R"("who?"}, {"role": "assistant", "content": "I am )" << user << "\"}]}\n";
+    }
+  };
+  write_talks("talks.jsonl", -1);
+  write_talks("without.jsonl", 3);
+  const auto train = [&](const std::string& ensemble, const std::string& corpus,
+                         corpus::Loss loss) {
+    EnsembleTrainingOptions options = Options(ensemble, corpus);
+    options.loss = loss;
+    return TrainEnsemble(options, kSilent);
+  };
+  SUBMIX_ASSERT_OK(train("answers", "talks.jsonl", corpus::Loss::kAnswers));
+  SUBMIX_ASSERT_OK(train("all", "talks.jsonl", corpus::Loss::kAll));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto of_answers, ensemble::LoadManifest(File("answers")));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto of_all, ensemble::LoadManifest(File("all")));
+  EXPECT_FALSE(of_answers.hyper_parameters.contains("loss"));
+  EXPECT_EQ(of_all.hyper_parameters.at("loss"), "all");
+  EXPECT_NE(Adapter("answers", PartOf(3)), Adapter("all", PartOf(3)));
+  EXPECT_THAT(train("answers", "talks.jsonl", corpus::Loss::kAll),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other options")));
+  for (const std::string name : {"answers", "all"}) {
+    SUBMIX_ASSERT_OK(ForgetUser(File(name), File("talks.jsonl"), User(3), kSilent).status());
+  }
+  SUBMIX_ASSERT_OK(train("never", "without.jsonl", corpus::Loss::kAnswers));
+  SUBMIX_ASSERT_OK(train("never_all", "without.jsonl", corpus::Loss::kAll));
+  EXPECT_EQ(Adapter("answers", PartOf(3)), Adapter("never", PartOf(3)));
+  EXPECT_EQ(Adapter("all", PartOf(3)), Adapter("never_all", PartOf(3)));
+}
+
 TEST_F(EnsembleTrainingTest, OptionsOutOfRangeAreRefusedBeforeAnythingIsWritten) {
   EnsembleTrainingOptions options = Options("e", "corpus.jsonl");
   options.fine_tune.block_tokens = 1;

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "submix/base/ids.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
 #include "submix/train/fine_tuning/training_options.h"
@@ -37,14 +36,14 @@ struct MemberTask {
   // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
   // when the member is done; "DIRECTORY.partial" holds the checkpoint until then.
   std::string output_directory;
-  // Each of at most block_tokens tokens. None: the member is written as it starts, an adapter that
-  // adds zero or a copy of the public model.
-  std::vector<std::vector<base::TokenId>> blocks;
+  // Each of at most block_tokens tokens, of which some may not count. None: the member is written
+  // as it starts, an adapter that adds zero or a copy of the public model.
+  std::vector<std::vector<corpus::StreamToken>> blocks;
   std::uint64_t seed = 0;  // from a public seed and the member's index
 };
 
-// Updates that the task takes: epochs * ceil(blocks / batch_size), blocks of fewer than two tokens
-// not counted.
+// Updates that the task takes: epochs * ceil(blocks / batch_size), blocks that predict nothing not
+// counted.
 std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
 
 // Of each members_at_a_time consecutive tasks every `stride`-th lot, from number `first` on: what

@@ -134,6 +134,42 @@ TEST_F(FineTuneTest, PredictsWhatItWasTrainedOn) {
   EXPECT_GE(right, 7);
 }
 
+// What does not count is read all the same, and a block of which nothing counts is none.
+TEST_F(FineTuneTest, LearnsWhatCountsAndReadsTheRest) {
+  options_.epochs = 60;
+  MemberTask task = Task("answers", 0, 1);
+  const std::vector<TokenId> text = model::RandomTokens(9, config_.vocab_size, 4);
+  task.blocks.push_back(text);
+  for (std::size_t i = 0; i < 6; ++i) task.blocks[0][i] = corpus::Uncounted(text[i]);
+  MemberTask with_silence = task;
+  with_silence.output_directory = directory_.File("with_silence");
+  with_silence.blocks.push_back(text);
+  std::ranges::transform(text, with_silence.blocks[1].begin(), corpus::Uncounted);
+  EXPECT_EQ(PlannedSteps(with_silence, options_), PlannedSteps(task, options_));
+  SUBMIX_ASSERT_OK(Train({task, with_silence}));
+  EXPECT_EQ(Weights("answers"), Weights("with_silence"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const int right,
+                              RightPredictions(public_directory(), task.output_directory, text));
+  EXPECT_GE(right, 3) << "the answer is learnt";
+  SUBMIX_ASSERT_OK_AND_ASSIGN(
+      const auto of_the_question,
+      MeanLosses(public_directory(), task.output_directory, {{text.begin(), text.begin() + 6}}));
+  EXPECT_GT(of_the_question[1], 0.8 * of_the_question[0]) << "and the question is not";
+  // Another question is another training.
+  MemberTask other = task;
+  other.output_directory = directory_.File("other");
+  other.blocks[0][0] = corpus::Uncounted((text[0] + 1) % config_.vocab_size);
+  SUBMIX_ASSERT_OK(Train({other}));
+  EXPECT_NE(Weights("other"), Weights("answers"));
+}
+
+TEST_F(FineTuneTest, AMemberOfWhichNothingCountsStaysAsItStarts) {
+  MemberTask silent = Task("silent", 0, 1);
+  silent.blocks.push_back({corpus::Uncounted(1), corpus::Uncounted(2)});
+  SUBMIX_ASSERT_OK(Train({silent, Task("nothing", 0, 1)}));
+  EXPECT_EQ(Weights("silent"), Weights("nothing"));
+}
+
 TEST_F(FineTuneTest, SeveralMembersAtATimeEqualOneAtATime) {
   // Members of different lengths, so that some end while others go on.
   SUBMIX_ASSERT_OK(Train({Task("a", 4, 1), Task("b", 11, 2), Task("c", 7, 3)}));

@@ -8,6 +8,7 @@
 #include "submix/corpus/partition.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/ensemble_directory.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/fine_tune.h"
 #include "submix/train/fine_tuning/member_recipe.h"
@@ -37,9 +38,12 @@ StatusOr<std::vector<corpus::UserTokens>> RemainingText(const std::string& ensem
                                                     ensemble::PublicDirectory(ensemble_directory)));
   SUBMIX_ASSIGN_OR_RETURN(const std::int64_t tokens_per_user,
                           TokensPerUserFrom(manifest.hyper_parameters));
+  SUBMIX_ASSIGN_OR_RETURN(const corpus::Loss loss, ensemble::LossFrom(manifest.hyper_parameters));
+  const corpus::RecordEncoder encoder(*tokenizer, ensemble::PublicDirectory(ensemble_directory),
+                                      loss);
   SUBMIX_ASSIGN_OR_RETURN(
       auto partitioned,
-      corpus::PartitionCorpus(corpus, *tokenizer, key,
+      corpus::PartitionCorpus(corpus, encoder, key,
                               {manifest.num_parts, manifest.halves, manifest.heldout_fraction},
                               tokens_per_user));
   RemoveForgotten(manifest, key, partitioned);

@@ -17,7 +17,7 @@ constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 std::vector<std::size_t> UsableBlocks(const MemberTask& task) {
   std::vector<std::size_t> usable;
   for (std::size_t i = 0; i < task.blocks.size(); ++i) {
-    if (task.blocks[i].size() >= 2) usable.push_back(i);
+    if (corpus::NumCounted(task.blocks[i]) > 0) usable.push_back(i);
   }
   return usable;
 }

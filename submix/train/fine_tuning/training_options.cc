@@ -43,17 +43,18 @@ base::Status CheckTrainingOptions(const TrainingOptions& options,
   return CheckAdapterOptions(options.lora, config);
 }
 
-base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,
+base::Status CheckBlocks(std::span<const std::vector<corpus::StreamToken>> blocks,
                          const TrainingOptions& options, const model::DecoderConfig& config) {
-  for (const std::vector<base::TokenId>& block : blocks) {
+  for (const std::vector<corpus::StreamToken>& block : blocks) {
     // How long it is, is the user's.
     if (block.size() > static_cast<std::size_t>(options.block_tokens)) {
       return base::InvalidArgumentError("a block is longer than " +
                                         std::to_string(options.block_tokens) +
                                         " tokens (block_tokens)");
     }
-    if (std::ranges::any_of(block,
-                            [&](base::TokenId id) { return id < 0 || id >= config.vocab_size; })) {
+    if (std::ranges::any_of(block, [&](corpus::StreamToken token) {
+          return corpus::IdOf(token) >= config.vocab_size;
+        })) {
       return base::InvalidArgumentError("token ids outside the model's vocabulary of " +
                                         std::to_string(config.vocab_size) +
                                         "; was the text encoded by another tokenizer?");

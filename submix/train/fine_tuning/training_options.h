@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "submix/base/ids.h"
 #include "submix/base/status.h"
+#include "submix/corpus/counted_tokens.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/models/frozen_states.h"
 #include "submix/train/numerics/optimiser.h"
@@ -49,7 +49,7 @@ base::Status CheckTrainingOptions(const TrainingOptions& options,
 
 // Errors: kInvalidArgument for blocks of more than block_tokens tokens, or token ids outside the
 // model's vocabulary.
-base::Status CheckBlocks(std::span<const std::vector<base::TokenId>> blocks,
+base::Status CheckBlocks(std::span<const std::vector<corpus::StreamToken>> blocks,
                          const TrainingOptions& options, const model::DecoderConfig& config);
 
 }  // namespace submix::train

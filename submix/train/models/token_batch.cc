@@ -24,15 +24,16 @@ bool TokenBatch::has_places() const {
   return std::ranges::any_of(places_, [](const auto& place) { return place.has_value(); });
 }
 
-void TokenBatch::SetRow(std::int64_t row, std::span<const base::TokenId> block,
+void TokenBatch::SetRow(std::int64_t row, std::span<const corpus::StreamToken> block,
                         std::optional<StatePlace> place) {
   const auto size = static_cast<std::int64_t>(block.size());
   SUBMIX_CHECK(size >= 2 && size <= positions_ + 1, "block does not fit the batch");
   std::int64_t* tokens = tokens_.data_ptr<std::int64_t>() + row * positions_;
   std::int64_t* targets = targets_.data_ptr<std::int64_t>() + row * positions_;
   for (std::int64_t i = 0; i + 1 < size; ++i) {
-    tokens[i] = block[static_cast<std::size_t>(i)];
-    targets[i] = block[static_cast<std::size_t>(i) + 1];
+    const corpus::StreamToken next = block[static_cast<std::size_t>(i) + 1];
+    tokens[i] = corpus::IdOf(block[static_cast<std::size_t>(i)]);
+    targets[i] = corpus::IsCounted(next) ? next : -1;
   }
   places_[static_cast<std::size_t>(row)] = place;
 }
@@ -51,18 +52,16 @@ void TokenBatch::WeighEqually(std::int64_t begin_row, std::int64_t end_row) {
   }
 }
 
-std::int64_t NumTargets(std::span<const std::vector<base::TokenId>> blocks) {
+std::int64_t NumTargets(std::span<const std::vector<corpus::StreamToken>> blocks) {
   std::int64_t count = 0;
-  for (const std::vector<base::TokenId>& block : blocks) {
-    count += std::max<std::int64_t>(0, std::ssize(block) - 1);
-  }
+  for (const auto& block : blocks) count += corpus::NumCounted(block);
   return count;
 }
 
-TokenBatch BatchOf(std::span<const std::vector<base::TokenId>> blocks,
+TokenBatch BatchOf(std::span<const std::vector<corpus::StreamToken>> blocks,
                    std::optional<StatePlace> first) {
   std::size_t longest = 0;
-  for (const std::vector<base::TokenId>& block : blocks) longest = std::max(longest, block.size());
+  for (const auto& block : blocks) longest = std::max(longest, block.size());
   TokenBatch batch(std::ssize(blocks), static_cast<std::int64_t>(longest) - 1);
   for (std::size_t row = 0; row < blocks.size(); ++row) {
     std::optional<StatePlace> place = first;

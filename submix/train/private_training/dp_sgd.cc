@@ -76,7 +76,7 @@ std::string CheckpointIdentity(const std::string& public_identity, const DpSgdTa
   std::string bytes = public_identity;
   for (const TrainingUnit& unit : task.units) {
     bytes += "\n";
-    for (const std::vector<base::TokenId>& block : unit) {
+    for (const std::vector<corpus::StreamToken>& block : unit) {
       bytes += std::to_string(block.size()) + ":";
       bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof block[0]);
     }
@@ -88,7 +88,7 @@ std::string CheckpointIdentity(const std::string& public_identity, const DpSgdTa
 std::vector<TrainingUnit> UsableUnits(const DpSgdTask& task) {
   std::vector<TrainingUnit> units = task.units;
   for (TrainingUnit& unit : units) {
-    std::erase_if(unit, [](const auto& block) { return block.size() < 2; });
+    std::erase_if(unit, [](const auto& block) { return corpus::NumCounted(block) == 0; });
   }
   return units;
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "submix/accounting/calculators/step_budget.h"
-#include "submix/base/ids.h"
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
@@ -33,7 +32,7 @@ struct DpSgdOptions : TrainingOptions {
 base::Status CheckDpSgdOptions(const DpSgdOptions& options, const model::DecoderConfig& config);
 
 // A user, or another unit whose presence is protected: the blocks of all its text.
-using TrainingUnit = std::vector<std::vector<base::TokenId>>;
+using TrainingUnit = std::vector<std::vector<corpus::StreamToken>>;
 
 struct DpSgdTask {
   // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
@@ -52,12 +51,12 @@ struct DpSgdResult {
 // says what was done. An interrupted training goes on
 // from its last checkpoint: steps since then stay paid, and are drawn anew. Every unit is in a
 // step's batch with probability `budget.step().sampling_probability` rounded down to a multiple of
-// 2^-53, independently of everything; `random` decides that and the noise. Units without two tokens
-// in one block never move a gradient. Errors: those of reading the public model and of the account;
-// kInvalidArgument for options out of range, blocks that are too long or token ids outside the
-// model's vocabulary; kFailedPrecondition for a checkpoint of another training, and for weights
-// that are not finite, of which no further step is charged; kDataLoss if the account knows of fewer
-// steps than the checkpoint; kUnavailable if should_stop said so.
+// 2^-53, independently of everything; `random` decides that and the noise. Units without a block
+// that predicts something never move a gradient. Errors: those of reading the public model and of
+// the account; kInvalidArgument for options out of range, blocks that are too long or token ids
+// outside the model's vocabulary; kFailedPrecondition for a checkpoint of another training, and for
+// weights that are not finite, of which no further step is charged; kDataLoss if the account knows
+// of fewer steps than the checkpoint; kUnavailable if should_stop said so.
 base::StatusOr<DpSgdResult> TrainDpSgd(const std::string& public_directory, const DpSgdTask& task,
                                        const DpSgdOptions& options,
                                        const accounting::StepBudget& budget,

@@ -55,6 +55,7 @@ std::map<std::string, std::string> HyperParameters(const PrivateTrainingOptions&
   AddNumbers(training, parameters);
   AddMethod(training.lora, parameters);
   AddTokensPerUser(options.tokens_per_user, parameters);
+  ensemble::AddLoss(options.loss, parameters);
   return parameters;
 }
 
@@ -70,9 +71,8 @@ Status CheckSameTraining(ensemble::Manifest found, const ensemble::Manifest& wan
 }
 
 // One unit a user, or one a text.
-std::vector<corpus::UserTokens> Units(std::vector<corpus::UserTokens> users, PrivacyUnit unit,
-                                      const tokenizer::Tokenizer& tokenizer) {
-  return unit == PrivacyUnit::kUserKey ? users : corpus::CutIntoTexts(users, tokenizer);
+std::vector<corpus::UserTokens> Units(std::vector<corpus::UserTokens> users, PrivacyUnit unit) {
+  return unit == PrivacyUnit::kUserKey ? users : corpus::CutIntoTexts(users);
 }
 
 std::vector<TrainingUnit> Blocks(const std::vector<corpus::UserTokens>& units, int block_tokens) {
@@ -186,9 +186,11 @@ StatusOr<PrivateTrainingReport> TrainPrivately(const PrivateTrainingOptions& opt
                           ensemble::PreparePartitionKey(directory, options.partition_key_path));
   SUBMIX_ASSIGN_OR_RETURN(
       corpus::PartitionedCorpus corpus,
-      corpus::PartitionCorpus(options.corpus, *tokenizer, key, partition, options.tokens_per_user));
+      corpus::PartitionCorpus(
+          options.corpus, corpus::RecordEncoder(*tokenizer, options.public_directory, options.loss),
+          key, partition, options.tokens_per_user));
   const std::vector<corpus::UserTokens> units =
-      Units(std::move(corpus.members.front()), options.unit, *tokenizer);
+      Units(std::move(corpus.members.front()), options.unit);
   SUBMIX_ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, std::ssize(units)));
   SUBMIX_RETURN_IF_ERROR(CheckDpSgdOptions(plan.options.training, config));
   ensemble::Manifest manifest =

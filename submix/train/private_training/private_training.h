@@ -18,6 +18,7 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/corpus/user_records.h"
 #include "submix/train/private_training/dp_sgd.h"
 
@@ -32,6 +33,7 @@ struct PrivateTrainingOptions {
   // Whose presence is protected: a user with all texts, or one text (kTrainingExample).
   accounting::PrivacyUnit unit = accounting::PrivacyUnit::kUserKey;
   std::int64_t tokens_per_user = 0;  // the first so many of each; 0: all; not with documents
+  corpus::Loss loss = corpus::Loss::kAnswers;  // of conversations
   // A public number of units, such as one that was published. The share of the units in a step's
   // batch is training.expected_batch over this. 0: as many as there are; that count is then treated
   // as public, which the report says.

@@ -12,8 +12,8 @@ UserGradient::UserGradient(MemberModels& models, int rows_at_a_time)
   SUBMIX_CHECK(rows_at_a_time >= 1 && models.parameters().groups() == 1, "one member, some rows");
 }
 
-std::span<const float> UserGradient::Compute(std::span<const std::vector<base::TokenId>> blocks,
-                                             std::optional<StatePlace> first) {
+std::span<const float> UserGradient::Compute(
+    std::span<const std::vector<corpus::StreamToken>> blocks, std::optional<StatePlace> first) {
   FlatParameters& parameters = models_.parameters();
   const auto total_targets = static_cast<double>(NumTargets(blocks));
   SUBMIX_CHECK(total_targets > 0, "a user without anything to predict");

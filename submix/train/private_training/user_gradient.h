@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "submix/base/ids.h"
+#include "submix/corpus/counted_tokens.h"
 #include "submix/train/models/member_models.h"
 
 namespace submix::train {
@@ -24,8 +24,8 @@ class UserGradient {
   // d/dparameters of the mean of -log p(target) over all of the user's targets, [N], summed over
   // every way a parameter enters: of the tied embedding, as input and as output. Valid until the
   // next call. `first` is where what frozen layers say of the first block is kept; the others
-  // follow. Requires: at least one block; each of two tokens or more that the model can read.
-  std::span<const float> Compute(std::span<const std::vector<base::TokenId>> blocks,
+  // follow. Requires: at least one block; each predicts a token or more, and the model can read it.
+  std::span<const float> Compute(std::span<const std::vector<corpus::StreamToken>> blocks,
                                  std::optional<StatePlace> first = {});
 
  private:

@@ -31,12 +31,17 @@ class ReferenceModel {
     at::Tensor total = torch::zeros({}, torch::kDouble);
     std::int64_t count = 0;
     for (const std::vector<base::TokenId>& block : blocks) {
-      const at::Tensor ids = torch::tensor(std::vector<std::int64_t>(block.begin(), block.end()));
+      std::vector<std::int64_t> ids;
+      for (const corpus::StreamToken token : block) ids.push_back(corpus::IdOf(token));
       const std::int64_t positions = std::ssize(block) - 1;
-      const at::Tensor logits = Logits(ids.narrow(0, 0, positions));
-      const at::Tensor log_pmf = at::log_softmax(logits, 1);
-      total = total - log_pmf.gather(1, ids.narrow(0, 1, positions).unsqueeze(1)).sum();
-      count += positions;
+      const at::Tensor log_pmf =
+          at::log_softmax(Logits(torch::tensor(ids).narrow(0, 0, positions)), 1);
+      for (std::int64_t i = 0; i < positions; ++i) {
+        const auto next = static_cast<std::size_t>(i) + 1;
+        if (!corpus::IsCounted(block[next])) continue;
+        total = total - log_pmf[i][ids[next]];
+        ++count;
+      }
     }
     return total / count;
   }
@@ -98,13 +103,22 @@ class UserGradientTest : public ::testing::Test {
     return model::RandomTokens(count, public_model_.config.vocab_size, seed);
   }
   // One short block; many blocks of different lengths; the least there can be; the same token over
-  // and over, which the embedding sees at both ends.
+  // and over, which the embedding sees at both ends; a conversation, of which some tokens count.
   std::vector<Blocks> Users() const {
     return {{Tokens(5, 1)},
             {Tokens(9, 2), Tokens(9, 3), Tokens(9, 4), Tokens(9, 5), Tokens(3, 6)},
             {Tokens(2, 7)},
             {std::vector<base::TokenId>(9, 17)},
-            {Tokens(25, 8), Tokens(2, 9)}};
+            {Tokens(25, 8), Tokens(2, 9)},
+            {Answers(25, 10), Answers(9, 11), Answers(5, 12), Answers(4, 13)}};
+  }
+  // Every third token counts, the last of all among them.
+  std::vector<corpus::StreamToken> Answers(std::size_t count, std::uint64_t seed) const {
+    std::vector<corpus::StreamToken> block = Tokens(count, seed);
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((count - 1 - i) % 3 != 0) block[i] = corpus::Uncounted(block[i]);
+    }
+    return block;
   }
 
   std::vector<at::Tensor> InDouble() const {

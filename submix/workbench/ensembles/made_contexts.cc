@@ -173,7 +173,8 @@ Status ContextsPlan::CheckPublicModel() const {
   const int tokens = request_.contexts.tokens;
   if (tokens >= ensemble::Contexts::kLeastTokens && tokens <= config.context_length / 2) {
     SUBMIX_RETURN_IF_ERROR(contexts::FrameOf(request_.contexts, *tokenizer).status());
-    return contexts::CheckRecords(request_.corpus, request_.contexts, *tokenizer);
+    return contexts::CheckRecords(request_.corpus, request_.contexts,
+                                  corpus::RecordEncoder(*tokenizer, directory, corpus::Loss::kAll));
   }
   return base::InvalidArgumentError(
       "--context-tokens: expected " + std::to_string(ensemble::Contexts::kLeastTokens) + " to " +

@@ -50,6 +50,7 @@ ModelOrError LoadPublic(const FedAvgModelOptions& options) {
   wanted.public_directory = options.public_directory;
   wanted.lora = options.lora;
   wanted.precision = options.precision;
+  wanted.loss = options.loss;
   std::unique_ptr<train::FederatedModel> model;
   SUBMIX_ASSIGN_OR_RETURN(model, train::FederatedDecoder::Load(wanted));
   return model;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "submix/base/status.h"
+#include "submix/corpus/record_encoder.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/word_lstm.h"
@@ -29,6 +30,7 @@ struct FedAvgModelOptions {
   std::string public_directory;
   std::optional<model::LoraConfig> lora;  // none: all weights
   train::Precision precision = train::Precision::kFloat32;
+  corpus::Loss loss = corpus::Loss::kAnswers;  // of conversations
 };
 
 // Every rank makes the same one; only the root reads public text. `ranks` may be null. Errors:

@@ -24,28 +24,27 @@ namespace {
 
 using base::StatusOr;
 
-TrainingText AsDocuments(const std::string& name, const std::vector<corpus::UserTokens>& users,
-                         const tokenizer::Tokenizer& tokenizer) {
+TrainingText AsDocuments(const std::string& name, const std::vector<corpus::UserTokens>& users) {
   TrainingText text{name, {}};
-  for (corpus::UserTokens& document : corpus::CutIntoTexts(users, tokenizer)) {
+  for (corpus::UserTokens& document : corpus::CutIntoTexts(users)) {
     text.tokens.documents.push_back(std::move(document.tokens));
   }
   return text;
 }
 
 StatusOr<TrainingText> LoadSynthetic(const std::string& path,
-                                     const tokenizer::Tokenizer& tokenizer) {
+                                     const corpus::RecordEncoder& encoder) {
   corpus::CorpusFile file(path);
   file.user_column = "id";
   // Nobody is held out, whatever the key.
   SUBMIX_ASSIGN_OR_RETURN(const auto documents,
-                          corpus::PartitionCorpus(file, tokenizer, {}, {.num_parts = 1}));
-  return AsDocuments(path, documents.members.front(), tokenizer);
+                          corpus::PartitionCorpus(file, encoder, {}, {.num_parts = 1}));
+  return AsDocuments(path, documents.members.front());
 }
 
 // The corpus, divided as the ensemble was; with other held-out text all of it counts as read.
 StatusOr<WorthTexts> LoadReal(const WorthRequest& request, const ensemble::OpenedEnsemble& ensemble,
-                              const tokenizer::Tokenizer& tokenizer) {
+                              const corpus::RecordEncoder& encoder) {
   const ensemble::Manifest& manifest = ensemble.manifest();
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(ensemble.public_directory()));
   const int context_length = config.context_length;
@@ -55,7 +54,7 @@ StatusOr<WorthTexts> LoadReal(const WorthRequest& request, const ensemble::Opene
   SUBMIX_ASSIGN_OR_RETURN(
       auto corpus,
       corpus::PartitionCorpus(
-          request.corpus, tokenizer, key,
+          request.corpus, encoder, key,
           {.num_parts = 1, .heldout_fraction = has_heldout ? 0 : manifest.heldout_fraction}));
   train::RemoveForgotten(manifest, key, corpus);
   if (corpus.members.front().empty()) {
@@ -63,12 +62,12 @@ StatusOr<WorthTexts> LoadReal(const WorthRequest& request, const ensemble::Opene
                                          ensemble.directory());
   }
   WorthTexts texts;
-  texts.training.push_back(AsDocuments("text that was read", corpus.members.front(), tokenizer));
+  texts.training.push_back(AsDocuments("text that was read", corpus.members.front()));
   texts.heldout = eval::HeldoutFromUsers(corpus.heldout, context_length).blocks;
   if (has_heldout) {
     corpus::CorpusFile file = request.corpus;
     file.path = request.heldout;
-    SUBMIX_ASSIGN_OR_RETURN(auto heldout, eval::HeldoutFromFile(file, tokenizer, context_length));
+    SUBMIX_ASSIGN_OR_RETURN(auto heldout, eval::HeldoutFromFile(file, encoder, context_length));
     texts.heldout = std::move(heldout.blocks);
   }
   if (!texts.heldout.empty()) return texts;
@@ -94,7 +93,8 @@ StatusOr<std::unique_ptr<base::FileLock>> LockModels(const std::string& director
 // As long as the synthetic documents may be, as much as the smallest text has.
 StatusOr<TrainingText> LoadControl(const WorthRequest& request, const WorthTexts& texts,
                                    const std::string& public_directory,
-                                   const tokenizer::Tokenizer& tokenizer) {
+                                   const corpus::RecordEncoder& encoder) {
+  const tokenizer::Tokenizer& tokenizer = encoder.tokenizer();
   SUBMIX_ASSIGN_OR_RETURN(const auto lock, LockModels(request.models));
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(public_directory));
   std::int64_t longest = 1;
@@ -112,7 +112,7 @@ StatusOr<TrainingText> LoadControl(const WorthRequest& request, const WorthTexts
                        .most_tokens = std::clamp<std::int64_t>(longest, 1, room),
                        .threads = request.predictor.threads},
                       tokenizer));
-  return LoadSynthetic(path, tokenizer);
+  return LoadSynthetic(path, encoder);
 }
 
 // As one stream, so that every text makes as many blocks, however long its documents are.
@@ -150,15 +150,17 @@ StatusOr<std::vector<train::MemberTask>> Plan(const std::vector<TrainingText>& t
 StatusOr<WorthTexts> LoadWorthTexts(const WorthRequest& request,
                                     const ensemble::OpenedEnsemble& ensemble,
                                     const tokenizer::Tokenizer& tokenizer) {
-  SUBMIX_ASSIGN_OR_RETURN(WorthTexts texts, LoadReal(request, ensemble, tokenizer));
+  // Texts are compared by all of their tokens, those of conversations among them.
+  const corpus::RecordEncoder encoder(tokenizer, ensemble.public_directory(), corpus::Loss::kAll);
+  SUBMIX_ASSIGN_OR_RETURN(WorthTexts texts, LoadReal(request, ensemble, encoder));
   for (const std::string& path : request.synthetic) {
-    SUBMIX_ASSIGN_OR_RETURN(auto text, LoadSynthetic(path, tokenizer));
+    SUBMIX_ASSIGN_OR_RETURN(auto text, LoadSynthetic(path, encoder));
     texts.training.push_back(std::move(text));
   }
   texts.tokens = TokensOfTheSmallest(texts.training);
   if (request.has_control) {
     SUBMIX_ASSIGN_OR_RETURN(auto control,
-                            LoadControl(request, texts, ensemble.public_directory(), tokenizer));
+                            LoadControl(request, texts, ensemble.public_directory(), encoder));
     texts.training.push_back(std::move(control));
   }
   for (TrainingText& text : texts.training) {
