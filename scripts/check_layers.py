@@ -38,7 +38,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/declaring", "ledger",
                   "tokenizer", "shape", "model", "ensemble", "engine"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
-               "mechanism/declaring", "ledger", "ensemble", "engine", "workbench", "eval/audits"},
+               "mechanism/declaring", "ledger", "shape", "ensemble", "engine", "workbench", "eval/audits"},
     "jinja": {"base"},
     "chat": {"base", "jinja", "tokenizer"},
     "server": {"base", "shape", "engine", "chat"},

@@ -66,14 +66,11 @@ Status EngineCore::Check(const Request& request) const {
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
   }
-  if (request.shape != nullptr) {
-    const int start = request.shape->start();
-    const int tokens = request.shape->TokensNeeded(start);
-    if (tokens > request.max_tokens || SupportOf(request, start, request.max_tokens).empty()) {
-      return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
-                                        ": the shortest answer of this shape takes " +
-                                        std::to_string(std::max(1, tokens)) + " tokens");
-    }
+  if (request.shape != nullptr && !ShapedAnswerOf(request).is_possible()) {
+    const int tokens = std::max(1, request.shape->TokensNeeded(request.shape->start()));
+    return base::InvalidArgumentError("max_tokens is " + std::to_string(request.max_tokens) +
+                                      ": the shortest answer of this shape takes " +
+                                      std::to_string(tokens) + " tokens");
   }
   return mechanism::CheckSamplingOptions(request.sampling, parts_.mechanism->log_ratio_range());
 }
@@ -101,7 +98,7 @@ StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::stri
   live.key = key;
   live.pending.assign(request.prompt.begin() + opened.tokens, request.prompt.end());
   live.text = TextStream(request.stop);
-  if (request.shape != nullptr) live.shape_state = request.shape->start();
+  if (request.shape != nullptr) live.shaped = ShapedAnswerOf(request);
   live_.push_back(std::move(live));
   return live_.back().request_id;
 }
@@ -139,12 +136,8 @@ Status EngineCore::Predict() {
   for (LiveSequence& live : live_) {
     if (live.share == 0) continue;
     const bool gets_token = live.share == live.pending.size();
-    if (gets_token && live.request.shape != nullptr) {
-      live.support =
-          SupportOf(live.request, live.shape_state, live.request.max_tokens - live.tokens_released);
-      SUBMIX_CHECK(!live.support.empty(), "a shape that was begun can be completed");
-    }
-    const bool is_forced = gets_token && live.request.shape != nullptr && live.support.size() == 1;
+    if (gets_token && live.shaped) live.support = live.shaped->Support();
+    const bool is_forced = gets_token && live.shaped && live.support.size() == 1;
     const bool predicts = gets_token && !is_forced;
     appends.push_back({live.sequence, std::span(live.pending).first(live.share), predicts});
     if (is_forced) forced_.push_back(&live);
@@ -165,27 +158,13 @@ Status EngineCore::Predict() {
   return base::OkStatus();
 }
 
-std::vector<base::TokenId> EngineCore::SupportOf(const Request& request, int state,
-                                                 int left) const {
-  std::vector<base::TokenId> support = request.shape->Allowed(state, left);
-  if (!request.shape->MayEnd(state)) return support;
-  support.push_back(parts_.tokenizer->end_of_text());
-  support.insert(support.end(), parts_.end_tokens.begin(), parts_.end_tokens.end());
-  support.insert(support.end(), request.end_tokens.begin(), request.end_tokens.end());
-  std::erase_if(support,
+shape::ShapedAnswer EngineCore::ShapedAnswerOf(const Request& request) const {
+  std::vector<base::TokenId> ends = parts_.end_tokens;
+  ends.insert(ends.end(), request.end_tokens.begin(), request.end_tokens.end());
+  ends.push_back(parts_.tokenizer->end_of_text());
+  std::erase_if(ends,
                 [this](base::TokenId token) { return token >= parts_.predictor->vocab_size(); });
-  std::ranges::sort(support);
-  const auto repeated = std::ranges::unique(support);
-  support.erase(repeated.begin(), repeated.end());
-  return support;
-}
-
-bool EngineCore::IsComplete(const LiveSequence& live) const {
-  if (live.request.shape == nullptr) return false;
-  const shape::TokenAutomaton& shape = *live.request.shape;
-  const int left = live.request.max_tokens - live.tokens_released;
-  return shape.IsComplete(live.shape_state) || (left > 0 && shape.MayEnd(live.shape_state) &&
-                                                shape.Allowed(live.shape_state, left).empty());
+  return {request.shape, std::move(ends), request.max_tokens};
 }
 
 std::vector<Prediction> EngineCore::Predictions() {
@@ -196,7 +175,7 @@ std::vector<Prediction> EngineCore::Predictions() {
     auto logits =
         std::span<const float>(logits_).subspan(s * rows_ * vocab_size_, rows_ * vocab_size_);
     std::size_t tokens = vocab_size_;
-    if (live.request.shape != nullptr) {
+    if (live.shaped) {
       // For the sampler the vocabulary is the support.
       tokens = live.support.size();
       live.supported_logits.clear();
@@ -228,8 +207,7 @@ StatusOr<std::vector<TokenEvent>> EngineCore::Sample() {
       continue;
     }
     const auto token = static_cast<std::size_t>(*tokens[s].token);
-    events.push_back(
-        Accept(live, live.request.shape == nullptr ? *tokens[s].token : live.support[token]));
+    events.push_back(Accept(live, live.shaped ? live.support[token] : *tokens[s].token));
   }
   // The law of a forced token has one outcome, whoever is in the data: nothing is drawn, nothing
   // is charged.
@@ -255,10 +233,8 @@ TokenEvent EngineCore::Accept(LiveSequence& live, base::TokenId token) {
   event.token = token;
   const bool ends = Ends(live, token);
   if (!ends) event.text = live.text.Add(parts_.tokenizer->TokenBytes(token));
-  if (!ends && live.request.shape != nullptr) {
-    live.shape_state = live.request.shape->Next(live.shape_state, token);
-  }
-  if (ends || IsComplete(live) || live.text.stopped()) {
+  if (live.shaped) live.shaped->Accept(token);
+  if (ends || (live.shaped && live.shaped->is_complete()) || live.text.stopped()) {
     event.end = AnswerEnd::kStop;
   } else if (live.tokens_released == live.request.max_tokens) {
     event.end = AnswerEnd::kMaxTokens;

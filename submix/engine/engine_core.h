@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "submix/ledger/ledger.h"
 #include "submix/mechanism/mechanism.h"
 #include "submix/shape/shape.h"
+#include "submix/shape/shaped_answer.h"
 #include "submix/tokenizer/tokenizer.h"
 
 namespace submix::engine {
@@ -111,19 +113,16 @@ class EngineCore {
     std::size_t share = 0;               // of pending, in this step
     int tokens_released = 0;
     TextStream text{{}};
-    int shape_state = 0;                  // of a request with a shape, as are the next two
-    std::vector<base::TokenId> support;   // that may come in this step
-    std::vector<float> supported_logits;  // [M + 1, support]
+    std::optional<shape::ShapedAnswer> shaped;  // of a request with a shape, as are the next two
+    std::vector<base::TokenId> support;         // that may come in this step
+    std::vector<float> supported_logits;        // [M + 1, support]
   };
 
   EngineCore(const EngineParts& parts, std::unique_ptr<PrivateSampler> sampler);
 
   void ShareOut(std::span<const StepShare> shares);
-  // The tokens that may come next, ascending: a function of the request and, by `state` and `left`,
-  // of the tokens that have left. Requires: a request with a shape.
-  std::vector<base::TokenId> SupportOf(const Request& request, int state, int left) const;
-  // The shape leaves no text that could follow.
-  bool IsComplete(const LiveSequence& live) const;
+  // Requires: a request with a shape.
+  shape::ShapedAnswer ShapedAnswerOf(const Request& request) const;
   // Appends what is shared out: predicting_, their logits_, and forced_.
   base::Status Predict();
   // Of predicting_, what the sampler reads of their logits_.

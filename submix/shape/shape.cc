@@ -46,7 +46,8 @@ StatusOr<Expression> Read(const ShapeRequest& request) {
   return ReadChoices(request.choices);
 }
 
-// Without ambiguity: equal names, equal shapes.
+}  // namespace
+
 std::string NameOf(const ShapeRequest& request) {
   std::string name = std::to_string(static_cast<int>(request.kind)) + ":" + request.text;
   for (const std::string& choice : request.choices) {
@@ -54,8 +55,6 @@ std::string NameOf(const ShapeRequest& request) {
   }
   return name;
 }
-
-}  // namespace
 
 StatusOr<std::shared_ptr<const TokenAutomaton>> Shapes::Compile(const ShapeRequest& request) {
   std::string name = NameOf(request);

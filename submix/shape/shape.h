@@ -29,6 +29,9 @@ struct ShapeRequest {
   std::vector<std::string> choices = {};
 };
 
+// Equal for equal shapes alone.
+std::string NameOf(const ShapeRequest& request);
+
 inline constexpr std::size_t kMostChoices = 1024;
 inline constexpr std::size_t kMostChoiceBytes = 16 << 10;  // of all together
 

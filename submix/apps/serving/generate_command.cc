@@ -22,6 +22,7 @@ struct GenerateOptions {
   bool json = false;
   workbench::ModelOptions predictor;
   engine::Request request;
+  ShapeFlags shape;
 };
 
 std::string ReadStandardInput() {
@@ -60,6 +61,10 @@ base::Status RunGenerate(GenerateOptions options) {
                           OpenDeployedEngine(options.deployment, options.predictor));
   SUBMIX_ASSIGN_OR_RETURN(options.request.prompt,
                           deployed->tokenizer->EncodePrompt(options.prompt));
+  SUBMIX_ASSIGN_OR_RETURN(const auto shape, AskedShape(options.shape));
+  if (shape) {
+    SUBMIX_ASSIGN_OR_RETURN(options.request.shape, deployed->core->CompileShape(*shape));
+  }
   SUBMIX_RETURN_IF_ERROR(deployed->core->Check(options.request));
   for (int i = 0; i < options.completions; ++i) {
     if (!options.json) std::printf("%s", options.prompt.c_str());
@@ -76,6 +81,7 @@ void AddGenerateCommand(CLI::App& command, Action& action) {
   flags.Require("deployment", options.deployment, kDirectory, "Directory made by `submix deploy`");
   flags.Require("prompt", options.prompt, "Text to complete, or - to read it from stdin");
   AddRequestFlags(command, options.request);
+  AddShapeFlags(command, options.shape);
   flags.Add("-n,--completions", options.completions, kPositive,
             "How many; each is charged for itself");
   AddModelFlags(command, options.predictor);

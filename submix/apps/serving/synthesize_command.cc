@@ -30,6 +30,7 @@ struct SynthesizeOptions {
   bool json = false;
   workbench::ModelOptions models{.sequences = 16};
   workbench::SynthesisOrder order;
+  ShapeFlags shape;
 };
 
 void PrintJson(const workbench::SynthesisResult& result) {
@@ -59,6 +60,7 @@ Status RunSynthesize(SynthesizeOptions& options) {
                                                options.labels, options.documents, order));
   SUBMIX_ASSIGN_OR_RETURN(order.deployments, workbench::DeploymentsIn(options.deployment));
   order.at_a_time = options.models.sequences;
+  SUBMIX_ASSIGN_OR_RETURN(order.shape, AskedShape(options.shape));
   const auto ask = [&](const std::string& deployment) {
     return OpenDeployedEngine(deployment, options.models);
   };
@@ -93,6 +95,7 @@ void AddSynthesizeCommand(CLI::App& command, Action& action) {
                     ->needs(labels)
                     ->excludes(prompts));
   AddRequestFlags(command, options.order.request);
+  AddShapeFlags(command, options.shape);
   flags.Add("--at-a-time", options.models.sequences, Between(1, 4096), "Documents in a step");
   AddModelFlags(command, options.models);
   flags.Add("--json", options.json, "One JSON object at the end");

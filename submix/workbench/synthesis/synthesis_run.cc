@@ -30,14 +30,18 @@ StatusOr<DocumentFile::Run> RunOf(const SynthesisOrder& order) {
   const engine::Request& request = order.request;
   Json texts = Json::array();
   for (const DocumentPrompt& prompt : order.prompts) texts.push_back({prompt.label, prompt.text});
-  return DocumentFile::Run{{"deployment", sources},
-                           {"prompts", base::ToHex(base::Sha256(texts.dump()))},
-                           {"max_tokens", std::to_string(request.max_tokens)},
-                           {"temperature", base::NumberText(request.sampling.temperature, 17)},
-                           {"top_k", std::to_string(request.sampling.top_k)},
-                           {"top_k_plus", std::to_string(request.sampling.top_k_plus)},
-                           {"top_p", base::NumberText(request.sampling.top_p, 17)},
-                           {"stop", Json(request.stop).dump()}};
+  DocumentFile::Run run{{"deployment", sources},
+                        {"prompts", base::ToHex(base::Sha256(texts.dump()))},
+                        {"max_tokens", std::to_string(request.max_tokens)},
+                        {"temperature", base::NumberText(request.sampling.temperature, 17)},
+                        {"top_k", std::to_string(request.sampling.top_k)},
+                        {"top_k_plus", std::to_string(request.sampling.top_k_plus)},
+                        {"top_p", base::NumberText(request.sampling.top_p, 17)},
+                        {"stop", Json(request.stop).dump()}};
+  if (order.shape) {
+    run["shape"] = base::ToHex(base::Sha256(shape::NameOf(*order.shape)));
+  }
+  return run;
 }
 
 class Synthesis {
@@ -103,6 +107,9 @@ class Synthesis {
     request.prompt = deployed_->tokenizer->document_start();
     SUBMIX_ASSIGN_OR_RETURN(const auto tokens, deployed_->tokenizer->Encode(prompt.text));
     request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
+    if (order_.shape) {
+      SUBMIX_ASSIGN_OR_RETURN(request.shape, deployed_->core->CompileShape(*order_.shape));
+    }
     return request;
   }
 

@@ -13,6 +13,7 @@
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/request.h"
+#include "submix/shape/shape.h"
 #include "submix/workbench/models/deployed_engine.h"
 #include "submix/workbench/synthesis/document_prompts.h"
 
@@ -24,7 +25,8 @@ struct SynthesisOrder {
   std::vector<DocumentPrompt> prompts;  // at least one; document i has prompt i modulo their number
   std::int64_t documents = 0;           // in the whole file
   int at_a_time = 1;
-  engine::Request request = {};  // of each document, but for its prompt
+  engine::Request request = {};  // of each document, but for its prompt and its shape
+  std::optional<shape::ShapeRequest> shape = {};
 };
 
 // How deployments are opened: to be looked at, and to be asked.
