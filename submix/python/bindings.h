@@ -9,6 +9,8 @@ namespace submix::python {
 void BindDeployments(pybind11::module_& module);
 // submix.deploy.
 void BindDeploy(pybind11::module_& module);
+// Shape, ShapedAnswer.
+void BindShapes(pybind11::module_& module);
 // audit_epsilon, EpsilonAudit.
 void BindAudits(pybind11::module_& module);
 // submix.accounting: the calculators of `submix account`.

@@ -5,9 +5,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <pybind11/numpy.h>
@@ -127,6 +129,26 @@ std::shared_ptr<OpenedDeployment> Usable(std::shared_ptr<OpenedDeployment> deplo
   return deployment;
 }
 
+// The columns of the support, of every row. ValueError for tokens that are none, or not in order.
+std::vector<float> ColumnsOf(const py::array_t<float>& logits,
+                             const std::vector<base::TokenId>& support) {
+  const auto vocabulary = static_cast<std::size_t>(logits.shape(1));
+  const bool ascends =
+      std::ranges::adjacent_find(support, std::ranges::greater_equal()) == support.end();
+  if (support.empty() || !ascends || support.front() < 0 ||
+      std::cmp_greater_equal(support.back(), vocabulary)) {
+    RaiseIfError(base::InvalidArgumentError(
+        "support: expected ids of tokens, ascending, such as a ShapedAnswer's"));
+  }
+  std::vector<float> columns;
+  for (std::size_t row = 0; std::cmp_less(row, logits.shape(0)); ++row) {
+    for (const base::TokenId token : support) {
+      columns.push_back(logits.data()[row * vocabulary + static_cast<std::size_t>(token)]);
+    }
+  }
+  return columns;
+}
+
 class Deployment {
  public:
   explicit Deployment(const std::string& directory) : opened_(OpenedDeployment::Open(directory)) {}
@@ -189,8 +211,27 @@ class Sampler {
     return SampleBatch(logits, std::vector<SamplingOptions>(logits.size(), options));
   }
 
-  base::TokenId Sample(const py::object& logits, const SamplingOptions& options) {
-    const SampledToken token = SampleBatch({logits}, {options}).front();
+  base::TokenId Sample(const py::object& logits, const SamplingOptions& options,
+                       const std::optional<std::vector<base::TokenId>>& support) {
+    if (!support) return TokenOf(SampleBatch({logits}, {options}).front());
+    const auto deployment = Usable(deployment_.lock());
+    const auto array =
+        LogitsOf(logits, 1 + deployment->deployment().ensemble.manifest().num_members(),
+                 deployment->vocabulary());
+    const std::vector<float> columns = ColumnsOf(array, *support);
+    if (support->size() == 1) return support->front();  // forced: Theorem 17
+    const std::vector<engine::Prediction> step = {{std::span(columns).first(support->size()),
+                                                   std::span(columns).subspan(support->size()),
+                                                   options}};
+    auto tokens = [&] {
+      const py::gil_scoped_release released;
+      return deployment->Sample(step);
+    }();
+    return (*support)[static_cast<std::size_t>(TokenOf(ValueOrRaise(std::move(tokens)).front()))];
+  }
+
+ private:
+  static base::TokenId TokenOf(const SampledToken& token) {
     if (token.end == AnswerEnd::kNoPrediction) {
       RaiseIfError(base::InvalidArgumentError(
           "logits: the public model's row has numbers that are not finite"));
@@ -199,7 +240,6 @@ class Sampler {
     return token.token.value();
   }
 
- private:
   const std::weak_ptr<OpenedDeployment> deployment_;
 };
 
@@ -255,10 +295,13 @@ void BindDeployments(py::module_& module) {
   py::class_<Sampler>(module, "Sampler", "Thread-safe; calls take turns.")
       .def("sample", &Sampler::Sample, py::arg("logits"),
            py::arg_v("options", SamplingOptions(), "SamplingOptions()"),
+           py::arg("support") = py::none(),
            "A token that has been paid for. logits: float32 [1 + members, vocabulary], row 0 the "
            "public model's; NumPy's array or anything on the CPU with DLPack, not copied. A member "
            "whose row is not finite is silent for this token. submix.Error if the tokens are used "
-           "up or the ledger cannot charge: then there is no token, and what was charged stays.")
+           "up or the ledger cannot charge: then there is no token, and what was charged stays. "
+           "support: the tokens that may come, ascending, chosen by what is public alone, as a "
+           "ShapedAnswer's; one that is alone is returned and costs nothing.")
       .def("sample_batch", &Sampler::SampleAlike, py::arg("logits"),
            py::arg_v("options", SamplingOptions(), "SamplingOptions()"),
            "A SampledToken for each sequence's logits, paid for in one transaction. options: for "

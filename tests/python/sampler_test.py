@@ -43,6 +43,11 @@ def spent(deployment):
     return [part["spent"] for part in parts]
 
 
+def letters():
+    """A vocabulary of which the first 256 tokens are bytes and the last one ends an answer."""
+    return [bytes([token]) for token in range(256)] + [b""] * (VOCABULARY - 256)
+
+
 class SamplerTest(WorkFolderTest):
     @classmethod
     def setUpClass(cls):
@@ -157,6 +162,40 @@ class SamplerTest(WorkFolderTest):
             again.statement
         with self.assertRaises(FileNotFoundError):
             submix.open(str(self.work / "nowhere"))
+
+    def test_an_answer_has_its_shape_and_what_is_forced_is_free(self):
+        self.logits[1:, ord("g")] = 5  # members differ from the public model, so a choice costs
+        shape = submix.Shape(letters(), regex="(good|bad) end")
+        answer, text, paid = shape.answer(max_tokens=20, end_tokens=[VOCABULARY - 1]), b"", 0
+        while not answer.ended:
+            before = spent(self.directory)
+            token = self.sampler.sample(self.logits, submix.SamplingOptions(), answer.support)
+            self.assertIn(token, answer.support)
+            moved = spent(self.directory) != before
+            self.assertEqual(moved, len(answer.support) > 1)
+            paid += moved
+            answer.accept(token)
+            text += bytes([token])
+        self.assertIn(text, (b"good end", b"bad end"))
+        self.assertEqual((paid, answer.complete, answer.support), (1, True, []))
+
+    def test_wrong_shapes_and_supports_are_refused(self):
+        for wrong in (dict(regex="("), dict(), dict(regex="a", choice=["a"]), dict(choice=[""]),
+                      dict(json_schema='{"minimum": 1}')):
+            with self.assertRaises(ValueError):
+                submix.Shape(letters(), **wrong)
+        shape = submix.Shape(letters(), json_schema='{"type": "string", "minLength": 9}')
+        with self.assertRaises(ValueError):
+            shape.answer(10, [VOCABULARY - 1])
+        with self.assertRaises(ValueError):
+            shape.answer(20, [ord("a")])
+        with self.assertRaises(ValueError):
+            shape.answer(20, []).accept(ord("a"))
+        before = spent(self.directory)
+        for support in ([], [3, 2], [2, 2], [-1], [VOCABULARY]):
+            with self.assertRaises(ValueError):
+                self.sampler.sample(self.logits, submix.SamplingOptions(), support)
+        self.assertEqual(spent(self.directory), before)
 
 
 KILLED = """
