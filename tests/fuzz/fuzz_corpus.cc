@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "submix/base/check.h"
+#include "submix/corpus/json_record.h"
 #include "submix/corpus/member_decoder.h"
 #include "submix/corpus/testing/packed.h"
 #include "submix/corpus/text_lines.h"
@@ -25,12 +26,21 @@ CorpusLines LinesOf(const std::string& path) {
   return read;
 }
 
+// What is written of a record says the same.
+void CheckLineOf(const corpus::UserRecord& record) {
+  const auto again = corpus::ParseJsonRecord(corpus::CorpusFile(), corpus::JsonLine(record));
+  SUBMIX_CHECK(again.ok() && again->user == record.user && again->text == record.text &&
+                   again->prompt_bytes == record.prompt_bytes && again->messages == record.messages,
+               "a record is read back");
+}
+
 void CheckRecords(const std::string& path) {
   std::int64_t last_line = 0;
   const base::Status status = corpus::ReadUserRecords(path, [&](const corpus::UserRecord& record) {
     SUBMIX_CHECK(!record.user.empty(), "a record has a user");
     SUBMIX_CHECK(record.line > last_line, "lines are numbered in order");
     last_line = record.line;
+    CheckLineOf(record);
     return base::OkStatus();
   });
   if (!status.ok()) return;
@@ -80,6 +90,7 @@ void FuzzCorpus(std::string_view input) {
         SUBMIX_CHECK(!record.user.empty() && record.line >= last_line,
                      "a row has a user and a line");
         last_line = record.line;
+        CheckLineOf(record);
         return base::OkStatus();
       });
   (void)csv;  // most inputs are none
