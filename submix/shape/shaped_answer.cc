@@ -15,8 +15,7 @@ ShapedAnswer::ShapedAnswer(std::shared_ptr<const TokenAutomaton> shape,
       left_(max_tokens),
       state_(shape_->start()) {
   std::ranges::sort(end_tokens_);
-  const auto repeated = std::ranges::unique(end_tokens_);
-  end_tokens_.erase(repeated.begin(), repeated.end());
+  end_tokens_.erase(std::unique(end_tokens_.begin(), end_tokens_.end()), end_tokens_.end());
 }
 
 bool ShapedAnswer::is_possible() const {

@@ -34,11 +34,12 @@ Vocabulary::Range Vocabulary::Narrow(Range range, std::size_t depth, unsigned ch
     return depth < text.size() ? int{static_cast<unsigned char>(text[depth])} : -1;
   };
   const auto begin = sorted_.begin();
-  const auto found =
-      std::ranges::equal_range(begin + static_cast<std::ptrdiff_t>(range.first),
-                               begin + static_cast<std::ptrdiff_t>(range.last), int{byte}, {}, at);
-  return {static_cast<std::size_t>(found.begin() - begin),
-          static_cast<std::size_t>(found.end() - begin)};
+  const auto end = begin + static_cast<std::ptrdiff_t>(range.last);
+  const auto first = std::partition_point(begin + static_cast<std::ptrdiff_t>(range.first), end,
+                                          [&](base::TokenId token) { return at(token) < byte; });
+  const auto last =
+      std::partition_point(first, end, [&](base::TokenId token) { return at(token) == byte; });
+  return {static_cast<std::size_t>(first - begin), static_cast<std::size_t>(last - begin)};
 }
 
 }  // namespace submix::shape

@@ -29,6 +29,7 @@ constexpr Target kTargets[] = {
     {"model_config", FuzzModelConfig},
     {"safetensors", FuzzSafetensors},
     {"serve_config", FuzzServeConfig},
+    {"shape", FuzzShape},
     {"tokenizer", FuzzTokenizer},
 };
 

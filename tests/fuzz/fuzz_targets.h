@@ -20,6 +20,8 @@ void FuzzManifest(std::string_view input);      // manifest.json and private_tra
 void FuzzModelConfig(std::string_view input);   // config.json
 void FuzzSafetensors(std::string_view input);
 void FuzzServeConfig(std::string_view input);  // the TOML of `submix serve --config`
+void FuzzShape(
+    std::string_view input);  // a regular expression or a JSON schema ==== tokens to take
 // tokenizer.json ==== a text ==== tokenizer_config.json ==== added_tokens.json, or vocab.json ====
 // merges.txt ==== a text
 void FuzzTokenizer(std::string_view input);

@@ -87,7 +87,8 @@ void AddGenerateCommand(CLI::App& command, Action& action) {
   AddModelFlags(command, options.predictor);
   flags.Add("--json", options.json, "One JSON object a completion");
   command.footer(
-      "Every token is charged to the deployment's ledger before it appears.\n"
+      "Every token that is drawn is charged to the deployment's ledger before it appears; what a\n"
+      "shape forces (--choice, --regex, --json-schema) costs nothing.\n"
       "It answers whoever may read the deployment's own files, so it asks for no --research, as\n"
       "`submix serve` does for clients: what a mechanism that is not proven says here is the\n"
       "operator's to pass on or not.\n"
