@@ -162,7 +162,7 @@ TokenAutomaton::Choices TokenAutomaton::ChoicesAt(int state) const {
 }
 
 std::vector<TokenAutomaton::Choice> TokenAutomaton::FindChoices(int state) const {
-  std::vector<Choice> choices;
+  std::vector<int> next(vocabulary_->num_tokens(), Automaton::kNone);   // behind each token
   std::vector<int> path(vocabulary_->longest() + 1, Automaton::kNone);  // behind each byte
   path.front() = state;
   std::size_t dead_end = vocabulary_->longest();  // the first byte that nothing goes on with
@@ -178,10 +178,13 @@ std::vector<TokenAutomaton::Choice> TokenAutomaton::FindChoices(int state) const
       break;
     }
     if (dead_end == vocabulary_->longest()) {
-      choices.push_back({vocabulary_->token(rank), path[text.size()]});
+      next[static_cast<std::size_t>(vocabulary_->token(rank))] = path[text.size()];
     }
   }
-  std::ranges::sort(choices, {}, &Choice::token);
+  std::vector<Choice> choices;
+  for (std::size_t t = 0; t < next.size(); ++t) {
+    if (next[t] != Automaton::kNone) choices.push_back({static_cast<base::TokenId>(t), next[t]});
+  }
   return choices;
 }
 

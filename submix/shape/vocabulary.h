@@ -18,6 +18,7 @@ class Vocabulary {
   // bytes[t] is the text of token t, or empty where it is no text.
   explicit Vocabulary(std::span<const std::string> bytes);
 
+  std::size_t num_tokens() const { return begin_.size() - 1; }
   // Of the tokens that are text, sorted by bytes, then by id.
   std::size_t size() const { return sorted_.size(); }
   base::TokenId token(std::size_t rank) const { return sorted_[rank]; }
