@@ -33,7 +33,7 @@ std::string QuestionOf(const base::Sha256Digest& generation, const Request& requ
   }
   Append(request.end_tokens.size(), bytes);
   for (const base::TokenId token : request.end_tokens) Append(token, bytes);
-  const std::string_view shape = request.shape == nullptr ? "" : request.shape->name();
+  const std::string shape = request.shape == nullptr ? "" : request.shape->name();
   Append(shape.size(), bytes);
   bytes += shape;
   for (const base::TokenId token : request.prompt) Append(token, bytes);
