@@ -139,8 +139,9 @@ int TokenAutomaton::Next(int state, base::TokenId token) const {
 std::vector<base::TokenId> TokenAutomaton::Allowed(int state, int left) const {
   const Plan& here = plans_[static_cast<std::size_t>(state)];
   if (here.forced) return {*here.forced};
+  const Choices choices = ChoicesAt(state);  // held: others may drop what is kept
   std::vector<base::TokenId> tokens;
-  for (const Choice& choice : *ChoicesAt(state)) {
+  for (const Choice& choice : *choices) {
     if (TokensNeeded(choice.next) < left) tokens.push_back(choice.token);
   }
   return tokens;
