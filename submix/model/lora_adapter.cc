@@ -288,6 +288,40 @@ base::Status OtherBaseError(const std::string& problem) {
   return base::FailedPreconditionError(problem + "; is this an adapter for another base model?");
 }
 
+// Those of a module with the highest rank, for all.
+void SetCommonScale(const std::vector<LoraScale>& scales, LoraConfig& config) {
+  const LoraScale common = std::ranges::max(scales, {}, &LoraScale::rank);
+  config.rank = common.rank;
+  config.lora_alpha = common.alpha == 0 ? common.rank : common.alpha;  // others are relative to it
+}
+
+base::StatusOr<UnevenAdapter> LoadUnevenShape(const std::string& directory,
+                                              const DecoderConfig& model) {
+  const std::string config_path = base::JoinPath(directory, kConfigFile);
+  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(config_path));
+  UnevenAdapter uneven;
+  LoraAdapter& adapter = uneven.adapter;
+  SUBMIX_ASSIGN_OR_RETURN(adapter.config, ReadLoraConfig(json, config_path, model));
+  if (const std::optional<int> layer = MissingLayer(model, adapter.config)) {
+    return OtherBaseError(config_path + ": " + LayerProblem(model, *layer));
+  }
+  base::StatusOr<std::vector<LoraModule>> modules = AdaptedModules(model, adapter.config);
+  if (!modules.ok()) {
+    return base::Status(modules.status().code(), config_path + ": " + modules.status().message());
+  }
+  adapter.modules = *std::move(modules);
+  SUBMIX_ASSIGN_OR_RETURN(const LoraScales scales, LoraScales::Read(json));
+  for (const LoraModule& module : adapter.modules) {
+    auto scale = scales.Of(ModelPrefix(model) + module.name);
+    if (!scale.ok()) {
+      return base::InvalidArgumentError(config_path + ": " + scale.status().message());
+    }
+    uneven.scales.push_back(*scale);
+  }
+  if (!uneven.scales.empty()) SetCommonScale(uneven.scales, adapter.config);
+  return uneven;
+}
+
 }  // namespace
 
 std::vector<std::string> AttentionInputs(const DecoderConfig& model) {
@@ -329,44 +363,6 @@ base::StatusOr<std::vector<LoraModule>> AdaptedModules(const DecoderConfig& mode
   }
   return modules;
 }
-
-namespace {
-
-// Those of a module with the highest rank, for all.
-void SetCommonScale(const std::vector<LoraScale>& scales, LoraConfig& config) {
-  const LoraScale common = std::ranges::max(scales, {}, &LoraScale::rank);
-  config.rank = common.rank;
-  config.lora_alpha = common.alpha == 0 ? common.rank : common.alpha;  // others are relative to it
-}
-
-base::StatusOr<UnevenAdapter> LoadUnevenShape(const std::string& directory,
-                                              const DecoderConfig& model) {
-  const std::string config_path = base::JoinPath(directory, kConfigFile);
-  SUBMIX_ASSIGN_OR_RETURN(const JsonObject json, JsonObject::Load(config_path));
-  UnevenAdapter uneven;
-  LoraAdapter& adapter = uneven.adapter;
-  SUBMIX_ASSIGN_OR_RETURN(adapter.config, ReadLoraConfig(json, config_path, model));
-  if (const std::optional<int> layer = MissingLayer(model, adapter.config)) {
-    return OtherBaseError(config_path + ": " + LayerProblem(model, *layer));
-  }
-  base::StatusOr<std::vector<LoraModule>> modules = AdaptedModules(model, adapter.config);
-  if (!modules.ok()) {
-    return base::Status(modules.status().code(), config_path + ": " + modules.status().message());
-  }
-  adapter.modules = *std::move(modules);
-  SUBMIX_ASSIGN_OR_RETURN(const LoraScales scales, LoraScales::Read(json));
-  for (const LoraModule& module : adapter.modules) {
-    auto scale = scales.Of(ModelPrefix(model) + module.name);
-    if (!scale.ok()) {
-      return base::InvalidArgumentError(config_path + ": " + scale.status().message());
-    }
-    uneven.scales.push_back(*scale);
-  }
-  if (!uneven.scales.empty()) SetCommonScale(uneven.scales, adapter.config);
-  return uneven;
-}
-
-}  // namespace
 
 base::StatusOr<LoraAdapter> LoadLoraShape(const std::string& directory,
                                           const DecoderConfig& model) {

@@ -52,8 +52,7 @@ class TokenAutomaton {
   // ascending. Where only one text can follow, up to spaces at its end, it is the one token that
   // spells most of it with the fewest behind it: else a model would pay for the choice between
   // spellings. Not empty if the state does not end the text and 1 <= TokensNeeded(state) <= left.
-  // Requires: left
-  // >= 1.
+  // Requires: left >= 1.
   std::vector<base::TokenId> Allowed(int state, int left) const;
 
  private:
