@@ -30,9 +30,8 @@ class TokenBatch {
 
   // Makes all rows padding again.
   void Clear();
-  // Row `row` reads block[0 .. size-1) and predicts what counts of block[1 .. size). Requires: 2 <=
-  // block.size()
-  // <= positions + 1; of a batch all rows have a place or none has.
+  // Row `row` reads block[0 .. size-1) and predicts what counts of block[1 .. size). Requires:
+  // 2 <= block.size() <= positions + 1; of a batch all rows have a place or none has.
   void SetRow(std::int64_t row, std::span<const corpus::StreamToken> block,
               std::optional<StatePlace> place = {});
   // Gives each target in [begin_row, end_row) the weight 1 / their number.
