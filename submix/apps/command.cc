@@ -42,6 +42,7 @@ constexpr CommandHelp kCommands[] = {
     {"deploy", "Declare mechanism and budget for an ensemble; makes the ledger"},
     {"declare", "Say of a deployment what no program can know: for the report"},
     {"generate", "Complete a prompt privately, charging the ledger"},
+    {"classify", "Label every item of a file, each for one paid token (resumable)"},
     {"synthesize", "Write documents privately, to keep and to share (resumable)"},
     {"serve", "Answer over HTTP, as OpenAI's API does"},
     {"evaluate", "Held-out perplexity of mechanisms and baselines"},

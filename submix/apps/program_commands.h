@@ -23,6 +23,7 @@ void AddServeCommand(CLI::App& command, Action& action);
 // Run by both: with libtorch's predictor in `submix-train`, which alone measures times of training.
 void AddPlanCommand(CLI::App& command, Action& action);
 void AddGenerateCommand(CLI::App& command, Action& action);
+void AddClassifyCommand(CLI::App& command, Action& action);
 void AddSynthesizeCommand(CLI::App& command, Action& action);
 void AddEvaluateCommand(CLI::App& command, Action& action);
 void AddScoreCommand(CLI::App& command, Action& action);

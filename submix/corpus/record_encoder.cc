@@ -16,6 +16,12 @@ StatusOr<const chat::ChatFormat*> RecordEncoder::Format() const {
   return format_.get();
 }
 
+StatusOr<bool> RecordEncoder::WritesTurns() const {
+  if (model_directory_.empty()) return false;
+  SUBMIX_ASSIGN_OR_RETURN(const chat::ChatFormat* const format, Format());
+  return format->is_of_model();
+}
+
 StatusOr<EncodedRecord> RecordEncoder::EncodeText(const UserRecord& record) const {
   EncodedRecord encoded;
   SUBMIX_ASSIGN_OR_RETURN(encoded.tokens, tokenizer_.EncodePrompt(record.text));

@@ -43,6 +43,8 @@ class RecordEncoder {
   // template, and otherwise one text. Errors: those of Tokenizer::Encode and ChatFormat;
   // kFailedPrecondition for a conversation where there is no template. None quotes the record.
   base::StatusOr<EncodedRecord> Encode(const UserRecord& record) const;
+  // Whether a prompt and its completion are a conversation. Errors: ChatFormat's.
+  base::StatusOr<bool> WritesTurns() const;
 
  private:
   base::StatusOr<const chat::ChatFormat*> Format() const;

@@ -36,6 +36,8 @@ std::string QuestionOf(const base::Sha256Digest& generation, const Request& requ
   const std::string shape = request.shape == nullptr ? "" : request.shape->name();
   Append(shape.size(), bytes);
   bytes += shape;
+  Append(request.one_of.size(), bytes);
+  for (const base::TokenId token : request.one_of) Append(token, bytes);
   for (const base::TokenId token : request.prompt) Append(token, bytes);
   return bytes;
 }

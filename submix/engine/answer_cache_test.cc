@@ -36,7 +36,7 @@ TEST(AnswerCacheTest, GivesTheStoredTokensAgain) {
 }
 
 TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
-  std::vector<Request> questions(14, Question(1));
+  std::vector<Request> questions(16, Question(1));
   questions[1].prompt = {1, 2};
   questions[2].prompt = {1, 2, 1, 1};
   questions[3].max_tokens = 17;
@@ -52,6 +52,8 @@ TEST(AnswerCacheTest, EverySettingTellsQuestionsApart) {
   shape::Shapes shapes(std::make_shared<const shape::Vocabulary>(texts));
   questions[12].shape = shapes.Compile({shape::ShapeKind::kRegex, "a"}).value();
   questions[13].shape = shapes.Compile({shape::ShapeKind::kRegex, "b"}).value();
+  questions[14].one_of = {1, 2};
+  questions[15].one_of = {1, 3};
   AnswerCache cache(100'000);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     EXPECT_EQ(cache.Find("a", kGeneration, questions[i]), nullptr) << i;

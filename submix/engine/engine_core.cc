@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "submix/base/check.h"
+#include "submix/mechanism/supported_logits.h"
 
 namespace submix::engine {
 namespace {
@@ -57,12 +58,21 @@ Status EngineCore::Check(const Request& request) const {
         " fit the model's context; shorten the prompt or ask for fewer tokens");
   }
   const base::TokenId vocab_size = parts_.predictor->vocab_size();
-  for (const base::TokenId token : request.prompt) {
-    if (token >= 0 && token < vocab_size) continue;
-    return base::InvalidArgumentError("the prompt has the token id " + std::to_string(token) +
-                                      ": expected at least 0 and below " +
-                                      std::to_string(vocab_size));
-  }
+  const auto check_ids = [&](const std::vector<base::TokenId>& tokens, const char* what) {
+    for (const base::TokenId token : tokens) {
+      if (token >= 0 && token < vocab_size) continue;
+      return base::InvalidArgumentError(std::string(what) + " the token id " +
+                                        std::to_string(token) + ": expected at least 0 and below " +
+                                        std::to_string(vocab_size));
+    }
+    return base::OkStatus();
+  };
+  SUBMIX_RETURN_IF_ERROR(check_ids(request.prompt, "the prompt has"));
+  SUBMIX_RETURN_IF_ERROR(check_ids(request.one_of, "the tokens to choose from have"));
+  SUBMIX_CHECK(request.shape == nullptr || request.one_of.empty(), "a shape, or one of tokens");
+  SUBMIX_CHECK(std::ranges::adjacent_find(request.one_of, std::ranges::greater_equal()) ==
+                   request.one_of.end(),
+               "tokens to choose from ascend");
   for (const std::string& stop : request.stop) {
     if (stop.empty()) return base::InvalidArgumentError("a stop string is empty");
   }
@@ -98,7 +108,7 @@ StatusOr<std::int64_t> EngineCore::Admit(const Request& request, const std::stri
   live.key = key;
   live.pending.assign(request.prompt.begin() + opened.tokens, request.prompt.end());
   live.text = TextStream(request.stop);
-  if (request.shape != nullptr) live.shaped = ShapedAnswerOf(request);
+  if (request.is_shaped()) live.shaped = ShapedAnswerOf(request);
   live_.push_back(std::move(live));
   return live_.back().request_id;
 }
@@ -159,6 +169,7 @@ Status EngineCore::Predict() {
 }
 
 shape::ShapedAnswer EngineCore::ShapedAnswerOf(const Request& request) const {
+  if (request.shape == nullptr) return shape::ShapedAnswer(request.one_of);
   std::vector<base::TokenId> ends = parts_.end_tokens;
   ends.insert(ends.end(), request.end_tokens.begin(), request.end_tokens.end());
   ends.push_back(parts_.tokenizer->end_of_text());
@@ -178,13 +189,7 @@ std::vector<Prediction> EngineCore::Predictions() {
     if (live.shaped) {
       // For the sampler the vocabulary is the support.
       tokens = live.support.size();
-      live.supported_logits.clear();
-      for (std::size_t row = 0; row < rows_; ++row) {
-        for (const base::TokenId token : live.support) {
-          live.supported_logits.push_back(
-              logits[row * vocab_size_ + static_cast<std::size_t>(token)]);
-        }
-      }
+      mechanism::TakeColumns(logits, vocab_size_, live.support, live.supported_logits);
       logits = live.supported_logits;
     }
     predictions.push_back({logits.first(tokens), logits.subspan(tokens), live.request.sampling});

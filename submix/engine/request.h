@@ -25,6 +25,10 @@ struct Request {
   // The answer's text has this shape, but where `stop` cuts it short. Null: any text. By the
   // engine's own CompileShape.
   std::shared_ptr<const shape::TokenAutomaton> shape = {};
+  // Instead of a shape: the answer is one of these tokens, ascending. Empty: any.
+  std::vector<base::TokenId> one_of = {};
+
+  bool is_shaped() const { return shape != nullptr || !one_of.empty(); }
 };
 
 // What one engine step added to one request.

@@ -182,6 +182,25 @@ TEST_F(ShapedAnswers, EndsWithinItsTokens) {
   }
 }
 
+TEST_F(ShapedAnswers, OneOfAFewTokensIsOneDraw) {
+  Start();
+  Request request;
+  request.prompt = {1, 2, 3};
+  request.max_tokens = 1;
+  request.one_of = {3, 5, 20};
+  std::map<std::string, int> drawn;
+  for (int i = 0; i < 60; ++i) ++drawn[Answer(request)];
+  EXPECT_EQ(drawn["d"] + drawn["f"] + drawn["u"], 60);
+  EXPECT_EQ(drawn.size(), 3u);
+  EXPECT_EQ(watched_->ledger.releases, 60);
+  request.one_of = {5};
+  EXPECT_EQ(Answer(request), "f");
+  EXPECT_EQ(watched_->ledger.releases, 60) << "forced";
+  request.one_of = {5, 1000};
+  EXPECT_THAT(engine_->Admit(request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("choose from have the token id")));
+}
+
 TEST_F(ShapedAnswers, WhatNoTextMeetsIsRefusedBeforeAnythingIsCharged) {
   Start();
   EXPECT_THAT(engine_->Admit(Asking(*engine_, "[a-z]{9}", 8)),

@@ -22,7 +22,7 @@ Status Deliver(const TokenEvent& event, LiveDocuments& live, const SynthesisSink
   SUBMIX_CHECK(found != live.end(), "a token without a document");
   SynthesizedDocument& document = found->second;
   document.text += event.text;
-  ++document.tokens;
+  document.tokens.push_back(*event.token);
   if (event.end == AnswerEnd::kNotYet) return base::OkStatus();
   document.end = event.end;
   const auto ended = live.extract(found);

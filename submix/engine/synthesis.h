@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "submix/base/ids.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
 #include "submix/engine/engine_core.h"
@@ -24,7 +26,7 @@ base::StatusOr<std::optional<std::int64_t>> CoveredTokens(const Deployment& depl
 struct SynthesizedDocument {
   std::int64_t number = 0;
   std::string text;
-  int tokens = 0;                      // that were drawn, one that ended it included
+  std::vector<base::TokenId> tokens;   // that were drawn, one that ended it included
   AnswerEnd end = AnswerEnd::kNotYet;  // kStop or kMaxTokens
 };
 

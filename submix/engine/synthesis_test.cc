@@ -58,8 +58,8 @@ TEST_F(SynthesisTest, EveryDocumentIsWrittenOnceAndEveryTokenIsCharged) {
   std::vector<std::int64_t> numbers;
   for (const SynthesizedDocument& document : written_) {
     numbers.push_back(document.number);
-    EXPECT_EQ(document.tokens, document.number % 5 + 1);
-    EXPECT_EQ(std::ssize(document.text), document.tokens);
+    EXPECT_EQ(std::ssize(document.tokens), document.number % 5 + 1);
+    EXPECT_EQ(document.text.size(), document.tokens.size());
     EXPECT_EQ(document.end, AnswerEnd::kMaxTokens);
   }
   std::ranges::sort(numbers);

@@ -20,6 +20,7 @@
 #include "submix/engine/deployment.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/private_sampler.h"
+#include "submix/mechanism/supported_logits.h"
 #include "submix/python/bindings.h"
 #include "submix/python/raise_status.h"
 
@@ -141,11 +142,8 @@ std::vector<float> ColumnsOf(const py::array_t<float>& logits,
         "support: expected ids of tokens, ascending, such as a ShapedAnswer's"));
   }
   std::vector<float> columns;
-  for (std::size_t row = 0; std::cmp_less(row, logits.shape(0)); ++row) {
-    for (const base::TokenId token : support) {
-      columns.push_back(logits.data()[row * vocabulary + static_cast<std::size_t>(token)]);
-    }
-  }
+  mechanism::TakeColumns({logits.data(), static_cast<std::size_t>(logits.size())}, vocabulary,
+                         support, columns);
   return columns;
 }
 

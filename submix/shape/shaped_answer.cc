@@ -19,10 +19,12 @@ ShapedAnswer::ShapedAnswer(std::shared_ptr<const TokenAutomaton> shape,
 }
 
 bool ShapedAnswer::is_possible() const {
+  if (shape_ == nullptr) return true;
   return shape_->TokensNeeded(state_) <= left_ && !Support().empty();
 }
 
 std::vector<base::TokenId> ShapedAnswer::Support() const {
+  if (shape_ == nullptr) return end_tokens_;
   const std::vector<base::TokenId> text = shape_->Allowed(state_, left_);
   if (!shape_->MayEnd(state_)) return text;
   std::vector<base::TokenId> support;

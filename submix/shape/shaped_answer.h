@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "submix/base/ids.h"
@@ -16,6 +17,9 @@ class ShapedAnswer {
   // vocabulary. `max_tokens` >= 1.
   ShapedAnswer(std::shared_ptr<const TokenAutomaton> shape, std::vector<base::TokenId> end_tokens,
                int max_tokens);
+  // An answer of one token: one of these. Requires: ascending, at least one.
+  explicit ShapedAnswer(std::vector<base::TokenId> one_of)
+      : end_tokens_(std::move(one_of)), left_(1) {}
 
   // False: no answer of so many tokens has the shape.
   bool is_possible() const;
@@ -30,10 +34,10 @@ class ShapedAnswer {
   bool is_complete() const { return is_complete_; }
 
  private:
-  std::shared_ptr<const TokenAutomaton> shape_;
+  std::shared_ptr<const TokenAutomaton> shape_;  // null: no text before what ends it
   std::vector<base::TokenId> end_tokens_;
   int left_;
-  int state_;
+  int state_ = 0;
   bool is_complete_ = false;
 };
 

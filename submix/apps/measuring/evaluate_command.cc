@@ -42,6 +42,7 @@ struct EvaluateOptions {
   corpus::CorpusFile corpus;
   std::string loss;  // empty: as the ensemble was trained
   std::string heldout;
+  std::vector<std::string> labels;  // not empty: of --heldout, they are scored alone
   std::string fine_tuned;
   std::string csv;
   std::string by_user;
@@ -215,6 +216,9 @@ StatusOr<eval::HeldoutText> LoadHeldout(const EvaluateOptions& options,
   if (!options.heldout.empty()) {
     corpus::CorpusFile heldout = options.corpus;
     heldout.path = options.heldout;
+    if (!options.labels.empty()) {
+      return eval::LabelsFromFile(heldout, encoder, options.labels, context_length);
+    }
     return eval::HeldoutFromFile(heldout, encoder, context_length);
   }
   SUBMIX_ASSIGN_OR_RETURN(
@@ -233,8 +237,10 @@ StatusOr<corpus::Loss> ScoredLoss(const EvaluateOptions& options,
   return LossOf(options.loss);
 }
 
-std::string WhatIsScored(const eval::HeldoutBlocks& blocks, corpus::Loss loss) {
+std::string WhatIsScored(const eval::HeldoutText& text, corpus::Loss loss) {
+  const eval::HeldoutBlocks& blocks = text.blocks;
   const std::int64_t scored = eval::CountScoredTokens(blocks);
+  if (!text.choices.empty()) return "labels alone, " + std::to_string(scored);
   const std::int64_t all = eval::CountPredictedTokens(blocks);
   if (loss == corpus::Loss::kAll) return "all of " + std::to_string(all) + " tokens";
   if (scored == all) return "";
@@ -298,7 +304,8 @@ Status RunEvaluate(const EvaluateOptions& options) {
   const corpus::RecordEncoder encoder(*tokenizer, ensemble.public_directory(), loss);
   SUBMIX_ASSIGN_OR_RETURN(auto text,
                           LoadHeldout(options, ensemble, encoder, predictor->context_length()));
-  sheet.scored = WhatIsScored(text.blocks, loss);
+  sheet.has_labels = !text.choices.empty();
+  sheet.scored = WhatIsScored(text, loss);
   plan.num_fine_tuned = predictor->num_members() - manifest.num_parts * manifest.halves;
   if (plan.num_fine_tuned > 1) {
     return base::InvalidArgumentError("--fine-tuned: " + options.fine_tuned + " has " +
@@ -341,7 +348,13 @@ void AddEvaluateCommand(CLI::App& command, Action& action) {
                 "Directory of an ensemble (`submix train`, `submix contexts`), or of a deployment: "
                 "its own mechanism and budget are then scored, and others only if they are named");
   flags.Add("--corpus", options.corpus.path, "The training corpus: its held-out users are scored");
-  flags.Add("--heldout", options.heldout, "Or other text: .jsonl or .csv (every user), or plain");
+  CLI::Option* const heldout = flags.Add("--heldout", options.heldout,
+                                         "Or other text: .jsonl or .csv (every user), or plain");
+  flags
+      .Add("--labels", options.labels,
+           "Score how often models are right about these, a,b,c: the completions of --heldout, "
+           "whose records each have a \"prompt\" and one of them")
+      ->needs(heldout);
   AddColumnFlags(flags, options.corpus);
   AddLossFlag(flags, options.loss, "as trained", "scores");
   flags.Add("--fine-tuned", options.fine_tuned,

@@ -77,13 +77,17 @@ Json BaselinesJson(const EvaluationSheet& sheet, const eval::Baselines& baseline
                  {"runs", baselines.public_model.runs.size()},
                  {"public_perplexity", baselines.public_model.corpus()},
                  {"public_accuracy_top1", baselines.public_model.accuracy()},
+                 {"public_probability", baselines.public_model.probability()},
                  {"single_perplexity", baselines.single.corpus()},
                  {"single_accuracy_top1", baselines.single.accuracy()},
+                 {"single_probability", baselines.single.probability()},
                  {"ensemble_perplexity", baselines.ensemble.corpus()},
-                 {"ensemble_accuracy_top1", baselines.ensemble.accuracy()}};
+                 {"ensemble_accuracy_top1", baselines.ensemble.accuracy()},
+                 {"ensemble_probability", baselines.ensemble.probability()}};
   if (!baselines.fine_tuned.empty()) {
     object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
     object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
+    object["fine_tuned_probability"] = baselines.fine_tuned.front().probability();
   }
   ForEachBaseline(baselines, [&](const std::string& name, const eval::PerplexityRuns&) {
     object["promised_to_one_user"][name] = PromisedToOneUser(sheet, name, std::nullopt);
@@ -116,6 +120,7 @@ Json SettingJson(const EvaluationSheet& sheet, std::size_t index) {
   object.update({{"perplexity", result.perplexity.corpus()},
                  {"perplexity_runs", result.perplexity.runs},
                  {"accuracy_top1", result.perplexity.accuracy()},
+                 {"probability", result.perplexity.probability()},
                  {"epsilon_spent_max", result.epsilon_spent_max},
                  {"epsilon_spent_mean", result.epsilon_spent_mean}});
   object["promise"] = accounting::PromiseJson<Json>(WholePromise(sheet, sheet.statements[index]));
@@ -145,7 +150,11 @@ void PrintBelow(const std::string& text) {
 }
 
 void PrintPromise(const EvaluationSheet& sheet, const std::string& model,
-                  std::optional<std::size_t> setting) {
+                  const eval::PerplexityRuns& perplexity, std::optional<std::size_t> setting) {
+  if (sheet.has_labels) {
+    PrintBelow("right " + base::FixedText(perplexity.accuracy(), 3) + " by its likeliest label, " +
+               base::FixedText(perplexity.probability(), 3) + " by a drawn one");
+  }
   PrintBelow("promises one user " + PromisedToOneUser(sheet, model, setting));
 }
 
@@ -155,7 +164,7 @@ void PrintSettingRow(const EvaluationSheet& sheet, std::size_t index) {
   std::printf("%-*s %5s %8.4g %10.3g %7g %11.2f %11.4f\n", kNameWidth, options.name.c_str(),
               options.order.ToString().c_str(), setting.setting.epsilon, options.target_leakage,
               options.max_mixing_weight, setting.perplexity.corpus(), setting.epsilon_spent_max);
-  PrintPromise(sheet, options.name, index);
+  PrintPromise(sheet, options.name, setting.perplexity, index);
   const eval::Baselines& baselines = sheet.result.BaselinesOf(setting);
   if (baselines.fine_tuned.empty()) return;
   const auto kept = KeptOf(baselines, setting.perplexity);
@@ -193,7 +202,7 @@ constexpr const char* kColumns[] = {
     "runs",      "target_leakage", "max_mixing_weight", "perplexity",
     "spent_max", "kept",           "kept_low",          "kept_high",
     "unit",      "delta",          "declared_order",    "declared_epsilon",
-    kPromised,   "accuracy_top1"};
+    kPromised,   "accuracy_top1",  "probability"};
 
 std::string CsvNumber(double value) { return base::NumberText(value, 9); }
 
@@ -216,6 +225,7 @@ Json CsvRow(const std::string& model, const eval::Baselines& baselines,
   row["runs"] = perplexity.runs.size();
   row["perplexity"] = CsvNumber(perplexity.corpus());
   row["accuracy_top1"] = CsvNumber(perplexity.accuracy());
+  row["probability"] = CsvNumber(perplexity.probability());
   if (const auto kept = KeptOf(baselines, perplexity)) {
     row["kept"] = CsvNumber(kept->value);
     row["kept_low"] = CsvNumber(kept->low);
@@ -325,7 +335,7 @@ void PrintEvaluationTable(const EvaluationSheet& sheet) {
                 "model");
     ForEachBaseline(baselines, [&](const char* name, const eval::PerplexityRuns& perplexity) {
       std::printf("%-*s %45.2f\n", kNameWidth, name, perplexity.corpus());
-      PrintPromise(sheet, name, std::nullopt);
+      PrintPromise(sheet, name, perplexity, std::nullopt);
     });
     for (std::size_t i = 0; i < sheet.result.settings.size(); ++i) {
       if (sheet.result.settings[i].setting.tokens == baselines.tokens) PrintSettingRow(sheet, i);

@@ -20,7 +20,8 @@ struct EvaluationSheet {
   std::vector<accounting::PrivacyStatement> statements;   // of each setting's budget
   accounting::PrivacyStatement public_statement;          // of the public model's answers
   std::optional<accounting::PublicCost> public_training;  // counted in where users are promised
-  std::string scored;  // "answers only, 120 of 310 tokens"; empty: plain text, all of it
+  bool has_labels = false;  // and of every model it counts how often it is right
+  std::string scored;       // "answers only, 120 of 310 tokens"; empty: plain text, all of it
 };
 
 // A row for every model and setting: a JSON array, and a file.

@@ -78,19 +78,13 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "demo") return RunDemo(argv);
   submix::train::PrepareTorchProcess(argv);
   constexpr Command kOwn[] = {
-      {"pretrain", AddPretrainCommand},
-      {"train", AddTrainCommand},
-      {"fedavg", AddFedavgCommand},
-      {"generate", AddGenerateCommand},
-      {"synthesize", AddSynthesizeCommand},
-      {"evaluate", AddEvaluateCommand},
-      {"score", AddScoreCommand},
-      {"reproduce", AddReproduceCommand},
-      {"attack", AddAttackCommand},
-      {"audit", AddAuditCommand},
-      {"forget", AddForgetCommand},
-      {"worth", AddWorthCommand},
-      {"plan", AddPlanCommand},
+      {"pretrain", AddPretrainCommand},   {"train", AddTrainCommand},
+      {"fedavg", AddFedavgCommand},       {"generate", AddGenerateCommand},
+      {"classify", AddClassifyCommand},   {"synthesize", AddSynthesizeCommand},
+      {"evaluate", AddEvaluateCommand},   {"score", AddScoreCommand},
+      {"reproduce", AddReproduceCommand}, {"attack", AddAttackCommand},
+      {"audit", AddAuditCommand},         {"forget", AddForgetCommand},
+      {"worth", AddWorthCommand},         {"plan", AddPlanCommand},
   };
   return LeaveRanks(RunProgram(argc, argv, kOwn, "submix"));
 }

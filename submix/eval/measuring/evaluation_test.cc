@@ -166,6 +166,40 @@ TEST(EvaluationTest, AccuracyIsTheShareOfTokensThatAreMostLikely) {
   EXPECT_EQ(as_models.settings[1].perplexity.accuracy_runs, models.ensemble.accuracy_runs);
 }
 
+// Of labels: the vocabulary of a position is what it is chosen from.
+TEST(EvaluationTest, ChoicesAreScoredAmongThemselves) {
+  ensemble::FakePredictor predictor(kParts, kVocabulary, 0.3);
+  HeldoutText text;
+  double loss = 0;
+  double probability = 0;
+  int hits = 0;
+  for (int i = 0; i < 200; ++i) {
+    const base::TokenId last = (7 * i) % kVocabulary;
+    const base::TokenId a = i % 20;
+    const base::TokenId b = 20 + (3 * i) % 30;
+    const base::TokenId label = i % 3 == 0 ? a : b;
+    text.blocks.push_back({corpus::Uncounted(1), corpus::Uncounted(last), label});
+    text.choices.push_back({a, b});
+    text.users.push_back(std::to_string(i));
+    const double of_label = std::exp(-PublicLoss(last, label));
+    const double of_other = std::exp(-PublicLoss(last, label == a ? b : a));
+    loss -= std::log(of_label / (of_label + of_other));
+    probability += of_label / (of_label + of_other);
+    hits += of_label >= of_other ? 1 : 0;
+  }
+  EvaluationPlan plan = MakePlan();
+  plan.settings.push_back(SettingOf("public"));
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const EvaluationResult result, RunEvaluation(predictor, text, plan));
+  for (const PerplexityRuns& runs :
+       {result.baselines[0].public_model, result.settings[1].perplexity}) {
+    EXPECT_NEAR(runs.corpus(), std::exp(loss / 200), 1e-5);
+    EXPECT_NEAR(runs.accuracy(), hits / 200.0, 1e-12);
+    EXPECT_NEAR(runs.probability(), probability / 200, 1e-6);
+  }
+  EXPECT_NE(result.settings[0].perplexity.probability(),
+            result.settings[1].perplexity.probability());
+}
+
 TEST(EvaluationTest, EveryRunHasAFreshBudgetAndNeverOverspendsIt) {
   ensemble::FakePredictor predictor(kParts, kVocabulary, 1.0);
   EvaluationPlan plan = MakePlan();

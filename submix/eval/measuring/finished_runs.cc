@@ -19,7 +19,7 @@ using base::Status;
 using base::StatusOr;
 
 constexpr std::string_view kTitle = "submix evaluation, finished runs, format ";
-constexpr std::string_view kFormat = "3";
+constexpr std::string_view kFormat = "4";
 constexpr std::string_view kEnd = "end ";
 constexpr std::size_t kEndLine = kEnd.size() + 64 + 1;
 constexpr std::string_view kMend = "; remove it, or give another file, to score from the start";

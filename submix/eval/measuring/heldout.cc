@@ -1,11 +1,13 @@
 #include "submix/eval/measuring/heldout.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "submix/corpus/label_choice.h"
 #include "submix/corpus/text_lines.h"
 
 namespace submix::eval {
@@ -54,6 +56,36 @@ StatusOr<HeldoutText> ReadDocuments(const std::string& path, const corpus::Recor
   return text;
 }
 
+struct LabelledBlock {
+  std::vector<corpus::StreamToken> tokens;
+  std::vector<base::TokenId> choices;
+};
+
+StatusOr<LabelledBlock> LabelledBlockOf(const corpus::UserRecord& record,
+                                        const corpus::RecordEncoder& encoder,
+                                        const std::vector<std::string>& labels) {
+  if (!record.prompt_bytes) {
+    return base::InvalidArgumentError(
+        "no \"prompt\" with a \"completion\", which --labels asks for");
+  }
+  const std::string label = corpus::LabelIn(record.text.substr(*record.prompt_bytes));
+  const auto known = std::ranges::find(labels, label);
+  if (known == labels.end()) {
+    return base::InvalidArgumentError("the completion is none of --labels");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(
+      corpus::LabelChoice choice,
+      corpus::ChoiceOfLabels(encoder, record.text.substr(0, *record.prompt_bytes), labels));
+  LabelledBlock block;
+  for (const base::TokenId token : choice.prompt) {
+    block.tokens.push_back(corpus::Uncounted(token));
+  }
+  block.tokens.push_back(choice.next[static_cast<std::size_t>(known - labels.begin())]);
+  block.choices = std::move(choice.next);
+  std::ranges::sort(block.choices);
+  return block;
+}
+
 }  // namespace
 
 HeldoutText HeldoutFromUsers(const std::vector<UserTokens>& users, int context_length) {
@@ -72,6 +104,33 @@ StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
   return corpus::IsUserKeyed(file.path)
              ? ReadUsers(file, /*only_user=*/std::nullopt, encoder, context_length)
              : ReadDocuments(file.path, encoder, context_length);
+}
+
+StatusOr<HeldoutText> LabelsFromFile(const corpus::CorpusFile& file,
+                                     const corpus::RecordEncoder& encoder,
+                                     const std::vector<std::string>& labels, int context_length) {
+  SUBMIX_RETURN_IF_ERROR(corpus::CheckLabels(labels, encoder.tokenizer()));
+  std::map<std::string, std::vector<LabelledBlock>> users;
+  SUBMIX_RETURN_IF_ERROR(
+      corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) -> base::Status {
+        SUBMIX_ASSIGN_OR_RETURN(auto block, LabelledBlockOf(record, encoder, labels));
+        if (std::ssize(block.tokens) > context_length + 1) {
+          return base::InvalidArgumentError(
+              "the prompt has " + std::to_string(block.tokens.size() - 1) + " tokens, and " +
+              std::to_string(context_length) + " fit the context");
+        }
+        users[record.user].push_back(std::move(block));
+        return base::OkStatus();
+      }));
+  HeldoutText text;
+  for (auto& [user, blocks] : users) {
+    for (LabelledBlock& block : blocks) {
+      text.blocks.push_back(std::move(block.tokens));
+      text.choices.push_back(std::move(block.choices));
+      text.users.push_back(user);
+    }
+  }
+  return text;
 }
 
 StatusOr<HeldoutBlocks> HeldoutOfUser(const std::string& path, const std::string& user,

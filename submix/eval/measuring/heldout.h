@@ -22,6 +22,9 @@ using HeldoutBlocks = std::vector<std::vector<corpus::StreamToken>>;
 struct HeldoutText {
   HeldoutBlocks blocks;
   std::vector<std::string> users;  // [blocks]; a user's blocks follow each other
+  // [blocks]: the tokens, ascending, of which a block's scored ones are; empty: all blocks score
+  // among all tokens.
+  std::vector<std::vector<base::TokenId>> choices = {};
 };
 
 // From the held-out users of a partitioned corpus.
@@ -33,6 +36,16 @@ HeldoutText HeldoutFromUsers(const std::vector<corpus::UserTokens>& users, int c
 base::StatusOr<HeldoutText> HeldoutFromFile(const corpus::CorpusFile& file,
                                             const corpus::RecordEncoder& encoder,
                                             int context_length);
+
+// Labels of a user-keyed file, whose records each have a prompt and one of the labels as
+// completion: a block each, in which the one token is scored that tells the labels apart
+// (corpus/label_choice.h), among those of the labels. Errors: those of the reader and of
+// corpus::CheckLabels; kInvalidArgument with file and line for a record without a prompt, another
+// completion, a prompt that does not fit.
+base::StatusOr<HeldoutText> LabelsFromFile(const corpus::CorpusFile& file,
+                                           const corpus::RecordEncoder& encoder,
+                                           const std::vector<std::string>& labels,
+                                           int context_length);
 
 // What one user wrote, of a user-keyed file. Errors: those of the reader; kNotFound if the file has
 // no text of that user.

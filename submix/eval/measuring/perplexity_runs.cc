@@ -11,6 +11,13 @@
 #include "submix/base/repeatable_random.h"
 
 namespace submix::eval {
+namespace {
+
+double Mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
 
 double PerplexityRuns::corpus() const {
   double log_sum = 0;
@@ -18,23 +25,19 @@ double PerplexityRuns::corpus() const {
   return std::exp(log_sum / static_cast<double>(runs.size()));
 }
 
-double PerplexityRuns::block_mean() const {
-  return std::accumulate(block_runs.begin(), block_runs.end(), 0.0) /
-         static_cast<double>(block_runs.size());
-}
+double PerplexityRuns::block_mean() const { return Mean(block_runs); }
 
 double PerplexityRuns::deviation() const {
   const auto n = static_cast<double>(runs.size());
-  const double mean = std::accumulate(runs.begin(), runs.end(), 0.0) / n;
+  const double mean = Mean(runs);
   double squares = 0;
   for (const double run : runs) squares += (run - mean) * (run - mean);
   return std::sqrt(squares / (n - 1));
 }
 
-double PerplexityRuns::accuracy() const {
-  return std::accumulate(accuracy_runs.begin(), accuracy_runs.end(), 0.0) /
-         static_cast<double>(accuracy_runs.size());
-}
+double PerplexityRuns::accuracy() const { return Mean(accuracy_runs); }
+
+double PerplexityRuns::probability() const { return Mean(probability_runs); }
 
 void AddUserLoss(const UserLoss& loss, std::vector<UserLoss>& users) {
   if (users.empty() || users.back().user != loss.user) users.push_back({.user = loss.user});

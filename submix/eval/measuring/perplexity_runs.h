@@ -36,6 +36,7 @@ class RunLosses {
     sum_ += token.nats;
     block_sum_ += token.nats;
     hits_ += token.is_likeliest ? 1 : 0;
+    probability_ += std::exp(-token.nats);
     ++positions_;
     if (positions_ % kBlockPositions == 0) FinishBlock();
   }
@@ -47,6 +48,7 @@ class RunLosses {
     return (block_perplexities_ + last) / static_cast<double>(blocks_ + 1);
   }
   double Accuracy() const { return static_cast<double>(hits_) / static_cast<double>(positions_); }
+  double MeanProbability() const { return probability_ / static_cast<double>(positions_); }
   const std::vector<UserLoss>& users() const { return users_; }
 
  private:
@@ -60,7 +62,8 @@ class RunLosses {
   double block_sum_ = 0;
   double block_perplexities_ = 0;
   std::int64_t positions_ = 0;
-  std::int64_t hits_ = 0;  // tokens that no other was likelier than
+  std::int64_t hits_ = 0;   // tokens that no other was likelier than
+  double probability_ = 0;  // of the true tokens, their sum
   std::int64_t blocks_ = 0;
   std::vector<UserLoss> users_;
 };
@@ -73,6 +76,8 @@ struct PerplexityRuns {
   std::vector<double> block_runs = {};
   // The share of positions whose most likely token is the true one.
   std::vector<double> accuracy_runs = {};
+  // The mean probability of the true token: how often it is drawn.
+  std::vector<double> probability_runs = {};
   std::vector<UserLoss> users = {};  // of all runs; empty for single members
 
   // exp of the mean loss over all runs. Requires: at least one run, here and below.
@@ -82,6 +87,7 @@ struct PerplexityRuns {
   double deviation() const;
   // Over all runs.
   double accuracy() const;
+  double probability() const;
 };
 
 // (public − private) / (public − fine_tuned) in corpus perplexity: the part of the gain of

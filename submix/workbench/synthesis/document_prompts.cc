@@ -1,11 +1,14 @@
 #include "submix/workbench/synthesis/document_prompts.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "submix/base/json_object.h"
+#include "submix/corpus/label_choice.h"
 #include "submix/corpus/text_lines.h"
 #include "submix/tokenizer/characters.h"
 
@@ -15,15 +18,45 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
-StatusOr<std::string> ReadPrompt(const std::string& path, std::int64_t line,
-                                 std::string_view text) {
-  const std::string where = path + ":" + std::to_string(line);
-  if (path.ends_with(".jsonl")) {
-    SUBMIX_ASSIGN_OR_RETURN(const auto object, base::JsonObject::Parse(text, where));
-    return object.Text("prompt");
-  }
-  if (tokenizer::FindIllFormed(text, 0) == text.size()) return std::string(text);
-  return base::InvalidArgumentError(where + ": not UTF-8: convert the file to UTF-8");
+StatusOr<DocumentPrompt> PromptOf(const base::JsonObject& object) {
+  DocumentPrompt prompt;
+  SUBMIX_ASSIGN_OR_RETURN(prompt.text, object.Text("prompt"));
+  return prompt;
+}
+
+// Calls `sink` for every prompt, with its place for messages.
+Status ReadPrompts(
+    const std::string& path,
+    const std::function<StatusOr<DocumentPrompt>(const base::JsonObject& object)>& of_object,
+    std::vector<DocumentPrompt>& prompts) {
+  SUBMIX_RETURN_IF_ERROR(
+      corpus::ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
+        if (text.find_first_not_of(" \t\r") == std::string_view::npos) return base::OkStatus();
+        const std::string where = path + ":" + std::to_string(line);
+        if (path.ends_with(".jsonl")) {
+          SUBMIX_ASSIGN_OR_RETURN(const auto object, base::JsonObject::Parse(text, where));
+          SUBMIX_ASSIGN_OR_RETURN(prompts.emplace_back(), of_object(object));
+          return base::OkStatus();
+        }
+        if (tokenizer::FindIllFormed(text, 0) != text.size()) {
+          return base::InvalidArgumentError(where + ": not UTF-8: convert the file to UTF-8");
+        }
+        prompts.push_back({std::string(text), ""});
+        return base::OkStatus();
+      }));
+  if (prompts.empty()) return base::InvalidArgumentError(path + ": no prompt: give one a line");
+  return base::OkStatus();
+}
+
+// A text, and the label that it should get if that is known.
+StatusOr<DocumentPrompt> ItemOf(const base::JsonObject& object,
+                                const std::vector<std::string>& labels) {
+  DocumentPrompt item;
+  SUBMIX_ASSIGN_OR_RETURN(item.text, object.Text(object.Has("prompt") ? "prompt" : "text"));
+  SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("completion", item.label));
+  item.label = corpus::LabelIn(item.label);
+  if (item.label.empty() || std::ranges::count(labels, item.label) > 0) return item;
+  return object.FieldError("completion", "is none of --labels");
 }
 
 struct LabelCount {
@@ -61,15 +94,23 @@ std::string Filled(std::string text_template, std::string_view place, const std:
 
 StatusOr<std::vector<DocumentPrompt>> PromptsFromFile(const std::string& path) {
   std::vector<DocumentPrompt> prompts;
-  SUBMIX_RETURN_IF_ERROR(
-      corpus::ReadLines(path, [&](std::int64_t line, std::string_view text) -> Status {
-        if (text.find_first_not_of(" \t\r") == std::string_view::npos) return base::OkStatus();
-        SUBMIX_ASSIGN_OR_RETURN(std::string prompt, ReadPrompt(path, line, text));
-        prompts.push_back({std::move(prompt), ""});
-        return base::OkStatus();
-      }));
-  if (prompts.empty()) return base::InvalidArgumentError(path + ": no prompt: give one a line");
+  SUBMIX_RETURN_IF_ERROR(ReadPrompts(path, PromptOf, prompts));
   return prompts;
+}
+
+StatusOr<std::vector<DocumentPrompt>> ItemsFromFile(const std::string& path,
+                                                    const std::string& text_template,
+                                                    const std::vector<std::string>& labels) {
+  constexpr std::string_view kPlace = "{text}";
+  if (!text_template.empty() && text_template.find(kPlace) == std::string::npos) {
+    return base::InvalidArgumentError("--prompt: needs {text} in it, where each text goes");
+  }
+  std::vector<DocumentPrompt> items;
+  SUBMIX_RETURN_IF_ERROR(ReadPrompts(
+      path, [&](const base::JsonObject& object) { return ItemOf(object, labels); }, items));
+  if (text_template.empty()) return items;
+  for (DocumentPrompt& item : items) item.text = Filled(text_template, kPlace, item.text);
+  return items;
 }
 
 StatusOr<std::vector<DocumentPrompt>> PromptsFromLabels(const std::string& text_template,

@@ -9,8 +9,10 @@ namespace document_prompts_test {
 
 using base::StatusCode;
 using base::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class DocumentPromptsTest : public ::testing::Test {
  protected:
@@ -41,6 +43,34 @@ TEST_F(DocumentPromptsTest, WhatIsNoPromptIsNamedByItsLine) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("latin.txt:2: not UTF-8")));
   EXPECT_THAT(TextsOf("other.jsonl", "{\"prompt\": \"a\"}\n{\"text\": \"b\"}\n"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("other.jsonl:2")));
+}
+
+TEST_F(DocumentPromptsTest, ItemsAreTextsInATemplate) {
+  const std::vector<std::string> labels = {"good", "bad"};
+  const auto items = [&](const std::string& name, const std::string& content,
+                         const std::string& text_template) {
+    SUBMIX_EXPECT_OK(base::WriteFile(directory_.File(name), content));
+    return ItemsFromFile(directory_.File(name), text_template, labels);
+  };
+  const auto lines = items("items.txt", "a {text}\n\nb\n", "{text}, {text}: ");
+  SUBMIX_ASSERT_OK(lines);
+  EXPECT_EQ((*lines)[0].text, "a {text}, a {text}: ") << "what a text holds is no place";
+  EXPECT_EQ((*lines)[1].text, "b, b: ");
+  const auto objects = items("items.jsonl",
+                             "{\"text\": \"a\", \"completion\": \" good\"}\n"
+                             "{\"prompt\": \"b\", \"text\": \"c\"}\n",
+                             "");
+  SUBMIX_ASSERT_OK(objects);
+  EXPECT_EQ((*objects)[0].text, "a");
+  EXPECT_EQ((*objects)[0].label, "good");
+  EXPECT_EQ((*objects)[1].text, "b");
+  EXPECT_EQ((*objects)[1].label, "");
+  EXPECT_THAT(items("a.jsonl", "{\"text\": \"a\", \"completion\": \"secret\"}\n", ""),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("a.jsonl:1: field \"completion\": is none of --labels"),
+                             Not(HasSubstr("secret")))));
+  EXPECT_THAT(items("a.txt", "a\n", "no place"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--prompt")));
 }
 
 TEST_F(DocumentPromptsTest, LabelsTakeTurnsUntilTheirDocumentsAreDone) {

@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
+#include "submix/corpus/label_choice.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/synthesis.h"
 #include "submix/ensemble/batches.h"
@@ -41,6 +43,7 @@ StatusOr<DocumentFile::Run> RunOf(const SynthesisOrder& order) {
   if (order.shape) {
     run["shape"] = base::ToHex(base::Sha256(shape::NameOf(*order.shape)));
   }
+  if (!order.labels.empty()) run["labels"] = Json(order.labels).dump();
   return run;
 }
 
@@ -103,6 +106,7 @@ class Synthesis {
 
   // A document begins as the texts did that the models were trained on.
   StatusOr<engine::Request> RequestOf(const DocumentPrompt& prompt) const {
+    if (is_labelling()) return LabelRequestOf(prompt);
     engine::Request request = order_.request;
     request.prompt = deployed_->tokenizer->document_start();
     SUBMIX_ASSIGN_OR_RETURN(const auto tokens, deployed_->tokenizer->Encode(prompt.text));
@@ -113,7 +117,31 @@ class Synthesis {
     return request;
   }
 
+  bool is_labelling() const { return !order_.labels.empty(); }
+  // Of a document.
+  std::int64_t most_tokens() const { return is_labelling() ? 1 : order_.request.max_tokens; }
+
+  StatusOr<corpus::LabelChoice> ChoiceOf(const DocumentPrompt& prompt) const {
+    const corpus::RecordEncoder encoder(*deployed_->tokenizer,
+                                        deployed_->deployment.ensemble.public_directory(),
+                                        corpus::Loss::kAnswers);
+    return corpus::ChoiceOfLabels(encoder, prompt.text, order_.labels);
+  }
+
+  StatusOr<engine::Request> LabelRequestOf(const DocumentPrompt& prompt) const {
+    SUBMIX_ASSIGN_OR_RETURN(corpus::LabelChoice choice, ChoiceOf(prompt));
+    engine::Request request = order_.request;
+    request.prompt = std::move(choice.prompt);
+    request.one_of = std::move(choice.next);
+    std::ranges::sort(request.one_of);
+    request.max_tokens = 1;
+    return request;
+  }
+
   Status CheckPrompts() const {
+    if (is_labelling()) {
+      SUBMIX_RETURN_IF_ERROR(corpus::CheckLabels(order_.labels, *deployed_->tokenizer));
+    }
     const auto asked = std::min(order_.documents, std::ssize(order_.prompts));
     for (std::int64_t number = 0; number < asked; ++number) {
       const auto request = RequestOf(PromptOf(number));
@@ -156,9 +184,16 @@ class Synthesis {
   // `is_left`: `covered` is what is left, which is public; else what was declared, for all
   // documents of the run.
   Status CheckBudget(const Batch& batch, bool is_left, std::int64_t covered) const {
-    const std::int64_t tokens = order_.request.max_tokens;
+    const std::int64_t tokens = most_tokens();
     const std::vector<std::int64_t>& wanted = is_left ? batch.missing : batch.documents;
     if (std::ssize(wanted) <= covered / tokens) return base::OkStatus();
+    if (is_labelling()) {
+      return base::FailedPreconditionError(
+          batch.deployment + ": its budget surely covers " + std::to_string(covered) +
+          (is_left ? " more answers" : " answers") + ", and there are " +
+          std::to_string(wanted.size()) +
+          " items: label fewer of them, or deploy with more --tokens");
+    }
     const std::int64_t most = wanted[static_cast<std::size_t>(covered / tokens)];
     return base::FailedPreconditionError(
         batch.deployment + ": its budget surely covers " + std::to_string(covered) +
@@ -169,18 +204,22 @@ class Synthesis {
   }
 
   Status Write() {
-    const std::int64_t most = order_.request.max_tokens;
+    const std::int64_t most = most_tokens();
+    const bool labels = is_labelling();
     // A document that ends early needs none of its other tokens: they count as done.
-    base::ProgressBar progress("Writing", order_.documents * most, "budgeted tokens");
+    base::ProgressBar progress(labels ? "Labelling" : "Writing", order_.documents * most,
+                               labels ? "items" : "budgeted tokens");
     progress.SkipTo((order_.documents - missing_) * most);
     engine::SynthesisSinks sinks;
     sinks.step = [&](std::int64_t tokens) {
       drawn_ += tokens;
       progress.Advance(tokens, ProgressNote());
     };
-    sinks.document = [&](const engine::SynthesizedDocument& document) {
-      progress.Advance(most - document.tokens);
-      return file_->Append(document.number, FieldsOf(document));
+    sinks.document = [&](const engine::SynthesizedDocument& document) -> Status {
+      progress.Advance(most - std::ssize(document.tokens));
+      if (!labels) return file_->Append(document.number, FieldsOf(document));
+      SUBMIX_ASSIGN_OR_RETURN(const Json fields, LabelFieldsOf(document));
+      return file_->Append(document.number, fields);
     };
     for (const Batch& batch : batches_) {
       if (batch.missing.empty()) continue;
@@ -197,8 +236,20 @@ class Synthesis {
     Json fields = {{"prompt", prompt.text}};
     if (!prompt.label.empty()) fields["label"] = prompt.label;
     fields["text"] = document.text;
-    fields["tokens"] = document.tokens;
+    fields["tokens"] = document.tokens.size();
     fields["finish_reason"] = document.end == engine::AnswerEnd::kStop ? "stop" : "length";
+    return fields;
+  }
+
+  StatusOr<Json> LabelFieldsOf(const engine::SynthesizedDocument& document) const {
+    const DocumentPrompt& item = PromptOf(document.number);
+    SUBMIX_ASSIGN_OR_RETURN(const corpus::LabelChoice choice, ChoiceOf(item));
+    const auto drawn = std::ranges::find(choice.next, document.tokens.front());
+    SUBMIX_CHECK(drawn != choice.next.end(), "one of the tokens that were asked for");
+    Json fields = {{"prompt", item.text},
+                   {"label", order_.labels[static_cast<std::size_t>(drawn - choice.next.begin())]}};
+    if (!item.label.empty()) fields["completion"] = item.label;
+    fields["tokens"] = document.tokens.size();
     return fields;
   }
 

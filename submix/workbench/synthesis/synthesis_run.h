@@ -27,6 +27,9 @@ struct SynthesisOrder {
   int at_a_time = 1;
   engine::Request request = {};  // of each document, but for its prompt and its shape
   std::optional<shape::ShapeRequest> shape = {};
+  // Not empty: every document is one of these, a token that is drawn once (corpus/label_choice.h);
+  // of `request` only the temperature counts, and there is no shape.
+  std::vector<std::string> labels = {};
 };
 
 // How deployments are opened: to be looked at, and to be asked.

@@ -30,7 +30,7 @@ class LetterTokenizer final : public tokenizer::Tokenizer {
   base::TokenId end_of_text() const override { return 26; }
   StatusOr<std::vector<base::TokenId>> Encode(std::string_view bytes) const override {
     std::vector<base::TokenId> tokens;
-    for (const char byte : bytes) tokens.push_back((byte - 'a') % 26);
+    for (const char byte : bytes) tokens.push_back((byte - 'a' + 104) % 26);
     return tokens;
   }
   std::string Decode(std::span<const base::TokenId> tokens) const override {
@@ -209,6 +209,31 @@ TEST_F(SynthesisRunTest, DocumentsOfAnotherRunAreLeftAlone) {
   order.request.max_tokens = 5;
   EXPECT_THAT(Run(order),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("(other max_tokens)")));
+}
+
+TEST_F(SynthesisRunTest, ALabelIsOneTokenHoweverLongItsName) {
+  const std::string deployment = Deploy("d", "dclip", 8);
+  SynthesisOrder order = Order({deployment}, 6);
+  order.labels = {"xylophone", "xylem", "xyz"};  // of which "xyl" and "xyz" say which it is not
+  EXPECT_THAT(Run(order), StatusIs(StatusCode::kInvalidArgument, HasSubstr("same token")));
+  order.labels = {"positive", "negative", "mixed"};
+  order.prompts = {{"ab", "mixed"}, {"c", ""}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const SynthesisResult result, Run(order));
+  EXPECT_EQ(result.tokens, 6);
+  EXPECT_EQ(Charged(deployment), 6);
+  const auto documents = Documents();
+  ASSERT_EQ(documents.size(), 6);
+  for (const auto& [number, document] : documents) {
+    EXPECT_EQ(std::ranges::count(order.labels, document["label"].get<std::string>()), 1);
+    EXPECT_EQ(document["prompt"], number % 2 == 0 ? "ab" : "c");
+    EXPECT_EQ(document.value("completion", ""), number % 2 == 0 ? "mixed" : "");
+    EXPECT_EQ(document["tokens"], 1);
+  }
+  order.documents = 9;
+  EXPECT_THAT(Run(order), StatusIs(StatusCode::kFailedPrecondition,
+                                   HasSubstr("covers 2 more answers, and there are 3 items")));
+  order.labels.pop_back();
+  EXPECT_THAT(Run(order), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("other labels")));
 }
 
 TEST_F(SynthesisRunTest, SomethingSaysHowManyDocuments) {
