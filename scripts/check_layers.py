@@ -58,7 +58,7 @@ MAY_INCLUDE["workbench/ensembles"] = (MAY_INCLUDE["workbench"]
                                       | {"workbench", "corpus", "ensemble/preparation", "decode", "contexts"})
 MAY_INCLUDE["workbench/models"] = (MAY_INCLUDE["workbench"]
                                    | {"workbench", "ensemble/preparation", "decode", "contexts", "external"})
-MAY_INCLUDE["workbench/synthesis"] = MAY_INCLUDE["workbench"] | {"workbench", "workbench/models", "corpus"}
+MAY_INCLUDE["workbench/synthesis"] = MAY_INCLUDE["workbench"] | {"workbench", "workbench/models", "chat", "corpus"}
 _TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
 MAY_INCLUDE["train/kernels"] = {"base"}
 MAY_INCLUDE["train/sampled_gaussian"] = {"base", "divergence", "accounting", "accounting/calculators", "ledger"}

@@ -152,10 +152,15 @@ Status ChatFormat::Try() {
   if (!text.ok()) return base::OkStatus();
   const std::vector<Stretch> messages = PartsIn(*text);
   if (messages.size() < 2) return base::OkStatus();
-  const Stretch& before = messages[messages.size() - 2];
-  if (text->bytes().substr(before.begin, before.end - before.begin) == answer.content) {
-    FindTurnEnd(text->bytes().substr(before.end, messages.back().begin - before.end));
-  }
+  const auto end_of = [&](const ChatMessage& message, std::size_t place) {
+    const Stretch& found = messages[place];
+    if (text->bytes().substr(found.begin, found.end - found.begin) != message.content) {
+      return TurnEnd();
+    }
+    return TurnEndIn(text->bytes().substr(found.end, messages[place + 1].begin - found.end));
+  };
+  answer_end_ = end_of(answer, messages.size() - 2);
+  if (messages.size() > 2) question_end_ = end_of(user, messages.size() - 3);
   return base::OkStatus();
 }
 
@@ -170,22 +175,17 @@ std::optional<std::string> ChatFormat::MarkerAt(std::string_view text) const {
   return std::nullopt;
 }
 
-void ChatFormat::FindTurnEnd(const std::string& between) {
+TurnEnd ChatFormat::TurnEndIn(const std::string& between) const {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t first = between.find_first_not_of(kSpace);
-  if (first == std::string::npos) return;
+  if (first == std::string::npos) return {};
   for (std::size_t i = first; i < between.size(); ++i) {
     const auto marker = MarkerAt(std::string_view(between).substr(i));
     if (!marker) continue;
-    if (i == first) {
-      turn_end_ = *marker;
-      end_token_ = tokenizer_.added_token(*marker);
-    } else {
-      turn_end_ = between.substr(0, between.find_last_not_of(kSpace, i - 1) + 1);
-    }
-    return;
+    if (i == first) return {*marker, tokenizer_.added_token(*marker)};
+    return {between.substr(0, between.find_last_not_of(kSpace, i - 1) + 1)};
   }
-  turn_end_ = between.substr(0, between.find_last_not_of(kSpace) + 1);
+  return {between.substr(0, between.find_last_not_of(kSpace) + 1)};
 }
 
 StatusOr<std::vector<TokenId>> ChatFormat::Encode(const Text& text, std::size_t bytes) const {
@@ -207,14 +207,32 @@ StatusOr<ChatQuestion> ChatFormat::Ask(std::span<const ChatMessage> messages,
                                        std::time_t now) const {
   const StatusOr<Text> text = Render(messages, now, /*asks=*/true);
   if (!text.ok()) return Unwritten(text.status());
-  ChatQuestion question;
-  SUBMIX_ASSIGN_OR_RETURN(question.prompt, Encode(*text, text->size()));
-  if (question.prompt.empty()) {
-    return base::InvalidArgumentError("This model's chat template writes nothing.");
-  }
-  question.end_token = end_token_;
-  if (!end_token_) question.stop = turn_end_;
+  SUBMIX_ASSIGN_OR_RETURN(auto prompt, Encode(*text, text->size()));
+  if (!prompt.empty()) return Question(std::move(prompt), answer_end_);
+  return base::InvalidArgumentError("This model's chat template writes nothing.");
+}
+
+ChatQuestion ChatFormat::Question(std::vector<TokenId> prompt, const TurnEnd& end) {
+  ChatQuestion question{std::move(prompt), end.end_token};
+  if (!end.end_token) question.stop = end.text;
   return question;
+}
+
+StatusOr<ChatQuestion> ChatFormat::Begin(std::span<const ChatMessage> messages,
+                                         ChatRole role) const {
+  if (role == ChatRole::kAssistant) return Ask(messages, kDateOfRecords);
+  std::vector<ChatMessage> with_next(messages.begin(), messages.end());
+  with_next.push_back({role, "x"});
+  const StatusOr<Text> text = Render(with_next, kDateOfRecords, /*asks=*/false);
+  if (!text.ok()) return Unwritten(text.status());
+  const std::vector<Stretch> parts = PartsIn(*text);
+  if (parts.empty() || parts.back().end - parts.back().begin != 1 ||
+      text->origin(parts.back().begin) != Origin::kMessage || question_end_.text.empty()) {
+    return base::InvalidArgumentError(
+        "This model's chat template does not say where a user's message begins and ends.");
+  }
+  SUBMIX_ASSIGN_OR_RETURN(auto prompt, Encode(*text, parts.back().begin));
+  return Question(std::move(prompt), question_end_);
 }
 
 StatusOr<std::size_t> ChatFormat::TokensBefore(const Text& text, std::size_t bytes,
@@ -246,7 +264,7 @@ StatusOr<WrittenConversation> ChatFormat::Write(std::span<const ChatMessage> mes
   SUBMIX_ASSIGN_OR_RETURN(written.tokens, Encode(text, text.size()));
   written.is_answer.assign(written.tokens.size(), false);
   bool has_answer = false;
-  for (const Stretch& answer : AnswersIn(text, answer_begin_, turn_end_)) {
+  for (const Stretch& answer : AnswersIn(text, answer_begin_, answer_end_.text)) {
     SUBMIX_ASSIGN_OR_RETURN(const std::size_t begin,
                             TokensBefore(text, answer.begin, Straddling::kBehind, written.tokens));
     SUBMIX_ASSIGN_OR_RETURN(const std::size_t end,

@@ -21,6 +21,12 @@
 
 namespace submix::chat {
 
+// What ends a message of a role: a marker, or a text.
+struct TurnEnd {
+  std::string text;                             // empty: nothing does
+  std::optional<base::TokenId> end_token = {};  // if `text` is a marker
+};
+
 // What a model reads before it answers, and what ends its answer beside its own end tokens.
 struct ChatQuestion {
   std::vector<base::TokenId> prompt;
@@ -51,12 +57,16 @@ class ChatFormat {
   // The file of the template, or its name.
   const std::string& name() const { return template_.name; }
   // What ends an answer beside the model's own end tokens: a marker or a text; empty: nothing.
-  const std::string& turn_end() const { return turn_end_; }
+  const std::string& turn_end() const { return answer_end_.text; }
   // Whether the template is the model's own, and not "plain" in want of one, nor named.
   bool is_of_model() const { return template_.is_of_model; }
   // `now` is for templates that tell the date. Errors: kInvalidArgument where the template refuses
   // the conversation, in its own words, or cannot write it. Requires: a message.
   base::StatusOr<ChatQuestion> Ask(std::span<const ChatMessage> messages, std::time_t now) const;
+  // The same for the next message of this role, a user's or an assistant's; a user's may be the
+  // first. Templates that tell the date tell the one that Write's tell. Errors: as Ask's; also
+  // where the template does not write a user's message.
+  base::StatusOr<ChatQuestion> Begin(std::span<const ChatMessage> messages, ChatRole role) const;
   // Templates that tell the date tell the same one each time: what is written depends on the
   // messages alone. Errors: kInvalidArgument, without a message's words, where the template refuses
   // the conversation, cannot write it, or writes no answer. Requires: a message.
@@ -81,8 +91,9 @@ class ChatFormat {
                                            const std::vector<base::TokenId>& all) const;
   // Renders small conversations: what is refused is found, and what ends a turn.
   base::Status Try();
-  // From what the template writes between an answer and the next question.
-  void FindTurnEnd(const std::string& between);
+  // From what the template writes between a message and the next.
+  TurnEnd TurnEndIn(const std::string& between) const;
+  static ChatQuestion Question(std::vector<base::TokenId> prompt, const TurnEnd& end);
   // The marker at the beginning of `text`, the longest; nothing if it begins with none.
   std::optional<std::string> MarkerAt(std::string_view text) const;
 
@@ -91,8 +102,8 @@ class ChatFormat {
   const tokenizer::Tokenizer& tokenizer_;
   std::vector<base::TokenId> markers_;  // those of the template that are not special
   std::string answer_begin_;            // what the template writes where it asks for an answer
-  std::string turn_end_;
-  std::optional<base::TokenId> end_token_;  // if turn_end_ is a marker
+  TurnEnd answer_end_;
+  TurnEnd question_end_;
 };
 
 }  // namespace submix::chat

@@ -323,6 +323,41 @@ TEST(ChatFormat, ATurnEndsByWhatFollowsAnAnswer) {
   EXPECT_EQ(end_of("{% if m.role == 'assistant' %}{{ raise_exception('no') }}{% endif %}.\n"), "");
 }
 
+// What is read before a message, whoever says it, and what ends it.
+TEST(ChatFormat, AMessageOfAUserBeginsAndEndsAsItIsWritten) {
+  const TinyModel model("smollm2", {"[INST]", "[/INST]"},
+                        WithTemplate("<|im_start|>{% for m in messages %}"
+                                     "{% if m.role == 'user' %}[INST]{{ m.content | trim }}[/INST]"
+                                     "{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}")
+                            .dump());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto format, model.Load(""));
+  const auto ids = [&](const std::string& text) { return IdsOfRendering(model.tokenizer(), text); };
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion first, format->Begin({}, kUser));
+  EXPECT_EQ(first.prompt, ids("<|im_start|>[INST]"));
+  EXPECT_EQ(first.end_token, model.tokenizer().special_token("[/INST]"));
+  const Messages asked = {{kUser, "a"}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion answer, format->Begin(asked, kAssistant));
+  EXPECT_EQ(answer.prompt, ids("<|im_start|>[INST]a[/INST]"));
+  EXPECT_EQ(answer.end_token, model.tokenizer().special_token("<|im_end|>"));
+  const Messages answered = {{kUser, "a"}, {kAssistant, "x"}};
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const ChatQuestion next, format->Begin(answered, kUser));
+  EXPECT_EQ(next.prompt, ids("<|im_start|>[INST]a[/INST]x<|im_end|>[INST]"));
+}
+
+TEST(ChatFormat, WhereNothingSaysWhatEndsAUsersMessageNoneIsBegun) {
+  const TinyModel bare("smollm2", {},
+                       WithTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}").dump());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto format, bare.Load(""));
+  EXPECT_THAT(format->Begin({}, kUser),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("begins and ends")));
+  const TinyModel silent(
+      "smollm2", {},
+      WithTemplate("<|im_start|>{% for m in messages %}{{ m.role }}<|im_end|>{% endfor %}").dump());
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto without_text, silent.Load(""));
+  EXPECT_THAT(without_text->Begin({}, kUser),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("begins and ends")));
+}
+
 TEST(ChatFormat, ATemplateRefusesInItsOwnWords) {
   const TinyModel model(
       "smollm2", {},

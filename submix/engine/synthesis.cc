@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "submix/base/check.h"
 #include "submix/engine/ledger_view.h"
@@ -16,7 +17,14 @@ using base::StatusOr;
 // By the ids of their requests.
 using LiveDocuments = std::map<std::int64_t, SynthesizedDocument>;
 
-Status Deliver(const TokenEvent& event, LiveDocuments& live, const SynthesisSinks& sinks) {
+Status Admit(EngineCore& core, const Request& request, std::int64_t number, LiveDocuments& live) {
+  SUBMIX_ASSIGN_OR_RETURN(const std::int64_t id, core.Admit(request));
+  live[id].number = number;
+  return base::OkStatus();
+}
+
+Status Deliver(EngineCore& core, const TokenEvent& event, LiveDocuments& live,
+               const SynthesisSinks& sinks) {
   if (!event.token) return StatusOf(event.end);
   const auto found = live.find(event.request_id);
   SUBMIX_CHECK(found != live.end(), "a token without a document");
@@ -25,13 +33,17 @@ Status Deliver(const TokenEvent& event, LiveDocuments& live, const SynthesisSink
   document.tokens.push_back(*event.token);
   if (event.end == AnswerEnd::kNotYet) return base::OkStatus();
   document.end = event.end;
-  const auto ended = live.extract(found);
-  return sinks.document(ended.mapped());
+  const SynthesizedDocument ended = std::move(document);
+  live.erase(found);
+  SUBMIX_ASSIGN_OR_RETURN(const auto next, sinks.ended(ended));
+  return next ? Admit(core, *next, ended.number, live) : base::OkStatus();
 }
 
 Status Step(EngineCore& core, LiveDocuments& live, const SynthesisSinks& sinks) {
   SUBMIX_ASSIGN_OR_RETURN(const auto events, core.Step());
-  for (const TokenEvent& event : events) SUBMIX_RETURN_IF_ERROR(Deliver(event, live, sinks));
+  for (const TokenEvent& event : events) {
+    SUBMIX_RETURN_IF_ERROR(Deliver(core, event, live, sinks));
+  }
   sinks.step(std::ssize(events));
   return base::OkStatus();
 }
@@ -56,9 +68,7 @@ Status Synthesize(EngineCore& core, std::span<const std::int64_t> numbers, int a
   while (status.ok() && (!numbers.empty() || !live.empty())) {
     while (status.ok() && !numbers.empty() && std::ssize(live) < at_a_time) {
       const StatusOr<Request> asked = request(numbers.front());
-      const auto id = asked.ok() ? core.Admit(*asked) : asked.status();
-      status = id.status();
-      if (id.ok()) live[*id].number = numbers.front();
+      status = asked.ok() ? Admit(core, *asked, numbers.front(), live) : asked.status();
       numbers = numbers.subspan(1);
     }
     if (status.ok()) status = Step(core, live, sinks);

@@ -31,8 +31,9 @@ struct SynthesizedDocument {
 };
 
 struct SynthesisSinks {
-  // A document that has ended; they end in any order. Its first error ends the synthesis.
-  std::function<base::Status(const SynthesizedDocument&)> document;
+  // A text that has ended; they end in any order. What its document asks behind it, if it does: a
+  // text of its own, with the same number. Its first error ends the synthesis.
+  std::function<base::StatusOr<std::optional<Request>>(const SynthesizedDocument&)> ended;
   // After each step: how many tokens it drew.
   std::function<void(std::int64_t tokens)> step;
 };

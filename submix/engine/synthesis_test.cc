@@ -37,12 +37,15 @@ class SynthesisTest : public testing::Test {
   Status Write(int count, int at_a_time) {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), 0);
-    return Synthesize(*core_, numbers, at_a_time, RequestOf,
-                      {[this](const SynthesizedDocument& document) {
-                         written_.push_back(document);
-                         return sink_status_;
-                       },
-                       [this](std::int64_t tokens) { steps_.push_back(tokens); }});
+    return Synthesize(
+        *core_, numbers, at_a_time, RequestOf,
+        {[this](const SynthesizedDocument& document) -> base::StatusOr<std::optional<Request>> {
+           written_.push_back(document);
+           if (!sink_status_.ok()) return sink_status_;
+           if (written_.size() > asked_again_) return std::optional<Request>();
+           return std::optional(RequestOf(document.number));
+         },
+         [this](std::int64_t tokens) { steps_.push_back(tokens); }});
   }
 
   std::unique_ptr<WatchedEngine> watched_;
@@ -50,7 +53,24 @@ class SynthesisTest : public testing::Test {
   std::vector<SynthesizedDocument> written_;
   std::vector<std::int64_t> steps_;
   Status sink_status_;
+  std::size_t asked_again_ = 0;  // how many texts have another behind them
 };
+
+TEST_F(SynthesisTest, ATextMayHaveAnotherBehindIt) {
+  Start();
+  asked_again_ = 6;
+  SUBMIX_ASSERT_OK(Write(/*count=*/5, /*at_a_time=*/2));
+  ASSERT_EQ(written_.size(), 11u);
+  std::map<std::int64_t, int> texts;
+  std::int64_t tokens = 0;
+  for (const SynthesizedDocument& text : written_) {
+    ++texts[text.number];
+    tokens += std::ssize(text.tokens);
+    EXPECT_EQ(std::ssize(text.tokens), text.number % 5 + 1);
+  }
+  EXPECT_EQ(texts.size(), 5u);
+  EXPECT_EQ(watched_->ledger.releases, tokens);
+}
 
 TEST_F(SynthesisTest, EveryDocumentIsWrittenOnceAndEveryTokenIsCharged) {
   Start();

@@ -76,8 +76,7 @@ class ConversationsTest(WorkFolderTest):
         self.assertIn("answers only", self.evaluate(everything, "--loss", "answers")["scored"])
 
     def test_a_deployment_answers_chats(self):
-        deployment = self.work / "deployment"
-        run("deploy", self.ensemble, deployment, "--epsilon", 2, "--queries", 64)
+        deployment = self.deploy("deployment", 64)
         self.assertIn("answers only", self.evaluate(deployment)["scored"])
         key = make_key(deployment, "me")
         with Server(deployment, "--port", 0) as server:
@@ -115,6 +114,9 @@ class ConversationsTest(WorkFolderTest):
                 "--partition-key", KEY, *SMALL)
             shown = run("evaluate", self.work / name, "--heldout", pairs, "--runs", 1, "--queries", 10).stdout
             self.assertRegex(shown, r"scored: answers only, \d+ of \d+ tokens\n")
+        run("deploy", self.work / "joined", self.work / "joined_deployment", "--epsilon", 2, "--tokens", 100)
+        self.assertIn("no chat template to write conversations", self.refused(
+            "synthesize", self.work / "joined_deployment", self.work / "never.jsonl", "--messages", 2, "--documents", 1))
         self.assertNotIn("scored", run("evaluate", self.work / "joined", "--heldout", SOURCE / "data/public_model/merges.txt",
                                        "--runs", 1, "--queries", 10).stdout)
 
@@ -157,6 +159,45 @@ class ConversationsTest(WorkFolderTest):
         bad.write_text(json.dumps({"user": "u", "messages": [{"role": "system", "content": "secret"}] + talk("u", 1)}) + "\n")
         error = self.refused("train", bad, self.work / "never3", "--public", picky, "--parts", 2)
         self.assertIn("systems.jsonl:1: This model's chat template refuses the conversation: no system here", error)
+
+    def deploy(self, name, tokens):
+        shutil.copytree(self.ensemble, self.work / f"{name}_ensemble")
+        run("deploy", self.work / f"{name}_ensemble", self.work / name, "--epsilon", 2, "--mechanism", "dclip", "--tokens", tokens)
+        return self.work / name
+
+    def test_conversations_are_written_and_learnt_again(self):
+        deployment, out = self.deploy("writer", 1000), self.work / "written.jsonl"
+        asked = ("synthesize", deployment, out, "--messages", 4, "--max-tokens", 12, "--threads", 1)
+        summary = json.loads(run(*asked, "--documents", 6, "--at-a-time", 4, "--json").stdout)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        self.assertEqual(len(lines), 6)
+        for line in lines:
+            self.assertEqual([message["role"] for message in line["messages"]], ["user", "assistant"] * 2)
+            self.assertTrue(all(message["content"].strip() for message in line["messages"]))
+            self.assertLessEqual(line["tokens"], 48)
+            self.assertNotIn("prompt", line)
+        self.assertEqual(sum(line["tokens"] for line in lines), summary["tokens"])
+        parts = json.loads(run("budget", deployment, "--verify", "--json").stdout)["parts"]
+        self.assertEqual(min(part["sure_answers"] for part in parts), 1000 - summary["tokens"])
+        # Two of them lost, two are written; a prompt is what the user says first.
+        out.write_text("".join(json.dumps(line) + "\n" for line in lines[:4]))
+        self.assertIn("6 documents", run(*asked, "--documents", 6).stdout)
+        prompts = self.work / "questions.txt"
+        prompts.write_text("What is 2?\nWhat is 3?\n")
+        run("synthesize", deployment, self.work / "answered.jsonl", "--prompts", prompts, "--messages", 2, "--max-tokens", 12,
+            "--threads", 1)
+        answered = [json.loads(line) for line in (self.work / "answered.jsonl").read_text().splitlines()]
+        self.assertEqual({line["messages"][0]["content"] for line in answered}, {"What is 2?", "What is 3?"})
+        run("train", out, self.work / "learnt", "--user-column", "id", "--public", self.chat_model, "--parts", 1, *SMALL)
+
+    def test_conversations_that_cannot_be_written_are_refused_before_the_first_token(self):
+        deployment, out = self.deploy("refusing", 100), self.work / "none.jsonl"
+        asked = ("synthesize", deployment, out, "--threads", 1)
+        self.assertIn("6 documents of 24 tokens may need more: --documents 4 is the most",
+                      self.refused(*asked, "--messages", 2, "--max-tokens", 12, "--documents", 6))
+        self.assertIn("the model's context has", self.refused(*asked, "--messages", 60, "--max-tokens", 100, "--documents", 1))
+        self.assertIn("leave --stop and shapes out", self.refused(*asked, "--messages", 2, "--documents", 1, "--choice", "a,b"))
+        self.assertFalse(out.exists())
 
     def test_texts_are_compared_by_all_that_was_said(self):
         synthetic = self.work / "synthetic.jsonl"

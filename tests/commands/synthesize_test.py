@@ -112,7 +112,7 @@ class SynthesizeTest(WorkFolderTest):
         constant = self.deploy("constant", "--mechanism", "dclip", "--queries", 100)
         out = self.work / "refused.jsonl"
         asked = (out, "--threads", 1, "--max-tokens", 10)
-        self.refused("covers 100 more tokens, and 11 documents of --max-tokens 10 may need more: --documents 10 is",
+        self.refused("covers 100 more tokens, and 11 documents of 10 tokens may need more: --documents 10 is",
                      constant, *asked, "--documents", 11)
         run("synthesize", constant, *asked, "--documents", 4)
         tokens = sum(document["tokens"] for document in documents(out))

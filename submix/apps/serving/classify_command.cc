@@ -90,11 +90,20 @@ void PrintText(const workbench::SynthesisOrder& order, const workbench::Synthesi
   std::printf("\n%s", result.promise.ToText().c_str());
 }
 
+// As it is written on a command line.
+std::string WithLineEnds(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos; ++at) {
+    text.replace(at, 2, "\n");
+  }
+  return text;
+}
+
 Status RunClassify(ClassifyOptions& options) {
   SayGoesOnAtInterrupt();
   workbench::SynthesisOrder& order = options.order;
   SUBMIX_ASSIGN_OR_RETURN(
-      order.prompts, workbench::ItemsFromFile(options.items, options.text_template, order.labels));
+      order.prompts,
+      workbench::ItemsFromFile(options.items, WithLineEnds(options.text_template), order.labels));
   order.documents = std::ssize(order.prompts);
   order.out = options.out.empty() ? options.items + ".labels.jsonl" : options.out;
   order.at_a_time = options.models.sequences;
@@ -125,9 +134,11 @@ void AddClassifyCommand(CLI::App& command, Action& action) {
   flags
       .Add("--labels", options.order.labels,
            "At least two: a,b,c; what the completions were that the members learnt")
-      ->required();
+      ->required()
+      ->default_str("");
   flags.Add("--prompt", options.text_template,
-            "What is asked, with {text} in it for an item's text; default: the text alone");
+            "What is asked, with {text} in it for an item's text and \\n for the end of a line; "
+            "default: the text alone");
   flags.Add("--out", options.out, "Where labels go; default: ITEMS.labels.jsonl");
   flags.Add("--temperature", options.order.request.sampling.temperature, kPositive,
             "Sharpens (< 1) or flattens (> 1) every model before mixing");

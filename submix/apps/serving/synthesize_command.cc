@@ -61,6 +61,10 @@ Status RunSynthesize(SynthesizeOptions& options) {
   SUBMIX_ASSIGN_OR_RETURN(order.deployments, workbench::DeploymentsIn(options.deployment));
   order.at_a_time = options.models.sequences;
   SUBMIX_ASSIGN_OR_RETURN(order.shape, AskedShape(options.shape));
+  if (order.messages > 0 && (order.shape || !order.request.stop.empty())) {
+    return base::InvalidArgumentError(
+        "--messages: the template ends messages; leave --stop and shapes out");
+  }
   const auto ask = [&](const std::string& deployment) {
     return OpenDeployedEngine(deployment, options.models);
   };
@@ -94,6 +98,11 @@ void AddSynthesizeCommand(CLI::App& command, Action& action) {
   labels->needs(flags.Add("--template", options.text_template, "Public prompt with {label} in it")
                     ->needs(labels)
                     ->excludes(prompts));
+  flags
+      .Add("--messages", options.order.messages, Between(2, 64),
+           "Write conversations of so many messages, users' and answers in turns, in the model's "
+           "chat template; a prompt is the first. --max-tokens is of each")
+      ->default_str("texts");
   AddRequestFlags(command, options.order.request);
   AddShapeFlags(command, options.shape);
   flags.Add("--at-a-time", options.models.sequences, Between(1, 4096), "Documents in a step");

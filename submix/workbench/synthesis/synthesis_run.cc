@@ -4,15 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "submix/base/check.h"
 #include "submix/base/digest.h"
 #include "submix/base/number_text.h"
 #include "submix/base/progress_bar.h"
-#include "submix/corpus/label_choice.h"
 #include "submix/engine/deployment_statement.h"
 #include "submix/engine/synthesis.h"
 #include "submix/ensemble/batches.h"
 #include "submix/workbench/synthesis/document_file.h"
+#include "submix/workbench/synthesis/document_kind.h"
 
 namespace submix::workbench {
 namespace {
@@ -43,6 +42,7 @@ StatusOr<DocumentFile::Run> RunOf(const SynthesisOrder& order) {
   if (order.shape) {
     run["shape"] = base::ToHex(base::Sha256(shape::NameOf(*order.shape)));
   }
+  if (order.messages > 0) run["messages"] = std::to_string(order.messages);
   if (!order.labels.empty()) run["labels"] = Json(order.labels).dump();
   return run;
 }
@@ -98,53 +98,18 @@ class Synthesis {
 
   Status OpenEngine(const Batch& batch) {
     if (open_ == &batch) return base::OkStatus();
+    kind_.reset();
     deployed_.reset();
     SUBMIX_ASSIGN_OR_RETURN(deployed_, sources_.ask(batch.deployment));
+    SUBMIX_ASSIGN_OR_RETURN(kind_, DocumentKind::Of(order_, *deployed_));
     open_ = &batch;
     return base::OkStatus();
   }
 
-  // A document begins as the texts did that the models were trained on.
-  StatusOr<engine::Request> RequestOf(const DocumentPrompt& prompt) const {
-    if (is_labelling()) return LabelRequestOf(prompt);
-    engine::Request request = order_.request;
-    request.prompt = deployed_->tokenizer->document_start();
-    SUBMIX_ASSIGN_OR_RETURN(const auto tokens, deployed_->tokenizer->Encode(prompt.text));
-    request.prompt.insert(request.prompt.end(), tokens.begin(), tokens.end());
-    if (order_.shape) {
-      SUBMIX_ASSIGN_OR_RETURN(request.shape, deployed_->core->CompileShape(*order_.shape));
-    }
-    return request;
-  }
-
-  bool is_labelling() const { return !order_.labels.empty(); }
-  // Of a document.
-  std::int64_t most_tokens() const { return is_labelling() ? 1 : order_.request.max_tokens; }
-
-  StatusOr<corpus::LabelChoice> ChoiceOf(const DocumentPrompt& prompt) const {
-    const corpus::RecordEncoder encoder(*deployed_->tokenizer,
-                                        deployed_->deployment.ensemble.public_directory(),
-                                        corpus::Loss::kAnswers);
-    return corpus::ChoiceOfLabels(encoder, prompt.text, order_.labels);
-  }
-
-  StatusOr<engine::Request> LabelRequestOf(const DocumentPrompt& prompt) const {
-    SUBMIX_ASSIGN_OR_RETURN(corpus::LabelChoice choice, ChoiceOf(prompt));
-    engine::Request request = order_.request;
-    request.prompt = std::move(choice.prompt);
-    request.one_of = std::move(choice.next);
-    std::ranges::sort(request.one_of);
-    request.max_tokens = 1;
-    return request;
-  }
-
   Status CheckPrompts() const {
-    if (is_labelling()) {
-      SUBMIX_RETURN_IF_ERROR(corpus::CheckLabels(order_.labels, *deployed_->tokenizer));
-    }
     const auto asked = std::min(order_.documents, std::ssize(order_.prompts));
     for (std::int64_t number = 0; number < asked; ++number) {
-      const auto request = RequestOf(PromptOf(number));
+      const auto request = kind_->First(PromptOf(number));
       const Status status = request.ok() ? deployed_->core->Check(*request) : request.status();
       if (status.ok()) continue;
       return base::InvalidArgumentError(status.message() + " (prompt " +
@@ -184,10 +149,10 @@ class Synthesis {
   // `is_left`: `covered` is what is left, which is public; else what was declared, for all
   // documents of the run.
   Status CheckBudget(const Batch& batch, bool is_left, std::int64_t covered) const {
-    const std::int64_t tokens = most_tokens();
+    const std::int64_t tokens = MostTokens(order_);
     const std::vector<std::int64_t>& wanted = is_left ? batch.missing : batch.documents;
     if (std::ssize(wanted) <= covered / tokens) return base::OkStatus();
-    if (is_labelling()) {
+    if (!order_.labels.empty()) {
       return base::FailedPreconditionError(
           batch.deployment + ": its budget surely covers " + std::to_string(covered) +
           (is_left ? " more answers" : " answers") + ", and there are " +
@@ -198,14 +163,14 @@ class Synthesis {
     return base::FailedPreconditionError(
         batch.deployment + ": its budget surely covers " + std::to_string(covered) +
         (is_left ? " more tokens, and " : " tokens, and ") + std::to_string(wanted.size()) +
-        " documents of --max-tokens " + std::to_string(tokens) + " may need more: " +
+        " documents of " + std::to_string(tokens) + " tokens may need more: " +
         (most > 0 ? "--documents " + std::to_string(most) + " is the most" : "not one fits") +
         "; write fewer or shorter ones, or deploy with more --tokens");
   }
 
   Status Write() {
-    const std::int64_t most = most_tokens();
-    const bool labels = is_labelling();
+    const std::int64_t most = MostTokens(order_);
+    const bool labels = !order_.labels.empty();
     // A document that ends early needs none of its other tokens: they count as done.
     base::ProgressBar progress(labels ? "Labelling" : "Writing", order_.documents * most,
                                labels ? "items" : "budgeted tokens");
@@ -215,42 +180,23 @@ class Synthesis {
       drawn_ += tokens;
       progress.Advance(tokens, ProgressNote());
     };
-    sinks.document = [&](const engine::SynthesizedDocument& document) -> Status {
-      progress.Advance(most - std::ssize(document.tokens));
-      if (!labels) return file_->Append(document.number, FieldsOf(document));
-      SUBMIX_ASSIGN_OR_RETURN(const Json fields, LabelFieldsOf(document));
-      return file_->Append(document.number, fields);
+    sinks.ended =
+        [&](const engine::SynthesizedDocument& text) -> StatusOr<std::optional<engine::Request>> {
+      Json fields;
+      SUBMIX_ASSIGN_OR_RETURN(auto next, kind_->Next(PromptOf(text.number), text, fields));
+      if (next) return next;
+      progress.Advance(most - fields["tokens"].get<std::int64_t>());
+      SUBMIX_RETURN_IF_ERROR(file_->Append(text.number, fields));
+      return next;
     };
     for (const Batch& batch : batches_) {
       if (batch.missing.empty()) continue;
       SUBMIX_RETURN_IF_ERROR(OpenEngine(batch));
       SUBMIX_RETURN_IF_ERROR(engine::Synthesize(
           *deployed_->core, batch.missing, order_.at_a_time,
-          [&](std::int64_t number) { return RequestOf(PromptOf(number)); }, sinks));
+          [&](std::int64_t number) { return kind_->First(PromptOf(number)); }, sinks));
     }
     return base::OkStatus();
-  }
-
-  Json FieldsOf(const engine::SynthesizedDocument& document) const {
-    const DocumentPrompt& prompt = PromptOf(document.number);
-    Json fields = {{"prompt", prompt.text}};
-    if (!prompt.label.empty()) fields["label"] = prompt.label;
-    fields["text"] = document.text;
-    fields["tokens"] = document.tokens.size();
-    fields["finish_reason"] = document.end == engine::AnswerEnd::kStop ? "stop" : "length";
-    return fields;
-  }
-
-  StatusOr<Json> LabelFieldsOf(const engine::SynthesizedDocument& document) const {
-    const DocumentPrompt& item = PromptOf(document.number);
-    SUBMIX_ASSIGN_OR_RETURN(const corpus::LabelChoice choice, ChoiceOf(item));
-    const auto drawn = std::ranges::find(choice.next, document.tokens.front());
-    SUBMIX_CHECK(drawn != choice.next.end(), "one of the tokens that were asked for");
-    Json fields = {{"prompt", item.text},
-                   {"label", order_.labels[static_cast<std::size_t>(drawn - choice.next.begin())]}};
-    if (!item.label.empty()) fields["completion"] = item.label;
-    fields["tokens"] = document.tokens.size();
-    return fields;
   }
 
   std::string ProgressNote() const {
@@ -264,7 +210,8 @@ class Synthesis {
   std::optional<DocumentFile> file_;
   std::int64_t missing_ = 0;
   std::unique_ptr<DeployedEngine> deployed_;
-  const Batch* open_ = nullptr;  // whose engine that is
+  std::unique_ptr<DocumentKind> kind_;  // from that engine
+  const Batch* open_ = nullptr;         // whose engine that is
   std::optional<accounting::Promise> promise_;
   std::optional<std::int64_t> covered_;  // none: any number
   std::int64_t drawn_ = 0;               // tokens, now

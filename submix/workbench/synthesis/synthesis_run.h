@@ -12,25 +12,10 @@
 #include "submix/accounting/promise.h"
 #include "submix/base/status.h"
 #include "submix/engine/deployment.h"
-#include "submix/engine/request.h"
-#include "submix/shape/shape.h"
 #include "submix/workbench/models/deployed_engine.h"
-#include "submix/workbench/synthesis/document_prompts.h"
+#include "submix/workbench/synthesis/synthesis_order.h"
 
 namespace submix::workbench {
-
-struct SynthesisOrder {
-  std::vector<std::string> deployments;  // directories; at least one
-  std::string out;                       // the file of documents (document_file.h)
-  std::vector<DocumentPrompt> prompts;  // at least one; document i has prompt i modulo their number
-  std::int64_t documents = 0;           // in the whole file
-  int at_a_time = 1;
-  engine::Request request = {};  // of each document, but for its prompt and its shape
-  std::optional<shape::ShapeRequest> shape = {};
-  // Not empty: every document is one of these, a token that is drawn once (corpus/label_choice.h);
-  // of `request` only the temperature counts, and there is no shape.
-  std::vector<std::string> labels = {};
-};
 
 // How deployments are opened: to be looked at, and to be asked.
 struct SynthesisSources {
