@@ -9,12 +9,16 @@
 namespace submix::corpus {
 
 base::StatusOr<CorpusSummary> SummarizeCorpus(const CorpusFile& file) {
+  CorpusSummary summary;
   std::map<std::string, std::int64_t> bytes;
-  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
-    bytes[record.user] += std::ssize(record.Written());
+  SUBMIX_RETURN_IF_ERROR(ReadAllRecords(file, [&](const UserRecord& record) {
+    if (record.has_other_owners) {
+      ++summary.shared_records;
+    } else {
+      bytes[record.user] += std::ssize(record.Written());
+    }
     return base::OkStatus();
   }));
-  CorpusSummary summary;
   std::map<std::string, std::int64_t> keys_of_form;
   for (const auto& [user, own] : bytes) {
     ++summary.users;

@@ -12,6 +12,7 @@ struct CorpusSummary {
   std::int64_t users = 0;
   std::int64_t bytes = 0;             // of all texts and messages
   std::int64_t bytes_of_largest = 0;  // of the user who has most
+  std::int64_t shared_records = 0;    // that have several owners, and are nobody's
   // User keys of which another is the same character by character and differs in Unicode form alone
   // (NFC, UAX #15), so that one person may count as several users.
   std::int64_t keys_alike = 0;

@@ -19,11 +19,13 @@ TEST(CorpusSummaryTest, FindsTheLargestUserAndKeysThatDifferInUnicodeFormAlone) 
                                            "{\"user\": \"Jose\xcc\x81\", \"text\": \"123\"}\n"
                                            "{\"user\": \"b\", \"text\": \"12345678901\"}\n"
                                            "{\"user\": \"B\", \"text\": \"\"}\n"
+                                           "{\"user\": \"c\", \"text\": \"1\", \"owners\": [\"b\"]}\n"
                                            "{\"user\": \"Jos\xc3\xa9\", \"text\": \"\xc3\xa9\"}\n");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const CorpusSummary summary, SummarizeCorpus(path));
   EXPECT_EQ(summary.users, 4);
   EXPECT_EQ(summary.bytes, 21);
   EXPECT_EQ(summary.bytes_of_largest, 11);
+  EXPECT_EQ(summary.shared_records, 1);
   EXPECT_EQ(summary.keys_alike, 2) << "not those that differ in case";
 }
 

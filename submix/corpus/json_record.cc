@@ -14,6 +14,11 @@ namespace {
 using base::Status;
 using base::StatusOr;
 
+Status OwnersError() {
+  return base::InvalidArgumentError(
+      "\"owners\" is no list of user keys: give a list such as [\"u1\", \"u2\"], or leave it out");
+}
+
 // What is wrong at a byte of a line of JSON, in words that hold nothing of the line. `message` is
 // the library's, which quotes the line behind "last read"; `rest` is the line from the word on
 // in which reading ended.
@@ -98,6 +103,10 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
     SUBMIX_ASSIGN_OR_RETURN(record.user, Take(file_.user_column, user_, "a string or an integer"));
     SUBMIX_RETURN_IF_ERROR(ReadForm(record));
     if (record.user.empty()) return EmptyUserError(file_);
+    if (owners_.found == nullptr || owners_.found == std::string_view(kNull)) return record;
+    if (owners_.found != std::string_view(kList) || !owners_are_keys_) return OwnersError();
+    record.has_other_owners = std::ranges::any_of(
+        owner_keys_, [&](const std::string& owner) { return owner != record.user; });
     return record;
   }
 
@@ -126,7 +135,11 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
              : name == kMessagesField    ? &messages_
              : name == kPromptField      ? &prompt_
              : name == kCompletionField  ? &completion_
+             : name == kOwnersField      ? &owners_
                                          : nullptr;
+    reads_owners_ = field_ == &owners_;
+    if (reads_owners_) owner_keys_.clear();
+    if (reads_owners_) owners_are_keys_ = true;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -148,6 +161,12 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
            "; expected one object such as " + JsonRecordExample(file_);
   }
   bool Set(Field value) {
+    // Within the list of owners; what stands deeper stands in something that is no key.
+    if (reads_owners_ && depth_ >= 2) {
+      owners_are_keys_ = owners_are_keys_ && value.value.has_value();
+      if (value.value) owner_keys_.push_back(*std::move(value.value));
+      return true;
+    }
     if (field_ != nullptr) *field_ = std::move(value);
     field_ = nullptr;
     return true;
@@ -155,8 +174,9 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
   bool Other(const char* found) { return Set({std::nullopt, found, false}); }
   bool Integer(std::string written) { return Set({std::move(written), "a number", true}); }
   bool Open(const char* found) {
+    const bool set = Other(found);
     ++depth_;
-    return Other(found);
+    return set;
   }
   bool Close() {
     --depth_;
@@ -205,11 +225,22 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
   Field messages_;
   Field prompt_;
   Field completion_;
+  Field owners_;
+  bool reads_owners_ = false;  // the value of the field that was named last
+  bool owners_are_keys_ = true;
+  std::vector<std::string> owner_keys_;
   Field* field_ = nullptr;  // where the next value belongs; null: nowhere
   std::string syntax_error_;
 };
 
 }  // namespace
+
+StatusOr<bool> HasOtherOwners(const std::string& owners, const std::string& user) {
+  const StatusOr<UserRecord> record = ParseJsonRecord(
+      {}, "{\"user\": " + base::JsonText(user) + ", \"text\": \"\", \"owners\": " + owners + "}");
+  if (!record.ok()) return OwnersError();
+  return record->has_other_owners;
+}
 
 StatusOr<UserRecord> ParseJsonRecord(const CorpusFile& file, std::string_view line) {
   return RecordParser(file).Parse(line);

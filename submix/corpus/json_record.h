@@ -29,9 +29,15 @@ base::Status EmptyUserError(const CorpusFile& file);
 inline constexpr char kMessagesField[] = "messages";
 inline constexpr char kPromptField[] = "prompt";
 inline constexpr char kCompletionField[] = "completion";
+// Beside it.
+inline constexpr char kOwnersField[] = "owners";
 
 // The conversation in a record's "messages". Errors: those of ReadConversation.
 base::StatusOr<std::vector<chat::ChatMessage>> ParseMessages(std::string_view record);
+
+// Whether a list of keys, as JSON, names another than the user. Errors: kInvalidArgument for
+// anything else than a list of strings and integers.
+base::StatusOr<bool> HasOtherOwners(const std::string& owners, const std::string& user);
 
 // A record holds one of its forms. Errors: kInvalidArgument for more than one.
 base::Status CheckOneForm(const CorpusFile& file, bool has_text, bool has_messages, bool has_pair);

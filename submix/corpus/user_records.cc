@@ -96,6 +96,7 @@ class CsvRecords {
     messages_ = FindIfOne(kMessagesField, columns);
     prompt_ = FindIfOne(kPromptField, columns);
     completion_ = FindIfOne(kCompletionField, columns);
+    owners_ = FindIfOne(kOwnersField, columns);
     const bool has_other_form = messages_ || (prompt_ && completion_);
     const bool has_text = std::ranges::count(columns, file_.text_column) > 0;
     if (has_text || !has_other_form) {
@@ -134,12 +135,17 @@ class CsvRecords {
                                         " fields, the header " + std::to_string(num_columns_));
     }
     if (fields[user_].empty()) return EmptyUserError(file_);
-    for (const auto& column : {std::optional(user_), text_, messages_, prompt_, completion_}) {
+    for (const auto& column :
+         {std::optional(user_), text_, messages_, prompt_, completion_, owners_}) {
       if (column) SUBMIX_RETURN_IF_ERROR(CheckText(fields[*column]));
     }
     UserRecord record;
     SUBMIX_RETURN_IF_ERROR(ReadForm(fields, record));
     record.user = std::move(fields[user_]);
+    if (owners_ && !IsBlank(fields[*owners_])) {
+      SUBMIX_ASSIGN_OR_RETURN(record.has_other_owners,
+                              HasOtherOwners(fields[*owners_], record.user));
+    }
     record.line = line;
     return sink_(record);
   }
@@ -179,6 +185,7 @@ class CsvRecords {
   std::optional<std::size_t> messages_;
   std::optional<std::size_t> prompt_;
   std::optional<std::size_t> completion_;
+  std::optional<std::size_t> owners_;
 };
 
 bool IsCsv(std::string_view path) {
@@ -210,6 +217,12 @@ StatusOr<bool> HasUser(const CorpusFile& file, std::string_view user) {
 }
 
 Status ReadUserRecords(const CorpusFile& file, const RecordSink& sink) {
+  return ReadAllRecords(file, [&](const UserRecord& record) {
+    return record.has_other_owners ? base::OkStatus() : sink(record);
+  });
+}
+
+Status ReadAllRecords(const CorpusFile& file, const RecordSink& sink) {
   bool has_record = false;
   const RecordSink counting = [&](const UserRecord& record) {
     has_record = true;

@@ -419,6 +419,57 @@ TEST_F(UserRecordsTest, RowsOfOtherFormsAreRefusedAsLinesAre) {
   EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"text\"")));
 }
 
+TEST_F(UserRecordsTest, ARecordOfSeveralOwnersIsNobodys) {
+  SUBMIX_ASSERT_OK(ReadText(R"({"user": "a", "text": "1", "owners": ["a"]})"
+                            "\n"
+                            R"({"user": "a", "text": "2", "owners": ["b", "a"]})"
+                            "\n"
+                            R"({"user": "a", "text": "3", "owners": ["b"]})"
+                            "\n"
+                            R"({"user": 7, "text": "4", "owners": [7, "7"]})"
+                            "\n"
+                            R"({"user": 7, "text": "5", "owners": [7, 8]})"
+                            "\n"
+                            R"({"owners": ["a"], "user": "a", "text": "6", "more": ["b"]})"
+                            "\n"
+                            R"({"user": "a", "text": "7", "owners": null})"
+                            "\n"
+                            R"({"user": "a", "text": "8", "owners": []})"
+                            "\n"
+                            R"({"user": "a", "text": "9", "owners": ["b"], "owners": ["a"]})"
+                            "\n"
+                            R"({"user": "a", "text": "10", "more": {"owners": ["b"]}})"
+                            "\n"));
+  std::string texts;
+  for (const UserRecord& record : records_) texts += record.text + " ";
+  EXPECT_EQ(texts, "1 4 6 7 8 9 10 ");
+  std::string of_several;
+  SUBMIX_ASSERT_OK(ReadAllRecords(path_, [&](const UserRecord& record) {
+    if (record.has_other_owners) of_several += record.text + " ";
+    return base::OkStatus();
+  }));
+  EXPECT_EQ(of_several, "2 3 5 ");
+  SUBMIX_EXPECT_OK(ReadText(R"({"user": "a", "text": "1", "owners": ["b"]})"
+                            "\n"))
+      << "what is left depends on whose records they are: not refused";
+  EXPECT_THAT(records_, SizeIs(0));
+  for (const char* owners :
+       {"\"b\"", "7", "{\"a\": 1}", "[1.5]", "[null]", "[[\"a\"]]", "[{}]", "[\"a\", true]"}) {
+    EXPECT_THAT(ReadText(R"({"user": "secret", "text": "secret", "owners": )" +
+                         std::string(owners) + "}\n"),
+                IsRefused(1, "\"owners\" is no list of user keys"))
+        << owners;
+  }
+}
+
+TEST_F(UserRecordsTest, OwnersStandInATableAsJson) {
+  Write("user,text,owners\na,1,\na,2,\"[\"\"a\"\"]\"\na,3,\"[\"\"a\"\", 7]\"\n", "c.csv");
+  SUBMIX_ASSERT_OK(Read());
+  EXPECT_THAT(records_, ElementsAre(IsRecord("a", "1", 2), IsRecord("a", "2", 3)));
+  Write("user,text,owners\na,1,b\n", "c.csv");
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("c.csv:2: ")));
+}
+
 TEST_F(UserRecordsTest, WhatIsWrittenAsALineIsReadBack) {
   UserRecord pair{"a", "is it? it is"};
   pair.prompt_bytes = 6;

@@ -267,6 +267,26 @@ class ContextsTest(WorkFolderTest):
         for user in held_out:
             self.assertIn("--corpus", self.refused("forget", ensemble, "--user", user))
 
+    def test_a_record_of_several_owners_is_nobodys(self):
+        """Members, of any kind, are as if it were not there; the operator is told how many there are."""
+        alone, shared = self.work / "alone.jsonl", self.work / "shared.jsonl"
+        lines = [json.dumps({"user": user, "text": f"The {user} went out.", "owners": [user]}) for user in "abcdefgh"]
+        of_two = [json.dumps({"user": "a", "text": f"secret {n}", "owners": ["a", "b"]}) for n in range(3)]
+        alone.write_text("\n".join(lines) + "\n")
+        shared.write_text("\n".join(of_two[:1] + lines[:4] + of_two[1:] + lines[4:]) + "\n")
+        options = ("--public", PUBLIC, "--parts", 2, "--heldout-fraction", 0, "--partition-key", SOURCE / "data/demo_partition.key")
+        shown = run("contexts", shared, self.work / "shared_readers", *options, "--context-tokens", 64).stdout
+        self.assertIn("3 records have several owners", " ".join(shown.split()))
+        run("contexts", alone, self.work / "alone_readers", *options, "--context-tokens", 64)
+        self.assertEqual(self.records(self.work / "shared_readers"), self.records(self.work / "alone_readers"))
+        small = ("--rank", 2, "--targets", "c_attn", "--top-layers", 1, "--block-tokens", 32, "--threads", 1)
+        members = []
+        for name, corpus in (("shared", shared), ("alone", alone)):
+            run("train", corpus, self.work / f"{name}_members", *options, *small)
+            members.append([file.read_bytes() for file in sorted((self.work / f"{name}_members/members").rglob("*.safetensors"))])
+            self.assertEqual(json.loads((self.work / f"{name}_members/manifest.json").read_text())["users"], 8)
+        self.assertEqual(*members)
+
     def test_what_stands_out_is_said(self):
         corpus = self.work / "uneven.jsonl"
         with open(corpus, "w") as file:

@@ -135,6 +135,11 @@ base::StatusOr<std::vector<std::string>> WhatStandsOut(const corpus::CorpusFile&
                     " parts, so that some have no text; with 4 or more users a part there is "
                     "something to learn.");
   }
+  if (summary.shared_records > 0) {
+    lines.push_back("For you alone: " + std::to_string(summary.shared_records) +
+                    " records have several owners, and nobody learns them: give parts of them to "
+                    "one owner each if that is right.");
+  }
   if (summary.keys_alike > 0) {
     lines.push_back("For you alone: " + std::to_string(summary.keys_alike) +
                     " user keys differ from another in Unicode form alone, such as an accent that "
