@@ -80,7 +80,8 @@ MAY_INCLUDE["workbench/attacking"] = (MAY_INCLUDE["workbench/models"]
                                          "eval/attacks", "eval/audits"})
 # What trains, attacks and measures, put together as commands ask for it.
 MAY_INCLUDE["workbench/training"] = (MAY_INCLUDE["workbench/models"]
-                                     | {"workbench/models", "corpus", "eval/measuring", "eval/attacks"}
+                                     | {"workbench/models", "corpus", "accounting/calculators", "eval/measuring",
+                                        "eval/attacks"}
                                      | {room for room in MAY_INCLUDE if room.startswith("train/")})
 MAY_INCLUDE["workbench/papers"] = (MAY_INCLUDE["workbench/training"]
                                    | {"accounting/calculators", "eval/figures", "eval/pages"})

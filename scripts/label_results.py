@@ -29,13 +29,18 @@ ANSWERS = 1000
 DELTA = 1e-6
 EPSILONS = (8, 3, 1)
 MECHANISMS = ("dclip", "filtered-submix")
-PARTS = (32, 64, 128)
 COLUMNS = ("model contender k epsilon delta unit answers right_likeliest right_drawn train_minutes").split()
-# Of each model, chosen on reviews of another kind (the same package's of products).
-OPTIONS = {
-    "base-8k": {"ensemble": ("--epochs", 4, "--learning-rate", 0.004),
+# Of each model: how many users at most, parts, epsilons of private training, and recipes, which were chosen on reviews of
+# another kind (the same package's of products).
+STUDIES = {
+    "base-8k": {"users": 9072, "parts": (32, 64, 128), "epsilons": EPSILONS,
+                "ensemble": ("--epochs", 4, "--learning-rate", 0.004),
                 "fine-tuned": ("--epochs", 3, "--learning-rate", 0.001, "--batch-size", 8),
-                "dp-sgd": ("--steps", 24, "--rank", 16, "--learning-rate", 0.01)},
+                "dp-sgd": ("--steps", 16, "--rank", 16, "--learning-rate", 0.004)},
+    "smollm2-135m-instruct": {"users": 3000, "parts": (64,), "epsilons": (8,),
+                              "ensemble": ("--epochs", 1, "--learning-rate", 0.001, "--top-layers", 10),
+                              "fine-tuned": ("--epochs", 1, "--learning-rate", 0.0005, "--batch-size", 8, "--top-layers", 10),
+                              "dp-sgd": ("--steps", 8, "--rank", 16, "--learning-rate", 0.004, "--top-layers", 10)},
 }
 QUESTIONS = {True: ("Is this film review positive or negative? Answer with one word.\n\n{text}", ""),
              False: ("{text}\nSentiment:", " ")}  # with a chat template; without
@@ -54,14 +59,15 @@ class LabelStudy:
     """One public model."""
 
     def __init__(self, path, out, public):
-        self.name, self.out, self.public = public.name, out / public.name, public
+        self.study, self.out, self.public = STUDIES[public.name], out / public.name, public
         self.out.mkdir(parents=True, exist_ok=True)
         self.text, self.heldout = self.out / "text.jsonl", self.out / "heldout.jsonl"
         is_chat = (public / "chat_template.jinja").exists() or "chat_template" in self.configuration()
         items = reviews(path)
         self.write(self.heldout, items[:ANSWERS], *QUESTIONS[is_chat])
-        self.write(self.text, items[ANSWERS:], *QUESTIONS[is_chat])
-        self.users = len(items) - ANSWERS
+        learnt = items[ANSWERS:ANSWERS + self.study["users"]]
+        self.write(self.text, learnt, *QUESTIONS[is_chat])
+        self.users = len(learnt)
 
     def configuration(self):
         file = self.public / "tokenizer_config.json"
@@ -90,15 +96,14 @@ class LabelStudy:
             unfinished.rename(table)
 
     def measure(self):
-        options = OPTIONS[self.name]
-        fine_tuned = self.train("fine-tuned", "--parts", 1, *options["fine-tuned"])
+        fine_tuned = self.train("fine-tuned", "--parts", 1, *self.study["fine-tuned"])
         self.evaluate("fine-tuned", fine_tuned, "--mechanism", "public")
-        for k in PARTS:
-            self.evaluate(f"ensemble-{k}", self.train(f"ensemble-{k}", "--parts", k, *options["ensemble"]), "--mechanism",
+        for k in self.study["parts"]:
+            self.evaluate(f"ensemble-{k}", self.train(f"ensemble-{k}", "--parts", k, *self.study["ensemble"]), "--mechanism",
                           ",".join(MECHANISMS), "--unit", "user", "--epsilon", ",".join(map(str, EPSILONS)), "--delta", DELTA)
-        for epsilon in EPSILONS:
+        for epsilon in self.study["epsilons"]:
             trained = self.train(f"dp-sgd-{epsilon}", "--private", "dp-sgd", "--epsilon", epsilon, "--delta", DELTA,
-                                 "--expected-batch", self.users // 4, *options["dp-sgd"])
+                                 "--expected-batch", self.users // 4, *self.study["dp-sgd"])
             self.evaluate(f"dp-sgd-{epsilon}", trained / "released", "--mechanism", "public")
 
 
@@ -124,7 +129,7 @@ def rows_of(out):
             yield row(out, "public", model)
         if model["model"] == "ensemble":
             yield row(out, "fine-tuned, no promise", model, train_minutes=minutes(out, "fine-tuned"))
-    for k in PARTS:
+    for k in STUDIES[out.name]["parts"]:
         for model in found(f"ensemble-{k}"):
             if model["model"] in MECHANISMS:
                 yield row(out, model["model"], model, k, f"{float(model['epsilon']):g}", ANSWERS, minutes(out, f"ensemble-{k}"))

@@ -76,12 +76,16 @@ class Study:
         self.delta = 1e-6 if name == "wikitext" else 1e-5  # of the promise; blogs', that of docs/results/all_blogs
 
     def train(self, name, command, *options):
-        """A directory that it made, and minutes beside it."""
-        directory, minutes = self.out / name, self.out / f"{name}.minutes"
+        """A directory that it made, and minutes beside it, those of interrupted tries included."""
+        directory, minutes, tries = (self.out / (name + ending) for ending in ("", ".minutes", ".tries"))
         if not minutes.exists():
             begun = time.monotonic()
-            submix(*command, *options)
-            minutes.write_text(f"{(time.monotonic() - begun) / 60:.1f}\n")
+            try:
+                submix(*command, *options)
+            finally:
+                with tries.open("a") as file:
+                    file.write(f"{(time.monotonic() - begun) / 60}\n")
+            minutes.write_text(f"{sum(map(float, tries.read_text().split())):.1f}\n")
         return directory
 
     def adapters(self, name, public, *options):

@@ -41,6 +41,7 @@ void AddReproduceCommand(CLI::App& command, Action& action);
 // Of `attack` and `audit`, beside those in the files of these.
 void AddMembershipAttack(CLI::App& attack, Action& action);
 void AddTimingAudit(CLI::App& audit, Action& action);
+void AddCanaryAudit(CLI::App& audit, Action& action);
 // Of `account`, for mechanisms that are counted: the same run a number of times, fixed beforehand.
 // NAME says what a number costs, `plan NAME` also how many an epsilon buys.
 void AddCountedSubcommands(CLI::App& account, Action& action);

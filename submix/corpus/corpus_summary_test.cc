@@ -14,13 +14,14 @@ using ::testing::HasSubstr;
 
 TEST(CorpusSummaryTest, FindsTheLargestUserAndKeysThatDifferInUnicodeFormAlone) {
   const base::TemporaryDirectory directory;
-  const std::string path = directory.Write("c.jsonl",
-                                           "{\"user\": \"Jos\xc3\xa9\", \"text\": \"12345\"}\n"
-                                           "{\"user\": \"Jose\xcc\x81\", \"text\": \"123\"}\n"
-                                           "{\"user\": \"b\", \"text\": \"12345678901\"}\n"
-                                           "{\"user\": \"B\", \"text\": \"\"}\n"
-                                           "{\"user\": \"c\", \"text\": \"1\", \"owners\": [\"b\"]}\n"
-                                           "{\"user\": \"Jos\xc3\xa9\", \"text\": \"\xc3\xa9\"}\n");
+  const std::string path =
+      directory.Write("c.jsonl",
+                      "{\"user\": \"Jos\xc3\xa9\", \"text\": \"12345\"}\n"
+                      "{\"user\": \"Jose\xcc\x81\", \"text\": \"123\"}\n"
+                      "{\"user\": \"b\", \"text\": \"12345678901\"}\n"
+                      "{\"user\": \"B\", \"text\": \"\"}\n"
+                      "{\"user\": \"c\", \"text\": \"1\", \"owners\": [\"b\"]}\n"
+                      "{\"user\": \"Jos\xc3\xa9\", \"text\": \"\xc3\xa9\"}\n");
   SUBMIX_ASSERT_OK_AND_ASSIGN(const CorpusSummary summary, SummarizeCorpus(path));
   EXPECT_EQ(summary.users, 4);
   EXPECT_EQ(summary.bytes, 21);

@@ -189,6 +189,7 @@ void AddAuditCommand(CLI::App& command, Action& action) {
   AddEpsilonAudit(command, action);
   AddOneRunAudit(command, action);
   AddTimingAudit(command, action);
+  AddCanaryAudit(command, action);
   command.footer(
       "An audit can refute a claim, never prove it: docs/attacks_and_audits.md.\n"
       "Each audit has its own help: submix audit timing --help");

@@ -1,6 +1,7 @@
 // `submix`: the program people call. What trains needs libtorch and is run by `submix-train` beside
 // it.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "submix/apps/command.h"
 #include "submix/apps/program_commands.h"
 #include "submix/workbench/models/torch_models.h"
+#include "submix/workbench/training/canary_audit.h"
 #include "submix/workbench/training/measured_times.h"
 
 namespace submix {
@@ -20,11 +22,16 @@ base::Status NoTorch() {
       "this program has no libtorch; run the same command with submix-train instead of submix");
 }
 
-// `plan --minutes` trains for some seconds.
-bool MeasuresTraining(std::span<char*> arguments) {
-  return std::ranges::any_of(arguments, [](std::string_view argument) {
-    return argument == "--minutes" || argument.starts_with("--minutes=");
-  });
+// `plan --minutes` trains for some seconds, and `audit canaries` trains.
+bool Trains(const apps::Command& command, std::span<char*> arguments) {
+  const auto is_said = [&](std::string_view word) {
+    return std::ranges::any_of(arguments, [&](std::string_view argument) {
+      return argument == word || argument.starts_with(std::string(word) + "=");
+    });
+  };
+  return (command.name == "plan" && is_said("--minutes")) ||
+         (command.name == "audit" && arguments.size() > 2 &&
+          std::string_view(arguments[2]) == "canaries");
 }
 
 }  // namespace
@@ -35,6 +42,10 @@ base::StatusOr<std::unique_ptr<ensemble::Predictor>> workbench::LoadTorchPredict
 }
 
 base::StatusOr<eval::MachineTimes> workbench::MeasureTimes(const std::string&, double) {
+  return NoTorch();
+}
+
+base::StatusOr<workbench::CanaryAudit> workbench::AuditByCanaries(const CanaryAuditRequest&) {
   return NoTorch();
 }
 
@@ -64,9 +75,9 @@ int main(int argc, char** argv) {
       {"cache", AddCacheCommand},
       {"plan", AddPlanCommand},
   };
-  std::span<const Command> own = kOwn;
-  if (submix::MeasuresTraining({argv, static_cast<std::size_t>(argc)})) {
-    own = own.first(own.size() - 1);  // without `plan`
-  }
+  std::vector<Command> own;
+  std::ranges::remove_copy_if(kOwn, std::back_inserter(own), [&](const Command& command) {
+    return submix::Trains(command, {argv, static_cast<std::size_t>(argc)});
+  });
   return RunProgram(argc, argv, own, "submix-train");
 }
