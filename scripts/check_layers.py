@@ -81,7 +81,7 @@ MAY_INCLUDE["workbench/attacking"] = (MAY_INCLUDE["workbench/models"]
 # What trains, attacks and measures, put together as commands ask for it.
 MAY_INCLUDE["workbench/training"] = (MAY_INCLUDE["workbench/models"]
                                      | {"workbench/models", "corpus", "accounting/calculators", "eval/measuring",
-                                        "eval/attacks"}
+                                        "eval/attacks", "eval/audits"}
                                      | {room for room in MAY_INCLUDE if room.startswith("train/")})
 MAY_INCLUDE["workbench/papers"] = (MAY_INCLUDE["workbench/training"]
                                    | {"accounting/calculators", "eval/figures", "eval/pages"})
