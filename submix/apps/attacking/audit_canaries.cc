@@ -92,6 +92,7 @@ void AddCanaryAudit(CLI::App& audit, Action& action) {
   request.training.adamw.denominator_floor = 10;
   request.training.learning_rate.peak = 0.02;
   request.training.learning_rate.warmup_fraction = 0;
+  request.predictor.precision = "f32";  // gains are small
   Flags flags(command);
   RequireCorpus(flags, "corpus", "The other users' text", request.corpus);
   flags.Add("--public", request.public_directory, kDirectory, "The model that is trained")
