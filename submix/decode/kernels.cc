@@ -60,12 +60,12 @@ template void LowRankDown(const float*, const float*, int, int, float*);
 template void LowRankDown(const float*, const Bfloat16*, int, int, float*);
 
 template <typename Stored>
-void LowRankUp(const float* low, const Stored* b, std::size_t b_stride, int rank, int count,
-               float* y) {
-  SUBMIX_CHOSEN(LowRankUp<Stored>)(low, b, b_stride, rank, count, y);
+void LowRankUp(const LowRankRows& rows, const Stored* b, std::size_t b_stride, int rank,
+               int count) {
+  SUBMIX_CHOSEN(LowRankUp<Stored>)(rows, b, b_stride, rank, count);
 }
-template void LowRankUp(const float*, const float*, std::size_t, int, int, float*);
-template void LowRankUp(const float*, const Bfloat16*, std::size_t, int, int, float*);
+template void LowRankUp(const LowRankRows&, const float*, std::size_t, int, int);
+template void LowRankUp(const LowRankRows&, const Bfloat16*, std::size_t, int, int);
 
 template <typename Stored>
 void StoreKeyValue(const HeadPage& shape, const float* key, const float* value, int slot,

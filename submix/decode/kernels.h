@@ -109,10 +109,16 @@ void AddInPlace(float* y, const float* x, int count);
 // low [rank] = x A^T, with A [rank, PairsFor(inputs)] pairs, zeros behind the last input.
 template <typename Stored>
 void LowRankDown(const float* x, const Stored* a, int inputs, int rank, float* low);
-// y [count] += low B, with B [rank, PairsFor(count)] pairs, rows b_stride apart.
+// y [rows, count] += low [rows, rank] B, with B [rank, PairsFor(count)] pairs, rows b_stride apart.
+struct LowRankRows {
+  const float* low = nullptr;
+  std::size_t low_stride = 0;
+  float* y = nullptr;
+  std::size_t y_stride = 0;
+  int count = 0;
+};
 template <typename Stored>
-void LowRankUp(const float* low, const Stored* b, std::size_t b_stride, int rank, int count,
-               float* y);
+void LowRankUp(const LowRankRows& rows, const Stored* b, std::size_t b_stride, int rank, int count);
 
 // A page of one head holds 16 tokens: keys in pairs (two elements of the head, a lane a token), for
 // the width rounded up to 4, then values [8, padded_width / 16] pairs (two tokens, a lane an

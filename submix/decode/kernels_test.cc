@@ -177,9 +177,27 @@ void ExpectLowRank(KernelsTest&, const std::vector<float>& x, const std::vector<
   }
   std::vector<float> low(static_cast<std::size_t>(rank));
   LowRankDown(x.data(), Pairs<Stored>(a, inputs).data(), inputs, rank, low.data());
-  LowRankUp(low.data(), Pairs<Stored>(b, outputs).data(),
-            static_cast<std::size_t>(PairsFor(outputs)) * kPairLength, rank, outputs, y.data());
+  const auto pairs = Pairs<Stored>(b, outputs);
+  const auto stride = static_cast<std::size_t>(PairsFor(outputs)) * kPairLength;
+  const std::vector<float> before = y;
+  LowRankUp({low.data(), 0, y.data(), 0, 1}, pairs.data(), stride, rank, outputs);
   for (std::size_t n = 0; n < y.size(); ++n) EXPECT_NEAR(y[n], expected[n], 1e-3);
+  // Of several rows each is as it would be alone, and what lies between them is left alone.
+  constexpr std::size_t kRows = 7;
+  const std::size_t apart = y.size() + 3;
+  std::vector<float> lows, rows(kRows * apart, 5);
+  for (std::size_t m = 0; m < kRows; ++m) {
+    for (const float value : low) lows.push_back(m % 2 == 0 ? value : 0);
+    std::ranges::copy(before, rows.begin() + static_cast<std::ptrdiff_t>(m * apart));
+  }
+  LowRankUp({lows.data(), low.size(), rows.data(), apart, kRows}, pairs.data(), stride, rank,
+            outputs);
+  for (std::size_t m = 0; m < kRows; ++m) {
+    for (std::size_t n = 0; n < apart; ++n) {
+      const float wanted = n >= y.size() ? 5 : m % 2 == 0 ? y[n] : before[n];
+      EXPECT_EQ(rows[m * apart + n], wanted) << m << ' ' << n;
+    }
+  }
 }
 
 TEST_F(KernelsTest, LowRankProductsOfAnyShape) {

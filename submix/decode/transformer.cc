@@ -157,11 +157,14 @@ class LayerWorker {
                    float* results, int results_width) {
     if (linear.adapters.empty()) return;
     const auto stride = static_cast<std::size_t>(PairsFor(linear.product->outputs())) * kPairLength;
-    for (int row = 0; row < pass_.rows(); ++row) {
-      if (const auto* factors = Adapter(linear, row)) {
-        LowRankUp(Low(row), factors->b + columns.begin, stride, factors->rank, columns.count(),
-                  Row(results, row, results_width) + columns.begin);
-      }
+    for (int row = 0, end = 0; row < pass_.rows(); row = end) {
+      const auto* const factors = Adapter(linear, row);
+      for (end = row + 1; end < pass_.rows() && Adapter(linear, end) == factors;) ++end;
+      if (factors == nullptr) continue;
+      const LowRankRows rows = {Low(row), static_cast<std::size_t>(pass_.bank.most_rank),
+                                Row(results, row, results_width) + columns.begin,
+                                static_cast<std::size_t>(results_width), end - row};
+      LowRankUp(rows, factors->b + columns.begin, stride, factors->rank, columns.count());
     }
   }
 
