@@ -23,6 +23,7 @@ bool SetMathLibraryDefaults() {
     SetDefault("ATEN_CPU_CAPABILITY", "avx512");
     is_late |= SetDefault("OPENBLAS_CORETYPE", "SkylakeX");
   }
+  SetDefault("DNNL_PRIMITIVE_CACHE_CAPACITY", "65536");
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) is_late |= SetDefault("GOMP_SPINCOUNT", "20000");
   return is_late;
 }
