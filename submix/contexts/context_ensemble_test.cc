@@ -237,6 +237,24 @@ TEST_F(ContextEnsembleTest, WithPublicKeysAnEmptiedUserEmptiesOnePart) {
   }
 }
 
+// Nor does it move anybody that a listed user's records turn out to be others', too.
+TEST_F(ContextEnsembleTest, WithPublicKeysRecordsOfSeveralOwnersEmptyOnePart) {
+  const PartitionedRecords emptied = PartitionListed("f");
+  std::string lines = *base::ReadFile(Corpus(""));
+  const std::string user = "{\"user\": \"f\"";
+  for (std::size_t at = 0; (at = lines.find(user, at)) != std::string::npos; at += user.size()) {
+    lines.insert(at + user.size(), ", \"owners\": [\"f\", \"z\"]");
+  }
+  directory_.Write("shared.jsonl", lines);
+  SUBMIX_ASSERT_OK_AND_ASSIGN(const auto shared,
+                              PartitionRecords(corpus::CorpusFile(directory_.File("shared.jsonl")),
+                                               FixedKey(), {kParts, 1, 0}, 1, true));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    EXPECT_EQ(Texts(shared.front().members[part]), Texts(emptied.members[part])) << part;
+  }
+  EXPECT_EQ(shared.front().readers, emptied.readers);
+}
+
 TEST_F(ContextEnsembleTest, WithPublicKeysEveryPartNeedsAUser) {
   const auto made = PartitionRecords(Corpus("cdefgh"), FixedKey(), {kParts, 1, 0}, 1, true);
   EXPECT_THAT(made, StatusIs(StatusCode::kInvalidArgument,

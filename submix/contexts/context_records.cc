@@ -19,16 +19,17 @@ std::string RecordsPath(const std::string& member_directory) {
   return base::JoinPath(member_directory, "records.jsonl");
 }
 
-using RecordsOfUsers =
-    std::map<std::string, std::vector<ContextRecord>>;  // none: listed all the same
+// No record: listed all the same, also whose only records have other owners. Where the list is
+// public, who is on it must not depend on what records are.
+using RecordsOfUsers = std::map<std::string, std::vector<ContextRecord>>;
 
 StatusOr<std::vector<RecordsOfUsers>> ReadBatches(const corpus::CorpusFile& file,
                                                   const base::HashKey& key, int batches) {
   std::vector<RecordsOfUsers> texts(static_cast<std::size_t>(batches));
-  SUBMIX_RETURN_IF_ERROR(corpus::ReadUserRecords(file, [&](const corpus::UserRecord& record) {
+  SUBMIX_RETURN_IF_ERROR(corpus::ReadAllRecords(file, [&](const corpus::UserRecord& record) {
     const int batch = corpus::BatchOf(key, record.user, batches);
     std::vector<ContextRecord>& own = texts[static_cast<std::size_t>(batch)][record.user];
-    if (!record.Written().empty()) own.push_back(record);
+    if (!record.has_other_owners && !record.Written().empty()) own.push_back(record);
     return base::OkStatus();
   }));
   return texts;

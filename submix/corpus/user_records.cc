@@ -96,7 +96,10 @@ class CsvRecords {
     messages_ = FindIfOne(kMessagesField, columns);
     prompt_ = FindIfOne(kPromptField, columns);
     completion_ = FindIfOne(kCompletionField, columns);
-    owners_ = FindIfOne(kOwnersField, columns);
+    // Not read as none: whose the records are would be lost.
+    if (std::ranges::count(columns, kOwnersField) > 0) {
+      SUBMIX_ASSIGN_OR_RETURN(owners_, Find(kOwnersField, "or none", columns));
+    }
     const bool has_other_form = messages_ || (prompt_ && completion_);
     const bool has_text = std::ranges::count(columns, file_.text_column) > 0;
     if (has_text || !has_other_form) {
@@ -209,7 +212,7 @@ bool IsUserKeyed(std::string_view path) {
 
 StatusOr<bool> HasUser(const CorpusFile& file, std::string_view user) {
   bool found = false;
-  SUBMIX_RETURN_IF_ERROR(ReadUserRecords(file, [&](const UserRecord& record) {
+  SUBMIX_RETURN_IF_ERROR(ReadAllRecords(file, [&](const UserRecord& record) {
     found = found || record.user == user;
     return base::OkStatus();
   }));

@@ -61,7 +61,7 @@ base::Status ReadUserRecords(const CorpusFile& file,
 base::Status ReadAllRecords(const CorpusFile& file,
                             const std::function<base::Status(const UserRecord&)>& sink);
 
-// Whether there is a record of this user. Errors: those of ReadUserRecords.
+// Whether there is a record of this user, other owners or not. Errors: those of ReadUserRecords.
 base::StatusOr<bool> HasUser(const CorpusFile& file, std::string_view user);
 
 // Whether the file holds user-keyed text by its name: .jsonl or .csv, packed or not.

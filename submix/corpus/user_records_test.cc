@@ -466,6 +466,9 @@ TEST_F(UserRecordsTest, OwnersStandInATableAsJson) {
   Write("user,text,owners\na,1,\na,2,\"[\"\"a\"\"]\"\na,3,\"[\"\"a\"\", 7]\"\n", "c.csv");
   SUBMIX_ASSERT_OK(Read());
   EXPECT_THAT(records_, ElementsAre(IsRecord("a", "1", 2), IsRecord("a", "2", 3)));
+  Write("user,owners,text,owners\na,,1,\n", "c.csv");
+  EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument,
+                               HasSubstr("names 2 columns \"owners\", expected one (or none)")));
   Write("user,text,owners\na,1,b\n", "c.csv");
   EXPECT_THAT(Read(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("c.csv:2: ")));
 }
