@@ -12,18 +12,15 @@ Every sentence is one user's; its label is "positive" or "negative" where the re
 rows for that model; collect writes the table from what OUT has.
 """
 
-import csv
 import json
 import pathlib
 import random
 import sys
-import time
 
 from synthetic_results import submix
+from which_results import KEY, RESULTS, Study, rows_of as rows_in, write_table
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent
-TABLE = SOURCE / "docs/results/labels/labels.csv"
-KEY = SOURCE / "data/demo_partition.key"
+TABLE = RESULTS / "labels/labels.csv"
 LABELS = "positive,negative"
 ANSWERS = 1000
 DELTA = 1e-6
@@ -55,7 +52,7 @@ def reviews(path):
     return kept
 
 
-class LabelStudy:
+class LabelStudy(Study):
     """One public model."""
 
     def __init__(self, path, out, public):
@@ -78,16 +75,11 @@ class LabelStudy:
         path.write_text("".join(json.dumps({"user": number, "prompt": question.replace("{text}", text),
                                             "completion": before_label + label}) + "\n" for number, label, text in items))
 
-    def train(self, name, *options):
-        directory, minutes = self.out / name, self.out / f"{name}.minutes"
-        if not minutes.exists():
-            begun = time.monotonic()
-            submix("train", self.text, directory, "--public", self.public, "--heldout-fraction", 0, "--partition-key", KEY,
-                   *options)
-            minutes.write_text(f"{(time.monotonic() - begun) / 60:.1f}\n")
-        return directory
+    def members(self, name, *options):
+        return self.train(name, ("train", self.text, self.out / name, "--public", self.public, "--heldout-fraction", 0,
+                                 "--partition-key", KEY), *options)
 
-    def evaluate(self, name, directory, *options):
+    def score(self, name, directory, *options):
         table = self.out / f"{name}.csv"
         if not table.exists():
             unfinished = table.with_suffix(".unfinished")
@@ -96,15 +88,15 @@ class LabelStudy:
             unfinished.rename(table)
 
     def measure(self):
-        fine_tuned = self.train("fine-tuned", "--parts", 1, *self.study["fine-tuned"])
-        self.evaluate("fine-tuned", fine_tuned, "--mechanism", "public")
+        fine_tuned = self.members("fine-tuned", "--parts", 1, *self.study["fine-tuned"])
+        self.score("fine-tuned", fine_tuned, "--mechanism", "public")
         for k in self.study["parts"]:
-            self.evaluate(f"ensemble-{k}", self.train(f"ensemble-{k}", "--parts", k, *self.study["ensemble"]), "--mechanism",
-                          ",".join(MECHANISMS), "--unit", "user", "--epsilon", ",".join(map(str, EPSILONS)), "--delta", DELTA)
+            self.score(f"ensemble-{k}", self.members(f"ensemble-{k}", "--parts", k, *self.study["ensemble"]), "--mechanism",
+                       ",".join(MECHANISMS), "--unit", "user", "--epsilon", ",".join(map(str, EPSILONS)), "--delta", DELTA)
         for epsilon in self.study["epsilons"]:
-            trained = self.train(f"dp-sgd-{epsilon}", "--private", "dp-sgd", "--epsilon", epsilon, "--delta", DELTA,
-                                 "--expected-batch", self.users // 4, *self.study["dp-sgd"])
-            self.evaluate(f"dp-sgd-{epsilon}", trained / "released", "--mechanism", "public")
+            trained = self.members(f"dp-sgd-{epsilon}", "--private", "dp-sgd", "--epsilon", epsilon, "--delta", DELTA,
+                                   "--expected-batch", self.users // 4, *self.study["dp-sgd"])
+            self.score(f"dp-sgd-{epsilon}", trained / "released", "--mechanism", "public")
 
 
 # --- The table
@@ -122,7 +114,7 @@ def row(out, contender, found, k="", epsilon="", answers="", train_minutes=""):
 
 def rows_of(out):
     def found(name):
-        return list(csv.DictReader(open(out / f"{name}.csv"))) if (out / f"{name}.csv").exists() else []
+        return rows_in(out / f"{name}.csv") if (out / f"{name}.csv").exists() else []
 
     for model in found("fine-tuned"):
         if model["model"] == "public" and not model["epsilon"]:
@@ -151,11 +143,7 @@ def main():
             LabelStudy(path, out, pathlib.Path(argument).resolve()).measure()
     if "collect" in more:
         TABLE.parent.mkdir(exist_ok=True)
-        with open(TABLE, "w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            for model in sorted(out.iterdir()):
-                writer.writerows(rows_of(model))
+        write_table(TABLE, COLUMNS, [row for model in sorted(out.iterdir()) for row in rows_of(model)])
 
 
 if __name__ == "__main__":

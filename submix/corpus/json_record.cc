@@ -138,8 +138,10 @@ class RecordParser final : public nlohmann::json_sax<nlohmann::json> {
              : name == kOwnersField      ? &owners_
                                          : nullptr;
     reads_owners_ = field_ == &owners_;
-    if (reads_owners_) owner_keys_.clear();
-    if (reads_owners_) owners_are_keys_ = true;
+    if (reads_owners_) {
+      owner_keys_.clear();
+      owners_are_keys_ = true;
+    }
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,

@@ -42,18 +42,16 @@ Status SameTokenError(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string LabelIn(const std::string& completion) {
-  const std::size_t begin = completion.find_first_not_of(kWhiteSpace);
+std::string Trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(kWhiteSpace);
   if (begin == std::string::npos) return "";
-  return completion.substr(begin, completion.find_last_not_of(kWhiteSpace) - begin + 1);
+  return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
 }
 
 Status CheckLabels(const std::vector<std::string>& labels, const tokenizer::Tokenizer& tokenizer) {
   if (labels.size() < 2) return base::InvalidArgumentError("expected at least two labels");
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i].find_first_not_of(kWhiteSpace) == std::string::npos) {
-      return base::InvalidArgumentError("a label is empty");
-    }
+    if (Trimmed(labels[i]).empty()) return base::InvalidArgumentError("a label is empty");
     for (std::size_t j = 0; j < labels.size(); ++j) {
       if (j == i || !labels[j].starts_with(labels[i])) continue;
       return base::InvalidArgumentError("the label " + base::Quoted(labels[i]) + " begins " +

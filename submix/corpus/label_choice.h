@@ -17,8 +17,8 @@ struct LabelChoice {
   std::vector<base::TokenId> next;    // [labels], no two of them equal
 };
 
-// A completion without the white space around it: the label that it is.
-std::string LabelIn(const std::string& completion);
+// A text without the white space around it: of a completion, the label that it is.
+std::string Trimmed(const std::string& text);
 
 // Labels that can be told apart by one token, whatever is asked. Errors: kInvalidArgument, with the
 // labels: fewer than two, one that is empty or begins another, or one that the tokenizer cannot

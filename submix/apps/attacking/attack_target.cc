@@ -76,6 +76,15 @@ Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandRepo
   return eval::WriteFigure(figure, flags.figures);
 }
 
+void AddErrorFlag(Flags flags, double& error) {
+  flags.Add("--error", error, Between(1e-12, 0.5), "Probability with which a bound may be wrong");
+}
+
+std::string UnlessItErrs(double error) {
+  return " (or this is the one audit in " + std::to_string(static_cast<int>(1 / error)) +
+         " that errs: try another --seed and a smaller --error)";
+}
+
 std::string OperatorsNote() {
   return "Operator's view, outside the budget: nothing was charged to a ledger. Publishing these "
          "numbers, or choosing options by them, is a release of its own.";

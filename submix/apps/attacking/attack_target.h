@@ -51,6 +51,10 @@ struct Attack {
 base::Status Deliver(const OutputFlags& flags, const Attack& attack, const CommandReport& report,
                      const eval::Figure& figure);
 
+// --error of an audit's bounds, and what a refutation says of it.
+void AddErrorFlag(Flags flags, double& error);
+std::string UnlessItErrs(double error);
+
 // What every attack must say with its numbers.
 std::string OperatorsNote();
 

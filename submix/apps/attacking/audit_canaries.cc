@@ -73,9 +73,7 @@ Status RunCanaryAudit(CanaryFlags& flags) {
   return base::FailedPreconditionError(
       request.noise_share < 1
           ? "found: the trainings add less noise than they account for (--noise-share)"
-          : "the trainings tell more of one user than is promised (or this is the one audit in " +
-                std::to_string(static_cast<int>(1 / flags.error)) +
-                " that errs: try another --seed and a smaller --error)");
+          : "the trainings tell more of one user than is promised" + UnlessItErrs(flags.error));
 }
 
 }  // namespace
@@ -115,8 +113,7 @@ void AddCanaryAudit(CLI::App& audit, Action& action) {
   flags.Add("--noise-share", request.noise_share, kShare,
             "A planted mistake: this share of the noise that is accounted for is added");
   flags.Add("--seed", request.seed, "Of coins, canary and noise");
-  flags.Add("--error", options.error, Between(1e-12, 0.5),
-            "Probability with which a bound may be wrong");
+  AddErrorFlag(flags, options.error);
   AddModelFlags(command, request.predictor);
   AddTableFlags(flags, options.output);
   command.footer(

@@ -34,8 +34,7 @@ struct AuditFlags {
 
 void AddAuditFlags(Flags flags, AuditFlags& audit) {
   flags.Add("--delta", audit.delta, kDelta, "At which epsilon is compared");
-  flags.Add("--error", audit.error, Between(1e-12, 0.5),
-            "Probability with which a bound may be wrong");
+  AddErrorFlag(flags, audit.error);
   AddTableFlags(flags, audit.output);
 }
 
@@ -76,10 +75,8 @@ Status Report(const AuditFlags& flags, const Attack& audit, PrivacyUnit unit,
   }
   SUBMIX_RETURN_IF_ERROR(Deliver(flags.output, audit, report, {}));
   if (refuted.empty()) return base::OkStatus();
-  return base::FailedPreconditionError(
-      refuted + ": spends more than it claims (or this is the one audit in " +
-      std::to_string(static_cast<int>(1 / flags.error)) +
-      " that errs: try another --seed and a smaller --error)");
+  return base::FailedPreconditionError(refuted + ": spends more than it claims" +
+                                       UnlessItErrs(flags.error));
 }
 
 // --- epsilon

@@ -73,23 +73,12 @@ void ForEachBaseline(const eval::Baselines& baselines, const Row& row) {
 }
 
 Json BaselinesJson(const EvaluationSheet& sheet, const eval::Baselines& baselines) {
-  Json object = {{"queries", baselines.tokens},
-                 {"runs", baselines.public_model.runs.size()},
-                 {"public_perplexity", baselines.public_model.corpus()},
-                 {"public_accuracy_top1", baselines.public_model.accuracy()},
-                 {"public_probability", baselines.public_model.probability()},
-                 {"single_perplexity", baselines.single.corpus()},
-                 {"single_accuracy_top1", baselines.single.accuracy()},
-                 {"single_probability", baselines.single.probability()},
-                 {"ensemble_perplexity", baselines.ensemble.corpus()},
-                 {"ensemble_accuracy_top1", baselines.ensemble.accuracy()},
-                 {"ensemble_probability", baselines.ensemble.probability()}};
-  if (!baselines.fine_tuned.empty()) {
-    object["fine_tuned_perplexity"] = baselines.fine_tuned.front().corpus();
-    object["fine_tuned_accuracy_top1"] = baselines.fine_tuned.front().accuracy();
-    object["fine_tuned_probability"] = baselines.fine_tuned.front().probability();
-  }
-  ForEachBaseline(baselines, [&](const std::string& name, const eval::PerplexityRuns&) {
+  Json object = {{"queries", baselines.tokens}, {"runs", baselines.public_model.runs.size()}};
+  ForEachBaseline(baselines, [&](const std::string& name, const eval::PerplexityRuns& perplexity) {
+    const std::string field = name == "fine-tuned" ? "fine_tuned" : name;
+    object[field + "_perplexity"] = perplexity.corpus();
+    object[field + "_accuracy_top1"] = perplexity.accuracy();
+    object[field + "_probability"] = perplexity.probability();
     object["promised_to_one_user"][name] = PromisedToOneUser(sheet, name, std::nullopt);
   });
   return object;

@@ -68,7 +68,7 @@ StatusOr<LabelledBlock> LabelledBlockOf(const corpus::UserRecord& record,
     return base::InvalidArgumentError(
         "no \"prompt\" with a \"completion\", which --labels asks for");
   }
-  const std::string label = corpus::LabelIn(record.text.substr(*record.prompt_bytes));
+  const std::string label = corpus::Trimmed(record.text.substr(*record.prompt_bytes));
   const auto known = std::ranges::find(labels, label);
   if (known == labels.end()) {
     return base::InvalidArgumentError("the completion is none of --labels");

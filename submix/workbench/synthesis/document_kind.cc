@@ -118,7 +118,7 @@ class Conversations final : public DocumentKind {
   StatusOr<std::optional<Request>> Next(const DocumentPrompt& prompt,
                                         const SynthesizedDocument& text, Json& fields) override {
     Written& written = written_.try_emplace(text.number, Written{BegunBy(prompt)}).first->second;
-    written.messages.push_back({RoleAfter(written.messages), Trimmed(text.text)});
+    written.messages.push_back({RoleAfter(written.messages), corpus::Trimmed(text.text)});
     written.tokens += std::ssize(text.tokens);
     if (std::ssize(written.messages) < order_.messages) {
       SUBMIX_ASSIGN_OR_RETURN(Request request, Asking(written.messages));
@@ -148,12 +148,6 @@ class Conversations final : public DocumentKind {
   }
   static ChatRole RoleAfter(const std::vector<ChatMessage>& messages) {
     return messages.size() % 2 == 0 ? ChatRole::kUser : ChatRole::kAssistant;
-  }
-  static std::string Trimmed(const std::string& text) {
-    constexpr char kWhiteSpace[] = " \t\r\n";
-    const std::size_t begin = text.find_first_not_of(kWhiteSpace);
-    SUBMIX_CHECK(begin != std::string::npos, "a message has a text");
-    return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
   }
 
   StatusOr<Request> Asking(const std::vector<ChatMessage>& messages) const {

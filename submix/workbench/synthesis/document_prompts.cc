@@ -54,7 +54,7 @@ StatusOr<DocumentPrompt> ItemOf(const base::JsonObject& object,
   DocumentPrompt item;
   SUBMIX_ASSIGN_OR_RETURN(item.text, object.Text(object.Has("prompt") ? "prompt" : "text"));
   SUBMIX_RETURN_IF_ERROR(object.ReadIfPresent("completion", item.label));
-  item.label = corpus::LabelIn(item.label);
+  item.label = corpus::Trimmed(item.label);
   if (item.label.empty() || std::ranges::count(labels, item.label) > 0) return item;
   return object.FieldError("completion", "is none of --labels");
 }
