@@ -44,7 +44,7 @@ class ClassifyTest(WorkFolderTest):
 
     def deploy(self, name, tokens):
         shutil.copytree(self.ensemble, self.work / f"{name}_ensemble")
-        run("deploy", self.work / f"{name}_ensemble", self.work / name, "--epsilon", 200, "--mechanism", "dclip", "--tokens", tokens)
+        run("deploy", self.work / f"{name}_ensemble", self.work / name, "--epsilon", 120, "--mechanism", "dclip", "--tokens", tokens)
         return self.work / name
 
     def refused(self, reason, *command, expect=1):
