@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "submix/model/decoder_config.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix {
 

@@ -61,9 +61,10 @@ MAY_INCLUDE["workbench/models"] = (MAY_INCLUDE["workbench"]
 MAY_INCLUDE["workbench/synthesis"] = MAY_INCLUDE["workbench"] | {"workbench", "workbench/models", "chat", "corpus"}
 _TRAIN = MAY_INCLUDE["ensemble/preparation"] | {"ensemble/preparation"}
 MAY_INCLUDE["train/kernels"] = {"base"}
-MAY_INCLUDE["train/sampled_gaussian"] = {"base", "divergence", "accounting", "accounting/calculators", "ledger"}
-MAY_INCLUDE["train/numerics"] = {"base", "model"}
-MAY_INCLUDE["train/models"] = _TRAIN | {"train/kernels", "train/numerics"}
+MAY_INCLUDE["train/recipes"] = _TRAIN
+MAY_INCLUDE["train/sampled_gaussian"] = {"base", "divergence", "accounting", "accounting/calculators", "ledger", "train/kernels"}
+MAY_INCLUDE["train/numerics"] = {"base", "model", "train/kernels", "train/recipes"}
+MAY_INCLUDE["train/models"] = _TRAIN | {"train/kernels", "train/recipes", "train/numerics"}
 MAY_INCLUDE["train/fine_tuning"] = MAY_INCLUDE["train/models"] | {"train/models"}
 MAY_INCLUDE["train/private_training"] = (MAY_INCLUDE["train/fine_tuning"]
                                          | {"train/fine_tuning", "train/sampled_gaussian", "accounting",

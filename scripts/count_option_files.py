@@ -64,19 +64,19 @@ int main() {
     {
         "what": "an option of a training",
         "edits": [
-            ("submix/train/numerics/optimiser.h", "  Decay decay = Decay::kConstant;", "  double fake_share = 0;  // in [0, 1]\n"),
-            ("submix/train/fine_tuning/training_options_table.cc", '    {.name = "weight_decay",', """\
+            ("submix/train/recipes/optimiser_options.h", "  Decay decay = Decay::kConstant;", "  double fake_share = 0;  // in [0, 1]\n"),
+            ("submix/train/recipes/training_options_table.cc", '    {.name = "weight_decay",', """\
     {"fake_share", "--fake-share", "Nothing",
      +[](TrainingOptions& of) -> double& { return of.learning_rate.fake_share; }, Record::kIfSet,
      0, 1},
 """),
-            ("submix/train/numerics/optimiser.cc", "  if (schedule.decay == Decay::kConstant) return schedule.peak;",
+            ("submix/train/recipes/optimiser_options.cc", "  if (schedule.decay == Decay::kConstant) return schedule.peak;",
              "  if (schedule.fake_share > 0.5) return schedule.peak;\n"),
         ],
         "documents": ["docs/training_options.md (the table)"],
-        "sources": ["train/fine_tuning/training_options_table", "base/status", "base/check"],
+        "sources": ["train/recipes/training_options_table", "base/status", "base/check"],
         "program": """
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/training_options_table.h"
 using namespace submix::train;
 void Say(const FineTuneOptions& options) {
   std::map<std::string, std::string> members, alone;

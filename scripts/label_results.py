@@ -26,6 +26,7 @@ ANSWERS = 1000
 DELTA = 1e-6
 EPSILONS = (8, 3, 1)
 MECHANISMS = ("dclip", "filtered-submix")
+TOP = ("--top-layers", 10, "--block-tokens", 105)  # 99 of 100 conversations are shorter
 COLUMNS = ("model contender k epsilon delta unit answers right_likeliest right_drawn train_minutes").split()
 # Of each model: how many users at most, parts, epsilons of private training, and recipes. That of fine-tuning was chosen
 # on reviews of another kind (the same package's of products: 3 passes .682 right, 6 passes .708).
@@ -35,9 +36,9 @@ STUDIES = {
                 "fine-tuned": ("--epochs", 6, "--learning-rate", 0.001, "--batch-size", 8),
                 "dp-sgd": ("--steps", 16, "--rank", 16, "--learning-rate", 0.004)},
     "smollm2-135m-instruct": {"users": 4000, "parts": (64,), "epsilons": (8,),
-                              "ensemble": ("--epochs", 1, "--learning-rate", 0.001, "--top-layers", 10),
-                              "fine-tuned": ("--epochs", 2, "--learning-rate", 0.0005, "--batch-size", 8, "--top-layers", 10),
-                              "dp-sgd": ("--steps", 16, "--rank", 16, "--learning-rate", 0.004, "--top-layers", 10)},
+                              "ensemble": ("--epochs", 2, "--learning-rate", 0.0005, *TOP),
+                              "fine-tuned": ("--epochs", 1, "--learning-rate", 0.0003, "--batch-size", 8, *TOP),
+                              "dp-sgd": ("--steps", 16, "--rank", 16, "--learning-rate", 0.001, *TOP)},
 }
 QUESTIONS = {True: ("Is this film review positive or negative? Answer with one word.\n\n{text}", ""),
              False: ("{text}\nSentiment:", " ")}  # with a chat template; without

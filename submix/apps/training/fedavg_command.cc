@@ -27,7 +27,7 @@
 #include "submix/train/federated/federated_lstm.h"
 #include "submix/train/federated/federated_training.h"
 #include "submix/train/federated/word_metrics.h"
-#include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/train/recipes/training_recipe.h"
 #include "submix/workbench/training/fedavg_model.h"
 
 namespace submix::apps {

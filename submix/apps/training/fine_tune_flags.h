@@ -10,7 +10,7 @@
 #include "submix/apps/flags.h"
 #include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/training_options_table.h"
 #include "submix/workbench/training/default_precision.h"
 
 namespace submix::apps {

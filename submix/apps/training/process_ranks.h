@@ -3,7 +3,7 @@
 #pragma once
 
 #include "submix/base/status.h"
-#include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/kernels/ranks.h"
 
 namespace submix::apps {
 

@@ -19,8 +19,8 @@
 #include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
-#include "submix/train/fine_tuning/training_recipe.h"
 #include "submix/train/private_training/private_training.h"
+#include "submix/train/recipes/training_recipe.h"
 #include "submix/workbench/ensembles/loss_notes.h"
 
 namespace submix::apps {
@@ -268,13 +268,13 @@ Status SayNotes(const TrainOptions& options, std::FILE* out) {
 
 Status RunTrain(TrainOptions& options) {
   train::EnsembleTrainingOptions& training = options.training;
-  SUBMIX_ASSIGN_OR_RETURN(training.ranks, JoinRanks());
+  SUBMIX_ASSIGN_OR_RETURN(train::Ranks* const ranks, JoinRanks());
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(training.public_directory));
   SUBMIX_ASSIGN_OR_RETURN(
       training.fine_tune,
       FineTuneOptionsOf(options.fine_tune, RecipeOf(options, config), config.layers));
-  if (training.ranks != nullptr && !training.ranks->is_root()) {
-    return ServeMembers(*training.ranks, training.fine_tune);
+  if (ranks != nullptr && !ranks->is_root()) {
+    return ServeMembers(*ranks, training.fine_tune);
   }
   SayGoesOnAtInterrupt();
   training.loss = LossOf(options.loss);
@@ -292,14 +292,14 @@ Status RunTrain(TrainOptions& options) {
                     .c_str());
   }
   if (options.is_private()) {
-    if (training.ranks != nullptr) {
+    if (ranks != nullptr) {
       return base::UnimplementedError("--private trains in one process; start it without mpirun");
     }
     return RunPrivateTraining(PrivateTrainingOptionsOf(options.private_training, training),
                               options.json);
   }
   training.public_trained_on_others = options.public_trained_on == "other-users";
-  SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle()));
+  SUBMIX_RETURN_IF_ERROR(train::TrainEnsemble(training, base::DetectProgressStyle(), ranks));
   SUBMIX_ASSIGN_OR_RETURN(const auto manifest, ensemble::LoadManifest(training.ensemble_directory));
   if (options.json) {
     PrintEnsembleJson(training, manifest);

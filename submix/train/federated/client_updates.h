@@ -12,8 +12,8 @@
 #include "submix/base/status.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/local_pass.h"
-#include "submix/train/fine_tuning/ranks.h"
-#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/kernels/ranks.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 namespace submix::train {
 

@@ -8,11 +8,11 @@
 #include "submix/ensemble/manifest.h"
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/train/federated/local_pass.h"
-#include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
 #include "submix/train/models/member_models.h"
 #include "submix/train/numerics/client_threads.h"
 #include "submix/train/numerics/torch_errors.h"
+#include "submix/train/recipes/member_recipe.h"
 
 namespace submix::train {
 

@@ -14,7 +14,7 @@
 #include "submix/model/lora_adapter.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/federated/federated_model.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::train {
 

@@ -14,7 +14,7 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/train/federated/prediction_metrics.h"
 #include "submix/train/federated/user_words.h"
-#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/kernels/parameter_vectors.h"
 
 namespace submix::train {
 

@@ -9,7 +9,7 @@
 
 #include "submix/base/ids.h"
 #include "submix/train/federated/federated_model.h"
-#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 namespace submix::train {
 

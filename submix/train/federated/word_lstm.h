@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "submix/base/ids.h"
-#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/kernels/parameter_vectors.h"
 
 namespace submix::train {
 

@@ -114,8 +114,7 @@ class EnsembleTrainingTest : public testing::Test {
   static void TrainOnRanks(int size, EnsembleTrainingOptions options) {
     const FineTuneOptions fine_tune = options.fine_tune;
     const auto root = [&](Ranks& ranks) {
-      options.ranks = &ranks;
-      SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent));
+      SUBMIX_EXPECT_OK(TrainEnsemble(options, kSilent, &ranks));
     };
     const auto serve = [&](Ranks& ranks) { SUBMIX_EXPECT_OK(ServeMembers(ranks, fine_tune)); };
     RunOnThreadRanks(size, root, serve);

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "submix/train/fine_tuning/group_trainer.h"
-#include "submix/train/fine_tuning/member_recipe.h"
-#include "submix/train/fine_tuning/training_options_table.h"
 #include "submix/train/numerics/client_threads.h"
 #include "submix/train/numerics/torch_environment.h"
 #include "submix/train/numerics/torch_errors.h"
+#include "submix/train/recipes/member_recipe.h"
+#include "submix/train/recipes/training_options_table.h"
 
 namespace submix::train {
 namespace {
@@ -146,12 +146,6 @@ base::Status TrainMembers(const std::string& public_directory, std::span<const M
 }
 
 }  // namespace
-
-base::Status CheckFineTuneOptions(const FineTuneOptions& options,
-                                  const model::DecoderConfig& config) {
-  SUBMIX_RETURN_IF_ERROR(CheckNumbers(options, config));
-  return CheckAdapterOptions(options.lora, config);
-}
 
 base::Status FineTuneMembers(const std::string& public_directory, std::span<const MemberTask> tasks,
                              const FineTuneOptions& options, base::ProgressStyle progress,

@@ -14,37 +14,10 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/base/status.h"
-#include "submix/train/fine_tuning/training_options.h"
+#include "submix/train/recipes/fine_tune_options.h"
+#include "submix/train/recipes/member_recipe.h"
 
 namespace submix::train {
-
-struct FineTuneOptions : TrainingOptions {
-  int epochs = 1;
-  int batch_size = 8;          // blocks an update; they are padded to block_tokens
-  double gradient_clip = 1.0;  // on a member's gradient norm; 0 for none
-  // LoRA only: members trained in one batch over the shared frozen weights. More than one pays off
-  // where a single member's batch is small. Public: it decides the shapes.
-  int members_at_a_time = 1;
-  std::int64_t checkpoint_every = 200;  // updates; 0 for never
-};
-
-// Errors: kInvalidArgument for options out of range.
-base::Status CheckFineTuneOptions(const FineTuneOptions& options,
-                                  const model::DecoderConfig& config);
-
-struct MemberTask {
-  // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
-  // when the member is done; "DIRECTORY.partial" holds the checkpoint until then.
-  std::string output_directory;
-  // Each of at most block_tokens tokens, of which some may not count. None: the member is written
-  // as it starts, an adapter that adds zero or a copy of the public model.
-  std::vector<std::vector<corpus::StreamToken>> blocks;
-  std::uint64_t seed = 0;  // from a public seed and the member's index
-};
-
-// Updates that the task takes: epochs * ceil(blocks / batch_size), blocks that predict nothing not
-// counted.
-std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
 
 // Of each members_at_a_time consecutive tasks every `stride`-th lot, from number `first` on: what
 // one of several processes trains. Where a member stands in a batch does not depend on it.

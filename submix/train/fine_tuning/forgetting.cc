@@ -11,7 +11,7 @@
 #include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/tokenizer/tokenizer.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/recipes/member_recipe.h"
 
 namespace submix::train {
 namespace {

@@ -6,21 +6,14 @@
 
 #include "submix/base/digest.h"
 #include "submix/base/file_system.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/kernels/vector_norm.h"
 #include "submix/train/numerics/training_checkpoint.h"
+#include "submix/train/recipes/training_options_table.h"
 
 namespace submix::train {
 namespace {
 
 constexpr const char* kCheckpointFile = "checkpoint.safetensors";
-
-std::vector<std::size_t> UsableBlocks(const MemberTask& task) {
-  std::vector<std::size_t> usable;
-  for (std::size_t i = 0; i < task.blocks.size(); ++i) {
-    if (corpus::NumCounted(task.blocks[i]) > 0) usable.push_back(i);
-  }
-  return usable;
-}
 
 // Whose weights these are, even the operator need not know.
 base::Status CheckTrained(bool has_loss, std::span<const float> weights) {
@@ -41,11 +34,6 @@ std::string MemberIdentity(const std::string& shared, const MemberTask& task) {
 }
 
 }  // namespace
-
-std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options) {
-  const TrainingOrder order(UsableBlocks(task).size(), options.batch_size, task.seed);
-  return options.epochs * order.steps_per_epoch();
-}
 
 std::string TrainingIdentity(const FineTuneOptions& options) {
   std::ostringstream text;
@@ -188,7 +176,7 @@ base::Status GroupTrainer::Step() {
 base::Status GroupTrainer::Update(int group) {
   Member& member = *groups_[static_cast<std::size_t>(group)].member;
   FlatParameters& parameters = models_.parameters();
-  const double norm = GradientNorm(parameters.gradients(group));
+  const double norm = VectorNorm(parameters.gradients(group));
   const bool is_finite = std::isfinite(norm);
   if (is_finite) {
     const double limit = options_.gradient_clip;

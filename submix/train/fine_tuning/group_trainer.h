@@ -13,9 +13,10 @@
 
 #include "submix/base/progress_bar.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/fine_tuning/training_order.h"
 #include "submix/train/models/frozen_states.h"
 #include "submix/train/models/member_models.h"
+#include "submix/train/numerics/optimiser.h"
+#include "submix/train/recipes/training_order.h"
 
 namespace submix::train {
 

@@ -11,8 +11,8 @@
 
 #include "submix/base/status.h"
 #include "submix/model/decoder_config.h"
-#include "submix/train/numerics/parameter_vectors.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/kernels/parameter_vectors.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::train {
 

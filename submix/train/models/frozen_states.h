@@ -11,12 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace submix::train {
+#include "submix/train/recipes/training_options.h"
 
-struct FrozenStatesBounds {
-  std::int64_t most_bytes = std::int64_t{4} << 30;        // of one object
-  std::int64_t least_free_bytes = std::int64_t{1} << 30;  // of the disk, left to checkpoints
-};
+namespace submix::train {
 
 // Several threads at a time, for different blocks.
 class FrozenStates {

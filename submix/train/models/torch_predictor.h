@@ -9,7 +9,7 @@
 
 #include "submix/base/status.h"
 #include "submix/ensemble/predictor.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::train {
 

@@ -8,7 +8,7 @@
 
 #include <torch/types.h>
 
-#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/kernels/parameter_vectors.h"
 
 namespace submix::train {
 

@@ -33,29 +33,6 @@ void UpdateRange(float* __restrict parameter, const float* __restrict gradient,
 
 }  // namespace
 
-double GradientNorm(std::span<const float> gradients) {
-  const auto size = static_cast<std::int64_t>(gradients.size());
-  const std::int64_t chunks = (size + kGrain - 1) / kGrain;
-  std::vector<double> partial(static_cast<std::size_t>(chunks));
-  at::parallel_for(0, chunks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-      double sum = 0;
-      const std::int64_t last = std::min(size, (chunk + 1) * kGrain);
-      for (std::int64_t i = chunk * kGrain; i < last; ++i) {
-        const double g = gradients[static_cast<std::size_t>(i)];
-        sum += g * g;
-      }
-      partial[static_cast<std::size_t>(chunk)] = sum;
-    }
-  });
-  double total = 0;
-  for (const double sum : partial) total += sum;
-  return std::sqrt(total);
-}
-
-// In double, squares of float32 neither overflow nor cancel.
-bool AreFinite(std::span<const float> numbers) { return std::isfinite(GradientNorm(numbers)); }
-
 void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
                  const ParameterVectors& vectors, double learning_rate, double gradient_scale,
                  const AdamWOptions& options, AdamWState& state) {
@@ -81,22 +58,6 @@ void AdamWUpdate(std::span<float> parameters, std::span<const float> gradients,
                                    state.second_moment.data() + begin, end - begin, c);
                      });
   }
-}
-
-double LearningRate(const LearningRateSchedule& schedule, std::int64_t step,
-                    std::int64_t total_steps) {
-  SUBMIX_CHECK(step >= 0 && step < total_steps, "step beyond the plan");
-  const auto total = static_cast<double>(total_steps);
-  const double warmup = schedule.warmup_steps > 0 ? static_cast<double>(schedule.warmup_steps)
-                                                  : std::ceil(schedule.warmup_fraction * total);
-  const auto done = static_cast<double>(step) + 1;
-  if (done <= warmup) return schedule.peak * done / warmup;
-  if (schedule.decay == Decay::kConstant) return schedule.peak;
-  const double progress = std::min(1.0, (done - warmup) / std::max(1.0, total - warmup));
-  const double shape = schedule.decay == Decay::kCosine
-                           ? 0.5 * (1 + std::cos(std::numbers::pi * progress))
-                           : 1 - progress;
-  return schedule.peak * (schedule.final_fraction + (1 - schedule.final_fraction) * shape);
 }
 
 }  // namespace submix::train

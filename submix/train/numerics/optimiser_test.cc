@@ -1,7 +1,6 @@
 #include "submix/train/numerics/optimiser.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,42 +31,6 @@ TEST(AdamWTest, FollowsTheFormulaOfThePaper) {
   EXPECT_EQ(state.step, 5);
   EXPECT_NEAR(parameters[0], w0, 1e-6);
   EXPECT_NEAR(parameters[1], w1, 1e-6);
-}
-
-TEST(AdamWTest, NormSumsManyChunks) {
-  const std::vector<float> gradients(100'000, 0.1f);
-  EXPECT_NEAR(GradientNorm(gradients), std::sqrt(1000.0), 1e-4);
-  EXPECT_EQ(GradientNorm({}), 0);
-  const std::vector<float> broken = {1.0f, std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_TRUE(std::isnan(GradientNorm(broken)));
-}
-
-TEST(LearningRateTest, WarmsUpLinearlyOverAllStepsByDefault) {
-  const LearningRateSchedule schedule;
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 0, 10), 1e-5);
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 4, 10), 5e-5);
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 9, 10), 1e-4);
-}
-
-TEST(LearningRateTest, DecaysAfterTheWarmUp) {
-  LearningRateSchedule schedule;
-  schedule.peak = 1;
-  schedule.warmup_steps = 10;
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 99, 110), 1);
-  schedule.decay = Decay::kLinear;
-  schedule.final_fraction = 0.1;
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 9, 110), 1);
-  EXPECT_NEAR(LearningRate(schedule, 59, 110), 0.55, 1e-12);
-  EXPECT_NEAR(LearningRate(schedule, 109, 110), 0.1, 1e-12);
-  schedule.decay = Decay::kCosine;
-  EXPECT_NEAR(LearningRate(schedule, 59, 110), 0.55, 1e-12);
-  EXPECT_NEAR(LearningRate(schedule, 109, 110), 0.1, 1e-12);
-}
-
-TEST(LearningRateTest, NoWarmUpStartsAtThePeak) {
-  LearningRateSchedule schedule;
-  schedule.warmup_fraction = 0;
-  EXPECT_DOUBLE_EQ(LearningRate(schedule, 0, 3), 1e-4);
 }
 
 }  // namespace optimiser_test

@@ -14,9 +14,9 @@
 #include "submix/base/status.h"
 #include "submix/train/models/frozen_states.h"
 #include "submix/train/models/member_models.h"
-#include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/private_training/dp_sgd.h"
 #include "submix/train/private_training/user_gradient.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 namespace submix::train {
 

@@ -13,7 +13,7 @@
 #include "submix/base/progress_bar.h"
 #include "submix/base/random.h"
 #include "submix/base/status.h"
-#include "submix/train/fine_tuning/training_options.h"
+#include "submix/train/recipes/training_options.h"
 
 namespace submix::train {
 

@@ -10,8 +10,8 @@
 #include "submix/model/safetensors.h"
 #include "submix/model/testing/tiny_model.h"
 #include "submix/train/models/testing/right_predictions.h"
-#include "submix/train/private_training/clipped_sum.h"
 #include "submix/train/private_training/user_gradient.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 #include "submix/train/sampled_gaussian/poisson_sampling.h"
 
 namespace submix::train {

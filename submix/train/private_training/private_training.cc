@@ -13,9 +13,9 @@
 #include "submix/ensemble/training_cost.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/decoder_tensors.h"
-#include "submix/train/fine_tuning/member_recipe.h"
 #include "submix/train/fine_tuning/released_model.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/member_recipe.h"
+#include "submix/train/recipes/training_options_table.h"
 
 namespace submix::train {
 namespace {

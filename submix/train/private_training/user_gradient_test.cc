@@ -13,7 +13,7 @@
 #include "submix/base/testing/temporary_directory.h"
 #include "submix/ledger/memory_ledger.h"
 #include "submix/model/testing/tiny_model.h"
-#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 namespace submix::train {
 namespace user_gradient_test {

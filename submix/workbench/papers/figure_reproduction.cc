@@ -13,7 +13,7 @@
 #include "submix/eval/figures/extraction_figure.h"
 #include "submix/eval/pages/html_page.h"
 #include "submix/train/fine_tuning/ensemble_training.h"
-#include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/recipes/member_recipe.h"
 #include "submix/workbench/models/open_models.h"
 
 namespace submix::workbench {

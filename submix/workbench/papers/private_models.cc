@@ -11,8 +11,8 @@
 #include "submix/base/file_system.h"
 #include "submix/base/random.h"
 #include "submix/corpus/user_records.h"
-#include "submix/train/fine_tuning/member_recipe.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/member_recipe.h"
+#include "submix/train/recipes/training_options_table.h"
 
 namespace submix::workbench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "submix/decode/precision.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::workbench {
 

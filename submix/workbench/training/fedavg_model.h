@@ -13,8 +13,8 @@
 #include "submix/model/lora_adapter.h"
 #include "submix/train/federated/federated_model.h"
 #include "submix/train/federated/word_lstm.h"
-#include "submix/train/fine_tuning/ranks.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/kernels/ranks.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::workbench {
 

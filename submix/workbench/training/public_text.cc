@@ -11,7 +11,7 @@
 #include "submix/eval/measuring/repeatable_draws.h"
 #include "submix/eval/measuring/token_law.h"
 #include "submix/model/end_tokens.h"
-#include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/recipes/member_recipe.h"
 #include "submix/workbench/models/open_models.h"
 
 namespace submix::workbench {

@@ -14,8 +14,8 @@
 #include "submix/eval/measuring/token_law.h"
 #include "submix/model/decoder_config.h"
 #include "submix/train/fine_tuning/fine_tune.h"
-#include "submix/train/fine_tuning/member_recipe.h"
-#include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/train/recipes/member_recipe.h"
+#include "submix/train/recipes/training_recipe.h"
 #include "submix/workbench/models/open_models.h"
 #include "submix/workbench/training/public_text.h"
 

@@ -15,7 +15,7 @@
 #include "submix/eval/measuring/heldout.h"
 #include "submix/eval/measuring/text_comparison.h"
 #include "submix/tokenizer/tokenizer.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/precision.h"
 #include "submix/workbench/models/model_options.h"
 
 namespace submix::workbench {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "submix/train/fine_tuning/ranks.h"
+#include "submix/train/kernels/ranks.h"
 
 namespace submix::train {
 

@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/member_recipe.h"
+#include "submix/train/recipes/member_recipe.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +7,8 @@
 #include "submix/base/file_system.h"
 #include "submix/model/decoder_config.h"
 #include "submix/model/weight_files.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/training_options_table.h"
+#include "submix/train/recipes/training_order.h"
 
 namespace submix::train {
 namespace {
@@ -166,6 +167,19 @@ StatusOr<std::string> PublicModelSha256(const std::string& public_directory) {
     digests += name + " " + base::ToHex(digest) + "\n";
   }
   return base::ToHex(base::Sha256(digests));
+}
+
+std::vector<std::size_t> UsableBlocks(const MemberTask& task) {
+  std::vector<std::size_t> usable;
+  for (std::size_t i = 0; i < task.blocks.size(); ++i) {
+    if (corpus::NumCounted(task.blocks[i]) > 0) usable.push_back(i);
+  }
+  return usable;
+}
+
+std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options) {
+  const TrainingOrder order(UsableBlocks(task).size(), options.batch_size, task.seed);
+  return options.epochs * order.steps_per_epoch();
 }
 
 }  // namespace submix::train

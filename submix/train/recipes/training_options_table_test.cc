@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/training_options_table.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 #include <cmath>
 #include <numeric>

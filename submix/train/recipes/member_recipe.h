@@ -12,9 +12,25 @@
 #include "submix/base/status.h"
 #include "submix/corpus/user_tokens.h"
 #include "submix/ensemble/manifest.h"
-#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/recipes/fine_tune_options.h"
 
 namespace submix::train {
+
+struct MemberTask {
+  // The adapter's (PEFT) or, without LoRA, the model's (Hugging Face) directory. It appears, whole,
+  // when the member is done; "DIRECTORY.partial" holds the checkpoint until then.
+  std::string output_directory;
+  // Each of at most block_tokens tokens, of which some may not count. None: the member is written
+  // as it starts, an adapter that adds zero or a copy of the public model.
+  std::vector<std::vector<corpus::StreamToken>> blocks;
+  std::uint64_t seed = 0;  // from a public seed and the member's index
+};
+
+// The indices of the blocks that predict something: what training orders (training_order.h) order.
+std::vector<std::size_t> UsableBlocks(const MemberTask& task);
+
+// Updates that the task takes: epochs * ceil(usable blocks / batch_size).
+std::int64_t PlannedSteps(const MemberTask& task, const FineTuneOptions& options);
 
 // The public options of a training as the manifest keeps them, and back. Errors: kDataLoss for a
 // manifest that lacks one or holds nonsense.

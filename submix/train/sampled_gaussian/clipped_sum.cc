@@ -1,11 +1,11 @@
-#include "submix/train/private_training/clipped_sum.h"
+#include "submix/train/sampled_gaussian/clipped_sum.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "submix/accounting/calculators/dp_fedavg.h"
 #include "submix/base/check.h"
-#include "submix/train/numerics/optimiser.h"
+#include "submix/train/kernels/vector_norm.h"
 #include "submix/train/sampled_gaussian/gaussian_noise.h"
 
 namespace submix::train {
@@ -29,7 +29,7 @@ std::vector<double> ClippingFactors(const UpdateClipping& clipping, const Parame
   std::vector<double> norms;
   double squares = 0;
   for (const ParameterVector& vector : vectors) {
-    norms.push_back(GradientNorm(update.subspan(vector.begin, vector.size())));
+    norms.push_back(VectorNorm(update.subspan(vector.begin, vector.size())));
     squares += norms.back() * norms.back();
   }
   std::vector<double> factors(norms.size(), 1.0);

@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/training_order.h"
+#include "submix/train/recipes/training_order.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "submix/train/fine_tuning/training_recipe.h"
+#include "submix/train/recipes/training_recipe.h"
 
 #include <algorithm>
 

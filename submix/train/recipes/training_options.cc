@@ -1,10 +1,10 @@
-#include "submix/train/fine_tuning/training_options.h"
+#include "submix/train/recipes/training_options.h"
 
 #include <algorithm>
 #include <string>
 
 #include "submix/base/number_text.h"
-#include "submix/train/fine_tuning/training_options_table.h"
+#include "submix/train/recipes/training_options_table.h"
 
 namespace submix::train {
 namespace {

@@ -11,11 +11,16 @@
 #include "submix/base/status.h"
 #include "submix/corpus/counted_tokens.h"
 #include "submix/model/lora_adapter.h"
-#include "submix/train/models/frozen_states.h"
-#include "submix/train/numerics/optimiser.h"
-#include "submix/train/numerics/precision.h"
+#include "submix/train/recipes/optimiser_options.h"
+#include "submix/train/recipes/precision.h"
 
 namespace submix::train {
+
+// Of what layers that never change say of a text (models/frozen_states.h).
+struct FrozenStatesBounds {
+  std::int64_t most_bytes = std::int64_t{4} << 30;        // of one object
+  std::int64_t least_free_bytes = std::int64_t{1} << 30;  // of the disk, left to checkpoints
+};
 
 struct TrainingOptions {
   std::optional<model::LoraConfig> lora = model::LoraConfig{};  // none: all weights are trained
@@ -24,7 +29,7 @@ struct TrainingOptions {
   AdamWOptions adamw;
   Precision precision = Precision::kFloat32;  // of the matrix products
   int threads = 0;                            // 0: all processors
-  // Of what later passes start from (frozen_states.h), a member; changes no bit.
+  // What later passes start from, a member; changes no bit.
   FrozenStatesBounds frozen_states;
   // Polled before every update; true ends the training there.
   std::function<bool()> should_stop;

@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "submix/base/status.h"
-#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/recipes/fine_tune_options.h"
 
 namespace submix::train {
 

@@ -1,11 +1,11 @@
-#include "submix/train/fine_tuning/training_options.h"
+#include "submix/train/recipes/training_options.h"
 
 #include <cmath>
 #include <limits>
 
 #include "submix/base/testing/status_matchers.h"
 #include "submix/model/testing/tiny_model.h"
-#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/recipes/fine_tune_options.h"
 
 namespace submix::train {
 namespace training_options_test {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "submix/model/decoder_config.h"
-#include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/recipes/fine_tune_options.h"
 
 namespace submix::train {
 

@@ -17,8 +17,8 @@
 
 #include "submix/base/random.h"
 #include "submix/ledger/receipt.h"
-#include "submix/train/fine_tuning/ranks.h"
-#include "submix/train/numerics/parameter_vectors.h"
+#include "submix/train/kernels/parameter_vectors.h"
+#include "submix/train/kernels/ranks.h"
 
 namespace submix::train {
 
