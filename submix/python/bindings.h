@@ -9,6 +9,10 @@ namespace submix::python {
 void BindDeployments(pybind11::module_& module);
 // submix.deploy.
 void BindDeploy(pybind11::module_& module);
+// Ensemble.
+void BindEnsembles(pybind11::module_& module);
+// EnsembleTraining, MemberToTrain.
+void BindTraining(pybind11::module_& module);
 // Shape, ShapedAnswer.
 void BindShapes(pybind11::module_& module);
 // audit_epsilon, EpsilonAudit.

@@ -15,6 +15,8 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_exception<submix::python::Error>(module, "Error", PyExc_RuntimeError);
   submix::python::BindDeployments(module);
   submix::python::BindDeploy(module);
+  submix::python::BindEnsembles(module);
+  submix::python::BindTraining(module);
   submix::python::BindShapes(module);
   submix::python::BindAudits(module);
   submix::python::BindAccounting(module);

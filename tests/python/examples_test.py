@@ -1,5 +1,5 @@
 """examples/python as they stand: gpt2.py says what `submix score` says and its tokens have the declared law; the examples
-for other libraries run on stand-ins of the interfaces that they use, with gpt2.py's model behind them.
+for vLLM runs on a stand-in of the interfaces that it uses.
 
     examples_test.py BUILD_DIR SOURCE_DIR
 """
@@ -29,7 +29,6 @@ except ImportError:
 else:
     import gpt2
     import train_members
-    import transformers_peft
 
 TOKENS = [8191, 10, 200, 3000, 45, 7, 7, 1999]
 needs_torch = unittest.skipUnless(torch, "no torch for this Python (Debian: python3-torch)")
@@ -107,48 +106,6 @@ class Gpt2Test(ExamplesTest):
         self.assertGreater(self.spent() - before, len(tokens) * answer_cost * 0.5)
         self.assertEqual(len(vocabulary), self.ensemble.vocabulary)
         self.assertTrue(all(vocabulary[token] for token in tokens))
-
-    def test_peft_in_one_batch(self):
-        """Rows of one model by adapter_names, keys and values handed on, as transformers and PEFT have it."""
-        adapters, calls = {}, []
-        ensemble = self.ensemble
-
-        class Model:
-            def load_adapter(self, directory, adapter_name):
-                adapters[adapter_name] = directory
-
-            def eval(self):
-                self.training = False
-
-            def parameters(self):
-                return iter([torch.zeros(1)])
-
-            def __call__(self, input_ids, past_key_values, use_cache, adapter_names):
-                assert not self.training and use_cache
-                seen = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], 1)
-                calls.append((adapter_names, input_ids.shape))
-                assert all((row == seen[0]).all() for row in seen)
-                return types.SimpleNamespace(logits=ensemble.logits(seen[0].tolist()), past_key_values=seen)
-
-        model = Model()
-
-        def from_pretrained(base, directory, adapter_name):
-            adapters[adapter_name] = directory
-            return model
-
-        stand_ins = {
-            "transformers": types.SimpleNamespace(AutoTokenizer=mock.Mock(), AutoModelForCausalLM=mock.Mock()),
-            "peft": types.SimpleNamespace(PeftModel=types.SimpleNamespace(from_pretrained=from_pretrained)),
-        }
-        with mock.patch.dict(sys.modules, stand_ins):
-            _, _, rows = transformers_peft.load(self.deployment)
-        self.assertEqual(rows[0], "__base__")
-        self.assertEqual([adapters[name] for name in rows[1:]], self.deployment.members)
-        before = self.spent()
-        tokens = list(transformers_peft.generate(self.deployment.sampler(), model, rows, TOKENS, 3, submix.SamplingOptions()))
-        self.assertEqual(len(tokens), 3)
-        self.assertEqual(calls, [(rows, (3, len(TOKENS))), (rows, (3, 1)), (rows, (3, 1))])
-        self.assertGreater(self.spent(), before)
 
 
 class VllmTest(ExamplesTest):

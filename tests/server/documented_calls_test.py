@@ -119,7 +119,7 @@ class DocumentedCallsTest(WorkFolderTest):
 
     def test_readme(self):
         section = (SOURCE / "README.md").read_text().split("\n## Serve it, call it\n")[1].split("\n## ")[0]
-        self.assertEqual(self.check(section, "my_deployment", None), ["sh"] * 3)
+        self.assertEqual(self.check(section, "my_deployment", None), ["sh"] * 2)
 
     def test_first_hour(self):
         """On a fifth of the text, with fewer measurements of time. Lines break where numbers let them."""

@@ -307,7 +307,7 @@ Status CompleteModel(const AdapterFlags& adapter, workbench::FedAvgModelOptions&
   if (model.public_directory.empty()) return base::OkStatus();
   SUBMIX_ASSIGN_OR_RETURN(const auto config, model::LoadConfigOf(model.public_directory));
   const model::LoraConfig recipe = *train::RecommendedRecipe(config, {}).lora;
-  SUBMIX_ASSIGN_OR_RETURN(model.lora, AdapterOf(adapter, recipe, config.layers));
+  SUBMIX_ASSIGN_OR_RETURN(model.lora, train::AdapterOf(adapter, recipe, config.layers));
   model.precision = train::PrecisionOf(adapter.precision);
   return base::OkStatus();
 }

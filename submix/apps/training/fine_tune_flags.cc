@@ -41,32 +41,6 @@ void AddAdapterFlags(Flags flags, AdapterFlags& adapter, const std::string& unsa
             "Of the matrix products: f32 or bf16");
 }
 
-base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags,
-                                                           const model::LoraConfig& recipe,
-                                                           int layers) {
-  const int top_layers = flags.top_layers.value_or(0);
-  if (top_layers > layers) {
-    return base::InvalidArgumentError("--top-layers " + std::to_string(top_layers) +
-                                      ": the public model has " + std::to_string(layers) +
-                                      " layers");
-  }
-  if (flags.full) {
-    if (top_layers > 0) {
-      return base::InvalidArgumentError("--top-layers goes with adapters, not with --full");
-    }
-    return std::optional<model::LoraConfig>();
-  }
-  model::LoraConfig lora = recipe;
-  lora.rank = flags.rank.value_or(recipe.rank);
-  lora.lora_alpha = flags.lora_alpha.value_or(recipe.lora_alpha / recipe.rank * lora.rank);
-  if (!flags.targets.empty()) lora.target_modules = flags.targets;
-  if (flags.top_layers.has_value()) lora.layers.clear();
-  for (int layer = layers - top_layers; top_layers > 0 && layer < layers; ++layer) {
-    lora.layers.push_back(layer);
-  }
-  return std::optional(lora);
-}
-
 void TrainingNumberFlags::AddTo(Flags flags, std::string_view train::TrainingOption::*help,
                                 const train::FineTuneOptions& defaults,
                                 const std::string& by_recipe) {
@@ -98,7 +72,8 @@ base::StatusOr<train::FineTuneOptions> FineTuneOptionsOf(const FineTuneFlags& fl
   flags.numbers.SetSaid(options);
   options.precision = train::PrecisionOf(flags.adapter.precision);
   SUBMIX_ASSIGN_OR_RETURN(
-      options.lora, AdapterOf(flags.adapter, recipe.lora.value_or(model::LoraConfig()), layers));
+      options.lora,
+      train::AdapterOf(flags.adapter, recipe.lora.value_or(model::LoraConfig()), layers));
   return options;
 }
 

@@ -8,31 +8,20 @@
 #include <vector>
 
 #include "submix/apps/flags.h"
-#include "submix/model/lora_adapter.h"
 #include "submix/train/fine_tuning/fine_tune.h"
+#include "submix/train/recipes/adapter_choice.h"
 #include "submix/train/recipes/training_options_table.h"
 #include "submix/workbench/training/default_precision.h"
 
 namespace submix::apps {
 
-// Which parameters are trained, and in which precision. Empty: nobody said.
-struct AdapterFlags {
-  bool full = false;
-  std::optional<int> rank;
-  std::optional<double> lora_alpha;
-  std::vector<std::string> targets;
-  std::optional<int> top_layers;
+// Which parameters are trained, and in which precision.
+struct AdapterFlags : train::AdapterChoice {
   std::string precision = train::PrecisionName(workbench::DefaultTrainingPrecision());
 };
 
 // `unsaid`: who decides what nobody says, for --help; empty: model::LoraConfig.
 void AddAdapterFlags(Flags flags, AdapterFlags& adapter, const std::string& unsaid);
-
-// What nobody says is the recipe's; so is without --lora-alpha the scaling, whatever the rank.
-// None: all weights. `layers` is the public model's number of layers. Errors: kInvalidArgument.
-base::StatusOr<std::optional<model::LoraConfig>> AdapterOf(const AdapterFlags& flags,
-                                                           const model::LoraConfig& recipe,
-                                                           int layers);
 
 // What a command line says of the numbers (training_options_table.h).
 class TrainingNumberFlags {

@@ -115,6 +115,63 @@ def deploy(
     **options: Union[float, str, None],
 ) -> str: ...
 
+class Ensemble:
+    def __init__(self, directory: str) -> None: ...
+    @property
+    def public_model(self) -> str: ...
+    @property
+    def members(self) -> list[str]: ...
+    @property
+    def digest(self) -> str: ...
+    def verify(self) -> None: ...
+
+class MemberToTrain:
+    @property
+    def directory(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    def batch(self, step: int) -> list["numpy.ndarray[Any, numpy.dtype[numpy.int32]]"]: ...
+    def learning_rate(self, step: int) -> float: ...
+
+class EnsembleTraining:
+    def __init__(
+        self,
+        corpus: str,
+        ensemble: str,
+        *,
+        public: str,
+        trainer: str,
+        parts: int = 16,
+        halves: int = 1,
+        heldout_fraction: float = 0.1,
+        partition_key: str = "",
+        tokens_per_user: int = 0,
+        tokens_a_part: int = 0,
+        loss: str = "answers",
+        precision: str = "",
+        rank: Optional[int] = None,
+        lora_alpha: Optional[float] = None,
+        targets: Sequence[str] = [],
+        top_layers: Optional[int] = None,
+        **numbers: Union[float, str, None],
+    ) -> None: ...
+    @property
+    def public_model(self) -> str: ...
+    @property
+    def recipe(self) -> dict[str, Any]: ...
+    @property
+    def members(self) -> list[MemberToTrain]: ...
+    @property
+    def complete(self) -> bool: ...
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> EnsembleTraining: ...
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None: ...
+
 class EpsilonAudit:
     """Lower bounds, each wrong with probability `error` at most."""
 
@@ -161,6 +218,10 @@ def serve_logits(
     dtype: str = "float32",
     tokenizer: Optional[str] = None,
     prefill: Optional[Callable[[Sequence[LogitsSequence]], None]] = None,
+) -> NoReturn: ...
+
+def serve_transformers(
+    ensemble: str, socket: str, *, device: Optional[str] = None, dtype: Any = None
 ) -> NoReturn: ...
 
 class accounting:

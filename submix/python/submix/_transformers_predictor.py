@@ -1,0 +1,68 @@
+"""Logits of an ensemble by transformers and PEFT: submix.serve_transformers."""
+
+import hashlib
+import pathlib
+
+import peft
+import torch
+import transformers
+
+from submix import Ensemble
+from submix_logits import serve_logits
+
+
+def serve_transformers(ensemble, socket, *, device=None, dtype=None):
+    ensemble = Ensemble(str(ensemble))
+    ensemble.verify()
+    predictor = TransformersPredictor(ensemble.public_model, ensemble.members, device, dtype)
+    serve_logits(predictor.predict, socket, rows=predictor.rows, vocabulary=predictor.vocabulary, context=predictor.context,
+                 digest=ensemble.digest, tokenizer=_tokenizer_digest(ensemble.public_model), prefill=predictor.prefill)
+
+
+class TransformersPredictor:
+    """All models of a sequence as the rows of one batch, an adapter a row; keys and values stay from token to token.
+
+    Every row does the same work for every token, whatever the text says.
+    """
+
+    def __init__(self, public_model, members, device=None, dtype=None):
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        dtype = dtype or (torch.bfloat16 if self.device.type == "cuda" else torch.float32)
+        base = transformers.AutoModelForCausalLM.from_pretrained(public_model, dtype=dtype)
+        self.context = base.config.max_position_embeddings
+        self.vocabulary = base.config.vocab_size
+        names = [f"member{m}" for m in range(len(members))]
+        model = peft.PeftModel.from_pretrained(base, members[0], adapter_name=names[0])
+        for name, directory in zip(names[1:], members[1:]):
+            model.load_adapter(directory, adapter_name=name)
+        self.model = model.to(self.device).eval()  # no dropout; PEFT mixes adapters in this mode alone
+        self.names = ["__base__", *names]
+
+    @property
+    def rows(self):
+        return len(self.names)
+
+    def prefill(self, sequences):
+        for sequence in sequences:
+            self._read(sequence)
+
+    def predict(self, sequences):
+        return torch.stack([self._read(sequence) for sequence in sequences]).cpu().numpy()
+
+    @torch.inference_mode()
+    def _read(self, sequence):
+        """Reads what is new of a sequence, in all rows: float32 logits of the next token [rows, vocabulary]."""
+        if sequence.state is None:
+            sequence.state = transformers.DynamicCache(config=self.model.config)
+        new = torch.tensor(sequence.tokens[-sequence.new :], device=self.device).expand(self.rows, -1)
+        return self.model(input_ids=new, past_key_values=sequence.state, use_cache=True, adapter_names=self.names,
+                          logits_to_keep=1).logits[:, -1].float()
+
+
+def _tokenizer_digest(directory):
+    """Of tokenizer.json, or of vocab.json where there is none."""
+    for name in "tokenizer.json", "vocab.json":
+        file = pathlib.Path(directory) / name
+        if file.exists():
+            return hashlib.sha256(file.read_bytes()).hexdigest()
+    raise FileNotFoundError(f"{directory}: no tokenizer.json and no vocab.json")
