@@ -38,7 +38,7 @@ MAY_INCLUDE: Dict[str, Set[str]] = {
     "workbench": {"base", "divergence", "accounting", "mechanism", "mechanism/declaring", "ledger",
                   "tokenizer", "shape", "model", "ensemble", "engine"},
     "python": {"base", "divergence", "accounting", "accounting/calculators", "mechanism",
-               "mechanism/declaring", "ledger", "shape", "model", "decode", "ensemble", "engine", "workbench", "eval/audits",
+               "mechanism/declaring", "ledger", "shape", "model", "decode", "tokenizer", "corpus", "ensemble", "ensemble/preparation", "engine", "workbench", "eval/audits",
                "train/recipes", "train/sampled_gaussian"},
     "jinja": {"base"},
     "chat": {"base", "jinja", "tokenizer"},

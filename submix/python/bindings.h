@@ -11,7 +11,9 @@ void BindDeployments(pybind11::module_& module);
 void BindDeploy(pybind11::module_& module);
 // Ensemble.
 void BindEnsembles(pybind11::module_& module);
-// EnsembleTraining, MemberToTrain.
+// PrivateSteps.
+void BindPrivateSteps(pybind11::module_& module);
+// EnsembleTraining, MemberToTrain, read_users.
 void BindTraining(pybind11::module_& module);
 // Shape, ShapedAnswer.
 void BindShapes(pybind11::module_& module);

@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core, module) {
   submix::python::BindDeploy(module);
   submix::python::BindEnsembles(module);
   submix::python::BindTraining(module);
+  submix::python::BindPrivateSteps(module);
   submix::python::BindShapes(module);
   submix::python::BindAudits(module);
   submix::python::BindAccounting(module);

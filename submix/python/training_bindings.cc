@@ -1,4 +1,4 @@
-// submix.EnsembleTraining: an ensemble whose members another program trains.
+// submix.EnsembleTraining: an ensemble whose members another program trains; submix.read_users.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,7 +10,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "submix/corpus/partition.h"
+#include "submix/corpus/user_tokens.h"
 #include "submix/decode/precision.h"
+#include "submix/ensemble/preparation/ensemble_preparation.h"
 #include "submix/mechanism/quantise.h"
 #include "submix/model/decoder_config.h"
 #include "submix/python/bindings.h"
@@ -91,6 +94,42 @@ py::dict RecipeOf(const FineTuneOptions& options, const model::DecoderConfig& co
   return recipe;
 }
 
+// By NumPy itself: a module that is compiled for NumPy 1 can read the arrays of NumPy 2, and not
+// make them.
+py::object ArrayOf(const std::vector<corpus::StreamToken>& block) {
+  const py::bytes bytes(reinterpret_cast<const char*>(block.data()),
+                        block.size() * sizeof(block[0]));
+  return py::module_::import("numpy").attr("frombuffer")(bytes, "int32").attr("copy")();
+}
+
+corpus::Loss LossNamed(const std::string& name) {
+  if (name != "answers" && name != "all") {
+    RaiseIfError(base::InvalidArgumentError("loss: expected answers or all, found " + name));
+  }
+  return name == "all" ? corpus::Loss::kAll : corpus::Loss::kAnswers;
+}
+
+// Each user's blocks in which something counts; in the order of the users' keys.
+std::vector<py::list> ReadUsers(const std::string& corpus, const std::string& public_model,
+                                int block_tokens, std::int64_t tokens_per_user,
+                                const std::string& loss) {
+  const auto config = ValueOrRaise(model::LoadConfigOf(public_model));
+  RaiseIfError(train::CheckRange("block_tokens", block_tokens, 2, config.context_length + 1));
+  const auto tokenizer = ValueOrRaise(ensemble::LoadFittingTokenizer(public_model));
+  const corpus::RecordEncoder encoder(*tokenizer, public_model, LossNamed(loss));
+  const corpus::PartitionedCorpus read = ValueOrRaise(
+      corpus::PartitionCorpus(corpus, encoder, base::HashKey{}, {.num_parts = 1}, tokens_per_user));
+  std::vector<py::list> users;
+  for (const corpus::UserTokens& user : read.members.front()) {
+    py::list blocks;
+    for (const auto& block : corpus::CutIntoBlocks({user}, block_tokens)) {
+      blocks.append(ArrayOf(block));
+    }
+    users.push_back(blocks);
+  }
+  return users;
+}
+
 // One member, and when it reads what.
 class MemberToTrain {
  public:
@@ -104,17 +143,11 @@ class MemberToTrain {
   std::uint64_t seed() const { return task_.seed; }
   std::int64_t steps() const { return train::PlannedSteps(task_, options_); }
 
-  // By NumPy itself: a module that is compiled for NumPy 1 can read the arrays of NumPy 2, and not
-  // make them.
   py::list Batch(std::int64_t step) {
     CheckStep(step);
-    const py::object from_bytes = py::module_::import("numpy").attr("frombuffer");
     py::list blocks;
     for (const std::size_t index : order_.Batch(step)) {
-      const auto& block = task_.blocks[usable_[index]];
-      const py::bytes bytes(reinterpret_cast<const char*>(block.data()),
-                            block.size() * sizeof(block[0]));
-      blocks.append(from_bytes(bytes, "int32").attr("copy")());
+      blocks.append(ArrayOf(task_.blocks[usable_[index]]));
     }
     return blocks;
   }
@@ -154,10 +187,7 @@ class EnsembleTraining {
     options.partition_key_path = partition_key;
     options.tokens_per_user = tokens_per_user;
     options.trainer = trainer;
-    if (loss != "answers" && loss != "all") {
-      RaiseIfError(base::InvalidArgumentError("loss: expected answers or all, found " + loss));
-    }
-    options.loss = loss == "all" ? corpus::Loss::kAll : corpus::Loss::kAnswers;
+    options.loss = LossNamed(loss);
     if (trainer.empty()) RaiseIfError(base::InvalidArgumentError("trainer: a name is missing"));
     CheckPartition(options.partition);
     config_ = ValueOrRaise(model::LoadConfigOf(public_model));
@@ -244,6 +274,11 @@ void BindTraining(py::module_& module) {
            "What update `step` reads: int32 arrays of token ids, of at most block_tokens. A token "
            "that is read and does not count stands as its complement, ~id.")
       .def("learning_rate", &MemberToTrain::LearningRate, py::arg("step"), "Of update `step`.");
+  module.def("read_users", &ReadUsers, py::arg("corpus"), py::arg("public"), py::kw_only(),
+             py::arg("block_tokens") = 129, py::arg("tokens_per_user") = 0,
+             py::arg("loss") = "answers",
+             "For each user with text, in the order of their keys, blocks of token ids as "
+             "MemberToTrain.batch has them: what `submix train --private` reads of a file.");
   const std::string doc =
       "The training of an ensemble by a program of yours: partition of the users by keyed hash, "
       "tokens, order and manifest are those of `submix train`, whose options the keywords are. "

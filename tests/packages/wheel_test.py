@@ -67,6 +67,18 @@ with submix.open({str(deployment)!r}) as deployment:
     print(deployment.sampler().sample(numpy.zeros((5, 16), numpy.float32)))"""))
         self.assertIn(token, range(16))
 
+    def test_arrays_are_whole_in_this_numpy(self):
+        """A module that was compiled for another NumPy may make arrays that repeat their first number."""
+        text = self.work / "text.jsonl"
+        text.write_text(json.dumps({"user": "a", "text": "The sea and the hill, and nothing else to see."}) + "\n")
+        ids, average = json.loads(self.python(f"""
+import json, numpy, submix
+steps = submix.PrivateSteps({str(self.work / "account")!r}, "test", parameters=3, units=2, expected_batch=1, steps=2)
+steps.draw(2)
+print(json.dumps([submix.read_users({str(text)!r}, {str(SOURCE / "data/public_model")!r})[0][0].tolist(), steps.release().tolist()]))"""))
+        self.assertGreater(len(set(ids)), 8)
+        self.assertEqual(len(set(average)), 3)
+
     def test_it_brings_its_libraries(self):
         for program in (next(self.site.glob("submix/_core.*.so")), self.site / "submix/bin/submix"):
             for name, path in re.findall(r"^\s*(\S+)(?: => (\S+))? \(0x", run("ldd", program), re.M):

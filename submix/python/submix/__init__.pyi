@@ -172,6 +172,43 @@ class EnsembleTraining:
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None: ...
 
+def read_users(
+    corpus: str, public: str, *, block_tokens: int = 129, tokens_per_user: int = 0, loss: str = "answers"
+) -> list[list["numpy.ndarray[Any, numpy.dtype[numpy.int32]]"]]: ...
+
+class PrivateSteps:
+    def __init__(
+        self,
+        account: str,
+        training: str,
+        *,
+        parameters: int,
+        units: float,
+        expected_batch: float,
+        steps: int,
+        clip: float = 0.1,
+        epsilon: float = 8.0,
+        delta: float = 1e-6,
+        noise_multiplier: float = 0.0,
+    ) -> None: ...
+    def draw(self, count: int) -> list[int]: ...
+    def add(self, unit: int, gradient: Any) -> None: ...
+    def release(self) -> Optional["numpy.ndarray[Any, numpy.dtype[numpy.float32]]"]: ...
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def sampling_probability(self) -> float: ...
+    @property
+    def charged(self) -> int: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def statement(self) -> str: ...
+    @property
+    def cost(self) -> str: ...
+
 class EpsilonAudit:
     """Lower bounds, each wrong with probability `error` at most."""
 

@@ -131,6 +131,19 @@ def _model(training, device):
     return model.eval()  # no dropout, which the public model's own configuration may ask for
 
 
+def begin_adapter(model, seed):
+    """As PEFT begins: A by Kaiming's law, B zero; drawn on the processor, so that every device begins alike."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_A" in name:
+                begin = torch.empty(parameter.shape)
+                torch.nn.init.kaiming_uniform_(begin, a=math.sqrt(5), generator=random)
+                parameter.copy_(begin)
+            elif "lora_B" in name:
+                parameter.zero_()
+
+
 class _Member:
     """One member's training: its adapter begins anew, its optimiser too."""
 
@@ -139,22 +152,10 @@ class _Member:
         self.directory = pathlib.Path(member.directory)
         self.unfinished = self.directory.with_name(self.directory.name + ".partial")
         self.parameters = [one for one in model.parameters() if one.requires_grad]
-        self._begin_adapter()
+        begin_adapter(model, member.seed)
         self.optimiser = torch.optim.AdamW(self.parameters, lr=0.0, betas=(recipe["beta1"], recipe["beta2"]),
                                            eps=recipe["denominator_floor"], weight_decay=recipe["weight_decay"])
         self.step = 0
-
-    def _begin_adapter(self):
-        """PEFT's own: A by Kaiming's law, B zero; drawn on the processor, so that every device begins alike."""
-        random = torch.Generator().manual_seed(self.member.seed)
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                if "lora_A" in name:
-                    begin = torch.empty(parameter.shape)
-                    torch.nn.init.kaiming_uniform_(begin, a=math.sqrt(5), generator=random)
-                    parameter.copy_(begin)
-                elif "lora_B" in name:
-                    parameter.zero_()
 
     def train(self, checkpoint_every, bar):
         self._resume()
@@ -167,7 +168,7 @@ class _Member:
         self._save()
 
     def _update(self):
-        ids, labels = (part.to(self.device) for part in _padded(self.member.batch(self.step)))
+        ids, labels = (part.to(self.device) for part in padded(self.member.batch(self.step)))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe["precision"] == "bf16"):
             logits = self.model(input_ids=ids, use_cache=False).logits
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=_NOT_COUNTED)
@@ -209,7 +210,7 @@ class _Member:
         whole.rename(self.directory)
 
 
-def _padded(blocks):
+def padded(blocks):
     """What the model reads [blocks, longest - 1] and what it is to say; what does not count, and what pads, is left out."""
     longest = max(len(block) for block in blocks)
     tokens = torch.full((len(blocks), longest), ~0, dtype=torch.int64)
