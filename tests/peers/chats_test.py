@@ -14,7 +14,7 @@ import unittest
 
 import openai
 
-from peers import BUILD, SOURCE, compared, main, real_model, submix
+from peers import BUILD, PEERS, SOURCE, compared, main, real_model, submix
 
 TOWNS = ("Utrecht", "Ghent", "Turin", "Bergen")
 SCHEMA = {"type": "object", "properties": {"town": {"enum": list(TOWNS)}, "days": {"type": "integer"}},
@@ -87,6 +87,24 @@ class Chats(unittest.TestCase):
         self.assertLess(spent - 20, paid, "what a shape forces costs nothing")
         compared(f"openai {openai.__version__}: 4 chats by a JSON schema, {paid} tokens of which {paid - (spent - 20)} or more "
                  "were forced and free")
+
+    def test_clients_of_frameworks_are_answered(self):
+        python = PEERS / "clients/bin/python"
+        if not python.exists():
+            self.skipTest(f"{python} is missing: ./dev peers makes it")
+        client, model, _ = self.served()
+        done = subprocess.run([python, pathlib.Path(__file__).with_name("ask_clients.py"), str(client.base_url), client.api_key, model,
+                               json.dumps(SCHEMA)], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        said = json.loads(done.stdout)
+        for name in "langchain", "llamaindex":
+            self.assertTrue(said[name]["answer"].strip(), name)
+            self.assertTrue(said[name]["streamed"].strip(), name)
+        self.assertEqual(len(said["langchain"]["several"]), 3)
+        self.assertGreater(said["langchain"]["tokens"], 0)
+        self.assertIn(said["langchain"]["shaped"]["town"], TOWNS)
+        compared("answers, streams, a batch and a JSON schema by langchain-openai {}; answers, streams and a completion by "
+                 "llama-index-llms-openai-like {}".format(said["langchain"]["version"], said["llamaindex"]["version"]))
 
     def test_conversations_are_written_and_learnt(self):
         out = self.work / "written.jsonl"
