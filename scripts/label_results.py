@@ -38,7 +38,7 @@ STUDIES = {
     "smollm2-135m-instruct": {"users": 4000, "parts": (64,), "epsilons": (8,),
                               "ensemble": ("--epochs", 2, "--learning-rate", 0.0005, *TOP),
                               "fine-tuned": ("--epochs", 1, "--learning-rate", 0.0003, "--batch-size", 8, *TOP),
-                              "dp-sgd": ("--steps", 16, "--rank", 16, "--learning-rate", 0.001, *TOP)},
+                              "dp-sgd": ("--steps", 8, "--rank", 16, "--learning-rate", 0.001, *TOP)},
 }
 QUESTIONS = {True: ("Is this film review positive or negative? Answer with one word.\n\n{text}", ""),
              False: ("{text}\nSentiment:", " ")}  # with a chat template; without
