@@ -133,19 +133,19 @@ class OpacusTest(unittest.TestCase):
                  "submix train, reading the models among it")
 
     def test_a_step_that_is_lost_stays_paid(self):
-        save = submix.opacus._Training._save
+        save = submix.opacus.save_checkpoint
 
-        def dies(training, step):
+        def dies(path, step, *state):
             if step == 2:
                 raise KeyboardInterrupt
-            save(training, step)
+            save(path, step, *state)
 
-        submix.opacus._Training._save = dies
+        submix.opacus.save_checkpoint = dies
         try:
             with self.assertRaises(KeyboardInterrupt):
                 submix.opacus.train(rows(), self.work / "cut", **OPTIONS)
         finally:
-            submix.opacus._Training._save = save
+            submix.opacus.save_checkpoint = save
         trained = submix.opacus.train(rows(), self.work / "cut", **OPTIONS)
         cost = json.loads((pathlib.Path(trained.model) / "private_training.json").read_text())
         self.assertEqual(cost["steps"], 4)  # those that the budget pays for; three are in the weights

@@ -14,7 +14,6 @@ import collections
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 import shutil
 
@@ -26,7 +25,7 @@ import transformers
 from tqdm.auto import tqdm
 
 import submix
-from submix.peft import begin_adapter, corpus_file, padded
+from submix.peft import begin_adapter, corpus_file, load_checkpoint, padded, save_checkpoint
 
 __all__ = ["Trained", "train"]
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "special_tokens_map.json", "chat_template.jinja",
@@ -104,13 +103,14 @@ class _Training:
         self.checkpoint = self.directory / "checkpoint.pt"
 
     def run(self, steps, progress):
-        done = self._resume()
+        done = load_checkpoint(self.checkpoint, self.optimiser, self.parameters)
         self._check()
         planned = min(steps, done + self.private.left)  # steps that were charged and lost are not in the weights
         with tqdm(total=planned, initial=done, unit="step", desc="DP-SGD", disable=not progress) as bar:
             for step in range(done, planned):
                 self._step()
-                self._save(step + 1)  # also where they are not finite: started again, it must not pay for another end
+                # Also of weights that are not finite: started again, it must not pay for another end.
+                save_checkpoint(self.checkpoint, step + 1, self.optimiser, self.parameters)
                 self._check()
                 bar.set_postfix(epsilon=f"{self.private.epsilon:.3g}")
                 bar.update()
@@ -153,22 +153,6 @@ class _Training:
         losses = torch.nn.functional.cross_entropy(logits.float().transpose(1, 2), labels, ignore_index=-100, reduction="none")
         (losses.sum(1) * weights).sum().backward()
         return torch.cat([one.grad_sample.flatten(1) for one in self.parameters], 1).float().cpu().numpy()
-
-    def _save(self, step):
-        state = {"step": step, "optimiser": self.optimiser.state_dict(), "weights": [one.detach().cpu() for one in self.parameters]}
-        new = self.checkpoint.with_suffix(".new")
-        torch.save(state, new)
-        os.replace(new, self.checkpoint)
-
-    def _resume(self):
-        if not self.checkpoint.exists():
-            return 0
-        state = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-        self.optimiser.load_state_dict(state["optimiser"])
-        with torch.no_grad():
-            for parameter, value in zip(self.parameters, state["weights"], strict=True):
-                parameter.copy_(value)
-        return state["step"]
 
 
 def _counted(block):

@@ -28,7 +28,6 @@ from submix import EnsembleTraining, Error
 from submix._transformers_predictor import TransformersPredictor
 
 __all__ = ["generate", "train"]
-_CHECKPOINT = "checkpoint.pt"
 _NOT_COUNTED = -100  # torch's label for what the loss leaves out
 
 
@@ -144,6 +143,26 @@ def begin_adapter(model, seed):
                 parameter.zero_()
 
 
+def save_checkpoint(path, step, optimiser, parameters):
+    """What is done so far; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    torch.save({"step": step, "optimiser": optimiser.state_dict(), "weights": [one.detach().cpu() for one in parameters]}, new)
+    os.replace(new, path)
+
+
+def load_checkpoint(path, optimiser, parameters):
+    """Takes it up, if there is one. Returns the steps that are done."""
+    if not path.exists():
+        return 0
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    optimiser.load_state_dict(state["optimiser"])
+    with torch.no_grad():
+        for parameter, value in zip(parameters, state["weights"], strict=True):
+            parameter.copy_(value)
+    return state["step"]
+
+
 class _Member:
     """One member's training: its adapter begins anew, its optimiser too."""
 
@@ -158,13 +177,14 @@ class _Member:
         self.step = 0
 
     def train(self, checkpoint_every, bar):
-        self._resume()
+        checkpoint = self.unfinished / "checkpoint.pt"
+        self.step = load_checkpoint(checkpoint, self.optimiser, self.parameters)
         bar.update(self.step)
         while self.step < self.member.steps:
             self._update()
             bar.update()
             if checkpoint_every and self.step % checkpoint_every == 0 and self.step < self.member.steps:
-                self._save_checkpoint()
+                save_checkpoint(checkpoint, self.step, self.optimiser, self.parameters)
         self._save()
 
     def _update(self):
@@ -182,22 +202,6 @@ class _Member:
         elif self.step + 1 == self.member.steps:
             raise Error("the loss of a model in training is not finite; train with a lower learning rate")
         self.step += 1
-
-    def _save_checkpoint(self):
-        self.unfinished.mkdir(parents=True, exist_ok=True)
-        state = {"step": self.step, "optimiser": self.optimiser.state_dict(), "weights": [one.detach().cpu() for one in self.parameters]}
-        torch.save(state, self.unfinished / "checkpoint.new")
-        os.replace(self.unfinished / "checkpoint.new", self.unfinished / _CHECKPOINT)
-
-    def _resume(self):
-        if not (self.unfinished / _CHECKPOINT).exists():
-            return
-        state = torch.load(self.unfinished / _CHECKPOINT, map_location="cpu", weights_only=True)
-        self.step = state["step"]
-        self.optimiser.load_state_dict(state["optimiser"])
-        with torch.no_grad():
-            for parameter, value in zip(self.parameters, state["weights"], strict=True):
-                parameter.copy_(value)
 
     def _save(self):
         if not all(torch.isfinite(one).all() for one in self.parameters):
